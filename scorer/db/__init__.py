@@ -1,0 +1,13 @@
+"""All SQL of the service: tables, and queries under the name of the wing that uses them. Nothing here commits.
+
+tables: the tables as SQLAlchemy classes, one module for each wing
+session: the engine, sessions and read-only connections
+grants: what the service's database role may do
+retention: deletion of rows whose time is over
+accounts, competitions, teams: people and credentials; competitions and references; members, merges, quotas
+submissions, jobs: submissions, uploads and labels; the job queue and the backlog
+leaderboard: judged scores, columns for ranking, the change feed
+tuning, review, evidence: thresholds and comparisons; flags, reviews and rulings; signs, generators and code
+human_ratings, data_release, import_results: rating studies; what a release reads; what an import writes
+notifications, audit_log: notices, mails and webhook deliveries; what organizers did
+"""

@@ -1,4 +1,4 @@
-"""SQL for accounts, sessions, tokens and links."""
+"""SQL for accounts, sessions, API tokens, one-time links and accepted rules."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -16,91 +16,91 @@ from scorer.db.tables import (
 )
 
 NAMES_LOCK = 0x6B6E6E6C
-"""The advisory lock (of the two-number kind) under which names and addresses are given out."""
+"""First key of the two-key advisory lock that guards unique handles, names and mail addresses."""
 
 
 def lock_names(session: Session) -> None:
-    """Let one transaction at a time give out handles, names and addresses."""
+    """Let one transaction at a time assign handles, names and mail addresses."""
     session.execute(select(func.pg_advisory_xact_lock(NAMES_LOCK, 0)))
 
 
 def account_by_handle(session: Session, handle: str) -> Account | None:
-    """An account, whatever the letter case."""
+    """The account with this handle, whatever the letter case."""
     return session.scalars(select(Account).where(func.lower(Account.handle) == handle.lower())).one_or_none()
 
 
 def account_by_email(session: Session, email: str) -> Account | None:
-    """The account whose owner has confirmed this address, whatever the letter case."""
+    """The account with this confirmed mail address, whatever the letter case."""
     return session.scalars(select(Account).where(func.lower(Account.email) == func.lower(email))).one_or_none()
 
 
 def account_by_login(session: Session, login: str) -> Account | None:
-    """An account by its handle or its address; no handle has an ``@``."""
+    """An account by its handle or its mail address; no handle has an ``@``."""
     return account_by_email(session, login) if "@" in login else account_by_handle(session, login)
 
 
 def is_name_taken(session: Session, name: str) -> bool:
-    """Whether somebody is called so already, by name or handle: NFKC, whatever the letter case."""
+    """Whether an account has this name or handle: compared in NFKC, whatever the letter case."""
     nfkc: ColumnElement[str] = literal_column("NFKC")
-    wanted = func.lower(func.normalize(literal(name), nfkc))
-    same = or_(func.lower(func.normalize(Account.name, nfkc)) == wanted, func.lower(Account.handle) == wanted)
-    return session.scalar(select(Account.id).where(same).limit(1)) is not None
+    normalized = func.lower(func.normalize(literal(name), nfkc))
+    taken = or_(func.lower(func.normalize(Account.name, nfkc)) == normalized, func.lower(Account.handle) == normalized)
+    return session.scalar(select(Account.id).where(taken).limit(1)) is not None
 
 
 def any_admin(session: Session) -> bool:
-    """Whether anybody can administer this service."""
+    """Whether this service has an admin."""
     return session.scalar(select(Account.id).where(Account.role == "admin").limit(1)) is not None
 
 
 def account_by_id(session: Session, account_id: int) -> Account:
-    """An account that is known to be there."""
+    """An account that is known to exist."""
     return session.get_one(Account, account_id)
 
 
 def accounts_of_role(session: Session, role: str) -> Sequence[Account]:
-    """Everybody who has a role."""
+    """All accounts with a role."""
     return session.scalars(select(Account).where(Account.role == role).order_by(Account.id)).all()
 
 
 def account_by_identity(session: Session, issuer: str, subject: str) -> Account | None:
-    """The account of somebody whom an OpenID Connect issuer vouches for."""
+    """The account that is linked with a subject of an OpenID Connect issuer."""
     query = select(Identity).where(Identity.issuer == issuer, Identity.subject == subject)
-    found = session.scalars(query).one_or_none()
-    return found.account if found else None
+    identity = session.scalars(query).one_or_none()
+    return identity.account if identity else None
 
 
 def token_by_digest(session: Session, digest: bytes) -> Token | None:
-    """A token that has not been revoked."""
+    """The API token with this SHA-256, unless it was revoked."""
     return session.scalars(select(Token).where(Token.digest == digest, Token.revoked_at.is_(None))).one_or_none()
 
 
 def tokens_of(session: Session, account_id: int) -> Sequence[Token]:
-    """A person's tokens that work, newest first."""
+    """A person's API tokens that were not revoked, newest first."""
     query = select(Token).where(Token.account_id == account_id, Token.revoked_at.is_(None))
     return session.scalars(query.order_by(Token.id.desc())).all()
 
 
 def revoke_token(session: Session, account_id: int, token_id: int, now: datetime) -> bool:
-    """End one of a person's tokens; False if there is none such."""
-    own = (Token.id == token_id) & (Token.account_id == account_id) & Token.revoked_at.is_(None)
-    return _changed(session.execute(update(Token).where(own).values(revoked_at=now)))
+    """Revoke one of a person's API tokens; False if they have no such token."""
+    token = (Token.id == token_id) & (Token.account_id == account_id) & Token.revoked_at.is_(None)
+    return _changed(session.execute(update(Token).where(token).values(revoked_at=now)))
 
 
 def session_by_digest(session: Session, digest: bytes, now: datetime) -> WebSession | None:
-    """A signed-in browser's session that has neither ended nor expired."""
+    """The session with this SHA-256 of a cookie, unless it has ended or expired."""
     return session.scalars(select(WebSession).where(WebSession.digest == digest, _is_active(now))).one_or_none()
 
 
 def sessions_of(session: Session, account_id: int, now: datetime) -> Sequence[WebSession]:
-    """A person's living sessions, the one seen last first."""
+    """A person's active sessions, the most recently used first."""
     query = select(WebSession).where(WebSession.account_id == account_id, _is_active(now))
     return session.scalars(query.order_by(WebSession.last_seen_at.desc(), WebSession.id.desc())).all()
 
 
 def end_session(session: Session, account_id: int, session_id: int, now: datetime) -> bool:
-    """End one of a person's sessions; False if there is none such."""
-    own = (WebSession.id == session_id) & (WebSession.account_id == account_id)
-    return _changed(session.execute(update(WebSession).where(own, _is_active(now)).values(ended_at=now)))
+    """End one of a person's sessions; False if they have no such session."""
+    one = (WebSession.id == session_id) & (WebSession.account_id == account_id)
+    return _changed(session.execute(update(WebSession).where(one, _is_active(now)).values(ended_at=now)))
 
 
 def end_sessions(session: Session, account_id: int, now: datetime, *, exclude: int | None = None) -> None:
@@ -110,7 +110,7 @@ def end_sessions(session: Session, account_id: int, now: datetime, *, exclude: i
 
 
 def lock_link(session: Session, digest: bytes, purpose: str, now: datetime) -> OneTimeLink | None:
-    """A one-time link that still works, locked for this transaction."""
+    """A one-time link that is neither used nor expired, locked for this transaction."""
     query = select(OneTimeLink).where(
         OneTimeLink.digest == digest,
         OneTimeLink.purpose == purpose,
@@ -121,15 +121,15 @@ def lock_link(session: Session, digest: bytes, purpose: str, now: datetime) -> O
 
 
 def void_links(session: Session, account_id: int, purpose: str, now: datetime) -> None:
-    """Make every link of this kind that a person was sent worthless."""
-    mine = (OneTimeLink.account_id == account_id) & (OneTimeLink.purpose == purpose)
-    session.execute(update(OneTimeLink).where(mine, OneTimeLink.used_at.is_(None)).values(used_at=now))
+    """Make every unused link of a person for this purpose invalid."""
+    links = (OneTimeLink.account_id == account_id) & (OneTimeLink.purpose == purpose)
+    session.execute(update(OneTimeLink).where(links, OneTimeLink.used_at.is_(None)).values(used_at=now))
 
 
 def acceptance_of(
     session: Session, competition_id: int, account_id: int, rules_sha256: str | None = None
 ) -> RulesAcceptance | None:
-    """A person's newest acceptance of a competition's rules: of these very words, or (None) of any version."""
+    """A person's newest acceptance of a competition's rules: of the text with this SHA-256, or (None) of any text."""
     query = select(RulesAcceptance).where(
         RulesAcceptance.competition_id == competition_id, RulesAcceptance.account_id == account_id
     )
@@ -147,5 +147,5 @@ def _changed(result: object) -> bool:
 
 
 def lock_account(session: Session, account_id: int) -> None:
-    """Let one transaction at a time decide about a person."""
+    """Let one transaction at a time decide about a person's account."""
     session.execute(select(Account.id).where(Account.id == account_id).with_for_update()).one()

@@ -1,4 +1,4 @@
-"""Reading the audit log."""
+"""SQL for reading the audit log."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,19 +13,19 @@ from scorer.db.tables import Account, AuditEntry, Competition, Submission
 
 @dataclass(frozen=True)
 class AuditFilter:
-    """Which entries: what is None does not matter."""
+    """Which entries of the audit log: those that match every value that is not None."""
 
     action: str | None = None
     subject: str | None = None
     actor: str | None = None
     """A handle, whatever the letter case."""
     competition: Competition | None = None
-    """Acts on the competition, on its parts (``noun:slug/part``), and on its entries."""
+    """Actions on the competition, on its parts (``noun:slug/part``) and on its submissions."""
 
 
 class Act(NamedTuple):
-    """An entry of the audit log with the handle of its actor (None: nobody was signed in, or the operator acted at the
-    machine)."""
+    """An entry of the audit log with the handle of its actor (None: nobody was signed in, or the operator used the
+    command line)."""
 
     id: int
     created_at: datetime
@@ -38,7 +38,7 @@ class Act(NamedTuple):
 
 
 def audit_entries(session: Session, wanted: AuditFilter, *, before: int | None, limit: int) -> list[Act]:
-    """Entries older than the one with id ``before``, newest first."""
+    """Entries that match, older than the one with id ``before``, newest first."""
     query = (
         select(AuditEntry.id, AuditEntry.created_at, Account.handle, AuditEntry.action, AuditEntry.subject)
         .add_columns(AuditEntry.address, AuditEntry.before, AuditEntry.after)
@@ -51,7 +51,7 @@ def audit_entries(session: Session, wanted: AuditFilter, *, before: int | None, 
 
 
 def audit_actions(session: Session, competition: Competition | None) -> Sequence[str]:
-    """Every kind of act that there is in the log, or in a competition's part of it."""
+    """Every action that occurs in the log, or in a competition's part of it."""
     about = _conditions(AuditFilter(competition=competition))
     return session.scalars(select(AuditEntry.action).where(*about).distinct().order_by(AuditEntry.action)).all()
 
@@ -73,6 +73,6 @@ def _about(competition: Competition) -> ColumnElement[bool]:
     entries = select(literal("submission:") + Submission.id).where(Submission.competition_id == competition.id)
     return or_(
         AuditEntry.subject == f"competition:{competition.slug}",
-        AuditEntry.subject.like(f"%:{competition.slug}/%"),  # no slug has a sign that means more to LIKE
+        AuditEntry.subject.like(f"%:{competition.slug}/%"),  # slugs contain no wildcard of LIKE
         AuditEntry.subject.in_(entries),
     )

@@ -21,7 +21,7 @@ from scorer.db.tables import (
 
 
 def offered_files(session: Session, competition_id: int) -> Sequence[DataFile]:
-    """The files that a competition offers, by name."""
+    """The data files that a competition offers, in order of name."""
     newest = (
         select(DataFile.id, DataFile.offered)
         .ext(distinct_on(DataFile.name))
@@ -34,13 +34,13 @@ def offered_files(session: Session, competition_id: int) -> Sequence[DataFile]:
 
 
 def newest_file(session: Session, competition_id: int, name: str) -> DataFile | None:
-    """What was last said about a file of a competition."""
+    """The newest row of a data file of a competition, offered or withdrawn."""
     query = select(DataFile).where(DataFile.competition_id == competition_id, DataFile.name == name)
     return session.scalars(query.order_by(DataFile.id.desc()).limit(1)).one_or_none()
 
 
 def is_file_offered(session: Session, sha256: str) -> bool:
-    """Whether any competition offers these bytes."""
+    """Whether any competition offers a data file with this SHA-256."""
     later = aliased(DataFile)
     replaced = select(later.id).where(
         later.competition_id == DataFile.competition_id, later.name == DataFile.name, later.id > DataFile.id
@@ -50,7 +50,7 @@ def is_file_offered(session: Session, sha256: str) -> bool:
 
 
 def is_reference(session: Session, sha256: str, roles: Collection[str]) -> bool:
-    """Whether these bytes play one of ``roles`` in any competition."""
+    """Whether the reference set with this SHA-256 has one of ``roles`` in any competition."""
     attached = (
         select(func.count())
         .select_from(CompetitionReference)
@@ -60,28 +60,28 @@ def is_reference(session: Session, sha256: str, roles: Collection[str]) -> bool:
 
 
 def list_guests(session: Session, competition_id: int) -> Sequence[Guest]:
-    """Whoever is invited into a competition, the one invited last first."""
+    """The allowlist of a competition, the newest invitation first."""
     newest = _newest(Guest.competition_id == competition_id).subquery("newest")
     query = select(Guest).join(newest, newest.c.id == Guest.id).where(newest.c.invited)
     return session.scalars(query.order_by(Guest.id.desc())).all()
 
 
 def is_invited(session: Session, competition_id: int, account: Account) -> bool:
-    """Whether a person is invited into a competition, by account or by the address that they have confirmed."""
+    """Whether a person is on a competition's allowlist, by account or by confirmed mail address."""
     by_email = Guest.email == func.lower(account.email) if account.email is not None else false()
-    asked = (Guest.competition_id == competition_id) & ((Guest.account_id == account.id) | by_email)
-    newest = _newest(asked).subquery("newest")
+    person = (Guest.competition_id == competition_id) & ((Guest.account_id == account.id) | by_email)
+    newest = _newest(person).subquery("newest")
     return session.scalar(select(newest.c.id).where(newest.c.invited).limit(1)) is not None
 
 
-def _newest(asked: ColumnElement[bool]) -> Select[int, bool]:
-    """What was last said about each account and each address."""
+def _newest(condition: ColumnElement[bool]) -> Select[int, bool]:
+    """The newest row of each account and each mail address."""
     who = (Guest.account_id, Guest.email)
-    return select(Guest.id, Guest.invited).ext(distinct_on(*who)).where(asked).order_by(*who, Guest.id.desc())
+    return select(Guest.id, Guest.invited).ext(distinct_on(*who)).where(condition).order_by(*who, Guest.id.desc())
 
 
 def competition_by_slug(session: Session, slug: str) -> Competition | None:
-    """A competition."""
+    """A competition by its slug."""
     return session.scalars(select(Competition).where(Competition.slug == slug)).one_or_none()
 
 
@@ -91,15 +91,15 @@ def all_competitions(session: Session) -> Sequence[Competition]:
 
 
 def is_published(session: Session, competition_id: int) -> bool:
-    """Whether the newest act of publication shows the private board."""
+    """Whether the private board is public: what the newest publication says."""
     newest = select(Publication.published).where(Publication.competition_id == competition_id)
     return bool(session.scalar(newest.order_by(Publication.id.desc()).limit(1)))
 
 
 def publications_of(session: Session, competition_id: int) -> Sequence[Publication]:
-    """Every act of publication of a competition, newest first."""
-    acts = select(Publication).where(Publication.competition_id == competition_id)
-    return session.scalars(acts.order_by(Publication.id.desc())).all()
+    """Every publication of a competition and its withdrawals, newest first."""
+    publications = select(Publication).where(Publication.competition_id == competition_id)
+    return session.scalars(publications.order_by(Publication.id.desc())).all()
 
 
 def tracks_of(session: Session, competition_id: int) -> dict[str, Track]:
@@ -109,26 +109,26 @@ def tracks_of(session: Session, competition_id: int) -> dict[str, Track]:
 
 
 def tracks_at(session: Session, tracks: dict[str, Track], at: datetime) -> dict[str, Track]:
-    """The tracks of a competition, which are ``tracks`` now, as they were at a moment."""
-    then = (
+    """The tracks of a competition at a past moment; ``tracks`` are those of now."""
+    replaced_later = (
         select(Track)
         .where(Track.competition_id == tracks["private"].competition_id, Track.replaced_at > at)
         .order_by(Track.replaced_at)
         .limit(1)
     )
-    former = session.scalars(then).one_or_none()
+    former = session.scalars(replaced_later).one_or_none()
     return tracks if former is None else tracks | {"private": former}
 
 
 def extractors_in_use(session: Session) -> Sequence[str]:
-    """The extractors of tracks that are prepared, so that entries may come."""
+    """The extractors of prepared tracks, on which entries may be scored."""
     query = select(Track.extractor).join(Preparation, Preparation.id == Track.preparation_id)
     in_use = query.where(Preparation.finished_at.is_not(None), Track.kind != "former")
     return session.scalars(in_use.distinct()).all()
 
 
 def references_of(session: Session, competition_id: int) -> dict[str, CompetitionReference]:
-    """The attached reference sets of a competition by role."""
+    """The reference sets of a competition by role."""
     attached = session.scalars(
         select(CompetitionReference).where(CompetitionReference.competition_id == competition_id)
     )
@@ -136,18 +136,18 @@ def references_of(session: Session, competition_id: int) -> dict[str, Competitio
 
 
 def reference_set_by_sha256(session: Session, sha256: str) -> ReferenceSet | None:
-    """A reference set by the address of its bytes."""
+    """A reference set by the SHA-256 of its zip."""
     return session.scalars(select(ReferenceSet).where(ReferenceSet.sha256 == sha256)).one_or_none()
 
 
 def reference_sets(session: Session, ids: Sequence[int]) -> list[ReferenceSet]:
     """Reference sets in the order of ``ids``."""
-    found = {row.id: row for row in session.scalars(select(ReferenceSet).where(ReferenceSet.id.in_(ids)))}
-    return [found[each] for each in ids]
+    by_id = {row.id: row for row in session.scalars(select(ReferenceSet).where(ReferenceSet.id.in_(ids)))}
+    return [by_id[id_] for id_ in ids]
 
 
 def preparation_by_key(session: Session, key: str) -> Preparation | None:
-    """A preparation by the address of its inputs."""
+    """A preparation by the hash of its inputs."""
     return session.scalars(select(Preparation).where(Preparation.key == key)).one_or_none()
 
 
@@ -157,12 +157,12 @@ def tracks_with_preparation(session: Session, preparation_id: int) -> Sequence[T
 
 
 def published_since(session: Session, competition_id: int) -> datetime | None:
-    """Since when the private board is shown to everyone; None if it is not."""
+    """Since when the private board is public; None if it is not."""
     newest = select(Publication.published, Publication.created_at).where(Publication.competition_id == competition_id)
     row = session.execute(newest.order_by(Publication.id.desc()).limit(1)).one_or_none()
     return row.created_at if row is not None and row.published else None
 
 
 def lock_competition(session: Session, slug: str, *, share: bool) -> None:
-    """Hold a competition's set-up still (``share``) or change it alone, to the end of the transaction."""
+    """Lock a competition's set-up to the end of the transaction: against changes (``share``), or to change it."""
     session.execute(select(Competition.id).where(Competition.slug == slug).with_for_update(read=share))

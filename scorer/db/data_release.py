@@ -1,4 +1,4 @@
-"""Data releases in SQL: finding them, and reading everything that goes into one."""
+"""SQL for data releases: finding them, and reading everything that goes into one."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -34,11 +34,11 @@ from scorer.db.teams import merges
 from scorer.lifecycle import Status
 
 BATCH_ROWS = 5_000
-"""Rows fetched at a time: a release of a million entries must fit into little memory."""
+"""Rows fetched at a time, so that a release of a million entries needs little memory."""
 
 
 def release_by_id(session: Session, release_id: str) -> Release | None:
-    """A release."""
+    """A release by its id."""
     return session.get(Release, release_id)
 
 
@@ -49,13 +49,13 @@ def releases_of(session: Session, competition_id: int) -> Sequence[Release]:
 
 
 def is_shown(session: Session, release_id: str) -> bool:
-    """Whether the newest act about a release hands it out."""
+    """Whether a release is public: what its newest act says."""
     acts = select(ReleaseAct.shown).where(ReleaseAct.release_id == release_id)
     return bool(session.scalar(acts.order_by(ReleaseAct.id.desc()).limit(1)))
 
 
 def newest_release_job(session: Session, release_id: str) -> Job | None:
-    """The job that makes a release."""
+    """The newest job that makes a release."""
     query = select(Job).where(Job.release_id == release_id).order_by(Job.id.desc()).limit(1)
     return session.scalars(query).one_or_none()
 
@@ -65,19 +65,19 @@ def _read(session: Session, query: Select[Any] | Any) -> Iterable[Any]:
 
 
 def _is_in_competition(competition_id: int, ref: Any) -> ColumnElement[bool]:
-    here = aliased(Submission)
-    return exists().where(here.ref == ref, here.competition_id == competition_id)
+    submission = aliased(Submission)
+    return exists().where(submission.ref == ref, submission.competition_id == competition_id)
 
 
-def _is_newest(row: Any, *same: Any) -> ColumnElement[bool]:
-    """Whether a row of history is the newest of those that are the ``same``."""
+def _is_newest(row: Any, *columns: Any) -> ColumnElement[bool]:
+    """Whether a row of an append-only table is the newest of those with equal values in ``columns``."""
     later = aliased(row)
-    alike = [getattr(later, each.key) == each for each in same]
-    return ~exists().where(*alike, later.id > row.id)
+    equal = [getattr(later, column.key) == column for column in columns]
+    return ~exists().where(*equal, later.id > row.id)
 
 
 def submissions(session: Session, competition_id: int) -> Iterable[Any]:
-    """Every entry, oldest first, under the team that it belongs to now."""
+    """Every entry, oldest first, with the team that it belongs to now."""
     merged, team = merges.newest_merges(), Team
     label = _newest(Label, Label.label).subquery("label")
     ruling = _newest(Ruling, Ruling.kind).subquery("ruling")
@@ -120,7 +120,7 @@ def _newest(row: Any, column: Any) -> Select[Any]:
 
 
 def measurements(session: Session, competition_id: int) -> Iterable[Any]:
-    """Every measurement, in the order of entries, public before private; the newest ones judged."""
+    """Every measurement, in the order of entries, public before private; the newest ones (``counts``) with scores."""
     scores = judged_entries().subquery("scores")
     query = (
         select(
@@ -165,7 +165,7 @@ def evidence(session: Session, competition_id: int) -> Iterable[Any]:
 
 
 def labels(session: Session, competition_id: int) -> Iterable[Any]:
-    """Decided labels, reviews and early guesses, in the order of entries."""
+    """Decided labels, reviews and early labels, in the order of entries."""
     decided = select(
         Label.submission_ref,
         literal("decided").label("source"),
@@ -218,7 +218,7 @@ def thresholds(session: Session, competition_id: int) -> Iterable[Any]:
 
 
 def rulings(session: Session, competition_id: int) -> Iterable[Any]:
-    """Every ruling in the order of entries, oldest first, with what became of an appeal against it."""
+    """Every ruling in the order of entries, oldest first, with whether a rebuttal against it was granted."""
     query = (
         select(
             Ruling.submission_ref,
@@ -237,7 +237,7 @@ def rulings(session: Session, competition_id: int) -> Iterable[Any]:
 
 
 def ratings(session: Session, competition_id: int) -> Iterable[Any]:
-    """Every quality rating, in the order of studies and things rated."""
+    """Every human rating, in the order of studies and items."""
     query = (
         select(
             RatingItem.study_id,
@@ -259,7 +259,7 @@ def ratings(session: Session, competition_id: int) -> Iterable[Any]:
 
 
 def entries_with_images(session: Session, competition_id: int, refs: Sequence[int] | None) -> Sequence[Submission]:
-    """Scored entries (of ``refs``, if given), oldest first, whose images may lie in the store."""
-    here = and_(Submission.competition_id == competition_id, Submission.status == Status.SCORED)
-    query = select(Submission).where(here, or_(literal(refs is None), Submission.ref.in_(refs or [])))
+    """Scored entries (of ``refs``, if given), oldest first; their zips may still be in the blob store."""
+    scored = and_(Submission.competition_id == competition_id, Submission.status == Status.SCORED)
+    query = select(Submission).where(scored, or_(literal(refs is None), Submission.ref.in_(refs or [])))
     return session.scalars(query.order_by(Submission.ref)).all()

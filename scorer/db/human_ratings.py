@@ -1,4 +1,4 @@
-"""Rating studies in SQL: who rates, what comes next, what was said."""
+"""SQL for human ratings: studies, raters, which item a rater gets next, and the ratings."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -13,8 +13,7 @@ from scorer.db.teams import merges
 
 
 class ListedRater(NamedTuple):
-    """Somebody who rates or was invited to, with the number of their ratings; ``account_id`` is None where they were
-    invited by a link."""
+    """A rater with the number of their ratings; ``account_id`` is None for a rater invited by a link."""
 
     id: int
     account_id: int | None
@@ -24,7 +23,7 @@ class ListedRater(NamedTuple):
 
 
 class KindTotals(NamedTuple):
-    """How many things of a kind there are, and how many ratings."""
+    """The numbers of items and ratings of a kind."""
 
     kind: str
     items: int
@@ -32,7 +31,7 @@ class KindTotals(NamedTuple):
 
 
 class RatedItem(NamedTuple):
-    """A thing that was rated: its entry, its kind, the number of ratings, their sum, the sum of their squares."""
+    """A rated item: its entry, its kind, the number of ratings (``given``), their sum and sum of squares."""
 
     submission_ref: int
     kind: Literal["realism", "diversity"]
@@ -42,7 +41,7 @@ class RatedItem(NamedTuple):
 
 
 class RatedEntry(NamedTuple):
-    """An entry with its id and the name of its team now."""
+    """An entry with its id and the name of the team that it belongs to now."""
 
     ref: int
     id: str
@@ -50,48 +49,48 @@ class RatedEntry(NamedTuple):
 
 
 def study_by_id(session: Session, study_id: int) -> RatingStudy | None:
-    """A study."""
+    """A rating study by its id."""
     return session.get(RatingStudy, study_id)
 
 
 def studies_of(session: Session, competition_id: int) -> Sequence[RatingStudy]:
-    """The studies of a competition, newest first."""
+    """The rating studies of a competition, newest first."""
     query = select(RatingStudy).where(RatingStudy.competition_id == competition_id)
     return session.scalars(query.order_by(RatingStudy.id.desc())).all()
 
 
 def newest_study_job(session: Session, study_id: int) -> Job | None:
-    """The job that cuts a study's images."""
+    """The newest job that prepares a study's images."""
     query = select(Job).where(Job.study_id == study_id).order_by(Job.id.desc()).limit(1)
     return session.scalars(query).one_or_none()
 
 
 def lock_study(session: Session, study_id: int) -> None:
-    """Let one transaction at a time decide about a study."""
+    """Let one transaction at a time change a study."""
     session.execute(select(RatingStudy.id).where(RatingStudy.id == study_id).with_for_update())
 
 
 def add_items(session: Session, items: Sequence[Mapping[str, Any]]) -> None:
-    """Add things to rate; their ids grow in this order."""
+    """Add items to rate; their ids grow in this order."""
     if items:
         session.execute(insert(RatingItem), list(items))
 
 
 def rater_by_digest(session: Session, digest: bytes) -> Rater | None:
-    """The rater who holds a link."""
+    """The rater whose link has this SHA-256."""
     return session.scalars(select(Rater).where(Rater.digest == digest)).one_or_none()
 
 
 def rater_of_member(session: Session, study_id: int, account_id: int, name: str, now: datetime) -> Rater:
-    """The rater that a person is in a study, from now on if they were none."""
-    new = insert(Rater).values(study_id=study_id, account_id=account_id, name=name, created_at=now)
-    session.execute(new.on_conflict_do_nothing())
+    """The rater of an account in a study, added if there is none yet."""
+    new_rater = insert(Rater).values(study_id=study_id, account_id=account_id, name=name, created_at=now)
+    session.execute(new_rater.on_conflict_do_nothing())
     query = select(Rater).where(Rater.study_id == study_id, Rater.account_id == account_id)
     return session.scalars(query).one()
 
 
 def raters(session: Session, study_id: int) -> list[ListedRater]:
-    """Everybody who rates or was invited to, in the order in which they came."""
+    """All raters of a study, in the order in which they were added."""
     query = (
         select(Rater.id, Rater.account_id, Rater.name, Rater.ended_at, func.count(Rating.id))
         .outerjoin(Rating, Rating.rater_id == Rater.id)
@@ -104,35 +103,35 @@ def raters(session: Session, study_id: int) -> list[ListedRater]:
 def next_items(
     session: Session, rater: Rater, kind: str, *, wanted: int, exclude: Collection[int], limit: int
 ) -> Sequence[RatingItem]:
-    """What this rater should look at next: never the same thing twice, what has the fewest ratings first, in an order
-    of the rater's own, and nothing that has as many as are ``wanted``."""
-    # Counted thing by thing, over the index: a plan that stays the same however old the planner's statistics are.
+    """The next items for a rater: items that this rater has not rated and that have fewer than ``wanted`` ratings. The
+    items with the fewest ratings come first, ties in an order that differs between raters."""
+    # Counted item by item, over the index: so the plan does not depend on the age of the planner's statistics.
     counted = select(func.count().label("given")).where(Rating.item_id == RatingItem.id).lateral("counted")
-    own = select(Rating.id).where(Rating.item_id == RatingItem.id, Rating.rater_id == rater.id).exists()
+    rated = select(Rating.id).where(Rating.item_id == RatingItem.id, Rating.rater_id == rater.id).exists()
     shuffled = func.md5(cast(RatingItem.id, Text) + literal(f"/{rater.id}"))
     query = (
         select(RatingItem)
         .join(counted, true())
         .where(RatingItem.study_id == rater.study_id, RatingItem.kind == kind)
-        .where(counted.c.given < wanted, ~own, RatingItem.id.not_in(exclude))
+        .where(counted.c.given < wanted, ~rated, RatingItem.id.not_in(exclude))
     )
     return session.scalars(query.order_by(counted.c.given, shuffled).limit(limit)).all()
 
 
 def item(session: Session, study_id: int, item_id: int) -> RatingItem | None:
-    """One thing of a study."""
+    """One item of a study."""
     query = select(RatingItem).where(RatingItem.id == item_id, RatingItem.study_id == study_id)
     return session.scalars(query).one_or_none()
 
 
 def known_items(session: Session, study_id: int, item_ids: Collection[int]) -> set[int]:
-    """Those of the ids that are things of this study."""
+    """Those of the ids that are items of this study."""
     query = select(RatingItem.id).where(RatingItem.study_id == study_id, RatingItem.id.in_(item_ids))
     return set(session.scalars(query))
 
 
 def add_ratings(session: Session, rater_id: int, values: Mapping[int, int], now: datetime) -> int:
-    """Add one rater's ratings by item, in one statement; what was rated before stays as it was. How many are new."""
+    """Add one rater's ratings by item, in one statement; earlier ratings stay. Returns how many are new."""
     rows = [
         {"rater_id": rater_id, "item_id": item_id, "value": value, "created_at": now}
         for item_id, value in values.items()
@@ -142,13 +141,13 @@ def add_ratings(session: Session, rater_id: int, values: Mapping[int, int], now:
 
 
 def count_by(session: Session, rater_id: int) -> dict[str, int]:
-    """How much a rater has rated, by kind."""
+    """The number of a rater's ratings, by kind."""
     query = select(RatingItem.kind, func.count()).join(Rating, Rating.item_id == RatingItem.id)
     return {row[0]: row[1] for row in session.execute(query.where(Rating.rater_id == rater_id).group_by("kind"))}
 
 
 def totals(session: Session, study_id: int) -> list[KindTotals]:
-    """Of each kind: how many things there are, and how many ratings."""
+    """The numbers of items and ratings in a study, by kind."""
     query = (
         select(RatingItem.kind, func.count(RatingItem.id.distinct()), func.count(Rating.id))
         .outerjoin(Rating, Rating.item_id == RatingItem.id)
@@ -159,7 +158,7 @@ def totals(session: Session, study_id: int) -> list[KindTotals]:
 
 
 def rating_sums(session: Session, study_id: int) -> list[RatedItem]:
-    """Each thing that was rated, in the order in which they were made."""
+    """Each rated item of a study, in order of id."""
     query: Any = (
         select(
             RatingItem.submission_ref,
@@ -176,7 +175,7 @@ def rating_sums(session: Session, study_id: int) -> list[RatedItem]:
 
 
 def entries_with_teams(session: Session, refs: Sequence[int]) -> dict[int, RatedEntry]:
-    """The entries with their ids and the names of their teams now, by ref."""
+    """Entries with their ids and the names of the teams that they belong to now, by ref."""
     merged = merges.newest_merges()
     query = (
         select(Submission.ref, Submission.id, Team.name)
@@ -184,4 +183,4 @@ def entries_with_teams(session: Session, refs: Sequence[int]) -> dict[int, Rated
         .join(Team, Team.id == func.coalesce(merged.c.into_team_id, Submission.team_id))
         .where(Submission.ref.in_(refs))
     )
-    return {row.ref: row for row in (RatedEntry(*each) for each in session.execute(query))}
+    return {row.ref: RatedEntry(*row) for row in session.execute(query)}

@@ -1,4 +1,4 @@
-"""Imported entries, in SQL: many rows in one statement each, whatever their number."""
+"""SQL for importing results: entries, labels and rulings, each kind in one statement however many there are."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,12 +28,12 @@ from scorer.db.tables import Label, Measurement, Membership, Ruling, Submission,
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 
 IMPORTED_VERSION = "imported"
-"""Stands where a measurement says which scorer made it."""
+"""The ``scorer_version`` of imported measurements."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Entries to add, one list a column; ``fid`` and ``distance`` by track."""
+    """Entries to add, as columns; ``fid`` and ``distance`` by track."""
 
     external_ids: Sequence[str]
     public_ids: Sequence[str]
@@ -45,7 +45,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Origin:
-    """Who imports, from what."""
+    """Who imports into which competition, from what (``provenance``), and when."""
 
     competition_id: int
     account_id: int
@@ -54,22 +54,22 @@ class Origin:
 
 
 def _rows(**columns: tuple[Sequence[Any], Any]) -> Any:
-    """Lists as the columns of a table ``rows``, in order: its last column, ``place``, counts."""
+    """Lists as the columns of a table ``rows``; its last column, ``place``, counts from 1."""
     arrays = [cast(literal(list(values), ARRAY(kind)), ARRAY(kind)) for values, kind in columns.values()]
     named = [column(name, kind) for name, (_, kind) in columns.items()]
     return func.unnest(*arrays).table_valued(*named, with_ordinality="place", name="rows").render_derived()
 
 
 def add_entries(session: Session, origin: Origin, tracks: dict[str, Track], batch: Batch) -> None:
-    """Add entries as scored, each with its team, its step and a measurement a track."""
+    """Add entries as scored, each with its team, its event and a measurement on each track."""
     _add_teams(session, origin, batch)
     _add_submissions(session, origin, batch)
-    here = _rows(external_id=(batch.external_ids, Text))
+    rows = _rows(external_id=(batch.external_ids, Text))
     steps = select(Submission.ref, literal("scored"), Submission.accepted_at).join_from(
-        here, Submission, _is_imported(origin, here)
+        rows, Submission, _is_imported(origin, rows)
     )
     session.execute(
-        insert(SubmissionEvent).from_select(["submission_ref", "status", "created_at"], steps.order_by(here.c.place))
+        insert(SubmissionEvent).from_select(["submission_ref", "status", "created_at"], steps.order_by(rows.c.place))
     )
     for kind in TRACK_KINDS:
         _add_measurements(session, origin, tracks[kind], batch, kind)
@@ -108,9 +108,9 @@ def _add_submissions(session: Session, origin: Origin, batch: Batch) -> None:
         "finished_at": rows.c.at,
         "late": false(),
     }
-    own = (Team.competition_id == origin.competition_id) & (Team.name == rows.c.team)
-    found = select(*values.values()).join_from(rows, Team, own).order_by(rows.c.place)
-    session.execute(insert(Submission).from_select(list(values), found))
+    is_team = (Team.competition_id == origin.competition_id) & (Team.name == rows.c.team)
+    entries = select(*values.values()).join_from(rows, Team, is_team).order_by(rows.c.place)
+    session.execute(insert(Submission).from_select(list(values), entries))
 
 
 def _add_measurements(session: Session, origin: Origin, track: Track, batch: Batch, kind: TrackKind) -> None:
@@ -128,12 +128,12 @@ def _add_measurements(session: Session, origin: Origin, track: Track, batch: Bat
         "provenance": literal(origin.provenance, JSONB),
         "created_at": literal(origin.now),
     }
-    found = select(*values.values()).join_from(rows, Submission, _is_imported(origin, rows)).order_by(rows.c.place)
-    session.execute(insert(Measurement).from_select(list(values), found))
+    entries = select(*values.values()).join_from(rows, Submission, _is_imported(origin, rows)).order_by(rows.c.place)
+    session.execute(insert(Measurement).from_select(list(values), entries))
 
 
 def add_labels(session: Session, origin: Origin, labels: dict[str, tuple[str, str]]) -> None:
-    """Decided labels by external id, each with its note."""
+    """Add decided labels, with their notes, by external id."""
     rows = _rows(
         external_id=(list(labels), Text),
         label=([label for label, _ in labels.values()], Text),
@@ -146,12 +146,12 @@ def add_labels(session: Session, origin: Origin, labels: dict[str, tuple[str, st
         "author_id": literal(origin.account_id, BigInteger),
         "created_at": literal(origin.now),
     }
-    found = select(*values.values()).join_from(rows, Submission, _is_imported(origin, rows)).order_by(rows.c.place)
-    session.execute(insert(Label).from_select(list(values), found))
+    entries = select(*values.values()).join_from(rows, Submission, _is_imported(origin, rows)).order_by(rows.c.place)
+    session.execute(insert(Label).from_select(list(values), entries))
 
 
 def disqualify(session: Session, origin: Origin, external_ids: Sequence[str], reason: str) -> None:
-    """A ruling against each of these entries."""
+    """Add a ruling that disqualifies each of these entries."""
     rows = _rows(external_id=(external_ids, Text))
     values: dict[str, Any] = {
         "submission_ref": Submission.ref,
@@ -160,12 +160,12 @@ def disqualify(session: Session, origin: Origin, external_ids: Sequence[str], re
         "author_id": literal(origin.account_id, BigInteger),
         "created_at": literal(origin.now),
     }
-    found = select(*values.values()).join_from(rows, Submission, _is_imported(origin, rows)).order_by(rows.c.place)
-    session.execute(insert(Ruling).from_select(list(values), found))
+    entries = select(*values.values()).join_from(rows, Submission, _is_imported(origin, rows)).order_by(rows.c.place)
+    session.execute(insert(Ruling).from_select(list(values), entries))
 
 
 class KnownNumbers(NamedTuple):
-    """The numbers of an imported entry, as the table told them."""
+    """The measurements of an imported entry, as the table had them."""
 
     fid_public: float
     fid_private: float
@@ -174,29 +174,29 @@ class KnownNumbers(NamedTuple):
 
 
 def imported_numbers(session: Session, competition_id: int, tracks: dict[str, Track]) -> dict[str, KnownNumbers]:
-    """The numbers of the entries that were imported before, by external id."""
+    """The measurements of all imported entries of a competition, by external id."""
     fids: list[Any] = []
     distances: list[Any] = []
     query = select(Submission.external_id).where(
         Submission.competition_id == competition_id, Submission.external_id.is_not(None)
     )
     for kind in TRACK_KINDS:
-        own = aliased(Measurement)
-        told = (own.track_id == tracks[kind].id) & (own.scorer_version == IMPORTED_VERSION)
-        query = query.join(own, (own.submission_ref == Submission.ref) & told)
-        fids.append(own.fid)
-        distances.append(own.memorization_distance)
+        imported = aliased(Measurement)
+        on_track = (imported.track_id == tracks[kind].id) & (imported.scorer_version == IMPORTED_VERSION)
+        query = query.join(imported, (imported.submission_ref == Submission.ref) & on_track)
+        fids.append(imported.fid)
+        distances.append(imported.memorization_distance)
     return {row[0]: KnownNumbers(*row[1:]) for row in session.execute(query.add_columns(*fids, *distances))}
 
 
 def has_own_entries(session: Session, competition_id: int) -> bool:
-    """Whether somebody has handed an entry in here."""
-    here = (Submission.competition_id == competition_id) & Submission.external_id.is_(None)
-    return bool(session.scalar(select(exists().where(here))))
+    """Whether a competition has entries that were not imported."""
+    uploaded = (Submission.competition_id == competition_id) & Submission.external_id.is_(None)
+    return bool(session.scalar(select(exists().where(uploaded))))
 
 
 def teams_of_people(session: Session, competition_id: int, names: Sequence[str]) -> Sequence[str]:
-    """Which of these names are taken by teams that have had a member."""
+    """Which of these names belong to teams that have or had members."""
     rows = _rows(name=(names, Text))
     has_member = exists().where(Membership.team_id == Team.id)
     query = select(Team.name).join_from(rows, Team, Team.name == rows.c.name)

@@ -15,7 +15,7 @@ from scorer.lifecycle import DeliveryState, MailState
 
 @dataclass(frozen=True)
 class NoticeText:
-    """What a notice says; ``link`` is a path on this site."""
+    """The text of a notice; ``link`` is a path on this site."""
 
     kind: str
     subject: str
@@ -24,7 +24,7 @@ class NoticeText:
 
 
 class NamedTeam(NamedTuple):
-    """A team, and the competition that it is in."""
+    """The name of a team, and the slug and title of its competition."""
 
     name: str
     slug: str
@@ -32,31 +32,35 @@ class NamedTeam(NamedTuple):
 
 
 def member_accounts(session: Session, team_ids: Collection[int]) -> Sequence[int]:
-    """The accounts of those who are in one of these teams."""
-    return session.scalars(_present(Membership.account_id).where(Membership.team_id.in_(team_ids)).distinct()).all()
+    """The ids of the accounts that are members of one of these teams."""
+    return session.scalars(
+        _current_members(Membership.account_id).where(Membership.team_id.in_(team_ids)).distinct()
+    ).all()
 
 
 def team_ids_of(session: Session, account_id: int) -> Sequence[int]:
-    """The teams that a person is in."""
-    return session.scalars(_present(Membership.team_id).where(Membership.account_id == account_id)).all()
+    """The ids of the teams that a person is a member of."""
+    return session.scalars(_current_members(Membership.team_id).where(Membership.account_id == account_id)).all()
 
 
 def named_teams_of(session: Session, account_id: int) -> list[NamedTeam]:
-    """The teams that a person is in, by name."""
-    here = Team.id.in_(_present(Membership.team_id).where(Membership.account_id == account_id))
-    query = select(Team.name, Competition.slug, Competition.title).join(Competition).where(here)
+    """The teams that a person is a member of, in order of competition and name."""
+    is_member = Team.id.in_(_current_members(Membership.team_id).where(Membership.account_id == account_id))
+    query = select(Team.name, Competition.slug, Competition.title).join(Competition).where(is_member)
     return [NamedTeam(*row) for row in session.execute(query.order_by(Competition.title, Team.name))]
 
 
-def _present(column: InstrumentedAttribute[int]) -> Select[int]:
-    """Of memberships that hold: the newest of a person in a competition, unless they left."""
+def _current_members(column: InstrumentedAttribute[int]) -> Select[int]:
+    """A column of current memberships: the newest row of a person in a competition, unless they left."""
     later = aliased(Membership)
-    here = (later.competition_id == Membership.competition_id) & (later.account_id == Membership.account_id)
-    return select(column).where(Membership.joined, ~select(later.id).where(here, later.id > Membership.id).exists())
+    same_person = (later.competition_id == Membership.competition_id) & (later.account_id == Membership.account_id)
+    return select(column).where(
+        Membership.joined, ~select(later.id).where(same_person, later.id > Membership.id).exists()
+    )
 
 
 def competing_teams(session: Session, competition_id: int) -> Sequence[int]:
-    """The teams of a competition, benchmarks apart."""
+    """The ids of a competition's teams, without benchmarks."""
     competing = select(Team.id).where(Team.competition_id == competition_id, Team.benchmark.is_(False))
     return session.scalars(competing).all()
 
@@ -71,32 +75,32 @@ def write_notice(
     farewell: str,
     now: datetime,
 ) -> None:
-    """Put a notice on the site for ``accounts``, into the outbox for those of them who have an address and want it
-    (without a word of theirs: ``mailed``), and on the way to their webhooks and those of ``teams``."""
-    own = {"kind": words.kind, "subject": words.subject, "body": words.body, "link": words.link, "created_at": now}
+    """Write a notice for ``accounts``, mails for those of them who have an address and want this kind by mail (if they
+    have not chosen: ``mailed``), and deliveries to their webhooks and those of ``teams``. ``farewell`` ends mails."""
+    notice = {"kind": words.kind, "subject": words.subject, "body": words.body, "link": words.link, "created_at": now}
     due = {"attempts": 0, "due_at": now}
-    session.execute(_copies(Notice, "account_id", own, select(Account.id).where(Account.id.in_(accounts))))
+    session.execute(_rows_for(Notice, "account_id", notice, select(Account.id).where(Account.id.in_(accounts))))
     choice = (MailChoice.account_id == Account.id) & (MailChoice.kind == words.kind)
     wanting = select(Account.email).outerjoin(MailChoice, choice).where(Account.id.in_(accounts))
     wanting = wanting.where(Account.email.is_not(None), func.coalesce(MailChoice.mailed, mailed))
-    mail = {name: own[name] for name in ("subject", "link", "created_at")} | {"body": words.body + farewell}
-    session.execute(_copies(Mail, "recipient", mail | due | {"state": MailState.WAITING}, wanting))
+    mail = {name: notice[name] for name in ("subject", "link", "created_at")} | {"body": words.body + farewell}
+    session.execute(_rows_for(Mail, "recipient", mail | due | {"state": MailState.WAITING}, wanting))
     personal = Webhook.team_id.is_(None) & Webhook.account_id.in_(accounts)
     hooks = select(Webhook.id).where(Webhook.ended_at.is_(None), or_(personal, Webhook.team_id.in_(teams)))
-    session.execute(_copies(Delivery, "webhook_id", own | due | {"state": DeliveryState.WAITING}, hooks))
+    session.execute(_rows_for(Delivery, "webhook_id", notice | due | {"state": DeliveryState.WAITING}, hooks))
 
 
-def _copies(table: type[Table], name: str, values: Mapping[str, Any], of: Select[Any]) -> Insert:
-    """A row of ``values`` for each value that ``of`` finds for the column ``name``."""
+def _rows_for(table: type[Table], name: str, values: Mapping[str, Any], keys: Select[Any]) -> Insert:
+    """Insert a row of ``values`` for each value of ``keys``, which goes into the column ``name``."""
     columns = table.__table__.c
-    constants = [literal(value, columns[each].type) for each, value in values.items()]
-    return insert(table).from_select([name, *values], of.add_columns(*constants), include_defaults=False)
+    constants = [literal(value, columns[column].type) for column, value in values.items()]
+    return insert(table).from_select([name, *values], keys.add_columns(*constants), include_defaults=False)
 
 
 def notices_page(
     session: Session, account_id: int, *, before: int | None, limit: int, unread: bool = False
 ) -> Sequence[Notice]:
-    """A person's notices, newest first, older than the one with the id ``before``."""
+    """A person's notices (``unread``: only unread ones), older than the one with the id ``before``, newest first."""
     query = select(Notice).where(Notice.account_id == account_id)
     if before is not None:
         query = query.where(Notice.id < before)
@@ -114,36 +118,36 @@ def count_unread(session: Session, account_id: int) -> int:
 def mark_read(
     session: Session, account_id: int, now: datetime, *, only: int | None = None, up_to: int | None = None
 ) -> int:
-    """Mark a person's notices as read: one, or all up to one; how many were not yet."""
-    these = (Notice.account_id == account_id) & Notice.read_at.is_(None)
+    """Mark a person's unread notices as read, the one with id ``only`` or all up to id ``up_to``; returns how many."""
+    unread = (Notice.account_id == account_id) & Notice.read_at.is_(None)
     if only is not None:
-        these &= Notice.id == only
+        unread &= Notice.id == only
     if up_to is not None:
-        these &= Notice.id <= up_to
-    result = session.execute(update(Notice).where(these).values(read_at=now))
+        unread &= Notice.id <= up_to
+    result = session.execute(update(Notice).where(unread).values(read_at=now))
     return result.rowcount if isinstance(result, CursorResult) else 0
 
 
 def notice_exists(session: Session, account_id: int, notice_id: int) -> bool:
-    """Whether a person has this notice."""
+    """Whether a notice is this person's."""
     query = select(Notice.id).where(Notice.id == notice_id, Notice.account_id == account_id)
     return session.scalar(query) is not None
 
 
 def mail_choices(session: Session, account_id: int) -> dict[str, bool]:
-    """What a person has said about mails, by kind."""
-    found = session.scalars(select(MailChoice).where(MailChoice.account_id == account_id))
-    return {choice.kind: choice.mailed for choice in found}
+    """Whether a person wants mails, by kind of notice; only the kinds they have chosen for."""
+    choices = session.scalars(select(MailChoice).where(MailChoice.account_id == account_id))
+    return {choice.kind: choice.mailed for choice in choices}
 
 
 def choose_mail(session: Session, account_id: int, kind: str, *, mailed: bool) -> None:
-    """Keep what a person says about mails of a kind."""
+    """Store whether a person wants mails of a kind of notice."""
     row = postgresql.insert(MailChoice).values(account_id=account_id, kind=kind, mailed=mailed)
     session.execute(row.on_conflict_do_update(index_elements=["account_id", "kind"], set_={"mailed": mailed}))
 
 
 def claim_mail(session: Session, *, now: datetime, lease_until: datetime) -> Mail | None:
-    """Take the mail that has waited longest; None when none is due."""
+    """Claim the due mail that has waited longest; None if none is due."""
     due = (
         select(Mail.id)
         .where(
@@ -161,19 +165,19 @@ def claim_mail(session: Session, *, now: datetime, lease_until: datetime) -> Mai
 
 
 def close_mail(session: Session, mail_id: int, *, state: MailState, **values: object) -> bool:
-    """Say what became of a mail that is being sent; False if that was said already."""
+    """Record the outcome of a mail that is being sent; False if it was recorded before."""
     taken = (Mail.id == mail_id) & (Mail.state == MailState.SENDING)
     return _count(session.execute(update(Mail).where(taken).values(state=state, **values))) == 1
 
 
 def expire_mails(session: Session, now: datetime) -> int:
-    """Close mails that say nothing true any more; how many."""
+    """Close waiting mails whose content has expired; returns how many."""
     late = (Mail.state == MailState.WAITING) & (Mail.expires_at <= now)
     return _count(session.execute(update(Mail).where(late).values(state=MailState.EXPIRED, body="")))
 
 
 def close_lost_mails(session: Session, now: datetime) -> int:
-    """Close mails whose sender vanished: whether they left, nobody knows; how many."""
+    """Close mails whose sender was lost: whether they were sent is unknown. Returns how many."""
     vanished = (Mail.state == MailState.SENDING) & (Mail.due_at <= now)
     return _count(session.execute(update(Mail).where(vanished).values(state=MailState.UNKNOWN, body="")))
 
@@ -187,27 +191,27 @@ PENDING_STATES = (DeliveryState.WAITING, DeliveryState.SENDING)
 
 def active_webhooks(session: Session, account_id: int, team_ids: Collection[int]) -> Sequence[Webhook]:
     """A person's webhooks and those of their teams, oldest first."""
-    own = or_(
+    theirs = or_(
         Webhook.team_id.is_(None) & (Webhook.account_id == account_id),
         Webhook.team_id.in_(team_ids),
     )
-    return session.scalars(select(Webhook).where(Webhook.ended_at.is_(None), own).order_by(Webhook.id)).all()
+    return session.scalars(select(Webhook).where(Webhook.ended_at.is_(None), theirs).order_by(Webhook.id)).all()
 
 
 def move_webhooks(session: Session, team_ids: Collection[int], to: int) -> None:
-    """What was these teams' is the team ``to``'s."""
+    """Give the webhooks of some teams to the team ``to``."""
     session.execute(update(Webhook).where(Webhook.team_id.in_(team_ids)).values(team_id=to))
 
 
 def deliveries_of(session: Session, webhook_id: int, *, limit: int) -> Sequence[Delivery]:
-    """What a webhook was sent, or is to be, newest first."""
+    """The newest deliveries of a webhook, newest first."""
     query = select(Delivery).where(Delivery.webhook_id == webhook_id).order_by(Delivery.id.desc()).limit(limit)
     return session.scalars(query).all()
 
 
 def claim_deliveries(session: Session, *, now: datetime, lease_until: datetime, limit: int) -> Sequence[Delivery]:
-    """Take what is due, oldest first, one of each webhook: a slow receiver keeps no other waiting, and no receiver is
-    called twice at once. What a lost sender has left is due again."""
+    """Claim due deliveries, oldest first, one of each webhook: so a slow receiver delays no other, and no receiver gets
+    two requests at once. A delivery whose sender was lost is due again after its lease."""
     other = aliased(Delivery)
     busy = exists().where(
         other.webhook_id == Delivery.webhook_id, other.state == DeliveryState.SENDING, other.due_at > now
@@ -218,26 +222,26 @@ def claim_deliveries(session: Session, *, now: datetime, lease_until: datetime, 
         .group_by(Delivery.webhook_id)
     )
     due = select(Delivery.id).where(Delivery.id.in_(first), Delivery.state.in_(PENDING_STATES), Delivery.due_at <= now)
-    taken = due.order_by(Delivery.due_at, Delivery.id).limit(limit).with_for_update(skip_locked=True).cte("taken")
-    claimed = update(Delivery).where(Delivery.id.in_(select(taken.c.id)))
+    chosen = due.order_by(Delivery.due_at, Delivery.id).limit(limit).with_for_update(skip_locked=True).cte("taken")
+    claim = update(Delivery).where(Delivery.id.in_(select(chosen.c.id)))
     values = {"state": DeliveryState.SENDING, "attempts": Delivery.attempts + 1, "due_at": lease_until}
-    ids = session.scalars(claimed.values(values).returning(Delivery.id)).all()
-    fresh = select(Delivery).where(Delivery.id.in_(ids)).order_by(Delivery.id)
-    return session.scalars(fresh.execution_options(populate_existing=True)).all()
+    ids = session.scalars(claim.values(values).returning(Delivery.id)).all()
+    claimed = select(Delivery).where(Delivery.id.in_(ids)).order_by(Delivery.id)
+    return session.scalars(claimed.execution_options(populate_existing=True)).all()
 
 
 def close_delivery(session: Session, delivery: Delivery, *, state: DeliveryState, **values: object) -> bool:
-    """Say what became of an attempt; False if it was not the newest one."""
-    ours = (
+    """Record the outcome of an attempt to deliver; False if another attempt has begun since."""
+    this_attempt = (
         (Delivery.id == delivery.id)
         & (Delivery.state == DeliveryState.SENDING)
         & (Delivery.attempts == delivery.attempts)
     )
-    result = session.execute(update(Delivery).where(ours).values(state=state, **values))
+    result = session.execute(update(Delivery).where(this_attempt).values(state=state, **values))
     return isinstance(result, CursorResult) and result.rowcount == 1
 
 
 def cancel_deliveries(session: Session, webhook_id: int, error: str) -> None:
-    """Send a webhook nothing more."""
+    """Fail all waiting deliveries of a webhook, with this error."""
     waiting = (Delivery.webhook_id == webhook_id) & (Delivery.state == DeliveryState.WAITING)
     session.execute(update(Delivery).where(waiting).values(state=DeliveryState.FAILED, error=error))

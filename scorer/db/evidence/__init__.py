@@ -1,0 +1,7 @@
+"""SQL for evidence of copying.
+
+evidence: the newest evidence of an entry and its job
+signs: which entries show which sign of copying
+generators: generator uploads and what their audits found
+code_attachments: code attached to entries
+"""

@@ -1,4 +1,4 @@
-"""Work that waits, runs or has failed, in SQL."""
+"""SQL for the backlog: the load of each queue, running jobs, and jobs that have failed."""
 
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -11,8 +11,8 @@ from scorer.lifecycle import JobState
 
 
 class QueueLoad(NamedTuple):
-    """The unfinished jobs of a queue: how many wait, how many of those are due, since when the oldest due one is, how
-    many run, and how many of those have lost their worker."""
+    """The unfinished jobs of a queue: how many wait, how many of those are due and since when, how many run, how many
+    of those have lost their worker."""
 
     queue: str
     waiting: int
@@ -23,7 +23,7 @@ class QueueLoad(NamedTuple):
 
 
 class ListedJob(NamedTuple):
-    """A job with the names of what it works on."""
+    """A job with the names of its submission, track and competition."""
 
     id: int
     queue: str
@@ -44,7 +44,7 @@ class ListedJob(NamedTuple):
 
 
 def queues(session: Session, now: datetime) -> list[QueueLoad]:
-    """Each queue that has work."""
+    """The load of each queue that has unfinished jobs."""
     waiting, running = Job.state == JobState.WAITING, Job.state == JobState.RUNNING
     due = waiting & (Job.due_at <= now)
     query = select(
@@ -55,19 +55,19 @@ def queues(session: Session, now: datetime) -> list[QueueLoad]:
         func.count().filter(running).label("running"),
         func.count().filter(running & (Job.lease_until < now)).label("lost"),
     )
-    # Written so that the two partial indexes can serve it, however many jobs are done.
+    # The condition matches the two partial indexes, so finished jobs cost nothing.
     rows = session.execute(query.where(or_(waiting, running)).group_by(Job.queue).order_by(Job.queue))
     return [QueueLoad(*row) for row in rows]
 
 
 def running(session: Session) -> list[ListedJob]:
-    """Jobs that a worker holds, longest running first."""
+    """Jobs that run, the longest running first."""
     return _jobs(session, Job.state == JobState.RUNNING, order=Job.started_at)
 
 
 def failed(session: Session, *, track_id: int | None = None, only: int | None = None) -> list[ListedJob]:
-    """Jobs that have failed for good and that no later job has replaced, newest failure first; of one track, or one
-    job, if given."""
+    """Jobs that have failed for good and that no later job has replaced, newest failure first. ``track_id``: of one
+    track. ``only``: one job."""
     conditions = [Job.state == JobState.FAILED, ~_is_replaced()]
     if track_id is not None:
         conditions.append(Job.track_id == track_id)
@@ -77,7 +77,7 @@ def failed(session: Session, *, track_id: int | None = None, only: int | None = 
 
 
 def lock_job(session: Session, job_id: int) -> Job | None:
-    """A job, locked for this transaction and read anew."""
+    """A job, locked for this transaction and read again."""
     query = select(Job).where(Job.id == job_id).with_for_update(of=Job).execution_options(populate_existing=True)
     return session.scalars(query).one_or_none()
 

@@ -1,4 +1,4 @@
-"""The queue's truth, in SQL: who is next, who holds what, what is stuck."""
+"""SQL for the job queue: claiming the next job, leases, the fair order, queue positions."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -12,13 +12,13 @@ from scorer.db.teams import merges
 from scorer.lifecycle import UNFINISHED, JobState, Queue, Status
 
 ORDER = (Job.priority, Job.turn, Job.id)
-"""The one order of waiting work: what is claimed and what is shown as queue position."""
+"""The order of waiting jobs, by which they are claimed and queue positions are counted."""
 
 
 def claim_next(
     session: Session, queue: Queue, *, holder: str, worker: str, now: datetime, lease_until: datetime
 ) -> Job | None:
-    """Take the fairest due job of a queue for ``holder``; None when nothing is due."""
+    """Claim the first due job of a queue for ``holder``; None if none is due."""
     due = (
         select(Job.id)
         .where(Job.queue == queue, Job.state == JobState.WAITING, Job.due_at <= now)
@@ -45,7 +45,7 @@ def claim_next(
 
 
 def update_held(session: Session, job_id: int, held_by: str, **values: object) -> bool:
-    """Change a job only while ``held_by`` still holds it; False means the lease went to somebody else."""
+    """Change a job if ``held_by`` still holds it; False if it does not, because its lease has expired."""
     result = session.execute(
         update(Job).where(Job.id == job_id, Job.holder == held_by, Job.state == JobState.RUNNING).values(**values)
     )
@@ -59,17 +59,17 @@ def lock_held(session: Session, job_id: int, holder: str) -> Job | None:
 
 
 def lock_unfinished(session: Session, submission_ref: int) -> Sequence[Job]:
-    """Every job of a submission that has not ended, locked for this transaction: no worker can take or end it, and
-    only a worker that ends one adds the next."""
+    """The unfinished jobs of a submission, locked for this transaction: no worker can claim or finish them, and only a
+    worker that finishes one adds the next."""
     unfinished = select(Job).where(Job.submission_ref == submission_ref, Job.state.in_(UNFINISHED)).order_by(Job.id)
     locking = unfinished.with_for_update(of=Job).execution_options(populate_existing=True)
     session.scalars(locking).all()
-    # A job that ended while we waited for its lock has left a next one, which only a new statement sees.
+    # A job that was finished while this waited for its lock has added the next, which only a new statement sees.
     return session.scalars(locking).all()
 
 
 def cancel_unfinished(session: Session, submission_ref: int, now: datetime) -> None:
-    """End every job of a submission that has not ended; a worker that holds one finds out and drops its result."""
+    """Cancel the unfinished jobs of a submission; a worker that holds one notices and drops its result."""
     session.execute(
         update(Job)
         .where(Job.submission_ref == submission_ref, Job.state.in_(UNFINISHED))
@@ -78,7 +78,7 @@ def cancel_unfinished(session: Session, submission_ref: int, now: datetime) -> N
 
 
 def lock_expired(session: Session, now: datetime) -> Sequence[Job]:
-    """Running jobs whose worker has not been heard of within the lease, locked for this transaction."""
+    """Running jobs whose lease has expired, locked for this transaction."""
     return session.scalars(
         select(Job)
         .where(Job.state == JobState.RUNNING, Job.lease_until < now)
@@ -87,27 +87,27 @@ def lock_expired(session: Session, now: datetime) -> Sequence[Job]:
 
 
 def count_due(session: Session, now: datetime) -> dict[Queue, int]:
-    """How many jobs wait and are due, by queue."""
-    counted = session.execute(
+    """The number of due jobs, by queue."""
+    rows = session.execute(
         select(Job.queue, func.count()).where(Job.state == JobState.WAITING, Job.due_at <= now).group_by(Job.queue)
     )
-    return {Queue(queue): count for queue, count in counted}
+    return {Queue(queue): count for queue, count in rows}
 
 
 def next_turn(session: Session, queue: Queue, priority: int, team_id: int | None) -> int:
-    """The turn of a team's next job: right after the team's own last one, and no earlier than the job that is
-    next now. So a team's tenth entry waits behind another team's first, and nobody is overtaken for ever.
+    """The turn of a team's next job: one after the team's last unfinished job, and no earlier than that of the job that
+    is first now. So a team's tenth entry waits behind another team's first, and no job is overtaken for ever.
     """
-    lane = (Job.queue == queue) & (Job.priority == priority)
-    current = select(func.min(Job.turn)).where(lane, Job.state == JobState.WAITING).scalar_subquery()
+    in_queue = (Job.queue == queue) & (Job.priority == priority)
+    first = select(func.min(Job.turn)).where(in_queue, Job.state == JobState.WAITING).scalar_subquery()
     unfinished = Job.state.in_(UNFINISHED)
-    own = select(func.max(Job.turn) + 1).where(lane, Job.team_id == team_id, unfinished).scalar_subquery()
-    turn = session.scalar(select(func.greatest(func.coalesce(current, 0), func.coalesce(own, 0))))
+    after_own = select(func.max(Job.turn) + 1).where(in_queue, Job.team_id == team_id, unfinished).scalar_subquery()
+    turn = session.scalar(select(func.greatest(func.coalesce(first, 0), func.coalesce(after_own, 0))))
     return int(turn or 0)
 
 
 def add_for_track(session: Session, competition_id: int, track_id: int, *, now: datetime) -> int:
-    """A waiting job on a private track for every scored entry that is not late, in turns between teams; how many."""
+    """Add a scoring job on a private track for every scored entry in time, in turns between teams; returns how many."""
     merged = merges.newest_merges()
     team = func.coalesce(merged.c.into_team_id, Submission.team_id)
     entries = (
@@ -130,12 +130,12 @@ def add_for_track(session: Session, competition_id: int, track_id: int, *, now: 
         "queue", "submission_ref", "track_id", "team_id", "state", "priority", "turn", "due_at", "attempts",
         "created_at",
     )  # fmt: skip
-    made = session.execute(insert(Job).from_select(columns, entries))
-    return made.rowcount if isinstance(made, CursorResult) else 0
+    result = session.execute(insert(Job).from_select(columns, entries))
+    return result.rowcount if isinstance(result, CursorResult) else 0
 
 
 def cancel_on_track(session: Session, track_id: int, now: datetime) -> None:
-    """End every job on a track that has not ended: nobody needs its result any more."""
+    """Cancel the unfinished jobs on a track, whose results are no longer needed."""
     session.execute(
         update(Job)
         .where(Job.track_id == track_id, Job.state.in_(UNFINISHED))
@@ -144,7 +144,7 @@ def cancel_on_track(session: Session, track_id: int, now: datetime) -> None:
 
 
 def waits_since(session: Session, queue: Queue, before: datetime) -> bool:
-    """Whether work of a queue that everyone sees has been due since ``before`` and nobody has taken it."""
+    """Whether a public job of a queue has been due since ``before`` and is not claimed."""
     waiting = select(Job.id).where(
         Job.queue == queue, Job.state == JobState.WAITING, Job.priority == 0, Job.due_at <= before
     )
@@ -152,7 +152,7 @@ def waits_since(session: Session, queue: Queue, before: datetime) -> bool:
 
 
 def states_on_track(session: Session, track_id: int) -> dict[JobState, int]:
-    """How many entries' newest scoring jobs on a track are in which state."""
+    """The newest scoring jobs of the entries on a track, counted by state."""
     newest = (
         select(Job.state)
         .ext(distinct_on(Job.submission_ref))
@@ -160,8 +160,8 @@ def states_on_track(session: Session, track_id: int) -> dict[JobState, int]:
         .order_by(Job.submission_ref, Job.id.desc())
         .subquery()
     )
-    counted = session.execute(select(newest.c.state, func.count()).group_by(newest.c.state))
-    return {JobState(state): count for state, count in counted}
+    rows = session.execute(select(newest.c.state, func.count()).group_by(newest.c.state))
+    return {JobState(state): count for state, count in rows}
 
 
 def jobs_of(session: Session, submission_ref: int) -> Sequence[Job]:
@@ -177,7 +177,7 @@ def job_of_preparation(session: Session, preparation_id: int) -> Job | None:
 
 
 def position_of(session: Session, job: Job) -> int:
-    """How many jobs of the same queue are claimed before this waiting one, plus one."""
+    """The queue position of a waiting job: 1 if it is the next of its queue."""
     earlier = or_(
         Job.priority < job.priority,
         (Job.priority == job.priority) & (Job.turn < job.turn),
@@ -190,10 +190,10 @@ def position_of(session: Session, job: Job) -> int:
 
 
 def positions_of(session: Session, job_ids: Collection[int]) -> dict[int, int]:
-    """:func:`position_of` for many waiting public jobs at once, by id; a job that no longer waits has none."""
+    """The queue positions of many public jobs, by id (:func:`position_of`); a job that no longer waits has none."""
     if not job_ids:
         return {}
-    place = func.row_number().over(partition_by=Job.queue, order_by=ORDER).label("place")
-    line = select(Job.id, place).where(Job.state == JobState.WAITING, Job.priority == 0).subquery()
-    found = session.execute(select(line.c.id, line.c.place).where(line.c.id.in_(job_ids)))
-    return {row.id: row.place for row in found}
+    position = func.row_number().over(partition_by=Job.queue, order_by=ORDER).label("place")
+    positions = select(Job.id, position).where(Job.state == JobState.WAITING, Job.priority == 0).subquery()
+    rows = session.execute(select(positions.c.id, positions.c.place).where(positions.c.id.in_(job_ids)))
+    return {row.id: row.place for row in rows}

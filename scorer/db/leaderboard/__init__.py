@@ -1,0 +1,8 @@
+"""SQL for boards.
+
+scores: the judged score of every entry: measurements joined with thresholds, rulings and merges
+columns: a track's entries as numpy columns, and the rules they are judged by
+board: names, counts and reasons that a board shows, scores of single entries
+final_picks: a team's final picks
+changes: the change feed
+"""

@@ -1,5 +1,4 @@
-"""What the desk asks of a competition's entries, and what it must know for that: who wins something, and where tau can
-move."""
+"""Parameters and results of the query for flagged entries. Plain data."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,11 +9,12 @@ from sqlalchemy import ColumnElement, true
 from scorer.db.tables import Track
 
 QueueState = Literal["open", "waiting", "own", "disputed", "decided"]
-"""What has become of a flagged entry: it waits for somebody else's review, or is of the reviewer's own team."""
+"""The state of a flagged entry for a reviewer. ``waiting``: it needs another person's review. ``own``: it is of the
+reviewer's own team."""
 
 
 class WinningEntry(NamedTuple):
-    """An entry that holds a rank which wins something."""
+    """An entry with a rank that wins a medal or prize."""
 
     ref: int
     rank: int
@@ -23,21 +23,21 @@ class WinningEntry(NamedTuple):
 
 @dataclass(frozen=True)
 class TrackBounds:
-    """Of a track: its tau, between which distances that can move without judging another way any entry that there was
-    when it was chosen (None: no end), who wins something, and below which score one does: infinity while places are
-    free, None where nothing is won."""
+    """What decides flags on a track: its tau and which entries win something."""
 
     tau: float | None
     low: float | None
+    """Between ``low`` and ``high``, tau could move without changing a penalty of the entries that there were when it
+    was chosen; None: no bound."""
     high: float | None
     winners: Sequence[WinningEntry]
     last_score: float | None
+    """A lower score wins something: infinity while winning ranks are free, None where nothing is won."""
 
 
 @dataclass(frozen=True)
 class FlagQuery:
-    """What is asked: of which competition, with which weight for each reason, for whose eyes; ``only``: of these
-    entries alone."""
+    """Which entries to flag: of which competition, with which weight for each reason, for which reviewer."""
 
     competition_id: int
     tracks: Mapping[str, Track]
@@ -46,16 +46,17 @@ class FlagQuery:
     reviewer_id: int
     own_team_id: int | None
     images: int
-    """How many an entry has."""
+    """How many images an entry has."""
     only: Sequence[int] | None = None
+    """The refs of the only entries to look at; None: all."""
 
-    def asks_for(self, ref: Any) -> ColumnElement[bool]:
-        """Whether an entry is among those that are asked for."""
+    def includes(self, ref: Any) -> ColumnElement[bool]:
+        """The condition that an entry is among ``only``."""
         return true() if self.only is None else ref.in_(self.only)
 
 
 class FlaggedRow(NamedTuple):
-    """A flagged entry; ``found`` has every mark, number and reason of it by its name."""
+    """A flagged entry; ``found`` has all its marks, numbers and reasons by name."""
 
     ref: int
     id: str
@@ -68,9 +69,9 @@ class FlaggedRow(NamedTuple):
     found: Mapping[str, Any]
 
     @classmethod
-    def of(cls, found: Mapping[Any, Any]) -> "FlaggedRow":
-        """A row by the names of its columns."""
-        return cls(**{name: found[name] for name in cls._fields if name != "found"}, found=found)
+    def of(cls, columns: Mapping[Any, Any]) -> "FlaggedRow":
+        """A row of the query as a flagged entry."""
+        return cls(**{name: columns[name] for name in cls._fields if name != "found"}, found=columns)
 
 
 class FlaggedPage(NamedTuple):

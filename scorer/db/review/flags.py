@@ -1,8 +1,8 @@
-"""Which entries need eyes, and why, in SQL: judged on read like the board, so that a new tau flags anew at once.
+"""SQL for flags: which entries need review, and why. Computed on every read, so that a new tau changes flags at once.
 
-What is known of an entry comes from several places (two tracks, their winners, other teams' zips, reviews). They are
-stacked and grouped by entry, not joined: PostgreSQL takes a judged board for a few rows, and would join 100,000 of them
-with 100,000 others one by one. Words and weights are :mod:`scorer.review.flags`'.
+The facts about an entry come from layers, one selection each (tracks, winners, other teams' zips, reviews). They are
+stacked (UNION ALL) and grouped by entry, not joined: PostgreSQL estimates a judged board as a few rows, and would join
+100,000 of them with 100,000 others in nested loops. Names and weights of reasons are in :mod:`scorer.review.flags`.
 """
 
 import math
@@ -53,8 +53,8 @@ MARKS = tuple(
     + [f"{kind}_{sign.name}" for kind in TRACK_KINDS for sign in SIGNS]
     + ["late", "copied", "same_zip", "same_images", "remembers", "mine"]
 )
-"""What is true of an entry or not. The stack holds all of them in one number, a bit each: PostgreSQL groups 300,000
-rows by one number much faster than by twenty truths."""
+"""Boolean facts about an entry, each a bit of one integer: PostgreSQL aggregates 300,000 integers much faster than
+twenty booleans each."""
 NUMBER_TYPES: Mapping[str, TypeEngine[Any]] = {
     **{f"{kind}_{name}": Double() for kind in TRACK_KINDS for name in ("distance", "se")},
     **{f"{kind}_rank": BigInteger() for kind in TRACK_KINDS},
@@ -63,22 +63,22 @@ NUMBER_TYPES: Mapping[str, TypeEngine[Any]] = {
     "reviews": BigInteger(),
     "label": Text(),
 }
-"""What else is known of it: each is said by one layer alone, or not at all."""
+"""The other facts about an entry; each comes from one layer, and is NULL in all others."""
 
 
-def _layer(ref: Any, marks: Mapping[str, Any], **said: Any) -> Select[Any]:
-    """One of the selections that are stacked; what it doesn't say is NULL."""
+def _layer(ref: Any, marks: Mapping[str, Any], **numbers: Any) -> Select[Any]:
+    """One selection of the stack: the entry, its marks as bits, its numbers (NULL where a layer has none)."""
     mask: ColumnElement[int] = literal(0, BigInteger())
     for name, holds in marks.items():
         mask = mask + case((holds, literal(1 << MARKS.index(name), BigInteger())), else_=0)
-    numbers = [(said[name] if name in said else null().cast(type_)).label(name) for name, type_ in NUMBER_TYPES.items()]
-    return select(ref.label("ref"), mask.label("marks"), *numbers)
+    columns = [numbers.get(name, null().cast(type_)).label(name) for name, type_ in NUMBER_TYPES.items()]
+    return select(ref.label("ref"), mask.label("marks"), *columns)
 
 
-def _tracks(question: FlagQuery) -> Iterator[Select[Any]]:
+def _tracks(flag_query: FlagQuery) -> Iterator[Select[Any]]:
     for kind in TRACK_KINDS:
-        bounds = question.bounds[kind]
-        scores = judged_entries(track_id=question.tracks[kind].id).subquery(f"{kind}_scores").c
+        bounds = flag_query.bounds[kind]
+        scores = judged_entries(track_id=flag_query.tracks[kind].id).subquery(f"{kind}_scores").c
         penalised = and_(~scores.copy, scores.penalised)
         distance, error = scores.memorization_distance, scores.distance_se
         marks = {
@@ -93,12 +93,12 @@ def _tracks(question: FlagQuery) -> Iterator[Select[Any]]:
         if kind == TRACK_KINDS[0]:
             numbers["team_id"] = scores.team_id
         yield _layer(scores.ref, {f"{kind}_{name}": mark for name, mark in marks.items()}, **numbers).where(
-            ~scores.benchmark, question.asks_for(scores.ref)
+            ~scores.benchmark, flag_query.includes(scores.ref)
         )
         if bounds.winners:
             rows = values(column("ref", BigInteger), column("rank", BigInteger), name=f"{kind}_winners")
-            won = rows.data([(each.ref, each.rank) for each in bounds.winners]).c
-            yield _layer(won.ref, {}, **{f"{kind}_rank": won.rank}).where(question.asks_for(won.ref))
+            won = rows.data([(winner.ref, winner.rank) for winner in bounds.winners]).c
+            yield _layer(won.ref, {}, **{f"{kind}_rank": won.rank}).where(flag_query.includes(won.ref))
 
 
 def _would_win(score: ColumnElement[float], bounds: TrackBounds) -> ColumnElement[bool]:
@@ -114,14 +114,14 @@ def _between(distance: ColumnElement[float], bounds: TrackBounds) -> ColumnEleme
     return above if bounds.high is None else and_(above, distance < bounds.high)
 
 
-def _shared_contents(question: FlagQuery) -> Select[Any]:
-    """What the zips themselves say: whether another team has handed in the same one, or the same images."""
+def _shared_contents(flag_query: FlagQuery) -> Select[Any]:
+    """The layer of what zips have in common: with those of other teams, and with the training images."""
     merged = merges.newest_merges()
     team = func.coalesce(merged.c.into_team_id, Submission.team_id)
 
     def shared(column: Any) -> ColumnElement[bool]:
-        alike = func.hashtextextended(column, 0)  # numbers sort faster than text
-        first, last = (each(team).over(partition_by=alike) for each in (func.min, func.max))
+        content = func.hashtextextended(column, 0)  # numbers sort faster than text
+        first, last = (bound(team).over(partition_by=content) for bound in (func.min, func.max))
         return and_(column.is_not(None), first != last)
 
     marks = {
@@ -134,34 +134,34 @@ def _shared_contents(question: FlagQuery) -> Select[Any]:
         _layer(Submission.ref, marks, pixels=func.hashtextextended(Submission.pixels_sha256, 0))
         .select_from(Submission)
         .outerjoin(merged, merged.c.team_id == Submission.team_id)
-        .where(Submission.competition_id == question.competition_id, question.asks_for(Submission.ref))
+        .where(Submission.competition_id == flag_query.competition_id, flag_query.includes(Submission.ref))
     )
 
 
-def _signs(question: FlagQuery) -> Iterator[Select[Any]]:
-    """The entries alone that show a sign of copying, so that the others add nothing to the stack."""
+def _signs(flag_query: FlagQuery) -> Iterator[Select[Any]]:
+    """The layers of signs of copying, with the entries that show one alone: the others would only add to the stack."""
     for kind in TRACK_KINDS:
-        found = with_signs(question.tracks[kind].id, question.images).subquery(f"{kind}_signs").c
-        marks = {f"{kind}_{sign.name}": found[sign.name] for sign in SIGNS}
-        yield _layer(found.ref, marks).where(question.asks_for(found.ref))
+        signs = with_signs(flag_query.tracks[kind].id, flag_query.images).subquery(f"{kind}_signs").c
+        marks = {f"{kind}_{sign.name}": signs[sign.name] for sign in SIGNS}
+        yield _layer(signs.ref, marks).where(flag_query.includes(signs.ref))
 
 
-def _recovered(question: FlagQuery) -> Select[Any]:
-    """The entries whose generator remembers what it was trained on."""
-    found = refs_with_overfitted_generator(question.competition_id).subquery("remembering").c
-    return _layer(found.ref, {"remembers": true()}).where(question.asks_for(found.ref))
+def _recovered(flag_query: FlagQuery) -> Select[Any]:
+    """The layer of entries with a generator that is overfitted to its training images."""
+    overfitted = refs_with_overfitted_generator(flag_query.competition_id).subquery("remembering").c
+    return _layer(overfitted.ref, {"remembers": true()}).where(flag_query.includes(overfitted.ref))
 
 
-def _reviewed(question: FlagQuery) -> Select[Any]:
-    found = review_counts(question.competition_id, question.reviewer_id).subquery("tally").c
-    said = _layer(found.ref, {"mine": found.mine}, reviews=found.reviews, label=found.label)
-    return said.where(question.asks_for(found.ref))
+def _reviewed(flag_query: FlagQuery) -> Select[Any]:
+    counts = review_counts(flag_query.competition_id, flag_query.reviewer_id).subquery("tally").c
+    layer = _layer(counts.ref, {"mine": counts.mine}, reviews=counts.reviews, label=counts.label)
+    return layer.where(flag_query.includes(counts.ref))
 
 
-def _entries(question: FlagQuery) -> CTE:
-    """One row for each competing entry: every mark and number by its name, and each track's tau."""
-    own = (_shared_contents(question), _recovered(question), _reviewed(question))
-    layers = (*_tracks(question), *_signs(question), *own)
+def _entries(flag_query: FlagQuery) -> CTE:
+    """One row for each competing entry: every mark and number by name, and each track's tau."""
+    of_both_tracks = (_shared_contents(flag_query), _recovered(flag_query), _reviewed(flag_query))
+    layers = (*_tracks(flag_query), *_signs(flag_query), *of_both_tracks)
     stack = union_all(*layers).subquery("stack")
     grouped = (
         select(
@@ -177,12 +177,12 @@ def _entries(question: FlagQuery) -> CTE:
         return grouped.c.marks.op("&")(literal(1 << MARKS.index(name), BigInteger())) != 0
 
     taus: list[ColumnElement[Any]] = [
-        (null().cast(Double()) if (tau := question.bounds[kind].tau) is None else literal(tau)).label(f"{kind}_tau")
+        (null().cast(Double()) if (tau := flag_query.bounds[kind].tau) is None else literal(tau)).label(f"{kind}_tau")
         for kind in TRACK_KINDS
     ]
-    shown = [grouped.c[name] for name in NUMBER_TYPES if name != "reviews"]
+    numbers = [grouped.c[name] for name in NUMBER_TYPES if name != "reviews"]
     return (
-        select(grouped.c.ref, *(has(name).label(name) for name in MARKS), *shown, *taus)
+        select(grouped.c.ref, *(has(name).label(name) for name in MARKS), *numbers, *taus)
         .add_columns(func.coalesce(grouped.c.reviews, 0).label("reviews"))
         .where(has("public_seen"), ~has("late"))
         .cte("entries")
@@ -193,11 +193,10 @@ def _reasons(entries: CTE) -> dict[str, ColumnElement[bool]]:
     def either(name: str) -> ColumnElement[bool]:
         return or_(*(entries.c[f"{kind}_{name}"] for kind in TRACK_KINDS))
 
+    at_stake = [and_(entries.c[f"{kind}_stake"], entries.c[f"{kind}_rank"].is_(None)) for kind in TRACK_KINDS]
     return {
         "medal-place": or_(*(entries.c[f"{kind}_rank"].is_not(None) for kind in TRACK_KINDS)),
-        "medal-at-stake": or_(
-            *(and_(entries.c[f"{kind}_stake"], entries.c[f"{kind}_rank"].is_(None)) for kind in TRACK_KINDS)
-        ),
+        "medal-at-stake": or_(*at_stake),
         "borderline": either("borderline"),
         "tau-interval": either("interval"),
         "penalised": either("penalised"),
@@ -210,25 +209,22 @@ def _reasons(entries: CTE) -> dict[str, ColumnElement[bool]]:
     }
 
 
-def _flagged(question: FlagQuery) -> CTE:
-    """The entries that at least one reason speaks for, another flagged entry's double included; with what has become
-    of them: ``state`` is decided, disputed, waiting (for somebody else's review), own, or open."""
-    entries = _entries(question)
+def _flagged(flag_query: FlagQuery) -> CTE:
+    """The entries with at least one reason, with their reasons, weight and ``state``. Having the same images as another
+    flagged entry is a reason, too."""
+    entries = _entries(flag_query)
     reasons = _reasons(entries)
     weight: ColumnElement[int] = literal(0, Integer())
     for name, reason in reasons.items():
-        weight = weight + case((reason, question.weights[name]), else_=0)
-    weighed = select(
-        entries, *(reason.label(name) for name, reason in reasons.items()), weight.label("alone")
-    ).subquery("weighed")
+        weight = weight + case((reason, flag_query.weights[name]), else_=0)
+    named = [reason.label(name) for name, reason in reasons.items()]
+    weighed = select(entries, *named, weight.label("alone")).subquery("weighed")
     of_images = func.count().filter(weighed.c.alone > 0).over(partition_by=weighed.c.pixels)
     itself = case((weighed.c.alone > 0, 1), else_=0)
-    doubles = select(
-        weighed,
-        and_(weighed.c.pixels.is_not(None), ~weighed.c["same-images"], of_images > itself).label("near-duplicate"),
-    ).subquery("doubles")
-    total = doubles.c.alone + case((doubles.c["near-duplicate"], question.weights["near-duplicate"]), else_=0)
-    state = _state(doubles.c, question.own_team_id)
+    has_double = and_(weighed.c.pixels.is_not(None), ~weighed.c["same-images"], of_images > itself)
+    doubles = select(weighed, has_double.label("near-duplicate")).subquery("doubles")
+    total = doubles.c.alone + case((doubles.c["near-duplicate"], flag_query.weights["near-duplicate"]), else_=0)
+    state = _state(doubles.c, flag_query.own_team_id)
     return select(doubles, total.label("weight"), state.label("state")).where(total > 0).cte("flagged")
 
 
@@ -243,11 +239,17 @@ def _state(entry: Any, own_team_id: int | None) -> ColumnElement[str]:
 
 
 def flagged_page(
-    session: Session, question: FlagQuery, *, states: Sequence[str], after: int, limit: int, exclude: int | None = None
+    session: Session,
+    flag_query: FlagQuery,
+    *,
+    states: Sequence[str],
+    after: int,
+    limit: int,
+    exclude: int | None = None,
 ) -> FlaggedPage:
-    """A page of the flagged entries in some states (without the one with ref ``exclude``), most decisive first, from
-    number ``after + 1`` on."""
-    flagged = _flagged(question)
+    """A page of the flagged entries in some states (without the one with ref ``exclude``), the greatest weight first,
+    from number ``after + 1`` on."""
+    flagged = _flagged(flag_query)
     rank = func.least(flagged.c.private_rank, flagged.c.public_rank)
     order = (flagged.c.weight.desc(), rank.asc().nulls_last(), flagged.c.ref)
     page = (
@@ -260,25 +262,25 @@ def flagged_page(
     )
     totals = select(*_totals(flagged)).subquery("totals")
     query = _named(select(totals, page).select_from(totals.outerjoin(page, true())), page)
-    # Every row also has the totals, and there is one row of them alone if the page is empty.
+    # Every row also has the totals; an empty page is one row with the totals alone.
     rows = session.execute(query.order_by(page.c.place)).mappings().all()
     return FlaggedPage([FlaggedRow.of(row) for row in rows if row["ref"] is not None], {**rows[0]})
 
 
 def _named(query: Select[Any], entries: Any) -> Select[Any]:
-    """With what only the few rows that are shown need."""
+    """The query with the columns of submissions and teams, which only the rows of a page need."""
     zip_ = (Submission.id, Submission.exact_copies, Submission.mirrored_copies, Submission.copied_share)
     joined = query.outerjoin(Submission, Submission.ref == entries.c.ref).outerjoin(Team, Team.id == entries.c.team_id)
     return joined.add_columns(*zip_, Team.name.label("team"))
 
 
-def flagged_row(session: Session, question: FlagQuery, submission_ref: int) -> FlaggedRow | None:
-    """Why one entry is flagged; None if it is not. Others are looked at only if they are the same."""
-    here = select(Submission.sha256, Submission.pixels_sha256).where(Submission.ref == submission_ref)
-    sha256, pixels = session.execute(here).one()
-    alike = or_(Submission.sha256 == sha256, Submission.pixels_sha256 == pixels)
-    same = select(Submission.ref).where(Submission.competition_id == question.competition_id, alike)
-    flagged = _flagged(replace(question, only=session.scalars(same).all()))
+def flagged_row(session: Session, flag_query: FlagQuery, submission_ref: int) -> FlaggedRow | None:
+    """One flagged entry; None if it is not flagged. Of other entries only its duplicates are read."""
+    hashes = select(Submission.sha256, Submission.pixels_sha256).where(Submission.ref == submission_ref)
+    sha256, pixels = session.execute(hashes).one()
+    is_duplicate = or_(Submission.sha256 == sha256, Submission.pixels_sha256 == pixels)
+    duplicates = select(Submission.ref).where(Submission.competition_id == flag_query.competition_id, is_duplicate)
+    flagged = _flagged(replace(flag_query, only=session.scalars(duplicates).all()))
     query = _named(select(flagged).where(flagged.c.ref == submission_ref), flagged)
     row = session.execute(query).mappings().one_or_none()
     return None if row is None else FlaggedRow.of(row)

@@ -1,4 +1,4 @@
-"""What stands between a competition and its final board, in SQL."""
+"""SQL for the checklist before publication: entries whose score, review or rebuttal is still open."""
 
 from collections.abc import Collection
 from typing import Any, NamedTuple
@@ -23,11 +23,11 @@ from scorer.db.teams import merges
 from scorer.lifecycle import PENDING, UNFINISHED, Queue, Status
 
 BORDERLINE_STANDARD_ERRORS = 2.0
-"""Standard errors around tau within which an entry might as well lie on its other side."""
+"""Standard errors of its distance within which an entry counts as borderline: it could lie on tau's other side."""
 
 
 class OpenEntry(NamedTuple):
-    """An entry with which something is left to do; ``team``: the name of the one that it belongs to now."""
+    """An entry that keeps the board from being final; ``team``: the name of the team that it belongs to now."""
 
     ref: int
     id: str
@@ -36,34 +36,34 @@ class OpenEntry(NamedTuple):
 
 
 def pending_entries(session: Session, competition_id: int) -> list[OpenEntry]:
-    """Entries in time whose public score is still to come."""
+    """Entries in time whose public score is pending."""
     return _entries(session, competition_id, Submission.status.in_(PENDING), ~Submission.late)
 
 
 def undecided_reviews(session: Session, competition_id: int) -> list[OpenEntry]:
-    """Entries that somebody has begun to review and nobody has decided."""
+    """Entries with a review and without a decided label."""
     begun = select(Review.id).where(Review.submission_ref == Submission.ref).exists()
     return _entries(session, competition_id, begun, ~_is_labelled(Submission.ref))
 
 
 def open_rebuttals(session: Session, competition_id: int) -> list[OpenEntry]:
-    """Entries whose team waits for an answer."""
+    """Entries with an unanswered rebuttal."""
     answered = select(RebuttalAnswer.id).where(RebuttalAnswer.rebuttal_id == Rebuttal.id).exists()
     waits = select(Rebuttal.id).where(Rebuttal.submission_ref == Submission.ref, ~answered).exists()
     return _entries(session, competition_id, waits)
 
 
 def unfinished_on(session: Session, track: Track) -> list[OpenEntry]:
-    """Entries whose scoring on a track waits or runs."""
-    works = select(Job.id).where(
+    """Entries with an unfinished scoring job on a track."""
+    jobs = select(Job.id).where(
         Job.submission_ref == Submission.ref, Job.track_id == track.id, Job.queue == Queue.SCORE
     )
-    unfinished = works.where(Job.state.in_(UNFINISHED)).exists()
+    unfinished = jobs.where(Job.state.in_(UNFINISHED)).exists()
     return _entries(session, track.competition_id, unfinished)
 
 
 def unscored_on(session: Session, track: Track) -> list[OpenEntry]:
-    """Entries with a public score, in time, that a track knows nothing of. Benchmarks count: they are on the board."""
+    """Entries in time with a public score and no measurement on a track; benchmarks included, which boards show."""
     measured = select(Measurement.id).where(
         Measurement.submission_ref == Submission.ref, Measurement.track_id == track.id
     )
@@ -72,7 +72,7 @@ def unscored_on(session: Session, track: Track) -> list[OpenEntry]:
 
 
 def _entries(session: Session, competition_id: int, *conditions: ColumnElement[bool]) -> list[OpenEntry]:
-    """Entries under the team that they belong to now, oldest first."""
+    """Entries with the team that they belong to now, oldest first."""
     merged = merges.newest_merges()
     query: Any = (
         select(Submission.ref, Submission.id, Submission.file_name, Team.name.label("team"))
@@ -84,15 +84,15 @@ def _entries(session: Session, competition_id: int, *conditions: ColumnElement[b
 
 
 def undecided(session: Session, track_id: int, refs: Collection[int]) -> list[Score]:
-    """Those of the entries, judged on a track, that nobody has decided about, by a label or a ruling."""
+    """The judged scores, on a track, of those of the entries without a decided label or ruling."""
     scores = judged_entries(track_id=track_id, refs=refs).subquery("scores")
     decided = or_(_is_labelled(scores.c.ref), _is_ruled(scores.c.ref))
     return [Score(*row) for row in session.execute(select(scores).where(~decided))]
 
 
 def near_tau(session: Session, track_id: int, refs: Collection[int]) -> list[Score]:
-    """Those of the entries, judged on a track, whose distance is within two standard errors of tau, without those that
-    somebody has ruled on."""
+    """The judged scores, on a track, of those of the entries without a ruling whose distance is within two standard
+    errors of tau."""
     scores = judged_entries(track_id=track_id, refs=refs).subquery("scores")
     near = func.abs(scores.c.memorization_distance - scores.c.tau) <= BORDERLINE_STANDARD_ERRORS * func.coalesce(
         scores.c.distance_se, 0.0

@@ -1,4 +1,4 @@
-"""What reviewers have said, in SQL: the newest review of each counts, and a decided label closes an entry."""
+"""SQL for reviews and labels: each reviewer's newest review counts, and a decided label ends an entry's review."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -11,35 +11,35 @@ from scorer.db.tables import CoarseLabel, Label, Measurement, Review, Submission
 
 
 def newest_reviews(session: Session, submission_ref: int) -> list[Review]:
-    """The review that counts of everybody who has reviewed an entry, in the order of their first ones."""
-    every = select(Review).where(Review.submission_ref == submission_ref).order_by(Review.id)
+    """The newest review of each reviewer of an entry, in the order of their first reviews."""
+    query = select(Review).where(Review.submission_ref == submission_ref).order_by(Review.id)
     newest: dict[int, Review] = {}
-    for review in session.scalars(every):
-        newest[review.reviewer_id] = review  # a key keeps its first place
+    for review in session.scalars(query):
+        newest[review.reviewer_id] = review  # a dict keeps the position of a key's first insertion
     return list(newest.values())
 
 
 def review_counts(competition_id: int, reviewer_id: int) -> Select[Any]:
-    """Of every entry that somebody has reviewed or decided: ``ref``, ``reviews`` (by how many people), ``mine``
-    (whether by this person), ``label`` (the decided one, if any)."""
-    here = select(Submission.ref).where(Submission.competition_id == competition_id)
-    given = (
+    """Every reviewed or labelled entry: ``ref``, ``reviews`` (how many people have reviewed it), ``mine`` (whether this
+    reviewer has), ``label`` (the decided one, or null)."""
+    refs = select(Submission.ref).where(Submission.competition_id == competition_id)
+    reviews = (
         select(
             Review.submission_ref,
             func.count(Review.reviewer_id.distinct()).label("reviews"),
             func.bool_or(Review.reviewer_id == reviewer_id).label("mine"),
         )
-        .where(Review.submission_ref.in_(here))
+        .where(Review.submission_ref.in_(refs))
         .group_by(Review.submission_ref)
         .subquery("given")
     )
     decided = _decided(competition_id).subquery("decided")
     return select(
-        func.coalesce(given.c.submission_ref, decided.c.submission_ref).label("ref"),
-        func.coalesce(given.c.reviews, 0).label("reviews"),
-        func.coalesce(given.c.mine, False).label("mine"),
+        func.coalesce(reviews.c.submission_ref, decided.c.submission_ref).label("ref"),
+        func.coalesce(reviews.c.reviews, 0).label("reviews"),
+        func.coalesce(reviews.c.mine, False).label("mine"),
         decided.c.label,
-    ).select_from(given.outerjoin(decided, decided.c.submission_ref == given.c.submission_ref, full=True))
+    ).select_from(reviews.outerjoin(decided, decided.c.submission_ref == reviews.c.submission_ref, full=True))
 
 
 def _decided(competition_id: int) -> Select[int, str]:
@@ -53,7 +53,7 @@ def _decided(competition_id: int) -> Select[int, str]:
 
 
 def label_pairs(session: Session, competition_id: int) -> list[tuple[str, str]]:
-    """The labels of the two who reviewed an entry, the earlier reviewer's first, of every entry that has two."""
+    """Pairs of labels that two reviewers gave the same entry, the earlier reviewer's first, in the order of entries."""
     newest = (
         select(
             Review.submission_ref,
@@ -67,14 +67,14 @@ def label_pairs(session: Session, competition_id: int) -> list[tuple[str, str]]:
         .order_by(Review.submission_ref, Review.reviewer_id, Review.id.desc())
         .subquery("newest")
     )
-    one, other = aliased(newest), aliased(newest)
-    both = (one.c.submission_ref == other.c.submission_ref) & (one.c.since < other.c.since)
-    query = select(one.c.label, other.c.label).join(other, both).order_by(one.c.submission_ref)
-    return [(first, second) for first, second in session.execute(query)]
+    first, second = aliased(newest), aliased(newest)
+    same_entry = (first.c.submission_ref == second.c.submission_ref) & (first.c.since < second.c.since)
+    query = select(first.c.label, second.c.label).join(second, same_entry).order_by(first.c.submission_ref)
+    return [(earlier, later) for earlier, later in session.execute(query)]
 
 
 def early_labels_of(session: Session, submission_ref: int) -> Sequence[CoarseLabel]:
-    """The early guesses at an entry, newest first."""
+    """The early labels of an entry, newest first."""
     query = select(CoarseLabel).where(CoarseLabel.submission_ref == submission_ref)
     return session.scalars(query.order_by(CoarseLabel.id.desc())).all()
 

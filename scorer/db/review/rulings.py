@@ -1,4 +1,4 @@
-"""Rulings, rebuttals and their answers, in SQL. The newest ruling of an entry counts."""
+"""SQL for rulings, rebuttals and their answers. The newest ruling on an entry counts."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -23,7 +23,7 @@ def rulings_of(session: Session, submission_ref: int) -> Sequence[Ruling]:
 
 
 def newest_ruling(session: Session, submission_ref: int) -> Ruling | None:
-    """The ruling that counts."""
+    """The newest ruling on an entry, the one that counts."""
     query = select(Ruling).where(Ruling.submission_ref == submission_ref)
     return session.scalars(query.order_by(Ruling.id.desc()).limit(1)).one_or_none()
 
@@ -40,17 +40,17 @@ def appeals_of(session: Session, submission_ref: int) -> list[Appeal]:
 
 
 def rebuttal(session: Session, rebuttal_id: int) -> Rebuttal | None:
-    """A rebuttal."""
+    """A rebuttal by its id."""
     return session.get(Rebuttal, rebuttal_id)
 
 
 def is_answered(session: Session, rebuttal_id: int) -> bool:
-    """Whether a rebuttal has its answer."""
+    """Whether a rebuttal has been answered."""
     return session.scalar(select(RebuttalAnswer.id).where(RebuttalAnswer.rebuttal_id == rebuttal_id)) is not None
 
 
 def open_rebuttals(session: Session, competition_id: int) -> list[tuple[Rebuttal, Submission]]:
-    """The rebuttals of a competition that nobody has answered yet, oldest first."""
+    """The unanswered rebuttals of a competition with their entries, oldest first."""
     query = (
         select(Rebuttal, Submission)
         .join(Submission, Submission.ref == Rebuttal.submission_ref)
@@ -58,4 +58,4 @@ def open_rebuttals(session: Session, competition_id: int) -> list[tuple[Rebuttal
         .where(Submission.competition_id == competition_id, RebuttalAnswer.id.is_(None))
         .order_by(Rebuttal.id)
     )
-    return [(one, submission) for one, submission in session.execute(query)]
+    return [(unanswered, submission) for unanswered, submission in session.execute(query)]

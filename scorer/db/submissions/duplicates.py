@@ -1,4 +1,4 @@
-"""SQL for what submissions share: equal zips, and equal images of two teams."""
+"""SQL for duplicate submissions: equal zips and equal images, of one or several teams."""
 
 from datetime import datetime
 from itertools import groupby
@@ -12,7 +12,7 @@ from scorer.db.teams import merges
 
 
 class Duplicate(NamedTuple):
-    """Another entry that is the same zip (``same_zip``) or the same images, under its team after merges."""
+    """Another entry with the same zip (``same_zip``) or the same images; ``team`` is its team after merges."""
 
     id: str
     ref: int
@@ -21,23 +21,23 @@ class Duplicate(NamedTuple):
 
 
 def duplicates_of(session: Session, submission: Submission) -> list[Duplicate]:
-    """Other entries of a competition that are the same zip, or the same images, oldest first."""
+    """Other entries of the competition with the same zip or the same images, oldest first."""
     merged = merges.newest_merges()
     same_zip = Submission.sha256 == submission.sha256
-    alike = (
+    same_content = (
         or_(same_zip, Submission.pixels_sha256 == submission.pixels_sha256) if submission.pixels_sha256 else same_zip
     )
     query = (
         select(Submission.id, Submission.ref, Team.name, same_zip)
         .outerjoin(merged, merged.c.team_id == Submission.team_id)
         .join(Team, Team.id == func.coalesce(merged.c.into_team_id, Submission.team_id))
-        .where(Submission.competition_id == submission.competition_id, Submission.ref != submission.ref, alike)
+        .where(Submission.competition_id == submission.competition_id, Submission.ref != submission.ref, same_content)
     )
     return [Duplicate(*row) for row in session.execute(query.order_by(Submission.ref))]
 
 
 class SharedEntry(NamedTuple):
-    """An entry whose content (a hash) another team has handed in, too; ``team`` is its team after merges."""
+    """An entry whose content (a hash) another team has submitted, too; ``team`` is its team after merges."""
 
     content: str
     id: str
@@ -48,18 +48,18 @@ class SharedEntry(NamedTuple):
 
 
 def shared_contents(
-    session: Session, competition_id: int, column: Literal["sha256", "pixels_sha256"], *, most: int
+    session: Session, competition_id: int, column: Literal["sha256", "pixels_sha256"], *, limit: int
 ) -> list[list[SharedEntry]]:
-    """Groups of entries with equal contents from different teams, as the teams are after merges, oldest first. At most
-    ``most`` entries, the newest contents."""
+    """Groups of entries of different teams (after merges) with equal contents, newest group first, in each the oldest
+    entry first; at most ``limit`` entries."""
     content = getattr(Submission, column)
     merged = merges.newest_merges()
     team_id = func.coalesce(merged.c.into_team_id, Submission.team_id)
-    here = (Submission.competition_id == competition_id) & content.is_not(None)
+    has_content = (Submission.competition_id == competition_id) & content.is_not(None)
     several = (
         select(content.label("content"), func.max(Submission.ref).label("newest"))
         .outerjoin(merged, merged.c.team_id == Submission.team_id)
-        .where(here)
+        .where(has_content)
         .group_by(content)
         .having(func.count(team_id.distinct()) > 1)
         .subquery("several")
@@ -70,9 +70,9 @@ def shared_contents(
         .join(several, several.c.content == content)
         .outerjoin(merged, merged.c.team_id == Submission.team_id)
         .join(Team, Team.id == team_id)
-        .where(here)
+        .where(has_content)
         .order_by(several.c.newest.desc(), Submission.ref)
-        .limit(most)
+        .limit(limit)
     )
     rows = [SharedEntry(*row) for row in session.execute(query)]
     return [list(group) for _, group in groupby(rows, key=lambda row: row.content)]

@@ -1,4 +1,4 @@
-"""What listeners hear of submissions, in SQL: their steps, their public jobs, and how long such jobs take."""
+"""SQL for the progress of submissions: their events, their public jobs, and how long such jobs take."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -11,25 +11,25 @@ from scorer.db.tables import Job, SubmissionEvent
 from scorer.lifecycle import UNFINISHED, JobState, Queue
 
 RECENT_JOBS = 20
-"""So many finished jobs tell how long the next one takes."""
+"""Finished jobs whose median duration estimates that of the next one."""
 WORKER_SEEN_WITHIN = timedelta(minutes=15)
-"""A worker that ended a public job so long ago is between two of them, not gone."""
+"""A worker that has finished a public job within this time counts as active."""
 
 
 def add_event(session: Session, ref: int, status: str, *, now: datetime, reason: str | None = None) -> None:
-    """Write down that a submission has reached a status."""
+    """Record that a submission has reached a status."""
     session.add(SubmissionEvent(submission_ref=ref, status=status, reason=reason, created_at=now))
 
 
 def events_after(session: Session, cursors: Mapping[int, int]) -> Sequence[SubmissionEvent]:
-    """The steps of submissions (refs) that come after the ones with these ids, in order."""
+    """The events of submissions after the newest known ones, in order; ``cursors``: the known event ids, by ref."""
     wanted = (
         func.unnest(_array(cursors.keys()), _array(cursors.values()))
         .table_valued(column("ref", BigInteger), column("after", BigInteger), name="wanted")
         .render_derived()
     )
-    since = (SubmissionEvent.submission_ref == wanted.c.ref) & (SubmissionEvent.id > wanted.c.after)
-    return session.scalars(select(SubmissionEvent).join(wanted, since).order_by(SubmissionEvent.id)).all()
+    is_later = (SubmissionEvent.submission_ref == wanted.c.ref) & (SubmissionEvent.id > wanted.c.after)
+    return session.scalars(select(SubmissionEvent).join(wanted, is_later).order_by(SubmissionEvent.id)).all()
 
 
 def _array(numbers: Collection[int]) -> ColumnElement[Any]:
@@ -37,14 +37,13 @@ def _array(numbers: Collection[int]) -> ColumnElement[Any]:
 
 
 def public_jobs(session: Session, refs: Collection[int]) -> Sequence[Job]:
-    """The unfinished jobs of submissions that everyone may know of: none of the private track."""
-    own = Job.submission_ref.in_(refs)
-    return session.scalars(select(Job).where(own, Job.priority == 0, Job.state.in_(UNFINISHED))).all()
+    """The unfinished jobs of submissions that participants may see: none of the private track."""
+    of_these = Job.submission_ref.in_(refs)
+    return session.scalars(select(Job).where(of_these, Job.priority == 0, Job.state.in_(UNFINISHED))).all()
 
 
 def usual_seconds(session: Session, queue: str, track_id: int | None) -> float | None:
-    """The median duration of the newest public jobs of a queue (of a track, if there is one); None before the
-    first."""
+    """The median duration in seconds of the newest public jobs of a queue (of a track, if given); None without any."""
     recent = (
         select((extract("epoch", Job.finished_at) - extract("epoch", Job.started_at)).label("seconds"))
         .where(
@@ -57,15 +56,13 @@ def usual_seconds(session: Session, queue: str, track_id: int | None) -> float |
         .limit(RECENT_JOBS)
         .subquery()
     )
-    found = session.scalar(select(func.percentile_cont(0.5).within_group(recent.c.seconds)))
-    return None if found is None else float(found)
+    median = session.scalar(select(func.percentile_cont(0.5).within_group(recent.c.seconds)))
+    return None if median is None else float(median)
 
 
 def count_active_workers(session: Session, now: datetime) -> dict[Queue, int]:
-    """How many workers do the public work of each queue. Private work is not looked at: whether there is any would be
-    read off the estimates."""
+    """How many workers do public jobs, by queue. Private jobs are left out, because estimates would reveal them."""
     busy = (Job.state == JobState.RUNNING) & (Job.lease_until > now)
     public = (Job.priority == 0) & or_(busy, Job.finished_at > now - WORKER_SEEN_WITHIN)
     query = select(Job.queue, func.count(Job.worker.distinct())).where(public).group_by(Job.queue)
-    counted = session.execute(query)
-    return {Queue(queue): count for queue, count in counted}
+    return {Queue(queue): count for queue, count in session.execute(query)}

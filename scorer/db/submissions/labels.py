@@ -1,4 +1,4 @@
-"""What people have said about entries, in SQL; the decided labels are in :mod:`scorer.db.competitions`."""
+"""SQL for labels: decided labels, early labels, and what rulings say about memorisation."""
 
 from collections.abc import Collection
 from typing import Any
@@ -16,17 +16,17 @@ from scorer.db.tables import (
 
 
 def early_labels(session: Session, competition_id: int) -> dict[int, str]:
-    """The newest early guess at every entry of a competition, by ref."""
+    """The newest early label of every entry of a competition that has one, by ref."""
     return _newest(session, competition_id, CoarseLabel, CoarseLabel.label)
 
 
 def memorising_rulings(session: Session, competition_id: int) -> dict[int, bool | None]:
-    """What the newest ruling on every entry of a competition says about memorisation, by ref; None: nothing."""
+    """Whether the newest ruling on an entry says that it memorises, by ref; None: the ruling does not say."""
     return _newest(session, competition_id, Ruling, Ruling.memorising)
 
 
 def _newest(session: Session, competition_id: int, table: type[Any], column: Any) -> dict[int, Any]:
-    """A column of each submission's newest row of a history."""
+    """A column of each submission's newest row in an append-only table."""
     newest = (
         select(table.submission_ref, column)
         .ext(distinct_on(table.submission_ref))

@@ -1,4 +1,4 @@
-"""SQL for submissions and their newest measurements."""
+"""SQL for submissions, their state, and their newest measurements."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -37,7 +37,7 @@ def submission_by_idempotency_key(
 def submissions_of(
     session: Session, competition_id: int, *, team_id: int | None, before: int | None, limit: int
 ) -> Sequence[Submission]:
-    """Submissions of a competition (of one team, if given), newest first, older than ref ``before``."""
+    """Submissions of a competition (of one team, if given) older than the ref ``before``, newest first."""
     query = select(Submission).where(Submission.competition_id == competition_id)
     if team_id is not None:
         query = query.where(merges.belongs_to_team(team_id))
@@ -47,7 +47,7 @@ def submissions_of(
 
 
 def has_submissions(session: Session, competition_id: int) -> bool:
-    """Whether a competition has taken its first entry."""
+    """Whether a competition has any submission."""
     return (
         session.scalar(select(Submission.ref).where(Submission.competition_id == competition_id).limit(1)) is not None
     )
@@ -56,11 +56,11 @@ def has_submissions(session: Session, competition_id: int) -> bool:
 def move_submission(
     session: Session, ref: int, *, from_: Status, to: Status, now: datetime, reason: str | None = None, **values: object
 ) -> bool:
-    """The guarded step of a submission's state, written into its history; False if it was not in ``from_``.
-    ``Conflict`` for a forbidden step."""
+    """Move a submission from one state to another and record the event; False if it is not in ``from_``. ``Conflict``
+    for a forbidden step."""
     advance(from_, to)
-    here = (Submission.ref == ref) & (Submission.status == from_)
-    result = session.execute(update(Submission).where(here).values(status=to, reason=reason, **values))
+    is_there = (Submission.ref == ref) & (Submission.status == from_)
+    result = session.execute(update(Submission).where(is_there).values(status=to, reason=reason, **values))
     moved = isinstance(result, CursorResult) and result.rowcount == 1
     if moved:
         events.add_event(session, ref, to, now=now, reason=reason)
@@ -68,7 +68,7 @@ def move_submission(
 
 
 def newest_measurement(session: Session, submission_ref: int, track_id: int) -> Measurement | None:
-    """The measurement of a submission on a track that counts."""
+    """The newest measurement of a submission on a track, the one that counts."""
     return session.scalars(
         select(Measurement)
         .where(Measurement.submission_ref == submission_ref, Measurement.track_id == track_id)
@@ -91,16 +91,16 @@ def newest_provisional(session: Session, submission_ref: int, track_id: int) -> 
 
 
 def provisional_of_jobs(session: Session, job_ids: Collection[int]) -> Sequence[ProvisionalMeasurement]:
-    """What these jobs have measured provisionally."""
+    """The provisional measurements that these jobs have made."""
     return session.scalars(select(ProvisionalMeasurement).where(ProvisionalMeasurement.job_id.in_(job_ids))).all()
 
 
 def submissions_by_ref(session: Session, refs: Sequence[int]) -> list[Submission]:
     """Submissions in the order of ``refs``."""
-    found = {row.ref: row for row in session.scalars(select(Submission).where(Submission.ref.in_(refs)))}
-    return [found[ref] for ref in refs]
+    by_ref = {row.ref: row for row in session.scalars(select(Submission).where(Submission.ref.in_(refs)))}
+    return [by_ref[ref] for ref in refs]
 
 
 def lock_submission(session: Session, ref: int) -> None:
-    """Let one transaction at a time decide about what belongs to a submission."""
+    """Let one transaction at a time change what belongs to a submission."""
     session.execute(select(Submission.ref).where(Submission.ref == ref).with_for_update()).one()

@@ -1,4 +1,4 @@
-"""Uploads in SQL. Every change is guarded by the state that it expects."""
+"""SQL for resumable uploads. Every change names the state that it expects and reports whether it applied."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -13,7 +13,7 @@ RECEIVING = Upload.state == "receiving"
 
 
 def upload_by_id(session: Session, upload_id: str) -> Upload | None:
-    """An upload as it stands in the database, whatever this session knew of it."""
+    """An upload, read again from the database even if this session has loaded it before."""
     query = select(Upload).where(Upload.id == upload_id)
     return session.scalars(query.execution_options(populate_existing=True)).one_or_none()
 
@@ -30,7 +30,7 @@ def upload_by_idempotency_key(session: Session, competition_id: int, account_id:
 
 
 def open_uploads(session: Session, competition_id: int, account_id: int) -> Sequence[Upload]:
-    """A person's uploads under way that are not complete, the longest untouched first: progress moves the expiry."""
+    """A person's incomplete uploads in a competition, the longest idle first (progress moves the expiry)."""
     return session.scalars(
         select(Upload)
         .where(
@@ -44,13 +44,13 @@ def open_uploads(session: Session, competition_id: int, account_id: int) -> Sequ
 
 
 def take_over(session: Session, upload_id: str, *, offset: int, writer: str) -> bool:
-    """Let ``writer`` alone add bytes from ``offset`` on; False if the upload stands elsewhere."""
-    here = (Upload.received == offset) & Upload.completed_at.is_(None)
-    return _changed(session, (Upload.id == upload_id) & RECEIVING & here, writer=writer)
+    """Make ``writer`` the only one to add bytes, from ``offset`` on; False if the upload is at another offset."""
+    at_offset = (Upload.received == offset) & Upload.completed_at.is_(None)
+    return _changed(session, (Upload.id == upload_id) & RECEIVING & at_offset, writer=writer)
 
 
 def restart(session: Session, upload_id: str, *, writer: str) -> bool:
-    """Forget what has arrived and let ``writer`` begin anew; False unless the upload is under way."""
+    """Discard what was received and let ``writer`` start again; False unless the upload is receiving."""
     free = Upload.finishing_until.is_(None)
     return _changed(
         session,
@@ -65,38 +65,38 @@ def restart(session: Session, upload_id: str, *, writer: str) -> bool:
 def advance(
     session: Session, upload_id: str, *, writer: str, offset: int, to: int, parts: Sequence[str], **values: object
 ) -> bool:
-    """Count the bytes from ``offset`` up to ``to``, which ``parts`` hold; False if ``writer`` may no longer."""
+    """Count the bytes from ``offset`` to ``to``, stored in ``parts``; False if another writer has taken over."""
     held = (Upload.id == upload_id) & RECEIVING & (Upload.writer == writer) & (Upload.received == offset)
     return _changed(session, held, received=to, parts=func.array_cat(Upload.parts, list(parts)), **values)
 
 
 def claim_finish(session: Session, upload_id: str, *, now: datetime, until: datetime) -> bool:
-    """Let the caller alone make the submission until ``until``; False if somebody does already."""
+    """Let the caller alone make the submission, until ``until``; False if another request does so already."""
     free = or_(Upload.finishing_until.is_(None), Upload.finishing_until <= now)
     whole = Upload.completed_at.is_not(None)
     return _changed(session, (Upload.id == upload_id) & RECEIVING & whole & free, finishing_until=until)
 
 
 def close_upload(session: Session, upload_id: str, *, to: str, **values: object) -> bool:
-    """End an upload that is under way, whoever works on it; False if it was closed before."""
+    """Close a receiving upload, even while a request works on it; False if it was closed before."""
     closed: dict[str, Any] = {"state": to, "writer": None, "finishing_until": None, **values}
     return _changed(session, (Upload.id == upload_id) & RECEIVING, **closed)
 
 
 def mark_arrived(session: Session, upload_id: str, *, now: datetime) -> bool:
-    """Note that all bytes lie in the store; False if that was known."""
-    coming = (Upload.id == upload_id) & RECEIVING & Upload.completed_at.is_(None)
-    return _changed(session, coming, received=Upload.length, completed_at=now)
+    """Record that all bytes are in the blob store; False if that was recorded before."""
+    incomplete = (Upload.id == upload_id) & RECEIVING & Upload.completed_at.is_(None)
+    return _changed(session, incomplete, received=Upload.length, completed_at=now)
 
 
 def release_finish(session: Session, upload_id: str, *, until: datetime, now: datetime) -> bool:
-    """Whoever had ``until`` to make the submission gives up: anybody may try again."""
+    """End the claim to make the submission that lasts until ``until``, so that another request may try."""
     held = (Upload.id == upload_id) & RECEIVING & (Upload.finishing_until == until)
     return _changed(session, held, finishing_until=now)
 
 
 def uploads_to_clear(session: Session, limit: int) -> Sequence[Upload]:
-    """Closed uploads whose parts are still in the store."""
+    """Closed uploads whose parts are still in the blob store."""
     closed = (Upload.state != "receiving") & (Upload.parts != [])
     return session.scalars(
         select(Upload).where(closed).order_by(Upload.id).limit(limit).with_for_update(skip_locked=True, of=Upload)
@@ -104,7 +104,7 @@ def uploads_to_clear(session: Session, limit: int) -> Sequence[Upload]:
 
 
 def expired(session: Session, now: datetime, limit: int) -> Sequence[Upload]:
-    """Uploads that nobody has gone on with for too long."""
+    """Receiving uploads that have expired and that no request is finishing."""
     idle = or_(Upload.finishing_until.is_(None), Upload.finishing_until <= now)
     return session.scalars(
         select(Upload)
@@ -116,18 +116,18 @@ def expired(session: Session, now: datetime, limit: int) -> Sequence[Upload]:
 
 
 def next_unfinished_upload(session: Session, since: datetime) -> Upload | None:
-    """A whole upload that nobody has worked on ``since`` then although it should be a submission by now: its maker
-    vanished or failed, or (``tus``, where the last byte asks for it) was never there. The longest untouched first."""
-    never = (Upload.method == "tus") & Upload.finishing_until.is_(None) & (Upload.completed_at <= since)
-    untouched = func.coalesce(Upload.finishing_until, Upload.completed_at)
+    """The complete upload that has been idle longest, and since ``since`` at least, though it should be a submission:
+    the request that made it was lost or failed, or (``tus``, where the last byte asks for it) never began."""
+    never_begun = (Upload.method == "tus") & Upload.finishing_until.is_(None) & (Upload.completed_at <= since)
+    idle_since = func.coalesce(Upload.finishing_until, Upload.completed_at)
     query = select(Upload).where(RECEIVING, Upload.completed_at.is_not(None))
     return session.scalars(
-        query.where(or_(Upload.finishing_until <= since, never)).order_by(untouched).limit(1)
+        query.where(or_(Upload.finishing_until <= since, never_begun)).order_by(idle_since).limit(1)
     ).one_or_none()
 
 
 def active_upload_ids(session: Session, ids: Sequence[str]) -> Sequence[str]:
-    """Which of these uploads are under way."""
+    """Those of these uploads that are receiving."""
     return session.scalars(select(Upload.id).where(RECEIVING, Upload.id.in_(ids))).all()
 
 

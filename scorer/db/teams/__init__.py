@@ -1,0 +1,5 @@
+"""SQL for teams.
+
+merges: which team a submission belongs to after merges
+members: members, invitations, names and used quotas
+"""

@@ -1,4 +1,4 @@
-"""SQL for teams, their members and how much of their quota is used."""
+"""SQL for teams: members, names, invitations, benchmarks and used quotas."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -18,17 +18,17 @@ from scorer.lifecycle import PENDING, UNCHARGED, QuotaUsage, Status, utc_day
 
 
 def lock_changes(session: Session, competition_id: int) -> None:
-    """Let one transaction at a time change a competition's teams: their names, members and merges."""
+    """Let one transaction at a time change the names, members and merges of a competition's teams."""
     session.execute(select(func.pg_advisory_xact_lock(competition_id)))
 
 
 def lock_teams(session: Session, team_ids: Collection[int]) -> None:
-    """Let one transaction at a time decide about these teams' limits and members; in one order, against deadlocks."""
+    """Let one transaction at a time change these teams and use their quotas. In order of id, against deadlocks."""
     session.execute(select(Team.id).where(Team.id.in_(team_ids)).order_by(Team.id).with_for_update()).all()
 
 
 def members_of(session: Session, team_id: int) -> Sequence[Account]:
-    """The people in a team, in the order in which they joined: the first one leads it."""
+    """The members of a team, in the order in which they joined: the first one is its leader."""
     later = aliased(Membership)
     moved_on = select(later.id).where(
         later.competition_id == Membership.competition_id,
@@ -41,32 +41,32 @@ def members_of(session: Session, team_id: int) -> Sequence[Account]:
 
 
 def is_name_taken(session: Session, competition_id: int, name: str) -> bool:
-    """Whether a team of a competition is, or was when it was merged, called so: NFKC, whatever the letter case."""
-    query = select(Team.id).where(Team.competition_id == competition_id, _is_called(name))
+    """Whether a team of a competition, merged ones included, has this name: in NFKC, whatever the letter case."""
+    query = select(Team.id).where(Team.competition_id == competition_id, _has_name(name))
     return session.scalar(query.limit(1)) is not None
 
 
-def _is_called(name: str) -> ColumnElement[bool]:
+def _has_name(name: str) -> ColumnElement[bool]:
     nfkc: ColumnElement[str] = literal_column("NFKC")
     return func.lower(func.normalize(Team.name, nfkc)) == func.lower(func.normalize(literal(name), nfkc))
 
 
 def competing_team(session: Session, competition_id: int, name: str) -> Team | None:
-    """The team of people that is called so: NFKC, whatever the letter case."""
-    query = select(Team).where(Team.competition_id == competition_id, _is_called(name), ~Team.benchmark)
-    # Only the unique constraint's exact spelling was compared when the oldest teams took their names.
+    """The team with this name that is no benchmark: in NFKC, whatever the letter case."""
+    query = select(Team).where(Team.competition_id == competition_id, _has_name(name), ~Team.benchmark)
+    # The oldest teams may have names that differ only in case: then only exact spelling was compared.
     return session.scalars(query.order_by((Team.name == name).desc(), Team.id).limit(1)).one_or_none()
 
 
 def has_entered(session: Session, competition_id: int, account_id: int) -> bool:
-    """Whether a person has handed anything in, whatever became of it."""
+    """Whether a person has made a submission in a competition, whatever its outcome."""
     query = select(Submission.ref).join(Team, Team.id == Submission.team_id)
-    own = (Submission.competition_id == competition_id) & (Submission.account_id == account_id)
-    return session.scalar(query.where(own, ~Team.benchmark).limit(1)) is not None
+    theirs = (Submission.competition_id == competition_id) & (Submission.account_id == account_id)
+    return session.scalar(query.where(theirs, ~Team.benchmark).limit(1)) is not None
 
 
 def count_charged(session: Session, team_ids: Collection[int]) -> int:
-    """How many entries of these teams have counted against a daily limit so far; late ones have limits of their own."""
+    """How many submissions of these teams in time have ever counted against a daily limit."""
     charged = Submission.team_id.in_(team_ids) & Submission.status.not_in(UNCHARGED) & ~Submission.late
     return session.scalar(select(func.count()).where(charged)) or 0
 
@@ -112,7 +112,7 @@ def invitations_sent_to(
 
 
 def close_invitations(session: Session, team_id: int, now: datetime) -> None:
-    """Withdraw all that a team has asked for, and all that it was asked: it is no more."""
+    """Withdraw all open invitations from and to a team, which no longer exists."""
     involved = (TeamInvitation.team_id == team_id) | (TeamInvitation.invited_team_id == team_id)
     session.execute(
         update(TeamInvitation)
@@ -122,7 +122,7 @@ def close_invitations(session: Session, team_id: int, now: datetime) -> None:
 
 
 def team_of(session: Session, competition_id: int, account_id: int) -> Team | None:
-    """The team that a person is in."""
+    """The team that a person is a member of in a competition."""
     newest = (
         select(Membership.team_id, Membership.joined)
         .where(Membership.competition_id == competition_id, Membership.account_id == account_id)
@@ -134,14 +134,14 @@ def team_of(session: Session, competition_id: int, account_id: int) -> Team | No
 
 
 def benchmark_by_name(session: Session, competition_id: int, names: Sequence[str]) -> Team | None:
-    """A benchmark of a competition under one of ``names``."""
+    """A benchmark of a competition with one of ``names``."""
     query = select(Team).where(Team.competition_id == competition_id, Team.benchmark, Team.name.in_(names))
     return session.scalars(query.limit(1)).one_or_none()
 
 
 def usage_of(session: Session, team_id: int, now: datetime, *, late: bool = False) -> QuotaUsage:
-    """What a team, with all that was merged into it, has used of its limits in the UTC day of ``now``; late entries
-    (``late``) have theirs apart."""
+    """How much of its quota a team has used in the UTC day of ``now``, with the teams merged into it. ``late``: of the
+    separate quota for late submissions."""
     start, end = utc_day(now)
     today = (Submission.accepted_at >= start) & (Submission.accepted_at < end)
     row = session.execute(
@@ -155,5 +155,5 @@ def usage_of(session: Session, team_id: int, now: datetime, *, late: bool = Fals
 
 
 def count_submissions(session: Session, team_id: int) -> int:
-    """How many submissions a team has made, with all that was merged into it, whatever became of them."""
+    """How many submissions a team has made, with the teams merged into it, whatever their outcome."""
     return int(session.scalar(select(func.count()).where(merges.belongs_to_team(team_id))) or 0)

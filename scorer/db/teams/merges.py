@@ -1,4 +1,7 @@
-"""Whose entries are whose after merges, in SQL. A submission names the team that handed it in, for ever."""
+"""SQL for merges: which team a submission belongs to, now or at a past moment.
+
+A submission keeps the team that made it; merges are rows beside it.
+"""
 
 from datetime import datetime
 
@@ -10,8 +13,7 @@ from scorer.db.tables import Submission, Team, TeamMerge
 
 
 def newest_merges(at: datetime | None = None) -> Subquery:
-    """Every team that was merged, with the team that it belongs to now (belonged to at the moment ``at``):
-    ``team_id``, ``into_team_id``."""
+    """Every merged team (``team_id``) with the team it belongs to (``into_team_id``), now or at the moment ``at``."""
     query = select(TeamMerge.team_id, TeamMerge.into_team_id).ext(distinct_on(TeamMerge.team_id))
     if at is not None:
         query = query.where(TeamMerge.created_at <= at)
@@ -19,15 +21,14 @@ def newest_merges(at: datetime | None = None) -> Subquery:
 
 
 def belongs_to_team(team: int | ColumnElement[int], at: datetime | None = None) -> ColumnElement[bool]:
-    """Whether a submission is a team's now (was at the moment ``at``): it names the team, or one that was merged into
-    it."""
-    own = select(literal(team) if isinstance(team, int) else team)
-    merged = select(TeamMerge.team_id).where(*_now_in(team, at))
-    # One list of ids, not an OR: so the index on them is used.
-    return Submission.team_id.in_(union_all(own.correlate_except(), merged.correlate_except(TeamMerge)))
+    """Whether a submission belongs to a team, now or at the moment ``at``: made by that team or one merged into it."""
+    itself = select(literal(team) if isinstance(team, int) else team)
+    merged = select(TeamMerge.team_id).where(*_merged_into(team, at))
+    # One list of ids, not an OR, so that the index on team_id is used.
+    return Submission.team_id.in_(union_all(itself.correlate_except(), merged.correlate_except(TeamMerge)))
 
 
-def _now_in(team: int | ColumnElement[int], at: datetime | None = None) -> tuple[ColumnElement[bool], ...]:
+def _merged_into(team: int | ColumnElement[int], at: datetime | None = None) -> tuple[ColumnElement[bool], ...]:
     later = aliased(TeamMerge)
     moved_on = select(later.id).where(later.team_id == TeamMerge.team_id, later.id > TeamMerge.id)
     if at is None:
@@ -36,11 +37,11 @@ def _now_in(team: int | ColumnElement[int], at: datetime | None = None) -> tuple
 
 
 def current_team(session: Session, team_id: int) -> Team:
-    """The team that a team's entries belong to now: itself, unless it was merged."""
+    """The team that a team's submissions belong to now: itself, unless it was merged."""
     merged = select(TeamMerge.into_team_id).where(TeamMerge.team_id == team_id).order_by(TeamMerge.id.desc()).limit(1)
     return session.get_one(Team, session.scalar(merged) or team_id)
 
 
 def absorbed_ids(session: Session, team_id: int) -> list[int]:
-    """The teams that were merged into this one."""
-    return list(session.scalars(select(TeamMerge.team_id).where(*_now_in(team_id)).order_by(TeamMerge.team_id)))
+    """The ids of the teams that were merged into this one."""
+    return list(session.scalars(select(TeamMerge.team_id).where(*_merged_into(team_id)).order_by(TeamMerge.team_id)))
