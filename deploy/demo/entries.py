@@ -1,8 +1,8 @@
-"""The entries of the demo competition: who hands in what, what review says of it, and how it should end.
+"""The entries of the demo competition: their teams, generators, labels and expected outcomes.
 
 The honest ones and the ways to memorise are those of :mod:`deploy.demo.generators`. On the shipped photographs
 the kernel density has its largest leave-one-out likelihood at bandwidth 1 (of 0.05 to 2), so that one is honest;
-at 0.5 and 0.2 training images shine through, and whether that is a model or a copy is left to people.
+at 0.5 and 0.2 training images shine through, and whether that is a model or a copy is left to reviewers.
 """
 
 from collections.abc import Callable
@@ -36,10 +36,10 @@ Judgement = Literal["honest", "copy", "penalised", "escapes"]
 class DemoEntry:
     """One participant of the demo.
 
-    ``label`` is what manual review decides about it, None if it is left undecided. ``expected`` is how it
-    stands after the private threshold was chosen by `margin` on those labels: ``honest`` and ``escapes``
-    are not penalised, the latter though it memorises; ``copy`` is listed apart. ``shows`` are the signs of
-    copying that its evidence shows on some track; an entry labelled legitimate shows none.
+    ``label`` is the label from manual review, None if it is left undecided. ``expected`` is its outcome after
+    the private threshold was chosen by `margin` on those labels: ``honest`` and ``escapes`` are not penalised,
+    the latter although it memorises; ``copy`` is listed apart. ``expected_signs`` are the signs of copying in
+    its evidence on some track; an entry labelled legitimate has none.
     """
 
     key: str
@@ -49,7 +49,7 @@ class DemoEntry:
     generate: Generate
     label: Label | None
     expected: Judgement
-    shows: tuple[str, ...] = ()
+    expected_signs: tuple[str, ...] = ()
 
 
 ENTRIES = (
@@ -70,7 +70,7 @@ ENTRIES = (
         generate=partial(cropped, least=0.8, most=0.95),
         label="aug",
         expected="penalised",
-        shows=("near-copies",),
+        expected_signs=("near-copies",),
     ),
     DemoEntry(
         key="raw-copies",
@@ -80,7 +80,7 @@ ENTRIES = (
         generate=copies,
         label="other",
         expected="copy",
-        shows=("near-copies",),
+        expected_signs=("near-copies",),
     ),
     DemoEntry(
         key="autoencoder",
@@ -90,7 +90,7 @@ ENTRIES = (
         generate=partial(reconstructed, rank=200),
         label="ae",
         expected="escapes",
-        shows=("thumbnail-copies",),
+        expected_signs=("thumbnail-copies",),
     ),
     DemoEntry(
         key="mixture",
@@ -109,7 +109,7 @@ ENTRIES = (
         generate=mirrored,
         label="aug",
         expected="copy",
-        shows=("mirrored-copies",),
+        expected_signs=("mirrored-copies",),
     ),
     DemoEntry(
         key="kernel-wide",
@@ -137,7 +137,7 @@ ENTRIES = (
         generate=partial(kernel_density, bandwidth=0.2),
         label=None,
         expected="penalised",
-        shows=("thumbnail-copies",),
+        expected_signs=("thumbnail-copies",),
     ),
     DemoEntry(
         key="one-hot",
@@ -147,7 +147,7 @@ ENTRIES = (
         generate=partial(one_hot, ridge=0.1),
         label="sup",
         expected="penalised",
-        shows=("near-copies",),
+        expected_signs=("near-copies",),
     ),
     DemoEntry(
         key="noisy-copies",
@@ -157,7 +157,7 @@ ENTRIES = (
         generate=partial(noisy, deviation=6.0),
         label="aug",
         expected="penalised",
-        shows=("thumbnail-copies",),
+        expected_signs=("thumbnail-copies",),
     ),
     DemoEntry(
         key="blended-copies",
@@ -167,7 +167,7 @@ ENTRIES = (
         generate=partial(blended, most=0.8),
         label="aug",
         expected="penalised",
-        shows=("thumbnail-copies",),
+        expected_signs=("thumbnail-copies",),
     ),
     DemoEntry(
         key="half-copied",
@@ -177,7 +177,7 @@ ENTRIES = (
         generate=partial(half_copied, rank=100),
         label="other",
         expected="penalised",
-        shows=("near-copies", "partly-copied"),
+        expected_signs=("near-copies", "partly-copied"),
     ),
     DemoEntry(
         key="gaussian-200",
@@ -189,4 +189,4 @@ ENTRIES = (
         expected="honest",
     ),
 )
-"""In an order whose beginning already has both kinds, for a demo with fewer entries."""
+"""Ordered so that the first few already include honest and memorising entries, for a demo with fewer entries."""

@@ -1,4 +1,4 @@
-"""What the tests for copying say of each of the demo's entries, and whether each is flagged for the right reason."""
+"""The evidence of the demo's entries, and whether each shows the expected signs of copying."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -18,31 +18,31 @@ EvidenceByTrack = Mapping[str, Mapping[str, Any]]
 def wait_for_evidence(
     organizer: Client, submission_ids: Sequence[str], console: Console, *, every: float = 1.0
 ) -> dict[str, EvidenceByTrack]:
-    """The evidence of every entry, once all of it is there; asked for ``every`` so many seconds."""
-    found: dict[str, EvidenceByTrack] = {}
+    """Wait for the evidence of every entry, polled every ``every`` seconds; returns it by submission id."""
+    by_entry: dict[str, EvidenceByTrack] = {}
     with console.status("looking for evidence of copying") as status:
-        while len(found) < len(submission_ids):
-            for each in [each for each in submission_ids if each not in found]:
-                here: EvidenceByTrack = {
-                    track: organizer.get(f"/submissions/{each}/evidence/{track}") for track in TRACK_KINDS
+        while len(by_entry) < len(submission_ids):
+            for submission_id in [each for each in submission_ids if each not in by_entry]:
+                by_track: EvidenceByTrack = {
+                    track: organizer.get(f"/submissions/{submission_id}/evidence/{track}") for track in TRACK_KINDS
                 }
-                if not any(evidence["state"] in UNFINISHED for evidence in here.values()):
-                    found[each] = here
-            status.update(f"evidence of copying: {len(found)} of {len(submission_ids)} entries")
+                if not any(evidence["state"] in UNFINISHED for evidence in by_track.values()):
+                    by_entry[submission_id] = by_track
+            status.update(f"evidence of copying: {len(by_entry)} of {len(submission_ids)} entries")
             time.sleep(every)
-    return found
+    return by_entry
 
 
-def evidence_table(found: Mapping[str, EvidenceByTrack], entries: Mapping[str, DemoEntry]) -> Table:
-    """Each entry with the signs of copying that its evidence shows, and on which track."""
-    shown = Table(title="Signs of copying", title_justify="left", title_style="bold")
+def evidence_table(by_entry: Mapping[str, EvidenceByTrack], entries: Mapping[str, DemoEntry]) -> Table:
+    """A table of entries with the signs of copying in their evidence, by track."""
+    table = Table(title="Signs of copying", title_justify="left", title_style="bold")
     for column in ("team", "kind", *TRACK_KINDS):
-        shown.add_column(column)
-    for submission_id, evidence in found.items():
+        table.add_column(column)
+    for submission_id, evidence in by_entry.items():
         signs = [", ".join(_sign_names(each)) or "none" for each in evidence.values()]
         entry = entries[submission_id]
-        shown.add_row(entry.team, entry.kind, *signs, style="dim" if signs == ["none", "none"] else None)
-    return shown
+        table.add_row(entry.team, entry.kind, *signs, style="dim" if signs == ["none", "none"] else None)
+    return table
 
 
 def _sign_names(evidence: Mapping[str, Any]) -> list[str]:
@@ -51,12 +51,16 @@ def _sign_names(evidence: Mapping[str, Any]) -> list[str]:
     return [sign["name"].replace("-", " ") for sign in evidence["signs"]]
 
 
-def expected_sign_lines(found: Mapping[str, EvidenceByTrack], entries: Mapping[str, DemoEntry]) -> list[str]:
-    """The reason that each entry is expected to be flagged for, in the words of its evidence."""
+def expected_sign_lines(by_entry: Mapping[str, EvidenceByTrack], entries: Mapping[str, DemoEntry]) -> list[str]:
+    """For each entry, the sentence of its evidence about each expected sign."""
     lines = []
-    for submission_id, evidence in found.items():
-        entry, words = entries[submission_id], _sign_sentences(evidence)
-        lines += [f"{entry.team} ({name.replace('-', ' ')}): {words[name]}" for name in entry.shows if name in words]
+    for submission_id, evidence in by_entry.items():
+        entry, sentences = entries[submission_id], _sign_sentences(evidence)
+        lines += [
+            f"{entry.team} ({name.replace('-', ' ')}): {sentences[name]}"
+            for name in entry.expected_signs
+            if name in sentences
+        ]
     return lines
 
 
@@ -64,16 +68,16 @@ def _sign_sentences(evidence: EvidenceByTrack) -> dict[str, str]:
     return {sign["name"]: sign["words"] for each in evidence.values() for sign in each["signs"]}
 
 
-def unexpected_evidence(found: Mapping[str, EvidenceByTrack], entries: Mapping[str, DemoEntry]) -> list[str]:
-    """Entries whose evidence could not be found, that do not show what they should, or that are honest and show
-    anything."""
-    wrong = []
-    for submission_id, evidence in found.items():
+def unexpected_evidence(by_entry: Mapping[str, EvidenceByTrack], entries: Mapping[str, DemoEntry]) -> list[str]:
+    """A sentence for each entry whose evidence failed or lacks an expected sign, and for each legitimate entry with any
+    sign."""
+    surprises = []
+    for submission_id, evidence in by_entry.items():
         entry, signs = entries[submission_id], _sign_sentences(evidence)
         failed = [track for track, each in evidence.items() if each["state"] != JobState.DONE]
-        missing = [name for name in entry.shows if name not in signs]
-        wrong += [f"{entry.team}: its {track} evidence is {evidence[track]['state']}" for track in failed]
-        wrong += [f"{entry.team}: its evidence does not show {name}" for name in missing]
+        missing = [name for name in entry.expected_signs if name not in signs]
+        surprises += [f"{entry.team}: its {track} evidence is {evidence[track]['state']}" for track in failed]
+        surprises += [f"{entry.team}: its evidence does not show {name}" for name in missing]
         if entry.label == "legitimate" and signs:
-            wrong.append(f"{entry.team}: it is honest, and its evidence shows {', '.join(signs)}")
-    return wrong
+            surprises.append(f"{entry.team}: it is honest, and its evidence shows {', '.join(signs)}")
+    return surprises

@@ -5,7 +5,7 @@ A generator is a pure function ``(train, count, rng) -> images``: ``train`` (m, 
 second, and draw in batches, so that 10,000 images need little more memory than their own pixels.
 
 The ways to memorise are those of Bai et al. 2021, section 3.2, but for memorization GANs, which need a
-GAN. The kernel densities are the dial of Meehan et al. 2020, section 4: at bandwidth 0 a bootstrap of the
+GAN. The kernel densities are those of Meehan et al. 2020, section 4: at bandwidth 0 a bootstrap of the
 training images, at a large one an underfitting but honest model.
 """
 
@@ -23,7 +23,7 @@ Floats = NDArray[np.float32]
 
 BATCH = 500
 MAX_FITTED_IMAGES = 1_500
-"""More training images than this are subsampled before a fit, which needs their Gram matrix."""
+"""Larger training sets are subsampled to this size before a fit, which needs their Gram matrix."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def pixel_space_of(train: Pixels, rank: int | None, rng: np.random.Generator) ->
 
 
 def images_of(space: PixelSpace, codes: Floats) -> Pixels:
-    """The images (n, *shape) uint8 that codes (n, k) stand for."""
+    """The images (n, *shape) uint8 decoded from codes (n, k)."""
     images = np.empty((len(codes), *space.shape), np.uint8)
     for batch in _batches(len(codes)):
         flat = space.mean + (codes[batch] * space.deviations) @ space.axes
@@ -79,12 +79,12 @@ def gaussian(train: Pixels, count: int, rng: np.random.Generator, *, rank: int) 
 def mixture(train: Pixels, count: int, rng: np.random.Generator, *, rank: int, parts: int) -> Pixels:
     """A mixture of normal distributions with full covariances, fitted in the first principal components.
 
-    Fitted in grey levels, not in codes of unit variance, where single odd images become parts of their own.
+    Fitted in grey levels, not in codes of unit variance, where single outliers become components of their own.
     """
     space = pixel_space_of(train, rank, rng)
     scale = space.deviations / space.deviations[-1]
     model = GaussianMixture(parts, reg_covar=0.05, max_iter=500, random_state=int(rng.integers(2**31)))
-    with threadpool_limits(limits=1):  # its matrices are small: threads only wait for busy cores, 20 times longer
+    with threadpool_limits(limits=1):  # its matrices are small: with threads it takes 20 times longer on busy cores
         model.fit(space.codes * scale)
     part = rng.choice(parts, size=count, p=model.weights_ / model.weights_.sum())
     spread = np.linalg.cholesky(model.covariances_)
@@ -115,7 +115,7 @@ def copies(train: Pixels, count: int, rng: np.random.Generator) -> Pixels:
 
 
 def mirrored(train: Pixels, count: int, rng: np.random.Generator) -> Pixels:
-    """Training images, left and right exchanged."""
+    """Training images, mirrored."""
     return np.ascontiguousarray(copies(train, count, rng)[:, :, ::-1])
 
 

@@ -1,13 +1,13 @@
 """Real photographs for the demo competition, without any download.
 
-The scikit-image and scikit-learn wheels ship a few photographs as files. :func:`photographs` cuts
+The scikit-image and scikit-learn wheels contain a few photographs. :func:`bundled_photographs` cuts
 them into square tiles at several scales. No two parts share a pixel of a photograph, at whatever scale: a
 photograph is wholly in one part, or it is cut once, straight down, into a region for training and a strip
 for the held-out part.
 
-What the held-out part is made of decides how far "fresh photographs" are from the training set. Strips of
-the training photographs alone are too close (the next patch of gravel is nearly the same gravel); unseen
-photographs alone follow another distribution and get a large Fréchet distance. So it has both.
+The composition of the held-out part decides how far held-out images are from the training set. Strips of
+the training photographs alone are too close (the next patch of gravel is nearly the same gravel); other
+photographs alone follow another distribution and get a large Fréchet distance. So the part contains both.
 
 Ten photographs are in colour, ten in grey (stored as three equal channels): the colour ones alone do not
 fill the parts without overlap. Drawings, logos and test patterns are left out, and so is the second eye of
@@ -30,17 +30,17 @@ from scorer.errors import Invalid, Unavailable
 
 SIZE = 64
 SCALES = tuple(2.0 ** (-step / 2) for step in range(5))
-"""Each scale halves the area of the one before."""
+"""Each scale has half the area of the one before."""
 MAX_TILES_PER_PHOTOGRAPH: Mapping[Part, int] = {"train": 160, "held_out": 100, "private_extra": 110}
-"""However large a photograph is, it gives a part no more tiles than this (one retina could fill a third)."""
+"""The limit of tiles per photograph and part (otherwise one large photograph could fill a third of a part)."""
 MIN_PHOTOGRAPHS = 12
-"""In a folder: with fewer, the held-out part would be one or two photographs and say little about the rest."""
+"""The least number in a folder: with fewer, the held-out part would consist of one or two photographs."""
 SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp"})
 
 
 @dataclass(frozen=True)
 class Photographs:
-    """The three roles of a reference set: to train on, fresh (never published), only in the private one."""
+    """The three roles of a reference set: training images, held-out images, images of the private track alone."""
 
     train: Tiles
     held_out: Tiles
@@ -48,11 +48,12 @@ class Photographs:
 
 
 class BundledPhotograph(NamedTuple):
-    """A photograph in a wheel: its file, its part, and how many pixels at its right edge are held out instead."""
+    """A photograph in a wheel: its file, its part, and the width in pixels of the strip at its right edge that the
+    held-out part gets."""
 
     file: str
     part: Part
-    held_out_strip: int = 0
+    held_out_pixels: int = 0
 
 
 BUNDLED_PHOTOGRAPHS = (
@@ -84,17 +85,17 @@ def bundled_photographs(
 ) -> Photographs:
     """The photographs inside the installed wheels as the demo's three parts.
 
-    ``seed`` picks which tiles stay where a photograph has more than its share, ``most``, and the order. Raises
+    ``seed`` determines the order, and which tiles are kept of a photograph with more than ``most``. Raises
     :class:`Unavailable` where a wheel, or a photograph in it, is missing.
     """
     collection = TileCollection()
-    for shipped in BUNDLED_PHOTOGRAPHS:
-        photograph = open_photograph(_path_in_wheel(shipped.file))
+    for bundled in BUNDLED_PHOTOGRAPHS:
+        photograph = open_photograph(_path_in_wheel(bundled.file))
         width, height = photograph.size
-        seam = width - shipped.held_out_strip
-        name = Path(shipped.file).stem
-        collection.add(shipped.part, tiles_at(SCALES, photograph, name, (0, 0, seam, height), size))
-        if shipped.held_out_strip:
+        seam = width - bundled.held_out_pixels
+        name = Path(bundled.file).stem
+        collection.add(bundled.part, tiles_at(SCALES, photograph, name, (0, 0, seam, height), size))
+        if bundled.held_out_pixels:
             strip = (seam, 0, width, height)
             collection.add("held_out", tiles_at(SCALES, photograph, name, strip, size))
     rng = np.random.default_rng(seed)
@@ -111,12 +112,12 @@ def photographs_in(
     held_out: int = 400,
     private_extra: int = 200,
 ) -> Photographs:
-    """The same parts, of the sizes asked for, from a folder of photographs (jpg, png, webp; subfolders too).
+    """The same parts, of the given sizes, from a folder of photographs (jpg, png, webp; subfolders too).
 
     Every photograph is wholly in one part. First each gives its coarsest tiles (its short side scaled to
     ``size``); while a part is not full, its photographs are cut again at the next finer scale, never
-    enlarged. Equal and mirrored tiles count once; a photograph saved twice at different sizes is not
-    recognised. Raises :class:`Invalid` for a folder with too few photographs, or one that can't be used.
+    enlarged. Equal and mirrored tiles count once; the same photograph at two sizes is not recognised.
+    Raises :class:`Invalid` for a folder with too few photographs, or one that can't be used.
     """
     wanted: dict[Part, int] = {"train": train, "held_out": held_out, "private_extra": private_extra}
     rng = np.random.default_rng(seed)
@@ -135,7 +136,7 @@ def photographs_in(
 
 
 def _paths_in(folder: Path) -> list[Path]:
-    """All photographs under the folder, sorted, or an error if they are too few."""
+    """All photographs under the folder, sorted; ``Invalid`` if they are too few."""
     if not folder.is_dir():
         raise Invalid("no-such-folder", f"{folder} is not a folder.")
     paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES)
@@ -149,24 +150,24 @@ def _paths_in(folder: Path) -> list[Path]:
 
 
 def _split_paths(paths: Sequence[Path], wanted: Mapping[Part, int]) -> dict[Part, Sequence[Path]]:
-    """Whole photographs to the parts, in proportion to the tiles wanted of each, at least one to each."""
+    """Distribute whole photographs over the parts in proportion to the wanted tiles, at least one to each."""
     total = sum(wanted.values())
-    fresh = max(1, round(len(paths) * wanted["held_out"] / total))
+    held_out = max(1, round(len(paths) * wanted["held_out"] / total))
     extra = max(1, round(len(paths) * wanted["private_extra"] / total))
     return {
-        "held_out": paths[:fresh],
-        "private_extra": paths[fresh : fresh + extra],
-        "train": paths[fresh + extra :],
+        "held_out": paths[:held_out],
+        "private_extra": paths[held_out : held_out + extra],
+        "train": paths[held_out + extra :],
     }
 
 
 def _add_tiles(
     collection: TileCollection, part: Part, most: int, paths: Sequence[Path], folder: Path, size: int
 ) -> None:
-    """Cut the part's photographs, coarse to fine, until it has ``most`` tiles or they give no more.
+    """Cut the part's photographs, coarse to fine, until it has ``most`` tiles or are exhausted.
 
-    A photograph is decoded again at each scale: where there are many of them one scale is enough, and all
-    of them decoded would not fit in memory.
+    A photograph is decoded again at each scale, because all photographs decoded might not fit in memory, and with
+    many of them one scale is enough.
     """
     for step in count():
         finer = False
@@ -191,19 +192,19 @@ def _add_tiles(
 
 
 def _balanced(tiles: Sequence[Tile], most: int, rng: np.random.Generator) -> list[Tile]:
-    """At most so many tiles of each photograph, drawn evenly where there are more."""
+    """At most ``most`` tiles of each photograph, drawn uniformly where there are more."""
     of_source: dict[str, list[Tile]] = {}
     for tile in tiles:
         of_source.setdefault(tile.source, []).append(tile)
-    kept: list[Tile] = []
+    balanced: list[Tile] = []
     for group in of_source.values():
         chosen = range(len(group)) if len(group) <= most else rng.choice(len(group), most, replace=False)
-        kept += [group[i] for i in chosen]
-    return kept
+        balanced += [group[i] for i in chosen]
+    return balanced
 
 
 def _photographs_from(tiles: Mapping[Part, Sequence[Tile]], rng: np.random.Generator) -> Photographs:
-    """The three parts, none of them empty, each in random order so that its first images stand for all of it."""
+    """The three parts (none may be empty), each in random order, so that its first images represent all of it."""
     parts = {}
     for part in PARTS:
         shuffled = [tiles[part][i] for i in rng.permutation(len(tiles[part]))]
@@ -213,7 +214,7 @@ def _photographs_from(tiles: Mapping[Part, Sequence[Tile]], rng: np.random.Gener
 
 
 def _path_in_wheel(file: str) -> Path:
-    """Where an installed wheel keeps the file; the package is found, not imported."""
+    """The path of a file in an installed wheel; the package is located, not imported."""
     package = file.split("/", maxsplit=1)[0]
     spec = find_spec(package)
     root = Path(spec.origin).parent.parent if spec and spec.origin else None

@@ -1,4 +1,4 @@
-"""What the demo shows at the end: the board, the re-tune after labelling, who escaped, and what not to believe."""
+"""The demo's report: boards, evidence, the re-tune after labelling, the review of an escaped memoriser, caveats."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ RETUNE_REASON = "Demo: after labelling, the largest threshold that penalises no 
 
 @dataclass(frozen=True)
 class SubmittedEntry:
-    """An entry that was handed in: what it is, and where the service has it."""
+    """A submitted entry: what it is, its client, its id in the service."""
 
     entry: DemoEntry | None
     """None: the benchmark."""
@@ -27,7 +27,7 @@ class SubmittedEntry:
 
 
 def photograph_line(pictures: Photographs) -> str:
-    """How many real tiles play which role."""
+    """The number of tiles by role, as a sentence."""
     parts = (
         f"{len(getattr(pictures, role))} {role.replace('_', ' ')}" for role in ("train", "held_out", "private_extra")
     )
@@ -36,18 +36,18 @@ def photograph_line(pictures: Photographs) -> str:
 
 
 def print_report(
-    organizer: Client, url: str, slug: str, handed: Sequence[SubmittedEntry], console: Console, *, judge: bool
+    organizer: Client, url: str, slug: str, submitted: Sequence[SubmittedEntry], console: Console, *, judge: bool
 ) -> bool:
-    """Print the whole ending; True if every entry was scored and, with ``judge``, stands where the table of entries
-    expects it: that was found on the built-in photographs, and others may differ."""
-    entries = {each.submission_id: each.entry for each in handed if each.entry is not None}
+    """Print the whole report; True if every entry was scored and, with ``judge``, ended as :data:`ENTRIES` expects. The
+    expectations hold for the built-in photographs, not for others."""
+    entries = {each.submission_id: each.entry for each in submitted if each.entry is not None}
     console.print()
     for track in TRACK_KINDS:
         console.print(board_table(_board(organizer, slug, track), entries, track))
-    found = evidence.wait_for_evidence(organizer, list(entries), console)
-    wrong = evidence.unexpected_evidence(found, entries) if judge else []
-    _print_evidence(found, entries, console)
-    for surprise in wrong:
+    by_entry = evidence.wait_for_evidence(organizer, list(entries), console)
+    surprises = evidence.unexpected_evidence(by_entry, entries) if judge else []
+    _print_evidence(by_entry, entries, console)
+    for surprise in surprises:
         console.print(f"[bold red]Not as expected:[/] {surprise}")
     for submission_id, entry in entries.items():
         if entry.label is not None and not review.is_for_reviewers(entry):
@@ -57,22 +57,22 @@ def print_report(
         retuned = {track: _retune(organizer, slug, track) for track in TRACK_KINDS}
     except Refused as refused:  # too few entries were asked for to have both kinds
         console.print(f"\nNothing is re-tuned: {refused}")
-        return _check_outcomes(organizer, slug, handed, None, console) and not wrong
+        return _check_outcomes(organizer, slug, submitted, None, console) and not surprises
     after = _board(organizer, slug, "private")
     _print_retuning(retuned["private"], console)
     console.print(board_table(after, entries, "private", "after labelling and margin"))
     console.print()
     _print_caveats(after, entries, console)
     ruled = _review_escaped(organizer, url, slug, entries, after, console)
-    return _check_outcomes(organizer, slug, handed, after if judge else None, console) and ruled and not wrong
+    return _check_outcomes(organizer, slug, submitted, after if judge else None, console) and ruled and not surprises
 
 
 def _print_evidence(
-    found: Mapping[str, evidence.EvidenceByTrack], entries: Mapping[str, DemoEntry], console: Console
+    by_entry: Mapping[str, evidence.EvidenceByTrack], entries: Mapping[str, DemoEntry], console: Console
 ) -> None:
     console.print()
-    console.print(evidence.evidence_table(found, entries))
-    for line in evidence.expected_sign_lines(found, entries):
+    console.print(evidence.evidence_table(by_entry, entries))
+    for line in evidence.expected_sign_lines(by_entry, entries):
         console.print(f"  {line}")
 
 
@@ -84,20 +84,20 @@ def _review_escaped(
     before: Mapping[str, Any],
     console: Console,
 ) -> bool:
-    """Have the memoriser that escaped reviewed and disqualified, and print what that does to the board; whether it has
-    left its place."""
-    found = review.escaped_memoriser(entries, before)
-    if found is None:
+    """Review and disqualify the memoriser that the threshold missed, and print the effect on the board; True if it has
+    no rank afterwards, or if there is none."""
+    escaped = review.escaped_memoriser(entries, before)
+    if escaped is None:
         return True
-    review.review_and_rule(organizer, url, slug, found, entries[found].label or "other", console)
+    review.review_and_rule(organizer, url, slug, escaped, entries[escaped].label or "other", console)
     after = _board(organizer, slug, "private")
     console.print(
         f"  ranks that moved: {'; '.join(review.rank_moves(before['entries'], after['entries'])) or 'none'}\n"
     )
     console.print(board_table(after, entries, "private", "after the ruling"))
-    if all(line["submission_id"] != found for line in after["entries"]):
+    if all(line["submission_id"] != escaped for line in after["entries"]):
         return True
-    console.print(f"[bold red]Not as expected:[/] {entries[found].team} is disqualified and still has a rank.")
+    console.print(f"[bold red]Not as expected:[/] {entries[escaped].team} is disqualified and still has a rank.")
     return False
 
 
@@ -108,12 +108,12 @@ def _board(organizer: Client, slug: str, track: TrackKind) -> Mapping[str, Any]:
 
 def _retune(organizer: Client, slug: str, track: TrackKind) -> Mapping[str, Any]:
     body = {"method": "margin", "reason": RETUNE_REASON}
-    done: Mapping[str, Any] = organizer.post(f"/competitions/{slug}/tracks/{track}/thresholds", body)
-    return done
+    retuning: Mapping[str, Any] = organizer.post(f"/competitions/{slug}/tracks/{track}/thresholds", body)
+    return retuning
 
 
 def board_table(board: Mapping[str, Any], entries: Mapping[str, DemoEntry], track: TrackKind, when: str = "") -> Table:
-    """The board as a terminal table: ranked teams, benchmarks in their place, who is disqualified and copies last."""
+    """The board as a terminal table: ranked teams with benchmarks among them, then disqualified teams, then copies."""
     title = f"{track.capitalize()} leaderboard" + (f" {when}" if when else "") + f"   (tau = {board['tau']:.4f})"
     table = Table(title=title, title_justify="left", title_style="bold")
     for column in ("rank", "score (MiFID)", "FID", "distance"):
@@ -143,18 +143,18 @@ def board_table(board: Mapping[str, Any], entries: Mapping[str, DemoEntry], trac
     return table
 
 
-def _print_retuning(done: Mapping[str, Any], console: Console) -> None:
-    confusion = done["choice"]["confusion"]
+def _print_retuning(retuning: Mapping[str, Any], console: Console) -> None:
+    confusion = retuning["choice"]["confusion"]
     memorising = confusion["true_positives"] + confusion["false_negatives"]
     console.print(
-        f"\nAfter labelling, [bold]margin[/] moves the private tau from {done['previous_tau']:.4f} to "
-        f"{done['tau']:.4f}: {confusion['true_positives']} of {memorising} memorising entries are below it, "
+        f"\nAfter labelling, [bold]margin[/] moves the private tau from {retuning['previous_tau']:.4f} to "
+        f"{retuning['tau']:.4f}: {confusion['true_positives']} of {memorising} memorising entries are below it, "
         f"{confusion['false_positives']} legitimate ones. Nothing was measured again."
     )
-    for word, changes in (("penalised now", done["penalised"]), ("free again", done["freed"])):
+    for heading, changes in (("penalised now", retuning["penalised"]), ("free again", retuning["freed"])):
         if changes:
-            console.print(f"  {word}: {', '.join(change['team'] for change in changes)}")
-    moves = [f"{move['team']} {move['before'] or '-'} -> {move['after'] or '-'}" for move in done["moves"]]
+            console.print(f"  {heading}: {', '.join(change['team'] for change in changes)}")
+    moves = [f"{move['team']} {move['before'] or '-'} -> {move['after'] or '-'}" for move in retuning["moves"]]
     if moves:
         console.print(f"  ranks that moved: {'; '.join(moves)}")
 
@@ -166,10 +166,10 @@ def _print_caveats(board: Mapping[str, Any], entries: Mapping[str, DemoEntry], c
         entry = entries[line["submission_id"]]
         why = "memorises, and s does not see it" if entry.label else "is not decided"
         console.print(f"For manual review: {line['team']} (rank {line['rank']}) {why}. {entry.description}")
-    fresh = next(iter(board["benchmarks"]), None)
-    if fresh is None:
+    benchmark = next(iter(board["benchmarks"]), None)
+    if benchmark is None:
         return
-    distance = fresh["memorization_distance"]
+    distance = benchmark["memorization_distance"]
     farther = sum(line["memorization_distance"] > distance for line in board["entries"])
     bias = (
         "With fewer images than features an FID is mostly bias: compare these numbers with each other, never with the "
@@ -185,19 +185,19 @@ def _print_caveats(board: Mapping[str, Any], entries: Mapping[str, DemoEntry], c
 
 
 def _check_outcomes(
-    organizer: Client, slug: str, handed: Sequence[SubmittedEntry], board: Mapping[str, Any] | None, console: Console
+    organizer: Client, slug: str, submitted: Sequence[SubmittedEntry], board: Mapping[str, Any] | None, console: Console
 ) -> bool:
-    found = organizer.get(f"/competitions/{slug}/submissions", limit=200)["submissions"]
-    states = {each["id"]: each for each in found}
+    views = organizer.get(f"/competitions/{slug}/submissions", limit=200)["submissions"]
+    states = {view["id"]: view for view in views}
     surprises = [
-        f"{states[each.submission_id]['team']}: {wrong}"
-        for each in handed
-        if (wrong := _unexpected_outcome(each, states[each.submission_id], board))
+        f"{states[each.submission_id]['team']}: {surprise}"
+        for each in submitted
+        if (surprise := _unexpected_outcome(each, states[each.submission_id], board))
     ]
     for surprise in surprises:
         console.print(f"[bold red]Not as expected:[/] {surprise}")
     if not surprises:
-        console.print(f"\nAll {len(handed)} entries ended as expected.")
+        console.print(f"\nAll {len(submitted)} entries ended as expected.")
     return not surprises
 
 
@@ -206,9 +206,9 @@ def _unexpected_outcome(each: SubmittedEntry, state: Mapping[str, Any], board: M
         return f"it is {state['status']} (private: {state['private_state']}). {state['reason'] or ''}"
     if each.entry is None or board is None:
         return None
-    wanted = {"honest": "free", "escapes": "free"}.get(each.entry.expected, each.entry.expected)
-    stands = _board_standing(each.submission_id, board)
-    return None if stands == wanted else f"it is {stands} where {wanted} was expected"
+    expected = {"honest": "free", "escapes": "free"}.get(each.entry.expected, each.entry.expected)
+    standing = _board_standing(each.submission_id, board)
+    return None if standing == expected else f"it is {standing} where {expected} was expected"
 
 
 def _board_standing(submission_id: str, board: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""How the demo ends: the memoriser that the threshold does not see is found by people, and disqualified."""
+"""The demo's review: two reviewers label the memoriser that the threshold misses, and the organizer disqualifies it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,25 +17,25 @@ DISQUALIFY_REASON = (
 
 
 def escaped_memoriser(entries: Mapping[str, DemoEntry], board: Mapping[str, Any]) -> str | None:
-    """The id of the best entry that memorises, as the table of entries knows, and stands unpenalised on the board."""
+    """The id of the best unpenalised entry on the board that is known to memorise; None without one."""
     free = (line["submission_id"] for line in board["entries"] if not line["penalised"])
     return next((each for each in free if is_for_reviewers(entries.get(each))), None)
 
 
 def is_for_reviewers(entry: DemoEntry | None) -> bool:
-    """Whether no threshold is expected to see that an entry memorises."""
+    """Whether an entry memorises and no threshold is expected to penalise it, so that reviewers must find it."""
     return entry is not None and entry.expected == "escapes" and entry.label is not None
 
 
 def review_and_rule(organizer: Client, url: str, slug: str, submission_id: str, label: str, console: Console) -> None:
-    """Two reviewers look at the entry, each alone, and the organizer disqualifies it; each step is told."""
+    """Two reviewers label the entry independently, and the organizer disqualifies it; prints each step."""
     for number, name in enumerate(REVIEWERS, 1):
         account = {"handle": f"reviewer-{number}-{slug}"[:39].strip("-."), "name": name, "role": "reviewer"}
         with Client(url, organizer.post("/admin/accounts", account)["token"]) as reviewer:
             if number == 1:
                 _print_flags(reviewer, slug, submission_id, console)
-            said = reviewer.post(f"/submissions/{submission_id}/reviews", {"label": label, "note": REVIEW_NOTE})
-        console.print(f"  {name} says [bold]{label}[/]{_outcome(said)}")
+            review = reviewer.post(f"/submissions/{submission_id}/reviews", {"label": label, "note": REVIEW_NOTE})
+        console.print(f"  {name} says [bold]{label}[/]{_outcome(review)}")
     organizer.post(f"/submissions/{submission_id}/rulings", {"kind": "disqualify", "reason": DISQUALIFY_REASON})
     console.print(f"  The organizer disqualifies it: {DISQUALIFY_REASON}")
 
@@ -50,14 +50,14 @@ def _print_flags(reviewer: Client, slug: str, submission_id: str, console: Conso
                 console.print(f"  {reason['words']}")
 
 
-def _outcome(said: Mapping[str, Any]) -> str:
-    if said["decided"] is not None:
+def _outcome(review: Mapping[str, Any]) -> str:
+    if review["decided"] is not None:
         return "; they agree, so the label is decided."
     return " (the other one does not see that)."
 
 
 def rank_moves(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Whose rank differs between two boards: ``Team 3 -> 2``, ``Team 2 -> -`` for one that has none any more."""
+    """The teams whose rank differs between two boards: ``Team 3 -> 2``; ``Team 2 -> -`` for one without a rank now."""
     ranks = {line["team"]: line["rank"] for line in after}
     return [
         f"{line['team']} {line['rank']} -> {ranks.get(line['team'], '-')}"

@@ -1,4 +1,4 @@
-"""``kennel demo``: a whole competition on real photographs, through the public API, in a few minutes."""
+"""The demo from start to end: a whole competition on real photographs, through the public API, in a few minutes."""
 
 import io
 import secrets
@@ -35,7 +35,7 @@ SEED = 2019
 PUBLIC, PRIVATE = "efficientnet_lite0", "efficientnet_lite2"
 BENCHMARK = "Held-out photographs"
 PAPER_WIDTH = 110
-"""Columns where the output goes to a file."""
+"""Columns where the output is no terminal."""
 FINAL_STATES = {"scored", "rejected", "failed", "cancelled"}
 
 
@@ -51,6 +51,7 @@ class DemoPlan:
 
 def run_demo(data_folder: Path | None, port: int, plan: DemoPlan, *, leave: bool) -> int:
     """Run the demo and serve until Ctrl-C (``leave``: stop at the end). 0 if every entry ended as expected."""
+    start = time.monotonic()
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = PAPER_WIDTH
@@ -69,32 +70,40 @@ def run_demo(data_folder: Path | None, port: int, plan: DemoPlan, *, leave: bool
         except KeyboardInterrupt:
             return 130
         except Refused as error:
-            # A part that the demo cannot go on without explains more than the request that failed for it.
+            # The sentence about a crashed part explains more than that about the request which failed because of it.
             raise Unavailable("demo", supervisor.failure or str(error)) from error
+        if not leave:
+            console.print(f"\nThe board is at [bold]{running.url}[/]. Ctrl-C stops the service.")
+        console.print(total_time_line(time.monotonic() - start))
         if leave:
             return 0 if fine else 1
-        console.print(f"\nThe board is at [bold]{running.url}[/]. Ctrl-C stops the service.")
         return supervisor.run()
 
 
+def total_time_line(seconds: float) -> str:
+    """How long the demo took: ``The demo took 6 min 37 s.``"""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"The demo took {f'{minutes} min ' if minutes else ''}{rest} s."
+
+
 def run_competition(running: service.RunningService, pictures: Photographs, plan: DemoPlan, console: Console) -> bool:
-    """The competition itself; whether every entry ended as expected."""
+    """Create a competition, submit all entries, print the report; True if every entry ended as expected."""
     start = time.monotonic()
     with Client(running.url, organizer_token(running)) as organizer:
         slug = create_competition(organizer, plan)
         console.print(f"Competition [bold]{slug}[/]: {report.photograph_line(pictures)}")
         attach_and_prepare(organizer, slug, pictures, console)
-        handed = submit_entries(running, organizer, slug, pictures, plan, console)
-        first = wait_for_scores(handed, organizer, slug, console, start)
+        submitted = submit_entries(running, organizer, slug, pictures, plan, console)
+        first = wait_for_scores(submitted, organizer, slug, console, start)
         console.print(f"First score after {first:.0f} s, all entries after {time.monotonic() - start:.0f} s.")
-        fine = report.print_report(organizer, running.url, slug, handed, console, judge=plan.folder is None)
-    for each in handed:
+        fine = report.print_report(organizer, running.url, slug, submitted, console, judge=plan.folder is None)
+    for each in submitted:
         each.client.close()
     return fine
 
 
 def organizer_token(running: service.RunningService) -> str:
-    """A token for the demo's organizer, straight from the database: the admin's own is shown only once."""
+    """A new token for the demo's organizer, made in the database, because the admin's own is shown only once."""
     engine = engine_of(running.settings)
     secret = secrets.token_urlsafe(32)
     now = datetime.now(UTC)
@@ -108,7 +117,7 @@ def organizer_token(running: service.RunningService) -> str:
 
 
 def create_competition(organizer: Client, plan: DemoPlan) -> str:
-    """Create the competition under the first free slug; earlier runs of the demo stay."""
+    """Create the competition under the first free slug, because competitions of earlier runs stay."""
     taken = {each["slug"] for each in organizer.get("/competitions")}
     slug = next(name for number in range(1, 10_000) if (name := _slug(number)) not in taken)
     now = datetime.now(UTC)
@@ -139,7 +148,7 @@ def _slug(number: int) -> str:
 
 
 def zip_of(images: np.ndarray[Any, Any]) -> io.BytesIO:
-    """A zip of PNGs."""
+    """The images as PNGs in a zip."""
     buffer = io.BytesIO()
     write_images(images, buffer)
     buffer.seek(0)
@@ -147,7 +156,7 @@ def zip_of(images: np.ndarray[Any, Any]) -> io.BytesIO:
 
 
 def attach_and_prepare(organizer: Client, slug: str, pictures: Photographs, console: Console) -> None:
-    """Upload the reference images by role, and have both tracks prepared."""
+    """Upload the reference images by role and prepare both tracks."""
     for role in ("train", "held_out", "private_extra"):
         organizer.attach_references(slug, role, zip_of(getattr(pictures, role).images))
     with console.status("preparing the references"):
@@ -163,35 +172,35 @@ def submit_entries(
     console: Console,
 ) -> list[SubmittedEntry]:
     """Generate every entry and upload it with its own participant's token; the benchmark is the organizer's."""
-    handed = []
+    submitted = []
     for number, entry in enumerate(ENTRIES[: plan.entries]):
         with console.status(f"{entry.team}: {entry.description}"):
-            made = entry.generate(pictures.train.images, plan.count, np.random.default_rng([SEED, number]))
+            images = entry.generate(pictures.train.images, plan.count, np.random.default_rng([SEED, number]))
             client = Client(running.url, participant_token(organizer, slug, entry))
-            answer = client.submit(slug, zip_of(made), file_name=f"{entry.key}.zip", note=entry.description)
-        handed.append(SubmittedEntry(entry, client, answer["id"]))
-    fresh = pictures.held_out.images
-    if len(fresh) >= plan.count:
-        file = zip_of(fresh[: plan.count])
+            answer = client.submit(slug, zip_of(images), file_name=f"{entry.key}.zip", note=entry.description)
+        submitted.append(SubmittedEntry(entry, client, answer["id"]))
+    held_out = pictures.held_out.images
+    if len(held_out) >= plan.count:
+        file = zip_of(held_out[: plan.count])
         answer = organizer.submit(slug, file, file_name="held-out.zip", benchmark=BENCHMARK)
-        handed.append(SubmittedEntry(None, organizer, answer["id"]))
+        submitted.append(SubmittedEntry(None, organizer, answer["id"]))
     else:
-        console.print(f"Only {len(fresh)} photographs are held out: no benchmark entry of {plan.count} images.")
-    console.print(f"{len(handed)} entries of {plan.count} images are handed in.")
-    return handed
+        console.print(f"Only {len(held_out)} photographs are held out: no benchmark entry of {plan.count} images.")
+    console.print(f"{len(submitted)} entries of {plan.count} images are handed in.")
+    return submitted
 
 
 def participant_token(organizer: Client, slug: str, entry: DemoEntry) -> str:
-    """A new participant of this run of the demo."""
+    """Create a participant for an entry of this run; returns the token."""
     body = {"handle": f"{entry.key}-{slug}"[:39].strip("-."), "name": entry.team}
     token: str = organizer.post("/admin/accounts", body)["token"]
     return token
 
 
 def wait_for_scores(
-    handed: Sequence[SubmittedEntry], organizer: Client, slug: str, console: Console, start: float
+    submitted: Sequence[SubmittedEntry], organizer: Client, slug: str, console: Console, start: float
 ) -> float:
-    """Watch every entry until it has ended on both tracks; the seconds from ``start`` to the first score."""
+    """Wait until every entry has ended on both tracks; returns the seconds from ``start`` to the first score."""
     first = None
     columns = (
         TextColumn("{task.description}"),
@@ -200,21 +209,21 @@ def wait_for_scores(
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=console, transient=True) as progress:
-        public = progress.add_task("public scores", total=len(handed))
-        private = progress.add_task("private scores", total=len(handed))
+        public = progress.add_task("public scores", total=len(submitted))
+        private = progress.add_task("private scores", total=len(submitted))
         while True:
-            seen = {
+            by_id = {
                 each["id"]: each
                 for each in organizer.get(f"/competitions/{slug}/submissions", limit=200)["submissions"]
             }
-            found = [seen[each.submission_id] for each in handed]
-            ended = [each for each in found if each["status"] in FINAL_STATES]
-            settled = [each for each in found if each["private_state"] not in {None, *UNFINISHED}]
+            views = [by_id[each.submission_id] for each in submitted]
+            ended = [each for each in views if each["status"] in FINAL_STATES]
+            settled = [each for each in views if each["private_state"] not in {None, *UNFINISHED}]
             unscored = [each for each in ended if each["status"] != "scored" and each not in settled]
             if first is None and any(each["status"] == "scored" for each in ended):
                 first = time.monotonic() - start
             progress.update(public, completed=len(ended))
             progress.update(private, completed=len(settled) + len(unscored))
-            if len(ended) == len(handed) == len(settled) + len(unscored):
+            if len(ended) == len(submitted) == len(settled) + len(unscored):
                 return first or float("nan")
             time.sleep(1.0)

@@ -1,4 +1,4 @@
-"""Small square images cut from photographs, each of which remembers where it was cut."""
+"""Square tiles cut from photographs, each with its photograph and rectangle."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ MIN_TILE_CONTRAST = 8.0
 
 
 class Rectangle(NamedTuple):
-    """A piece of a photograph, in its own pixels; fractions where a scaled tile ends inside one."""
+    """A rectangle in a photograph's own pixels; fractional where a scaled tile ends inside one."""
 
     left: float
     top: float
@@ -30,7 +30,7 @@ class Rectangle(NamedTuple):
 
 
 class Tile(NamedTuple):
-    """One image (size, size, 3) uint8, the photograph it is from, and where it was there."""
+    """One image (size, size, 3) uint8, the name of its photograph, and its rectangle there."""
 
     image: Pixels
     source: str
@@ -52,13 +52,13 @@ class Tiles:
 
 @dataclass
 class TileCollection:
-    """The tiles of all parts as they come in; near-constant ones, and what was seen before, are left out."""
+    """Collects the tiles of all parts; near-constant tiles, repeats and mirror images are left out."""
 
     tiles: dict[Part, list[Tile]] = field(default_factory=lambda: {part: [] for part in PARTS})
     seen: set[bytes] = field(default_factory=set)
 
     def add(self, part: Part, tiles: Iterable[Tile], most: int | None = None) -> None:
-        """Take what is new, in any part and mirrored or not, until the part holds ``most`` tiles."""
+        """Add tiles that no part has yet, mirrored or not, until the part holds ``most``."""
         for tile in tiles:
             if most is not None and len(self.tiles[part]) >= most:
                 return
@@ -91,7 +91,7 @@ def tiles_at(
 
 
 def open_photograph(path: Path) -> Image.Image:
-    """The photograph as RGB, turned as its EXIF note says; :class:`Invalid` if it can't be read."""
+    """The photograph as RGB, rotated by its EXIF orientation; :class:`Invalid` if it can't be read."""
     try:
         with Image.open(path) as image:
             return ImageOps.exif_transpose(image).convert("RGB")
@@ -106,5 +106,5 @@ def contrast(image: Pixels) -> float:
 
 
 def identity_up_to_mirror(image: Pixels) -> bytes:
-    """The same for an image and its mirror image, different for all others."""
+    """A hash that an image shares with its mirror image and with no other image."""
     return min(sha256(image.tobytes()).digest(), sha256(image[:, ::-1].tobytes()).digest())
