@@ -1,4 +1,4 @@
-"""``python -m deploy.migration_drift``: fails when the tables in code and the migrations differ."""
+"""``python -m deploy.migration_drift``: fails if the migrations do not produce the tables in code."""
 
 import sys
 
@@ -9,7 +9,7 @@ from deploy.standalone.ephemeral import ephemeral_servers
 
 
 def main() -> int:
-    """Migrate an empty database and compare; 0 if nothing differs."""
+    """Migrate an empty database and compare it with the tables in code; 0 if nothing differs."""
     with ephemeral_servers() as servers:
         migrations.upgrade(servers.postgres.owner_url)
         try:

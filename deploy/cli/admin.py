@@ -1,4 +1,4 @@
-"""``kennel admin``: what organizers and operators do, from the command line."""
+"""``kennel admin``: accounts, competitions, references and imports, for organizers and operators."""
 
 import json
 import secrets
@@ -36,7 +36,7 @@ Data = Annotated[Path | None, typer.Option(help="The data folder of a `kennel up
 
 @contextmanager
 def _database(data: Path | None) -> Iterator[tuple[Session, Settings]]:
-    """A transaction as the operator, directly in the database: ``DATABASE_URL``, or that of ``--data``."""
+    """A transaction directly in the database (``DATABASE_URL``, or that of ``--data``), which needs no token."""
     settings = read_settings(addresses_in(data) if data else {})
     engine = engine_of(settings)
     try:
@@ -142,7 +142,7 @@ def guests(slug: str, url: Url = DEFAULT_URL, token: Token = "") -> None:
 
 
 def _fields_in(file: Path) -> Any:
-    """The fields of a TOML file, as JSON has them."""
+    """The fields of a TOML file as JSON values; ``Unreadable`` if it is not TOML."""
     try:
         with open_file(file) as toml:
             return json.loads(json.dumps(tomllib.load(toml), default=_iso))
@@ -196,11 +196,11 @@ def data_file(
             print(f"{name} is offered no longer.")
             return
         if file is None:
-            kept = client.call("PUT", path, params={"source": "train"})
+            stored = client.call("PUT", path, params={"source": "train"})
         else:
             with open_file(file) as content:
-                kept = client.upload("PUT", path, content)
-    print(f"{name}: {kept['bytes']:,} bytes, SHA-256 {kept['sha256']}")
+                stored = client.upload("PUT", path, content)
+    print(f"{name}: {stored['bytes']:,} bytes, SHA-256 {stored['sha256']}")
 
 
 def _still_missing(competition: dict[str, Any]) -> str:
@@ -227,13 +227,13 @@ def import_results(
     token: Token = "",
 ) -> None:
     """Load a table of results of a competition held elsewhere; the same table again adds nothing. Prints JSON."""
-    given = {
+    options = {
         "title": title, "public_extractor": public, "private_extractor": private, "opens_at": opens_at,
         "closes_at": closes_at, "tau_public": tau_public, "tau_private": tau_private, "sealed_score": sealed_score,
         "column": column, "file_name": file.name,
     }  # fmt: skip
-    params = {name: value for name, value in given.items() if value is not None}
+    params = {name: value for name, value in options.items() if value is not None}
     with open_file(file) as table, Client(url, token) as client:
-        done = client.upload("POST", f"/competitions/{competition}/imports", table, media="text/csv", **params)
-        json.dump(done, sys.stdout, indent=2)
+        report = client.upload("POST", f"/competitions/{competition}/imports", table, media="text/csv", **params)
+        json.dump(report, sys.stdout, indent=2)
     print()

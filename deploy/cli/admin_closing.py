@@ -1,4 +1,4 @@
-"""``kennel admin``: what ends a competition: stuck work, publication, data release."""
+"""``kennel admin``: failed jobs, publication of the final board, data releases."""
 
 import hashlib
 import time
@@ -36,21 +36,21 @@ def requeue(
 def work(url: Url = DEFAULT_URL, token: Token = "") -> None:
     """Show what waits, what runs, and what has failed and why."""
     with Client(url, token) as client:
-        found = client.get("/admin/work")
-    for queue in found["queues"]:
+        backlog = client.get("/admin/work")
+    for queue in backlog["queues"]:
         since = f", the oldest since {queue['oldest_due_at']}" if queue["oldest_due_at"] else ""
         print(f"{queue['queue']}: {queue['waiting']} waiting{since}; {queue['running']} running")
     for state in ("running", "failed"):
-        for job in found[state]:
-            print(f"{state}: {_described(job)}")
-    if not any(found.values()):
+        for job in backlog[state]:
+            print(f"{state}: {_job_text(job)}")
+    if not any(backlog.values()):
         print("Nothing waits, nothing runs, nothing has failed.")
 
 
-def _described(job: dict[str, Any]) -> str:
-    about = " ".join(str(job[name]) for name in ("competition", "track", "submission_id") if job[name])
-    what = job["error"] or (f"{job['stage']} {100 * (job['fraction'] or 0):.0f} %" if job["stage"] else "")
-    return f"job {job['id']} {job['queue']} {about} (attempt {job['attempts']}): {what}"
+def _job_text(job: dict[str, Any]) -> str:
+    subject = " ".join(str(job[name]) for name in ("competition", "track", "submission_id") if job[name])
+    state = job["error"] or (f"{job['stage']} {100 * (job['fraction'] or 0):.0f} %" if job["stage"] else "")
+    return f"job {job['id']} {job['queue']} {subject} (attempt {job['attempts']}): {state}"
 
 
 @app.command()
@@ -73,10 +73,10 @@ def publish(
 def checklist(slug: str, url: Url = DEFAULT_URL, token: Token = "") -> None:
     """Show what is open before the final board is published; exit 1 if anything is."""
     with Client(url, token) as client:
-        found = client.get(f"/competitions/{slug}/publication")
-    for point in found["points"]:
+        view = client.get(f"/competitions/{slug}/publication")
+    for point in view["points"]:
         print("ok  " if point["passed"] else f"{point['count']:4}", point["title"])
-    if not found["ready"]:
+    if not view["ready"]:
         raise Refused(0, {"title": "There are open points."})
 
 
@@ -92,27 +92,27 @@ def release(
     """Make a data release and wait for it."""
     path = f"/competitions/{slug}/releases"
     with Client(url, token) as client:
-        made = _wait_until_finished(client, path, client.post(path, {"images": images}))
-        print(f"Release {made['id']}: {len(made['files'])} files, manifest {made['sha256']}.")
+        view = _wait_until_finished(client, path, client.post(path, {"images": images}))
+        print(f"Release {view['id']}: {len(view['files'])} files, manifest {view['sha256']}.")
         if to is not None:
-            _save(client, f"{path}/{made['id']}/files", made["files"], to)
+            _save(client, f"{path}/{view['id']}/files", view["files"], to)
         if hand_out:
-            client.put(f"{path}/{made['id']}/handed-out", {"shown": True})
+            client.put(f"{path}/{view['id']}/handed-out", {"shown": True})
             print("Everybody may have it while the final board is published.")
 
 
-def _wait_until_finished(client: Client, path: str, made: dict[str, Any]) -> dict[str, Any]:
-    said = None
-    while made["state"] in UNFINISHED:
-        now = made["stage"] or made["state"]
-        if now != said:
-            print(now)
-            said = now
+def _wait_until_finished(client: Client, path: str, release: dict[str, Any]) -> dict[str, Any]:
+    last_printed = None
+    while release["state"] in UNFINISHED:
+        stage = release["stage"] or release["state"]
+        if stage != last_printed:
+            print(stage)
+            last_printed = stage
         time.sleep(POLL_SECONDS)
-        made = client.get(f"{path}/{made['id']}")
-    if made["state"] != JobState.DONE:
-        raise Refused(0, {"title": f"The release could not be made: {made['error']}"})
-    return made
+        release = client.get(f"{path}/{release['id']}")
+    if release["state"] != JobState.DONE:
+        raise Refused(0, {"title": f"The release could not be made: {release['error']}"})
+    return release
 
 
 def _save(client: Client, path: str, files: list[dict[str, Any]], folder: Path) -> None:

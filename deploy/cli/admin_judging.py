@@ -1,4 +1,4 @@
-"""``kennel admin``: what judges a competition's entries: labels, tau, the private network."""
+"""``kennel admin``: labels, thresholds, the private track's extractor."""
 
 import json
 import sys
@@ -68,17 +68,23 @@ def compare(
     how well each tells them apart, as JSON."""
     with Client(url, token) as client:
         path = f"/competitions/{slug}/network"
-        found = client.post(f"{path}/comparisons", {"extractors": extractors, "coarse": coarse})
-        said = None
-        while any(space["state"] in {"preparing", "measuring"} for space in found["spaces"] if not space["present"]):
-            now = "; ".join(f"{space['extractor']}: {space['state']} {space['measured']}" for space in found["spaces"])
-            if now != said:
-                print(now, file=sys.stderr)
-                said = now
+        comparison = client.post(f"{path}/comparisons", {"extractors": extractors, "coarse": coarse})
+        last_printed = None
+        while _is_running(comparison):
+            line = "; ".join(
+                f"{each['extractor']}: {each['state']} {each['measured']}" for each in comparison["spaces"]
+            )
+            if line != last_printed:
+                print(line, file=sys.stderr)
+                last_printed = line
             time.sleep(1.0)
-            found = client.get(path)["comparison"]
-    json.dump(found, sys.stdout, indent=2)
+            comparison = client.get(path)["comparison"]
+    json.dump(comparison, sys.stdout, indent=2)
     print()
+
+
+def _is_running(comparison: dict[str, Any]) -> bool:
+    return any(space["state"] in {"preparing", "measuring"} for space in comparison["spaces"] if not space["present"])
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""``kennel kaggle``: the official client, if it is installed, pointed at Kennel and at nothing else."""
+"""``kennel kaggle``: runs the official kaggle client, if it is installed, against Kennel alone."""
 
 import importlib.util
 import os
@@ -12,7 +12,7 @@ from platformdirs import user_config_path
 from deploy.client.api import Client, Refused
 
 ALLOWED_COMMANDS = frozenset({"competitions", "c", "config", "-h", "--help", "-v", "--version"})
-"""What of the client makes sense here. The rest is about Kaggle."""
+"""The client's commands that work with Kennel; the others are about Kaggle's own services."""
 KAGGLE_VARIABLES = (
     "KAGGLE_API_V1_TOKEN",
     "KAGGLE_DATA_PROXY_URL",
@@ -21,11 +21,11 @@ KAGGLE_VARIABLES = (
     "KAGGLE_KEY",
     "KAGGLE_USERNAME",
 )
-"""What somebody may have set for Kaggle itself."""
+"""Environment variables that configure the client for Kaggle itself."""
 
 
 def run_kaggle(arguments: Sequence[str], url: str, token: str) -> None:
-    """Run the client's own command line; ``Refused`` if it is not installed, or the token does not work at ``url``."""
+    """Run the client's own command line; ``Refused`` if it is not installed, or ``url`` does not know the token."""
     if any(importlib.util.find_spec(name) is None for name in ("kaggle", "kagglesdk")):
         raise Refused(0, {"title": "The kaggle client is not installed here: pip install kaggle six"})
     command = next((each for each in arguments if each not in {"-W", "--no-warn"}), "--help")
@@ -34,7 +34,7 @@ def run_kaggle(arguments: Sequence[str], url: str, token: str) -> None:
     _require_valid_token(url, token)
     _isolate(user_config_path("kennel") / "kaggle", token)
     endpoints = import_module("kagglesdk.kaggle_env")
-    # Whichever of Kaggle's addresses it chooses, it comes to ours.
+    # Every environment of Kaggle's that the client may choose leads to our URL.
     for environment in endpoints.KaggleEnv:
         endpoints._env_to_endpoint[environment] = url.rstrip("/")  # noqa: SLF001 - the client has no setting for it
     sys.argv = ["kaggle", *arguments]
@@ -42,7 +42,7 @@ def run_kaggle(arguments: Sequence[str], url: str, token: str) -> None:
 
 
 def _require_valid_token(url: str, token: str) -> None:
-    """The client would tell people with a wrong token to go to Kaggle."""
+    """``Refused`` for an unknown token; the client's own message would send people to Kaggle."""
     with Client(url) as client:
         if not client.post("/security.OAuthService/IntrospectToken", {"token": token})["active"]:
             title = f"This token is not known at {url}, or it was revoked."
@@ -50,10 +50,10 @@ def _require_valid_token(url: str, token: str) -> None:
 
 
 def _isolate(home: Path, token: str) -> None:
-    """Let the client find our token and no credentials for Kaggle, which it would send to us."""
+    """Give the client our token, and hide credentials for Kaggle, which it would send to us."""
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     for name in KAGGLE_VARIABLES:
         os.environ.pop(name, None)
-    where = str(home)
-    os.environ |= {"HOME": where, "USERPROFILE": where, "KAGGLE_CONFIG_DIR": where}
+    folder = str(home)
+    os.environ |= {"HOME": folder, "USERPROFILE": folder, "KAGGLE_CONFIG_DIR": folder}
     os.environ |= {"KAGGLE_API_ENVIRONMENT": "LOCALHOST", "KAGGLE_API_TOKEN": token}

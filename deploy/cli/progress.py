@@ -1,4 +1,4 @@
-"""How far a long command is: bars on a terminal, a plain line every two seconds anywhere else."""
+"""Progress of a long command: bars on a terminal, a plain line every two seconds elsewhere."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -12,22 +12,22 @@ from scorer.lifecycle import STAGES
 
 LINE_SECONDS = 2.0
 StageProgress = Callable[[str, float], None]
-"""Hears a stage and its finished share. The worker has the same, but to import it takes half a second."""
+"""Called with a stage and its finished share. The worker defines the same, but importing it takes half a second."""
 
 
 def show_progress(console: Console) -> AbstractContextManager[StageProgress]:
-    """Context manager whose value hears stage and finished share, and shows them on ``console``."""
+    """A context manager that yields a callback; what it is called with is shown on ``console``."""
     return _bars(console) if console.is_terminal else _lines(console, LINE_SECONDS)
 
 
 def stage_text(stage: str) -> str:
-    """A stage as people read it; one without words of its own as it is."""
+    """The text for a stage; the stage itself if it has none."""
     return STAGES.get(stage, stage)
 
 
 @contextmanager
 def _bars(console: Console) -> Iterator[StageProgress]:
-    """One bar for each stage, with the time that it has taken and may still take."""
+    """One bar for each stage, with elapsed and remaining time."""
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -51,19 +51,19 @@ def _bars(console: Console) -> Iterator[StageProgress]:
 
 @contextmanager
 def _lines(console: Console, seconds: float) -> Iterator[StageProgress]:
-    """A line such as ``features 37 %`` every so many seconds. A thread of its own writes it, because a stage that
-    cannot say how far it is should still be seen to live."""
-    now: tuple[str, float] | None = None
+    """A line such as ``features 37 %`` every ``seconds``, written by a thread, so that lines also come while a stage
+    reports nothing."""
+    latest: tuple[str, float] | None = None
     end = threading.Event()
 
     def report(stage: str, fraction: float) -> None:
-        nonlocal now
-        now = stage, fraction
+        nonlocal latest
+        latest = stage, fraction
 
     def write() -> None:
         while not end.wait(seconds):
-            if now is not None:
-                stage, fraction = now
+            if latest is not None:
+                stage, fraction = latest
                 console.print(f"{stage_text(stage)} {100 * fraction:.0f} %", markup=False, soft_wrap=True)
 
     writer = threading.Thread(target=write, name="progress", daemon=True)

@@ -1,4 +1,4 @@
-"""``kennel rescore``: a recorded submission measured again with the service's own database and store."""
+"""``kennel rescore``: measures a recorded submission again, with the service's own database and store."""
 
 from pathlib import Path
 from typing import Any
@@ -17,62 +17,62 @@ from worker.scoring.rescore import RepeatedMeasurement, rescore
 def rescore_submission(
     submission_id: str, *, data: Path | None, verify: bool, progress: StageProgress
 ) -> tuple[list[dict[str, Any]], bool]:
-    """What was measured again, track by track as ``kennel rescore --json`` prints it, and whether all are equal.
+    """The new measurements by track, as ``kennel rescore --json`` prints them, and whether all equal the recorded ones.
 
     The service is found by the environment, or by its data folder. Raises as :func:`worker.scoring.rescore.rescore`
-    does,
-    and ``Unavailable`` (``database-unreachable``) if its database does not answer.
+    does, and ``Unavailable`` (``database-unreachable``) if its database does not answer.
     """
     settings = read_settings(addresses_in(data) if data else {})
     engine = engine_of(settings)
-    bench = WorkerContext(settings, create_celery_app(settings), sessions_of(engine), Blobs(settings.blob_url))
+    context = WorkerContext(settings, create_celery_app(settings), sessions_of(engine), Blobs(settings.blob_url))
     try:
-        _require_database(bench, data)
-        tracks = rescore(bench, submission_id, verify=verify, progress=progress)
+        _require_database(context, data)
+        tracks = rescore(context, submission_id, verify=verify, progress=progress)
     finally:
-        bench.broker.close()
+        context.broker.close()
         engine.dispose()
     return [_track_json(each) for each in tracks], all(
         each.comparison is None or each.comparison.equal for each in tracks
     )
 
 
-def _require_database(bench: WorkerContext, data: Path | None) -> None:
+def _require_database(context: WorkerContext, data: Path | None) -> None:
     try:
-        ping(bench.sessions)
+        ping(context.sessions)
     except Exception:  # noqa: BLE001 - whatever it is, there is nothing to read from
         where = "at DATABASE_URL does not answer." if data is None else f"of {data} does not answer: is Kennel running?"
         raise Unavailable("database-unreachable", f"The database {where}") from None
 
 
-def _track_json(again: RepeatedMeasurement) -> dict[str, Any]:
-    recorded, found, comparison = again.recorded, again.found, again.comparison
-    told = {
+def _track_json(repeated: RepeatedMeasurement) -> dict[str, Any]:
+    recorded, found, comparison = repeated.recorded, repeated.found, repeated.comparison
+    track = {
         "track": recorded.track,
         "extractor": recorded.provenance["extractor"],
         "fid": found.fid,
         "memorization_distance": found.memorization_distance,
-        "distance_se": again.standard_error,
+        "distance_se": repeated.standard_error,
         "recorded": {"fid": recorded.fid, "memorization_distance": recorded.memorization_distance},
-        "differences": list(again.differences),
+        "differences": list(repeated.differences),
     }
     if comparison is not None:
-        told |= {
+        track |= {
             "verdict": str(comparison),
             "equal": comparison.equal,
             "relative": comparison.relative,
             "images_that_differ": comparison.images,
         }
-    return told
+    return track
 
 
 def track_lines(track: dict[str, Any], *, verified: bool) -> list[str]:
-    """A track for people: both numbers, as recorded and as found, the verdict, and what differs here."""
-    found = [f"{track['track']} ({track['extractor']})"]
+    """A track as lines of text: both numbers, with ``verified`` the recorded ones and the verdict, and differing
+    environments."""
+    lines = [f"{track['track']} ({track['extractor']})"]
     for name in ("fid", "memorization_distance"):
-        then = f"   recorded {track['recorded'][name]!r}" if verified else ""
-        found.append(f"  {name.replace('_', ' '):<22} {track[name]!r}{then}")
+        recorded = f"   recorded {track['recorded'][name]!r}" if verified else ""
+        lines.append(f"  {name.replace('_', ' '):<22} {track[name]!r}{recorded}")
     if verified:
         images = track["images_that_differ"]
-        found.append(f"  {track['verdict']}" + (f"; {images:,} image(s) differ" if images else ""))
-    return found + [f"  note: {each}" for each in track["differences"]]
+        lines.append(f"  {track['verdict']}" + (f"; {images:,} image(s) differ" if images else ""))
+    return lines + [f"  note: {each}" for each in track["differences"]]

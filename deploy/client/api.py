@@ -1,4 +1,4 @@
-"""A small client of Kennel's API, for the command line and the demo."""
+"""A client of Kennel's HTTP API: requests, errors, file uploads."""
 
 import contextlib
 import os
@@ -14,7 +14,7 @@ TIMEOUT = httpx.Timeout(30.0, write=600.0, read=600.0)
 
 
 class Refused(Exception):
-    """The service answered with a problem; the message is meant for the person at the terminal."""
+    """The service answered with a problem (RFC 9457); the message is meant for the user."""
 
     def __init__(self, status: int, problem: dict[str, Any], *, retry_after: int | None = None) -> None:
         faults = "".join(f"\n  - {fault}" for fault in problem.get("faults", ()))
@@ -23,19 +23,19 @@ class Refused(Exception):
 
     @property
     def slug(self) -> str:
-        """The stable name of the problem; empty where there is none."""
+        """The problem's slug; empty if there is none."""
         return str(self.problem.get("type", "")).rpartition(":")[2]
 
 
 class Unreachable(Refused):
-    """There was no answer, or none of Kennel's."""
+    """The service did not answer, or what answered is not Kennel."""
 
     def __init__(self, title: str) -> None:
         super().__init__(0, {"type": "urn:kennel:problem:no-answer", "title": title})
 
 
 class Unreadable(Refused):
-    """A file of this machine that is not there, or not what it should be."""
+    """A local file that is missing, unreadable or of a wrong format."""
 
     def __init__(self, title: str) -> None:
         super().__init__(0, {"type": "urn:kennel:problem:unreadable", "title": title})
@@ -56,11 +56,11 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Let the connections go."""
+        """Close the connections."""
         self._http.close()
 
     def call(self, method: str, path: str, **options: Any) -> Any:
-        """One request; its JSON, or ``Refused``."""
+        """Send a request and return the JSON of the answer; raises ``Refused``."""
         response = self.send(method, path, **options)
         try:
             return response.json()
@@ -68,45 +68,44 @@ class Client:
             raise Unreachable(f"What answers at {self.url} is not Kennel.") from None
 
     def send(self, method: str, path: str, **options: Any) -> httpx.Response:
-        """One request; its answer, or ``Refused`` (``Unreachable`` if there is none)."""
-        with self._reached():
+        """Send a request and return the answer; raises ``Refused`` (``Unreachable`` if there is no answer)."""
+        with self._require_connection():
             return _require_success(self._http.request(method, path, **options))
 
     @contextlib.contextmanager
     def stream(self, path: str, *, headers: dict[str, str], silence: float) -> Iterator[httpx.Response]:
-        """An answer that is read as it comes; ``Unreachable`` if it breaks off or nothing comes for ``silence``
-        seconds."""
+        """A streamed answer; ``Unreachable`` if it breaks off or nothing arrives for ``silence`` seconds."""
         timeout = httpx.Timeout(30.0, read=silence)
-        with self._reached(), self._http.stream("GET", path, headers=headers, timeout=timeout) as response:
+        with self._require_connection(), self._http.stream("GET", path, headers=headers, timeout=timeout) as response:
             if not response.is_success:
                 response.read()
             yield _require_success(response)
 
     @contextlib.contextmanager
-    def _reached(self) -> Iterator[None]:
+    def _require_connection(self) -> Iterator[None]:
         try:
             yield
         except (httpx.TransportError, httpx.InvalidURL) as error:
             raise Unreachable(f"No answer from {self._http.base_url}: {error}.") from None
 
     def get(self, path: str, **params: Any) -> Any:
-        """Read something."""
+        """GET ``path`` with query parameters."""
         return self.call("GET", path, params=params)
 
     def post(self, path: str, body: Any = None) -> Any:
-        """Make something."""
+        """POST a JSON body to ``path``."""
         return self.call("POST", path, json=body)
 
     def put(self, path: str, body: Any) -> Any:
-        """Set something."""
+        """PUT a JSON body to ``path``."""
         return self.call("PUT", path, json=body)
 
     def submit(self, slug: str, zip_file: BinaryIO, *, file_name: str, **params: str) -> Any:
-        """Upload an entry; answers as soon as it was accepted."""
+        """Upload an entry in one request; returns it as soon as it is accepted."""
         return self.upload("POST", f"/competitions/{slug}/submissions", zip_file, file_name=file_name, **params)
 
     def attach_references(self, slug: str, role: str, zip_file: BinaryIO) -> Any:
-        """Upload reference images."""
+        """Upload the reference images of a role."""
         return self.upload("PUT", f"/competitions/{slug}/references/{role}", zip_file)
 
     def upload(self, method: str, path: str, file: BinaryIO, *, media: str = "application/zip", **params: Any) -> Any:
@@ -138,12 +137,12 @@ def _problem(response: httpx.Response) -> dict[str, Any]:
 
 
 def segment(name: str) -> str:
-    """A name from the command line as one part of a path."""
+    """``name`` percent-encoded as one segment of a path."""
     return quote(name, safe="")
 
 
 def open_file(path: Path) -> BinaryIO:
-    """A file to upload; ``Unreadable`` in one sentence if it cannot be read."""
+    """Open a file to upload; ``Unreadable`` if that fails."""
     try:
         return path.open("rb")
     except OSError as error:

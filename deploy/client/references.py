@@ -1,4 +1,4 @@
-"""Attaches reference sets to a competition through the API and prepares its tracks."""
+"""Attaching reference sets to a competition through the API, and preparing its tracks."""
 
 import time
 from pathlib import Path
@@ -11,7 +11,7 @@ from scorer.lifecycle import TRACK_KINDS, JobState
 
 
 def attach(client: Client, slug: str, role: str, path: Path) -> None:
-    """Upload a zip, or a folder as a zip."""
+    """Upload a zip, or a folder packed as a zip."""
     if not path.is_dir():
         with open_file(path) as file:
             client.attach_references(slug, role, file)
@@ -23,20 +23,20 @@ def attach(client: Client, slug: str, role: str, path: Path) -> None:
 
 
 def prepare(client: Client, slug: str, *, say: Any, every: float = 1.0) -> None:
-    """Have both tracks prepared and wait for it; ``Refused`` if that fails."""
+    """Start the preparation of both tracks and wait for it, with progress to ``say``; ``Refused`` if it fails."""
     for kind in TRACK_KINDS:
         client.post(f"/competitions/{slug}/tracks/{kind}/preparation")
     for kind in TRACK_KINDS:
-        said = None
+        last_stage = None
         while True:
-            found = client.get(f"/competitions/{slug}/tracks/{kind}/preparation")
-            if found["state"] == JobState.FAILED:
-                raise Refused(0, {"title": f"The {kind} track could not be prepared: {found['error']}"})
-            if found["state"] == JobState.DONE:
-                say(f"{kind}: {found['images']:,} reference images are ready.")
+            preparation = client.get(f"/competitions/{slug}/tracks/{kind}/preparation")
+            if preparation["state"] == JobState.FAILED:
+                raise Refused(0, {"title": f"The {kind} track could not be prepared: {preparation['error']}"})
+            if preparation["state"] == JobState.DONE:
+                say(f"{kind}: {preparation['images']:,} reference images are ready.")
                 break
-            now = found["stage"] or found["state"]
-            if now != said:
-                say(f"{kind}: {now}")
-                said = now
+            stage = preparation["stage"] or preparation["state"]
+            if stage != last_stage:
+                say(f"{kind}: {stage}")
+                last_stage = stage
             time.sleep(every)

@@ -1,4 +1,4 @@
-"""Uploading so that a cut costs nothing: by tus, or straight into the service's store where it offers that."""
+"""Resumable uploads: by tus, or by a presigned PUT into the service's store where it offers one."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -10,22 +10,22 @@ import httpx
 from deploy.client.api import TIMEOUT, Client, Refused, Unreachable, segment
 
 STALL_TIMEOUT = httpx.Timeout(30.0, read=90.0)
-"""A line that is dead for so long will not come back; whoever waits for the answer asks once more."""
+"""A connection that is silent for so long is given up, and the state of the upload is asked for again."""
 RETRY_SECONDS = (0.5, 1, 2, 4, 8, 15, 30)
-"""Seconds before another try; they begin anew with every byte that arrived."""
+"""Seconds before each retry; the sequence starts over whenever a byte has arrived."""
 CHUNK_BYTES = 1 << 18
-"""Bytes between two looks at the progress."""
+"""Bytes between two progress reports."""
 MAX_TRIES = 20
-"""So many tries in a row that bring nothing, and it is given up: about six minutes."""
+"""Tries in a row without progress after which the upload is given up: about six minutes."""
 TRANSIENT_SLUGS = frozenset({"too-often", "too-slow", "wrong-offset", "taken-over", "too-many-streams"})
 ByteProgress = Callable[[int, int], None]
-"""Called with the bytes that have been sent and those of the whole file."""
+"""Called with the number of bytes sent and of the whole file."""
 
 
 @dataclass(frozen=True)
 class PendingUpload:
-    """What is to be handed in. ``key`` is the Idempotency-Key: whoever keeps it may begin again after a crash, and goes
-    on with the same upload. ``sha256`` (hex) is checked by the service at the end."""
+    """A file to submit. ``key`` is the Idempotency-Key: with the same key, :meth:`begin` resumes the same upload, even
+    after a crash. ``sha256`` (hex) is verified by the service at the end."""
 
     slug: str
     file_name: str
@@ -35,34 +35,34 @@ class PendingUpload:
     sha256: str | None = None
 
     def begin(self, client: Client) -> dict[str, Any]:
-        """The upload, as the service has it: a new one, or the one begun under the same key."""
+        """Begin the upload, or get the one begun with the same key; returns its state."""
         body = {"length": self.length, "file_name": self.file_name, "note": self.note, "sha256": self.sha256}
         headers = {"Idempotency-Key": self.key}
-        begun: dict[str, Any] = client.call(
+        view: dict[str, Any] = client.call(
             "POST", f"/competitions/{segment(self.slug)}/uploads", json=body, headers=headers
         )
-        return begun
+        return view
 
 
 def upload_resumably(
     client: Client,
-    promise: PendingUpload,
+    pending: PendingUpload,
     file: BinaryIO,
     *,
     progress: ByteProgress = lambda _sent, _total: None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> str:
-    """Hand an entry in and answer with the id of the submission; ``Refused`` for what no repetition can cure."""
+    """Upload an entry and return the id of the submission; ``Refused`` for errors that a retry cannot cure."""
     path, reached, tries = "", 0, 0
     while True:
         try:
-            view = client.get(path) if path else promise.begin(client)
+            view = client.get(path) if path else pending.begin(client)
             path = f"/uploads/{view['id']}"
             if view["offset"] > reached:
                 reached, tries = view["offset"], 0
             submission = _step(client, path, view, file, progress)
             if submission is not None:
-                progress(promise.length, promise.length)
+                progress(pending.length, pending.length)
                 return submission
             sleep(RETRY_SECONDS[0])
         except Refused as refusal:
@@ -73,17 +73,17 @@ def upload_resumably(
 
 
 def is_transient(refusal: Refused) -> bool:
-    """Whether another try may help."""
+    """Whether a retry may help."""
     return isinstance(refusal, Unreachable) or refusal.status >= 500 or refusal.slug in TRANSIENT_SLUGS
 
 
 def retry_seconds_after(tries: int) -> float:
-    """Seconds to wait after so many tries in a row that brought nothing."""
+    """Seconds to wait after so many tries in a row without progress."""
     return RETRY_SECONDS[min(tries, len(RETRY_SECONDS)) - 1]
 
 
 def _step(client: Client, path: str, view: dict[str, Any], file: BinaryIO, progress: ByteProgress) -> str | None:
-    """Do what is left to do as ``view`` has it; the submission's id, or None if that takes another look."""
+    """Do what the state ``view`` still needs; the submission's id, or None if its state must be asked for again."""
     if view["problem"] is not None:
         raise Refused(422, view["problem"])
     if view["state"] == "receiving" and view["method"] == "put":
@@ -95,12 +95,12 @@ def _step(client: Client, path: str, view: dict[str, Any], file: BinaryIO, progr
 
 
 def _submission(view: dict[str, Any]) -> str | None:
-    found: str | None = view["submission"]
-    return found
+    submission_id: str | None = view["submission"]
+    return submission_id
 
 
 def _append(client: Client, path: str, view: dict[str, Any], file: BinaryIO, progress: ByteProgress) -> str | None:
-    """Send the rest by tus, in one request."""
+    """Send the rest by tus, in one PATCH."""
     offset, total = view["offset"], view["length"]
     headers = {
         "Tus-Resumable": "1.0.0",
@@ -115,7 +115,7 @@ def _append(client: Client, path: str, view: dict[str, Any], file: BinaryIO, pro
 
 
 def _put(view: dict[str, Any], file: BinaryIO, progress: ByteProgress) -> None:
-    """Send everything to the store, which knows nothing of tokens."""
+    """Send the whole file to the store's presigned URL; no token is sent."""
     total = view["length"]
     headers = {"Content-Length": str(total)}
     try:

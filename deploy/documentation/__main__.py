@@ -18,9 +18,9 @@ PAGES: Mapping[str, Callable[[], str]] = {
 
 
 def stale_pages() -> dict[str, str]:
-    """The pages that are not what the code says now, by name, with what they should be."""
-    made = {name: make() for name, make in PAGES.items()}
-    return {name: content for name, content in made.items() if _written(name) != content}
+    """The stale pages: name and new content of each page that differs from what the code generates."""
+    pages = {name: make() for name, make in PAGES.items()}
+    return {name: content for name, content in pages.items() if _written(name) != content}
 
 
 def _written(name: str) -> str | None:
@@ -29,7 +29,7 @@ def _written(name: str) -> str | None:
 
 
 def main(arguments: list[str]) -> int:
-    """Write what is stale, or with ``--check`` only name it and return 1."""
+    """Write the stale pages; with ``--check``, only print their names and return 1."""
     stale = stale_pages()
     for name, content in stale.items():
         if "--check" in arguments:

@@ -17,7 +17,7 @@ PASSED_ON = "Arguments are passed on to the official client as they are."
 
 def commands_page() -> str:
     """The page: exit statuses, then a section for each command."""
-    statuses = ((str(status.value), text(words)) for status, words in exit_codes.EXIT_CODE_TEXTS.items())
+    statuses = ((str(status.value), text(meaning)) for status, meaning in exit_codes.EXIT_CODE_TEXTS.items())
     return page(
         "The `kennel` command",
         "## Exit statuses",
@@ -32,19 +32,19 @@ def command_names() -> frozenset[str]:
 
 
 def options_of(name: str) -> frozenset[str]:
-    """The options of a command that is typed as ``name``."""
-    found = _all_commands()[name].params
-    return frozenset(option for parameter in found for option in (*parameter.opts, *parameter.secondary_opts))
+    """The options of the command ``name``."""
+    parameters = _all_commands()[name].params
+    return frozenset(option for parameter in parameters for option in (*parameter.opts, *parameter.secondary_opts))
 
 
 @cache
 def _all_commands() -> dict[str, Any]:
-    """Every command by the words that call it."""
+    """Every command by its full name."""
     return dict(_commands(typer.main.get_command(app), "kennel"))
 
 
 def _commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """The commands below this one, the groups left out, in the order of ``--help``."""
+    """The commands below this one, without groups, in the order of ``--help``."""
     if not hasattr(command, "commands"):
         yield name, command
         return
@@ -55,23 +55,23 @@ def _commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:
 def _section(name: str, command: Any) -> Iterator[str]:
     yield f"## {name}"
     yield "\n\n".join(text(paragraph) for paragraph in (command.help or "").split("\n\n"))
-    own = [each for each in command.params if each.name != "help"]
+    parameters = [each for each in command.params if each.name != "help"]
     if command.ignore_unknown_options and command.allow_extra_args:
         yield PASSED_ON
-    if own:
-        yield table(("argument", "type", "default", "meaning"), [_row(each) for each in own])
+    if parameters:
+        yield table(("argument", "type", "default", "meaning"), [_row(each) for each in parameters])
 
 
 def _row(parameter: Any) -> tuple[str, str, str, str]:
     argument = parameter.param_type_name == "argument"
     names = [parameter.metavar or parameter.name.upper()] if argument else [*parameter.opts, *parameter.secondary_opts]
-    shown = ", ".join(code(each) for each in names) + (" ..." if parameter.nargs == -1 or parameter.multiple else "")
+    usage = ", ".join(code(each) for each in names) + (" ..." if parameter.nargs == -1 or parameter.multiple else "")
     variable = f" ({code(parameter.envvar)})" if getattr(parameter, "envvar", None) else ""
-    return shown + variable, _type(parameter), _default(parameter), text(getattr(parameter, "help", None))
+    return usage + variable, _type(parameter), _default(parameter), text(getattr(parameter, "help", None))
 
 
 def _type(parameter: Any) -> str:
-    """The type of a value in words, with its bounds; the choices where there are some."""
+    """The type of a parameter as text, with its bounds, or its choices."""
     annotation = parameter.type_descriptor.annotation
     if getattr(parameter, "is_flag", False):
         return "flag"

@@ -1,4 +1,4 @@
-"""Markdown of generated pages: headings, tables, text that is safe in a table's cell."""
+"""Markdown for generated pages: headings, tables, escaping."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -18,22 +18,22 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def text(words: str | None) -> str:
-    """A docstring or description as one line of Markdown: reStructuredText's code marks become Markdown's; characters
-    that Markdown or a table would take for markup are escaped."""
-    line = re.sub(r":\w+:`[~.]?([^`]*)`", r"`\1`", " ".join((words or "").split())).replace("``", "`")
+def text(docstring: str | None) -> str:
+    """A docstring or description as one line of Markdown: reStructuredText's code marks become Markdown's, and special
+    characters of Markdown and of tables are escaped."""
+    line = re.sub(r":\w+:`[~.]?([^`]*)`", r"`\1`", " ".join((docstring or "").split())).replace("``", "`")
     parts = LINK_OR_CODE.split(line)
     return "".join(_in_code(part) if part.startswith("`") else _plain(part) for part in parts)
 
 
-def _plain(words: str) -> str:
-    return re.sub(r"([\\<>|*\[\]{}])", r"\\\1", words)
+def _plain(content: str) -> str:
+    return re.sub(r"([\\<>|*\[\]{}])", r"\\\1", content)
 
 
-def _in_code(words: str) -> str:
-    return words.replace("|", "\\|")
+def _in_code(content: str) -> str:
+    return content.replace("|", "\\|")
 
 
-def code(words: object) -> str:
-    """Something to type, or nothing."""
-    return f"`{_in_code(str(words))}`" if str(words) else ""
+def code(content: object) -> str:
+    """Inline code; empty for empty content."""
+    return f"`{_in_code(str(content))}`" if str(content) else ""

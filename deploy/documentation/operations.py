@@ -14,7 +14,7 @@ Operation = tuple[str, str, Mapping[str, Any]]
 
 
 def openapi() -> dict[str, Any]:
-    """The API's description of itself; no database and no broker is asked for it."""
+    """The API's OpenAPI document, made without a database or broker."""
     with TemporaryDirectory(prefix="kennel-openapi-") as folder:
         addresses = {"database_url": "postgresql://x/x", "redis_url": "redis://x", "blob_url": Path(folder).as_uri()}
         return create_app(Settings.model_validate(addresses)).openapi()
@@ -37,7 +37,7 @@ def operations_page() -> str:
 
 
 def paths() -> frozenset[str]:
-    """The paths of all operations, with ``{}`` for what is filled in."""
+    """The paths of all operations, with parameters in ``{}``."""
     return frozenset(openapi()["paths"])
 
 
@@ -60,7 +60,7 @@ def _parameter(parameter: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def _body(operation: Mapping[str, Any]) -> str:
-    """The names of a JSON body's schema, if there is one."""
+    """The names of the schemas of a JSON body; empty if there is none."""
     schemas = [content.get("schema", {}) for content in operation.get("requestBody", {}).get("content", {}).values()]
     references = [each for schema in schemas for each in schema.get("anyOf", [schema]) if "$ref" in each]
     return " or ".join(code(each["$ref"].rpartition("/")[2]) for each in references)

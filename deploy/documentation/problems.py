@@ -1,4 +1,4 @@
-"""``docs/reference/problems.md``: the slugs of all problems, found in the code that raises them."""
+"""``docs/reference/problems.md``: the slugs of all problems, collected from the code that raises them."""
 
 import ast
 from collections import defaultdict
@@ -14,14 +14,14 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("api", "deploy", "scorer", "worker")
 KINDS: Mapping[str, int] = {kind.__name__: status for kind, status in STATUS_BY_ERROR.items()}
 STATUS_FIRST = frozenset({"TusError", "problem"})
-"""Functions of the web edge that take (status, slug, sentence)."""
+"""Functions of ``api`` that take (status, slug, sentence)."""
 VARIABLES: Mapping[str, tuple[str, ...]] = {"refusal": tuple(Refusal), "slug": ()}
-"""What a variable in place of a slug can be; of a parameter ``slug``, the calls of its function say it."""
+"""The possible values of a variable in place of a slug; those of a parameter ``slug`` are found at its calls."""
 FILLED_IN = "…"
 
 
 class Problem(NamedTuple):
-    """A place that makes a problem; in ``sentence``, "…" stands where something is filled in."""
+    """One place in the code that makes a problem; "…" in ``sentence`` stands for an inserted value."""
 
     slug: str
     status: int
@@ -30,7 +30,7 @@ class Problem(NamedTuple):
 
 
 class Construction(NamedTuple):
-    """A call that makes an error: its status and the expressions of slug and sentence."""
+    """A call that makes an error: its status, and the expressions for slug and sentence."""
 
     status: int
     slug: ast.expr
@@ -60,7 +60,7 @@ def _row(slug: str, places: Sequence[Problem]) -> tuple[str, ...]:
 
 
 def problems() -> list[Problem]:
-    """Every problem in the code, in the order of its files; ``LookupError`` for a slug that cannot be found out."""
+    """Every problem in the code, in the order of its files; ``LookupError`` for a slug that cannot be determined."""
     files = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
     trees = {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text()) for path in files}
     wrappers = dict(pair for tree in trees.values() for pair in _wrappers(tree))
@@ -68,7 +68,7 @@ def problems() -> list[Problem]:
 
 
 def _calls(tree: ast.AST) -> Iterator[tuple[str, ast.Call]]:
-    """Every call with arguments, and the last part of what it calls."""
+    """Every call with arguments, with the last part of the called name."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and node.args:
             function = node.func
@@ -76,7 +76,7 @@ def _calls(tree: ast.AST) -> Iterator[tuple[str, ast.Call]]:
 
 
 def _wrappers(tree: ast.AST) -> Iterator[tuple[str, str]]:
-    """Functions that have a parameter ``slug`` and make an error of it: (name, kind)."""
+    """Functions that make an error from their parameter ``slug``: (name, kind of error)."""
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef):
             for name, call in _calls(function):
@@ -86,25 +86,25 @@ def _wrappers(tree: ast.AST) -> Iterator[tuple[str, str]]:
 
 def _problems_in(tree: ast.AST, place: str, wrappers: Mapping[str, str]) -> Iterator[Problem]:
     for name, call in _calls(tree):
-        made = _construction(name, call.args, wrappers)
-        if made is not None:
-            for slug in _slugs(made.slug, place):
-                yield Problem(slug, made.status, _sentence(made.sentence), place)
+        construction = _construction(name, call.args, wrappers)
+        if construction is not None:
+            for slug in _slugs(construction.slug, place):
+                yield Problem(slug, construction.status, _sentence(construction.sentence), place)
 
 
-def _construction(name: str, given: Sequence[ast.expr], wrappers: Mapping[str, str]) -> Construction | None:
-    sentence = given[1] if len(given) > 1 else None
+def _construction(name: str, arguments: Sequence[ast.expr], wrappers: Mapping[str, str]) -> Construction | None:
+    sentence = arguments[1] if len(arguments) > 1 else None
     if name in KINDS:
-        return Construction(KINDS[name], given[0], sentence)
-    if name in wrappers and isinstance(given[0], ast.Constant) and isinstance(given[0].value, str):
-        return Construction(KINDS[wrappers[name]], given[0], sentence)
-    if name in STATUS_FIRST and len(given) == 3 and isinstance(given[0], ast.Constant):
-        return Construction(int(str(given[0].value)), given[1], given[2])
+        return Construction(KINDS[name], arguments[0], sentence)
+    if name in wrappers and isinstance(arguments[0], ast.Constant) and isinstance(arguments[0].value, str):
+        return Construction(KINDS[wrappers[name]], arguments[0], sentence)
+    if name in STATUS_FIRST and len(arguments) == 3 and isinstance(arguments[0], ast.Constant):
+        return Construction(int(str(arguments[0].value)), arguments[1], arguments[2])
     return None
 
 
 def _slugs(expression: ast.expr, place: str) -> tuple[str, ...]:
-    """The slugs that an expression can be; none where it hands another problem's slug on."""
+    """The possible slugs of an expression; none where it passes on another problem's slug."""
     if isinstance(expression, ast.Constant) and isinstance(expression.value, str):
         return (expression.value,)
     if isinstance(expression, ast.Attribute) and expression.attr == "slug":

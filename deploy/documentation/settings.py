@@ -1,4 +1,4 @@
-"""``docs/reference/settings.md``: what an operator and an organizer can set."""
+"""``docs/reference/settings.md``: the settings of operators and organizers."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -40,9 +40,9 @@ def settings_page() -> str:
         table(("name", "default"), ((code(name), code(json.dumps(value))) for name, value in Plan().as_json().items())),
         "## S3",
         "Where `BLOB_URL` begins with `s3://`, the store's client reads these variables, and others of its kind.",
-        table(("variable", "meaning"), ((code(name), words) for name, words in STORE)),
+        table(("variable", "meaning"), ((code(name), meaning) for name, meaning in STORE)),
         "## The command",
-        table(("variable", "meaning"), ((code(name), words) for name, words in CLIENT)),
+        table(("variable", "meaning"), ((code(name), meaning) for name, meaning in CLIENT)),
         "## A competition",
         "The fields of the TOML file of `kennel admin create` and of `POST /api/v1/competitions`. The last column says "
         "which `kennel admin update` and `PATCH` can change later.",
@@ -63,53 +63,53 @@ def _variable(name: str) -> str:
 def _settings() -> Iterator[Row]:
     schema = Settings.model_json_schema(by_alias=False)
     for name in Settings.model_fields:
-        about = schema["properties"][name]
-        yield code(_variable(name)), _type(about), _default(name, about, schema), text(about.get("description"))
+        field = schema["properties"][name]
+        yield code(_variable(name)), _type(field), _default(name, field, schema), text(field.get("description"))
 
 
 def _competition() -> Iterator[Row]:
     schema = CompetitionSpec.model_json_schema()
-    for path, about, default in _leaves(schema, schema, ""):
+    for path, field, default in _leaves(schema, schema, ""):
         changeable = "yes" if path in CompetitionChanges.model_fields else ""
-        yield code(path), _type(about), default, text(about.get("description")), changeable
+        yield code(path), _type(field), default, text(field.get("description")), changeable
 
 
 def _leaves(
     of: Mapping[str, Any], schema: Mapping[str, Any], prefix: str
 ) -> Iterator[tuple[str, Mapping[str, Any], str]]:
-    """Every field (path, JSON schema, default), those of tables within it under a dotted path."""
-    for name, about in of["properties"].items():
-        inner, path = _inner(about, schema), f"{prefix}{name}"
+    """Every field (path, JSON schema, default); the fields of inner tables have dotted paths."""
+    for name, field in of["properties"].items():
+        inner, path = _inner(field, schema), f"{prefix}{name}"
         if inner is None:
-            yield path, about, _default(name, about, of)
+            yield path, field, _default(name, field, of)
         else:
-            yield from _leaves(inner, schema, f"{path}[]." if about.get("type") == "array" else f"{path}.")
+            yield from _leaves(inner, schema, f"{path}[]." if field.get("type") == "array" else f"{path}.")
 
 
-def _inner(about: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The table that a field is, or that the members of its list are."""
-    reference = about.get("$ref") or about.get("items", {}).get("$ref")
-    found: Mapping[str, Any] | None = schema["$defs"][reference.rpartition("/")[2]] if reference else None
-    return found
+def _inner(field: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The schema of a field that is a table or a list of tables, else None."""
+    reference = field.get("$ref") or field.get("items", {}).get("$ref")
+    definition: Mapping[str, Any] | None = schema["$defs"][reference.rpartition("/")[2]] if reference else None
+    return definition
 
 
-def _type(about: Mapping[str, Any]) -> str:
-    """The type of a field in words, from its JSON schema, with its bounds."""
-    choices = [each for each in about.get("anyOf", [about]) if each.get("type") != "null"]
+def _type(field: Mapping[str, Any]) -> str:
+    """The type of a field as text, from its JSON schema, with its bounds."""
+    choices = [each for each in field.get("anyOf", [field]) if each.get("type") != "null"]
     return " or ".join(_one_type(each) for each in choices)
 
 
-def _one_type(about: Mapping[str, Any]) -> str:
-    if "enum" in about:
-        return " or ".join(code(value) for value in about["enum"])
+def _one_type(field: Mapping[str, Any]) -> str:
+    if "enum" in field:
+        return " or ".join(code(value) for value in field["enum"])
     words = {"object": "JSON", "integer": "integer", "number": "number", "boolean": "true or false"}
     known = {"date-time": "time with its zone", "password": "text, secret", "path": "path"}
-    name = known.get(about.get("format", "")) or words.get(about.get("type", ""), "text")
-    return ", ".join([name, *_bounds(about)])
+    name = known.get(field.get("format", "")) or words.get(field.get("type", ""), "text")
+    return ", ".join([name, *_bounds(field)])
 
 
-def _bounds(about: Mapping[str, Any]) -> Iterator[str]:
-    """The bounds of a number, or of a text's length, in words."""
+def _bounds(field: Mapping[str, Any]) -> Iterator[str]:
+    """The bounds of a number or of a text's length, as text."""
     words = {
         "minimum": "at least {}",
         "exclusiveMinimum": "above {}",
@@ -118,17 +118,17 @@ def _bounds(about: Mapping[str, Any]) -> Iterator[str]:
         "maxLength": "at most {} characters",
     }
     for key, bound in words.items():
-        if key in about:
-            yield bound.format(f"{about[key]:,}")
+        if key in field:
+            yield bound.format(f"{field[key]:,}")
 
 
-def _default(name: str, about: Mapping[str, Any], of: Mapping[str, Any]) -> str:
-    """The default of a field as JSON; what stands for it where there is none."""
+def _default(name: str, field: Mapping[str, Any], of: Mapping[str, Any]) -> str:
+    """The default of a field as JSON, or a text for fields without one."""
     if name == "scratch":
         return "the user's cache folder"
-    if "default" not in about:
+    if "default" not in field:
         return "**required**" if name in of.get("required", ()) else ""
-    default = about["default"]
+    default = field["default"]
     if default is None:
         return "none"
     plain = isinstance(default, str)

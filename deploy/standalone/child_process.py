@@ -1,4 +1,4 @@
-"""One part of the tree: what to run, one running process of it, and how often it may be restarted."""
+"""One part of the process tree: its command, a running process of it, its restart policy."""
 
 import contextlib
 import os
@@ -17,8 +17,8 @@ from deploy.standalone.log import Log
 from deploy.standalone.unix_account import UnixAccount
 from deploy.standalone.watchdog import is_alive
 
-MAX_LINE_BYTES = 65536  # bytes; a longer one is cut in pieces rather than kept in memory
-FORCE = signal.SIGQUIT  # PostgreSQL: immediate shutdown; Celery: cold shutdown; others: the end
+MAX_LINE_BYTES = 65536  # a longer line is split rather than held in memory
+FORCE = signal.SIGQUIT  # PostgreSQL: immediate shutdown; Celery: cold shutdown; others: termination
 FORCE_TIMEOUT = 3.0  # seconds
 
 
@@ -27,8 +27,8 @@ class Child:
     """A part to run: ``argv`` under ``user`` (None: our own account) with ``env`` (None: our own).
 
     It is stopped by ``stop_signal``; after ``stop_timeout`` seconds by SIGQUIT, then by SIGKILL.
-    ``ready`` is asked, for up to ``ready_timeout`` seconds, until the part does its work; it may raise
-    to say that it never will. ``restart`` starts it again after a crash; otherwise a crash ends all.
+    ``ready`` is polled, for up to ``ready_timeout`` seconds, until it returns True; it may raise if the part will
+    never be ready. With ``restart`` it is started again after a crash; otherwise a crash ends all parts.
     """
 
     name: str
@@ -51,7 +51,7 @@ class RestartPolicy:
         self._times: list[float] = []
 
     def delay(self, now: float) -> float | None:
-        """Seconds to wait before the restart that a crash at ``now`` calls for; None: no more of them."""
+        """Seconds to wait before the restart after a crash at ``now``; None: no more restarts."""
         self._times = [time for time in self._times if now - time < self.window]
         if len(self._times) >= self.limit:
             return None
@@ -67,13 +67,13 @@ def launch_command(child_argv: Sequence[str | Path], signum: signal.Signals, use
 
 
 def server_environment() -> dict[str, str]:
-    """For programs that need nothing of ours: no settings, no secrets; and what starts Python itself."""
+    """A minimal environment for the servers: no settings, no secrets; with it, Python itself still starts."""
     inherited = {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}
     return {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"} | inherited
 
 
 class ChildProcess:
-    """One process of a child, in a session and process group of its own (a terminal's Ctrl-C is ours)."""
+    """One process of a child, in its own session and process group (so a terminal's Ctrl-C reaches only us)."""
 
     def __init__(self, child: Child, log: Log) -> None:
         self._child, self._log = child, log
@@ -102,15 +102,15 @@ class ChildProcess:
                 self._last_lines.append(text)
                 self._log.line(self._child.name, text)
 
-    def last_words(self) -> list[str]:
-        """Its last lines, at most ten, without the empty ones."""
+    def last_lines(self) -> list[str]:
+        """The last ten lines of its output, without the empty ones."""
         return [line for line in tuple(self._last_lines) if line.strip()]
 
     def wait(self) -> None:
-        """Block until it ended, and end what is left of its group; for one thread, others use ``ended``."""
+        """Block until it ended, then kill the rest of its group. For one thread only; others wait for ``ended``."""
         self.status = self._process.wait()
         self._end_group()
-        self._reader.join(timeout=2.0)  # longer only if a process left the group and kept the pipe
+        self._reader.join(timeout=2.0)  # the limit matters only if a process left the group with the pipe
         self.ended.set()
 
     def _end_group(self) -> None:
@@ -123,7 +123,7 @@ class ChildProcess:
     def kill(self) -> None:
         """SIGKILL to the whole group."""
         with contextlib.suppress(ProcessLookupError):
-            if self._process.returncode is None:  # afterwards the number may be somebody else's
+            if self._process.returncode is None:  # afterwards the number may belong to another process
                 os.killpg(self.pid, signal.SIGKILL)
 
     def _signal(self, signum: signal.Signals) -> None:

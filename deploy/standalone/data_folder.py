@@ -1,4 +1,4 @@
-"""The data folder: one place for everything that a standalone Kennel keeps, and one Kennel per folder."""
+"""The data folder: everything that a standalone Kennel stores. A lock allows one Kennel per folder."""
 
 import fcntl
 import json
@@ -21,20 +21,20 @@ ROOTS_FOLDER = Path("/var/lib")
 
 
 def default_data_folder(name: str = "kennel") -> Path:
-    """The user's data directory, or /var/lib/kennel for root (whose home the servers cannot enter). ``name`` tells
-    several Kennels of one user apart."""
+    """The user's data directory, or /var/lib/kennel for root (whose home the servers cannot enter). ``name``
+    distinguishes several Kennels of one user."""
     return ROOTS_FOLDER / name if os.geteuid() == 0 else user_data_path(name)
 
 
 class DataFolder:
-    """An opened data folder: the lock is held until ``close``; made by :func:`open_data_folder`."""
+    """An open data folder, locked until ``close``; made by :func:`open_data_folder`."""
 
     def __init__(self, path: Path, lock: int) -> None:
         self.path = path
-        self.lock = lock  # a file descriptor; whoever inherits it keeps the folder taken
+        self.lock = lock  # a file descriptor; every process that inherits it holds the lock
 
     def secret(self, name: str) -> str:
-        """The random secret of that name (43 URL-safe characters), made at the first call and kept."""
+        """The random secret of that name (43 URL-safe characters), made at the first call and stored."""
         known = self._secrets()
         if name not in known:
             known[name] = secrets.token_urlsafe(32)
@@ -56,7 +56,7 @@ class DataFolder:
         return known
 
     def write_private(self, name: str, text: str, account: UnixAccount | None = None) -> Path:
-        """Replace the file ``name`` at once by one that only its owner (``account`` or we) may read."""
+        """Replace the file ``name`` atomically by one that only its owner (``account``, default: ours) may read."""
         file, draft = self.path / name, self.path / f"{name}.new"
         draft.unlink(missing_ok=True)
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -69,7 +69,7 @@ class DataFolder:
         return draft.replace(file)
 
     def close(self) -> None:
-        """Let go of the lock (the folder stays taken while a guard still holds a copy of it)."""
+        """Release the lock (the folder stays locked while the watchdog holds a copy of the descriptor)."""
         if self.lock >= 0:
             os.close(self.lock)
             self.lock = -1
@@ -84,7 +84,7 @@ class DataFolder:
 
 
 def addresses_in(path: Path) -> dict[str, str]:
-    """Where the parts of the Kennel that runs on the folder ``path`` are, as environment variables."""
+    """The addresses of the Kennel that runs on the folder ``path``, as environment variables."""
     try:
         addresses: dict[str, str] = json.loads((path.expanduser() / ADDRESSES).read_text())
     except OSError as error:
@@ -147,15 +147,15 @@ def _take_lock(path: Path, patience: float) -> int:
             break
         except BlockingIOError:
             holder = file.read_text().strip()
-            # A dead holder: its guard is still ending what it left behind, which takes seconds.
+            # The holder is dead: its watchdog still ends what it left behind, which takes seconds.
             if holder.isdigit() and not _is_alive(int(holder)) and time.monotonic() < until:
                 time.sleep(0.05)
                 continue
             os.close(descriptor)
-            who = f" (process {holder})" if holder else ""
+            holder_text = f" (process {holder})" if holder else ""
             raise Unavailable(
                 "data-folder-in-use",
-                f"Another Kennel{who} is running on the folder {path}: stop it, or name another with --data.",
+                f"Another Kennel{holder_text} is running on the folder {path}: stop it, or name another with --data.",
             ) from None
     os.truncate(descriptor, 0)
     os.write(descriptor, str(os.getpid()).encode())

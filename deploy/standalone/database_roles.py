@@ -1,4 +1,4 @@
-"""Who may do what in the database: the one place where the deployment speaks SQL.
+"""The database's roles and grants. The only SQL outside of ``scorer/db`` and the migrations.
 
 The owner makes and changes tables (migrations). The service reads and writes rows, and is neither
 superuser nor owner, so that a flaw in it can neither drop a table nor read the server's files.
@@ -22,7 +22,7 @@ DATABASE = "kennel"
 def accepts_connections(url: str) -> bool:
     """Whether the server behind ``url`` (libpq's form) takes connections yet.
 
-    Raises Unavailable when it will never take this one: its password is not ours.
+    Raises Unavailable if it never will: the password is wrong.
     """
     try:
         psycopg2.connect(url, connect_timeout=2).close()
@@ -38,10 +38,10 @@ def accepts_connections(url: str) -> bool:
 
 
 def provision(admin_url: str, passwords: Mapping[str, str]) -> None:
-    """Make roles and database as they must be; may run any number of times.
+    """Create or update the roles and the database; idempotent.
 
     ``admin_url`` is the superuser's, of the database ``postgres``; ``passwords`` maps OWNER and APP to
-    theirs. What APP may do with the owner's tables is for the migrations to say.
+    theirs. The migrations grant APP its rights on the owner's tables.
     """
     with closing(psycopg2.connect(admin_url)) as admin, admin.cursor() as query:
         admin.autocommit = True  # a database cannot be made in a transaction
@@ -57,7 +57,7 @@ def provision(admin_url: str, passwords: Mapping[str, str]) -> None:
 def _provision_role(admin: connection, query: cursor, role: str, password: str) -> None:
     query.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [role])
     verb = "CREATE" if query.fetchone() is None else "ALTER"
-    # Hashed here, so that no log of the server can ever show the password itself.
+    # Hashed here, so that no log of the server can contain the password.
     verifier = encrypt_password(password, role, scope=admin, algorithm="scram-sha-256")
     attributes = "LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS PASSWORD"
     query.execute(SQL(f"{verb} ROLE {{}} {attributes} {{}}").format(Identifier(role), Literal(verifier)))

@@ -1,4 +1,4 @@
-"""Real servers for tests, for as long as a block lasts."""
+"""PostgreSQL and Redis in a temporary folder, for the length of a block: for tests."""
 
 import os
 import shutil
@@ -15,12 +15,12 @@ from deploy.standalone.redis import Redis
 from deploy.standalone.supervisor import Supervisor
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of one's own is made in it
-ROOM = 2 * 1024**3
-"""Bytes that a folder in memory needs: many small databases at a time."""
+MIN_FREE_BYTES = 2 * 1024**3
+"""Free space that the folder in memory needs: for many small databases at a time."""
 
 
 class Servers(NamedTuple):
-    """A PostgreSQL and a Redis that run."""
+    """A running PostgreSQL and a running Redis."""
 
     postgres: Postgres
     redis: Redis
@@ -28,12 +28,12 @@ class Servers(NamedTuple):
 
 @contextmanager
 def ephemeral_servers() -> Iterator[Servers]:
-    """Run PostgreSQL and Redis in a temporary folder, with no care for power cuts; silent.
+    """Run PostgreSQL and Redis in a temporary folder, without durability and without log.
 
-    The folder is made here, directly in one that is open to everybody, because as root the servers'
-    unprivileged account must reach it. Raises Unavailable when they cannot start.
+    The folder is made directly in one that everybody can enter, because the unprivileged account under which root
+    runs the servers must reach it. Raises Unavailable when they cannot start.
     """
-    folder = Path(tempfile.mkdtemp(prefix="kennel-", dir=_memory()))
+    folder = Path(tempfile.mkdtemp(prefix="kennel-", dir=_memory_folder()))
     try:
         with (
             open_data_folder(folder) as data,
@@ -47,8 +47,8 @@ def ephemeral_servers() -> Iterator[Servers]:
         shutil.rmtree(folder)
 
 
-def _memory() -> Path | None:
-    """Where files are kept in memory, if there is room: copying a database costs a tenth there. None: the system's
-    temporary folder."""
+def _memory_folder() -> Path | None:
+    """A folder in memory if it has enough space, because copying a database takes a tenth of the time there; None: the
+    system's temporary folder."""
     usable = MEMORY.is_dir() and os.access(MEMORY, os.W_OK | os.X_OK)
-    return MEMORY if usable and shutil.disk_usage(MEMORY).free >= ROOM else None
+    return MEMORY if usable and shutil.disk_usage(MEMORY).free >= MIN_FREE_BYTES else None

@@ -1,6 +1,6 @@
-"""Becomes a part of Kennel: drops root, asks for a signal when the runner dies, executes the command.
+"""The launcher of a part: drops root, asks the kernel for a signal when the runner dies, executes the command.
 
-Run as a script between fork and exec, because code in the forked copy of a threaded runner may
+It runs as a script between fork and exec, because code in the forked copy of a threaded runner may
 deadlock, and because the unprivileged account may be unable to reach this interpreter: root starts
 it, and only then becomes that account. Imports nothing of Kennel, so that it starts in milliseconds.
 """
@@ -23,9 +23,9 @@ def main(signum: int, parent: int, uid: int, gid: int, command: list[str]) -> No
         os.setuid(uid)
         os.umask(0o077)
     if sys.platform == "linux":
-        # Only now: a change of user clears it. Elsewhere the guard alone ends what a dead runner left.
+        # After the change of user, which clears it. On other systems the watchdog alone ends what a dead runner left.
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signum, 0, 0, 0)
-    if os.getppid() != parent:  # it died before the request was in force
+    if os.getppid() != parent:  # the runner died before the request took effect
         sys.exit(CANNOT_EXECUTE)
     for ignored_by_python in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(ignored_by_python, signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""The log of the whole process tree: whole lines, each with the name of its part."""
+"""One log for the whole process tree: complete lines, each prefixed with the name of its part."""
 
 import contextlib
 import os
@@ -7,7 +7,7 @@ from typing import TextIO
 
 COLOURS = (36, 33, 32, 35, 34, 31)  # cyan, yellow, green, magenta, blue, red, in the order of appearance
 WIDTH = 10  # columns for names; a longer one widens what follows it
-# A part may print what a stranger wrote; a terminal must not obey it.
+# A part may print text from users, which must not control the terminal.
 HARMLESS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if code != ord("\t")}
 
 
@@ -26,7 +26,7 @@ class Log:
         if self._out is None:
             return
         with self._lock, contextlib.suppress(OSError, ValueError):
-            # A reader that went away (`kennel up | head`) must not stop the parts, so nobody is told.
+            # A closed pipe (`kennel up | head`) must not stop the parts, so the error is ignored.
             self._out.write(f"{self._label(name)} {text.translate(HARMLESS)}\n")
             self._out.flush()
 

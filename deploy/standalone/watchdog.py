@@ -1,7 +1,7 @@
-"""Outlives the runner by a moment and ends whatever it left behind, even after a SIGKILL.
+"""The watchdog: a process that ends what a killed runner left behind, even after a SIGKILL of the runner.
 
-A script with a pipe from the runner as its input. Lines ``+ PID SIGNAL`` and ``- PID`` say which
-process groups exist; the end of the input says that the runner is gone. A death signal alone
+A script with a pipe from the runner as its input. Lines ``+ PID SIGNAL`` and ``- PID`` add and remove process
+groups; the end of the input means that the runner is gone. A death signal alone
 (:mod:`deploy.standalone.launch`) reaches only direct children, not a worker's own processes.
 """
 
@@ -13,13 +13,13 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-GRACE_SECONDS = 3.0  # seconds between the stop signal and SIGKILL
+GRACE_SECONDS = 3.0  # between the stop signal and SIGKILL
 
 
 def main(lines: Iterable[str], grace: float = GRACE_SECONDS) -> None:
-    """Keep the list of groups until ``lines`` end, then end every group that is still on it."""
+    """Maintain the list of groups until ``lines`` end, then end every group that is still on it."""
     for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(signum, signal.SIG_IGN)  # it goes when the runner goes, and not before
+        signal.signal(signum, signal.SIG_IGN)  # it ends with the runner, not before
     groups: dict[int, int] = {}
     for line in lines:
         sign, pid, *signum_given = line.split()
@@ -44,7 +44,7 @@ def end_groups(groups: dict[int, int], grace: float) -> None:
 
 
 def is_alive(group: int) -> bool:
-    """Whether any process of the group still runs; the dead that nobody has reaped do not count."""
+    """Whether any process of the group still runs; zombies do not count."""
     try:
         os.killpg(group, 0)
     except ProcessLookupError:
