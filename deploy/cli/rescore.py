@@ -45,7 +45,7 @@ def _require_database(context: WorkerContext, data: Path | None) -> None:
 
 
 def _track_json(repeated: RepeatedMeasurement) -> dict[str, Any]:
-    recorded, found, comparison = repeated.recorded, repeated.found, repeated.comparison
+    recorded, found, comparison = repeated.recorded, repeated.scores, repeated.comparison
     track = {
         "track": recorded.track,
         "extractor": recorded.provenance["extractor"],

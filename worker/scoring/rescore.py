@@ -68,7 +68,7 @@ class RepeatedMeasurement:
     """A measurement made again. ``comparison`` is None unless it was asked for."""
 
     recorded: RecordedMeasurement
-    found: MeasuredScores
+    scores: MeasuredScores
     standard_error: float | None
     differences: tuple[str, ...]
     comparison: Comparison | None

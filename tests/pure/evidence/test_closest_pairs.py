@@ -24,7 +24,7 @@ def named(*pairs_: tuple[int, int]) -> list[dict[str, object]]:
 def test_a_mirrored_match_is_marked_and_shown_the_same_way_round() -> None:
     references = dict(enumerate(noise_images(1, 4)))
     images = {0: references[2], 1: mirror_images(references[3][None])[0], 5: noise_images(9, 1)[0]}
-    straight, turned, other = closest_pairs._paired(named((0, 2), (1, 3), (5, 0), (7, 1)), images, references)
+    straight, turned, other = closest_pairs._pairs(named((0, 2), (1, 3), (5, 0), (7, 1)), images, references)
     assert (straight.difference, straight.is_mirrored, straight.reference_name) == (0.0, False, "2.png")
     assert (turned.mirrored_difference, turned.is_mirrored) == (0.0, True)
     assert [each.number for each in (straight, turned, other)] == [1, 2, 3]

@@ -94,8 +94,8 @@ def test_both_tracks_are_equal_bit_for_bit(service: Service, entry: str) -> None
     for each in tracks:
         assert each.comparison is not None
         assert (each.comparison.verdict, each.differences) == (Verdict.IDENTICAL, ())
-        assert each.found.fid == each.recorded.fid
-    assert tracks[0].found.fid != tracks[1].found.fid
+        assert each.scores.fid == each.recorded.fid
+    assert tracks[0].scores.fid != tracks[1].scores.fid
 
 
 def test_a_measurement_says_all_that_it_takes(service: Service, entry: str) -> None:

@@ -111,20 +111,20 @@ def _as_torch(pads: Sequence[tuple[int, int]]) -> list[int]:
     return [side for both in reversed(pads) for side in both]
 
 
-def operations_of(node: Node, inputs: Sequence[Tensor | None], made: Tensor) -> int:
+def operations_of(node: Node, inputs: Sequence[Tensor | None], output: Tensor) -> int:
     """Multiplications and additions of a node, from shapes alone; 0 for operators whose cost does not matter."""
     if node.kind == "Resize":
-        return 2 * made.numel() * sum(made.shape[2:])
+        return 2 * output.numel() * sum(output.shape[2:])
     if len(inputs) < 2 or inputs[0] is None or inputs[1] is None:
         return 0
     first, second = inputs[0], inputs[1]
     match node.kind:
         case "Conv":
-            return 2 * made.numel() * second[0].numel()
+            return 2 * output.numel() * second[0].numel()
         case "ConvTranspose":
             return 2 * first.numel() * second[0].numel()
         case "MatMul" | "Gemm":
-            return 2 * made.numel() * first.shape[0 if node.attributes.get("transA") else -1]
+            return 2 * output.numel() * first.shape[0 if node.attributes.get("transA") else -1]
     return 0
 
 
