@@ -1,8 +1,8 @@
-"""What can go wrong, in the words of the competition.
+"""Errors meant for people: kinds with a stable slug and a message that is safe to show.
 
-A :class:`KennelError` is meant for the person who caused it: its ``message`` is safe to show, its
-``slug`` is stable and part of the API. The kinds know nothing of HTTP; ``api.http.problem_details`` maps them.
-Anything that is not a :class:`KennelError` is our fault and is shown as a generic failure.
+A :class:`KennelError` is addressed to the person who caused it; its ``slug`` is part of the API. The kinds know nothing
+of HTTP; ``api.http.problem_details`` maps them to status codes. Any other exception is Kennel's fault and is shown as a
+generic failure.
 """
 
 from collections.abc import Sequence
@@ -10,9 +10,9 @@ from typing import Any
 
 
 class KennelError(Exception):
-    """Base of all errors that are told to a person.
+    """Base of all errors that are shown to a person.
 
-    ``slug`` names the problem for programs (``wrong-count``), ``message`` says it in one sentence,
+    ``slug`` names the problem for programs (``wrong-count``), ``message`` describes it in one sentence,
     ``faults`` lists particulars (at most ten are shown), ``extra`` adds fields to the answer.
     """
 
@@ -29,11 +29,11 @@ class Unauthenticated(KennelError):
 
 
 class Forbidden(KennelError):
-    """Signed in, but this is not theirs to do."""
+    """The person is signed in but may not do this."""
 
 
 class NotFound(KennelError):
-    """No such thing, or none that this person may know of."""
+    """The thing does not exist, or this person may not know that it does."""
 
 
 class Conflict(KennelError):
@@ -49,7 +49,7 @@ class TooLarge(KennelError):
 
 
 class TooMany(KennelError):
-    """A limit is used up; ``retry_after`` (seconds) says when it frees, where that is known."""
+    """A limit is used up; ``retry_after`` is the seconds until it frees, None where unknown."""
 
     def __init__(self, slug: str, message: str, *, retry_after: int | None = None, **extra: Any) -> None:
         super().__init__(slug, message, **extra)

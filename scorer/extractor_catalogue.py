@@ -1,4 +1,4 @@
-"""Which feature spaces exist: plain data, readable without torch.
+"""The catalogue of extractors: plain data, readable without torch.
 
 An extractor is a name and a version. The version is raised when anything that its features depend on changes in
 this repository: the layer, the resizing, the normalisation, the architecture's code.
@@ -17,15 +17,16 @@ TENSORFLOW1 = "bilinear, as TensorFlow 1 does it (no half-pixel centres, no anti
 
 @dataclass(frozen=True, slots=True)
 class ExtractorSpec:
-    """One feature space.
+    """An extractor: its preprocessing, its layer and the origin of its weights.
 
     Images are resized whole, without a crop, to ``input_size`` pixels a side, divided by 255, less ``mean``, over
     ``std`` (each per channel); features are ``dimension`` float32 numbers, the network's ``layer``. They are
-    ``non_negative`` where that layer follows a ReLU, so that cos and |cos| are the same number (METRICS A2).
+    ``non_negative`` where that layer follows a ReLU, so that cos and |cos| are the same number
+    (``docs/explanation/metrics.md#memorization-distance``).
 
-    ``weights`` says in words where the network's weights come from: from ``weights_file`` of the installed package
-    ``weights_package``, or, where that is None, from the operator's folder. ``weights_sha256`` is None where only
-    the operator can know it.
+    ``weights`` describes the origin of the network's weights: ``weights_file`` of the installed package
+    ``weights_package``, or, where that is None, the operator's folder. ``weights_sha256`` is None where only the
+    operator can know it.
     """
 
     name: str
@@ -38,14 +39,15 @@ class ExtractorSpec:
     weights: str
     library: Literal["timm", "torch-fidelity"] = "timm"
     architecture: str | None = None
-    """Its name in ``library``; None for a space without a network."""
+    """Its name in ``library``; None for an extractor without a network."""
     weights_package: str | None = None
     weights_file: str | None = None
     weights_sha256: str | None = None
     layer: str = "global average pool before the classifier"
-    # Bilinear, although timm's networks were published with bicubic: it stays within 0..255, where bicubic leaves it
-    # for 2 % of the pixels; torch and Pillow then agree exactly; the 2019 competition interpolated linearly too. At
-    # 64 to 224 pixels an image is enlarged, and antialiasing only acts on images that are shrunk (METRICS B3).
+    # Bilinear, although timm's networks were published with bicubic: it stays within 0..255, which bicubic leaves for
+    # 2 % of the pixels; torch and Pillow then agree exactly; the 2019 competition interpolated linearly too. Images of
+    # 64 pixels are enlarged, and antialiasing only acts on images that are shrunk. See
+    # docs/explanation/metrics.md#preprocessing.
     resizing: str = ANTIALIASED
 
     @property
@@ -147,6 +149,6 @@ def find_extractor(name: str) -> ExtractorSpec:
     """
     spec = EXTRACTORS.get(name.partition("@")[0])
     if spec is None or name not in {spec.name, spec.identity}:
-        known = ", ".join(each.identity for each in _ALL)
+        known = ", ".join(extractor.identity for extractor in _ALL)
         raise Invalid("unknown-extractor", f"There is no extractor {name!r}; there are {known}.")
     return spec

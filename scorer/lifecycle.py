@@ -1,5 +1,4 @@
-"""The states of submissions, jobs and deliveries, the queues, the phases of a competition, and the arithmetic of
-limits. Pure."""
+"""The life of submissions, jobs and competitions: states, queues, phases, and the arithmetic of quotas. Pure."""
 
 import math
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ from scorer.errors import Conflict
 
 
 class Status(StrEnum):
-    """Where a submission is, as everyone may see it; ``scored`` speaks of the public track only."""
+    """The state of a submission, visible to all; ``scored`` refers to the public track only."""
 
     RECEIVED = "received"
     CHECKING = "checking"
@@ -26,8 +25,8 @@ class Status(StrEnum):
 
 
 ALLOWED: dict[Status, frozenset[Status]] = {
-    # Backward steps are leases that ran out: the worker is gone and the work waits again. What has failed by our
-    # fault waits again when an admin has seen to it.
+    # Backward steps are expired leases: the worker is gone and the work waits again. Failures of the service wait
+    # again when an admin restarts them.
     Status.RECEIVED: frozenset({Status.CHECKING, Status.CANCELLED, Status.FAILED}),
     Status.CHECKING: frozenset({Status.QUEUED, Status.REJECTED, Status.FAILED, Status.RECEIVED, Status.CANCELLED}),
     Status.QUEUED: frozenset({Status.SCORING, Status.CANCELLED, Status.FAILED}),
@@ -42,8 +41,8 @@ PENDING = frozenset({Status.RECEIVED, Status.CHECKING, Status.QUEUED, Status.SCO
 CANCELLABLE = frozenset(status for status, steps in ALLOWED.items() if Status.CANCELLED in steps)
 """Scoring has not begun."""
 UNCHARGED = frozenset({Status.REJECTED, Status.FAILED, Status.CANCELLED})
-"""Ends that give the day's slot back: a bad zip has a small cap of its own, our faults and second thoughts cost
-nothing."""
+"""Final states that do not count against the daily quota: rejected zips have a small limit of their own, failures of
+the service and cancellations cost nothing."""
 
 
 TrackKind = Literal["public", "private"]
@@ -51,7 +50,7 @@ TRACK_KINDS: tuple[TrackKind, TrackKind] = ("public", "private")
 
 
 class JobState(StrEnum):
-    """Where a job is."""
+    """The state of a job."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -78,7 +77,7 @@ class Queue(StrEnum):
 
 
 class DeliveryState(StrEnum):
-    """Where a webhook delivery is."""
+    """The state of a webhook delivery."""
 
     WAITING = "waiting"
     SENDING = "sending"
@@ -87,7 +86,7 @@ class DeliveryState(StrEnum):
 
 
 class MailState(StrEnum):
-    """Where a mail of the outbox is; ``unknown`` when its sender vanished while sending it."""
+    """The state of a mail in the outbox; ``unknown`` when its sender vanished while sending it."""
 
     WAITING = "waiting"
     SENDING = "sending"
@@ -123,7 +122,7 @@ STAGES: Mapping[str, str] = MappingProxyType(
         "recover-distorted": "looking for distorted images",
     }
 )
-"""What a worker is at, as progress names it, in words."""
+"""Phrases for the stages of a worker's progress, by the name that progress reports."""
 
 
 def advance(current: Status, to: Status) -> Status:
@@ -134,7 +133,7 @@ def advance(current: Status, to: Status) -> Status:
 
 
 class Phase(StrEnum):
-    """What a competition is doing; derived from time and the act of publication, never stored."""
+    """The phase of a competition; follows from time and from the publication, never stored."""
 
     DRAFT = "draft"
     OPEN = "open"
@@ -143,7 +142,7 @@ class Phase(StrEnum):
 
 
 def phase_at(now: datetime, *, opens_at: datetime | None, closes_at: datetime | None, published: bool) -> Phase:
-    """The phase at ``now``; a competition without a start has not left the drawer."""
+    """The phase at ``now``; a competition without a start is a draft."""
     if published:
         return Phase.FINAL
     if opens_at is None or now < opens_at:
@@ -154,20 +153,21 @@ def phase_at(now: datetime, *, opens_at: datetime | None, closes_at: datetime | 
 
 
 def is_late(closes_at: datetime, grace: timedelta, *, begun: datetime, complete: datetime) -> bool:
-    """Whether an upload missed the close: it began at it or after it, or was not complete within the grace period."""
+    """Whether an upload missed the close: it began at or after it, or was not complete within the grace period."""
     return begun >= closes_at or complete >= closes_at + grace
 
 
 def utc_day(now: datetime) -> tuple[datetime, datetime]:
-    """The first moment of the UTC day of ``now``, and of the next one: what "daily" means everywhere."""
+    """The first moment of the UTC day of ``now``, and of the next one: the meaning of "daily" everywhere."""
     start = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     return start, start + timedelta(days=1)
 
 
 @dataclass(frozen=True)
 class QuotaLimits:
-    """What a team may do: entries a UTC day (None: any number), entries in progress at once, and rejected
-    uploads a UTC day."""
+    """A team's limits: entries a UTC day (None: any number), entries in progress at once, and rejected uploads a UTC
+    day.
+    """
 
     daily: int | None
     pending: int
@@ -176,7 +176,7 @@ class QuotaLimits:
 
 @dataclass(frozen=True)
 class QuotaUsage:
-    """What a team has done this UTC day (``charged``, ``rejected``) and has in progress (``pending``)."""
+    """A team's entries of this UTC day (``charged``, ``rejected``) and in progress (``pending``)."""
 
     charged: int
     pending: int
@@ -184,7 +184,7 @@ class QuotaUsage:
 
 
 class Refusal(StrEnum):
-    """Which limit stands in the way."""
+    """The limit that refuses an entry."""
 
     DAILY = "daily-limit"
     PENDING = "pending-limit"
@@ -192,7 +192,7 @@ class Refusal(StrEnum):
 
 
 def refusal_of(limits: QuotaLimits, usage: QuotaUsage) -> Refusal | None:
-    """The limit that refuses one more entry, or None if there is room."""
+    """The limit that refuses one more entry, or None if no limit does."""
     if usage.rejected >= limits.rejected:
         return Refusal.REJECTED
     if limits.daily is not None and usage.charged >= limits.daily:
@@ -203,8 +203,8 @@ def refusal_of(limits: QuotaLimits, usage: QuotaUsage) -> Refusal | None:
 
 
 def next_entry_at(limits: QuotaLimits, usage: QuotaUsage, now: datetime) -> datetime | None:
-    """When a team may enter next: ``now`` if there is room, else the next UTC day. None while as many entries as are
-    allowed are in progress: when one of them ends, nobody knows for sure."""
+    """When a team may submit next: ``now`` if no limit refuses, else the next UTC day. None at the limit of entries in
+    progress, whose end is not known beforehand."""
     refusal = refusal_of(limits, usage)
     if refusal is None:
         return now
@@ -212,8 +212,8 @@ def next_entry_at(limits: QuotaLimits, usage: QuotaUsage, now: datetime) -> date
 
 
 def possible_from(entries: int, daily: int | None, opens_at: datetime) -> datetime:
-    """The first moment at which one team can have made so many entries, with ``daily`` of them on every UTC day since
-    the start: before that, teams that made them apart may not be one."""
+    """The earliest time at which one team can have made so many entries, with ``daily`` of them on every UTC day since
+    the start: before it, teams that made them separately may not merge."""
     if daily is None or entries == 0:
         return opens_at
     full_days = math.ceil(entries / daily) - 1

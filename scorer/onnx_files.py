@@ -1,4 +1,4 @@
-"""What may be handed in as a generator, known without reading ONNX: how such a file is made, and what is none."""
+"""Rules for ONNX files of generators that need no ONNX reader: limits, other formats' magic bytes, export advice."""
 
 from typing import Literal
 
@@ -6,11 +6,11 @@ from scorer.errors import Invalid
 
 Distribution = Literal["normal", "uniform"]
 MAX_LATENT_DIMENSION = 4096
-"""No generator known has a larger latent space; the search keeps about fifty such points for every target."""
+"""No known generator has a larger latent space; the search stores about fifty such points for every target."""
 MIN_OPSET, MAX_OPSET = 13, 22
 RECOMMENDED_OPSET = 17
 MAGIC_BYTES = 8
-"""Bytes from the start of a file that tell what it is not."""
+"""Bytes from the start of a file that identify another format."""
 OTHER_FORMATS = {
     b"PK": "a zip, such as torch.save and torch.export.save write (.pt, .pt2)",
     b"\x80\x02": "a Python pickle",
@@ -21,11 +21,11 @@ OTHER_FORMATS = {
     b"\x1f\x8b": "packed with gzip",
     b"\x93NUMPY": "a NumPy array",
 }
-"""What people have instead of ONNX, by how it begins. Most of it runs code when it is read."""
+"""Other formats by magic bytes, as phrases for messages. Most of them run code when they are read."""
 
 
 def export_command(dimension: int) -> str:
-    """The line of Python that makes a file we can read of ``generator``, a module that takes latents (n, d)."""
+    """The line of Python that exports ``generator``, a module that takes latents (n, d), as a readable ONNX file."""
     return (
         f'torch.onnx.export(generator.eval(), (torch.zeros(2, {dimension}),), "generator.onnx", '
         f'opset_version={RECOMMENDED_OPSET}, dynamo=False, input_names=["z"], output_names=["images"], '
@@ -34,17 +34,19 @@ def export_command(dimension: int) -> str:
 
 
 def export_advice(dimension: int) -> str:
-    """The advice that refusals of form end with."""
+    """The advice at the end of messages about a file's form."""
     return f"With PyTorch, this makes a file that can be read: {export_command(dimension)}"
 
 
 def require_onnx(start: bytes, dimension: int) -> None:
-    """``Invalid`` (``not-onnx``) if the first :data:`SEEN` bytes of a file, or more, are those of something else.
-    ``dimension`` of the latent is for advice only."""
+    """Raise ``Invalid`` (``not-onnx``) if the first :data:`MAGIC_BYTES` bytes of a file, or more, are another format's.
+    ``dimension`` of the latent is for advice only.
+    """
     if not start:
         raise Invalid("not-onnx", f"The file is empty. {export_advice(dimension)}")
-    for sign, what in OTHER_FORMATS.items():
-        if start.startswith(sign):
+    for magic, format_phrase in OTHER_FORMATS.items():
+        if start.startswith(magic):
             raise Invalid(
-                "not-onnx", f"This is {what}, not ONNX; such files are never opened. {export_advice(dimension)}"
+                "not-onnx",
+                f"This is {format_phrase}, not ONNX; such files are never opened. {export_advice(dimension)}",
             )

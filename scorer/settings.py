@@ -1,4 +1,4 @@
-"""Typed settings: read once from the environment, passed in, never looked up inside a rule."""
+"""Settings: typed, read once from the environment and passed in; no rule reads the environment itself."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +13,7 @@ from scorer.errors import Unavailable
 
 
 def _psycopg2(url: object) -> object:
-    """``postgresql://`` means psycopg 3 to SQLAlchemy 2.1; Kennel speaks psycopg2."""
+    """The URL with the psycopg2 driver: SQLAlchemy 2.1 takes ``postgresql://`` for psycopg 3."""
     if isinstance(url, str):
         for scheme in ("postgresql://", "postgres://"):
             if url.startswith(scheme):
@@ -32,8 +32,8 @@ DatabaseUrl = Annotated[SecretStr, BeforeValidator(_psycopg2)]
 
 
 class Settings(BaseSettings):
-    """What the operator decides. Every field is an environment variable ``KENNEL_<NAME>``, except the three
-    addresses that every host already names: ``DATABASE_URL``, ``REDIS_URL`` and ``BLOB_URL``.
+    """The operator's settings. Every field is an environment variable ``KENNEL_<NAME>``, except the addresses with
+    conventional names: ``DATABASE_URL``, ``DATABASE_OWNER_URL``, ``REDIS_URL`` and ``BLOB_URL``.
     """
 
     model_config = SettingsConfigDict(
@@ -50,72 +50,72 @@ class Settings(BaseSettings):
     """Where zips and other files are stored: ``file:///folder`` or ``s3://bucket/prefix``."""
 
     scratch: Path = Field(default_factory=lambda: user_cache_path("kennel") / "scratch")
-    """Where a worker keeps decoded images and local copies of reference features; may be lost at any time."""
+    """A worker's folder for decoded images and local copies of reference features; may be lost at any time."""
     weights_dir: Path | None = None
-    """Where the operator puts the weights of ``inception_v3``, ``nasnetalarge`` and ``inception_2015``."""
+    """The folder with the weights of ``inception_v3``, ``nasnetalarge`` and ``inception_2015``."""
     weights_sha256: dict[str, str] = {}
     """Hashes (hex) required of those weights, by extractor name; else the first load records them beside the files."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where extractors run; ``auto`` takes the GPU if there is one."""
     mode: Literal["auto", "compiled", "eager"] = "auto"
     """How extractors run: ``compiled`` is torch.compile with frozen weights, which needs a C++ compiler and gains
-    about 15 % for ``nasnetalarge`` on CPUs; ``auto`` is ``eager``. What ran is in each measurement's provenance."""
+    about 15 % for ``nasnetalarge`` on CPUs; ``auto`` is ``eager``. Each measurement's provenance records the mode."""
     batch_size: int | None = Field(default=None, ge=1)
-    """Images at a time. Without it: 8 on a CPU, and on a GPU the largest that safely fits, found once."""
+    """Images at a time. Without it: 8 on a CPU, and on a GPU the largest that safely fits, measured once."""
     recovery: dict[str, int] = {}
-    """How thoroughly a generator is searched for images, where not as usual: numbers of the plan of latent recovery by
-    name, for example ``{"train": 400, "held_out": 400}``."""
+    """Changes to the plan of latent recovery, which decides how thoroughly a generator is searched: numbers by name,
+    for example ``{"train": 400, "held_out": 400}``."""
     provisional: bool = False
     """Whether a team sees a provisional public score, computed in bfloat16, while the final one is computed."""
 
     max_upload_bytes: int = 2 * 1024**3
-    """The largest zip, of an entry or of reference images."""
+    """The largest zip accepted, of an entry or of reference images."""
     generator_max_bytes: int = Field(256 * 1024**2, ge=1)
-    """The largest ONNX file that is taken as an entry's generator."""
+    """The largest ONNX file accepted as an entry's generator."""
     upload_life_seconds: int = Field(24 * 3600, ge=60, le=7 * 24 * 3600)
-    """An upload that nobody goes on with for so long is removed."""
+    """Seconds without progress after which an upload is removed."""
     kept_days: int = Field(30, ge=1)
-    """How long what is over is kept: ended sessions, used links, sent mails, what webhooks were sent, closed uploads
-    (and with them, what a repeated Idempotency-Key of theirs finds). History is kept for ever."""
+    """Retention in days of ended sessions, used links, sent mails, webhook deliveries and closed uploads (with the
+    responses to their Idempotency-Keys). History is kept for ever."""
     s3_public_endpoint: HttpAddress | None = None
-    """The S3 endpoint as participants reach it. With it programs may send zips straight there; without, all bytes come
-    through the API."""
+    """The S3 endpoint as participants reach it. With it programs may upload zips directly to S3; without it all bytes
+    pass through the API."""
     lease_seconds: int = 30
-    """A worker that has not renewed its lease for so long has lost its job."""
+    """Seconds without renewal after which a worker's lease expires and its job is free."""
     sweep_seconds: int = 15
-    """How often expired leases are freed and lost messages are sent again."""
+    """Seconds between sweeps, which free expired leases and send lost messages again."""
     max_attempts: int = 3
-    """How often a job is tried before it has failed."""
+    """Attempts after which a job has failed."""
     max_job_seconds: int = 6 * 3600
-    """A job that takes longer hangs: its process is ended."""
+    """Seconds after which a job is taken to hang, and its process is ended."""
 
     public_url: HttpAddress = "http://127.0.0.1:8000"
-    """Where people find this service: links in mails begin with it. With ``https://`` cookies are for https alone."""
+    """The public address of this service, used in links. With ``https://`` cookies are sent over HTTPS only."""
     sign_up: Literal["open", "invitation"] = "open"
-    """Who may make an account: everybody, or whoever an organizer has invited."""
+    """Who may make an account: everybody, or only people whom an organizer has invited."""
     smtp_url: SecretStr | None = None
-    """``smtps://user:password@host`` or ``smtp://host:25``. Without it mails stay in the outbox; the operator gives out
-    links with ``kennel admin reset-link``."""
+    """``smtps://user:password@host`` or ``smtp://host:25``. Without it mails stay in the outbox, and the operator
+    makes links with ``kennel admin reset-link``."""
     mail_from: str = "Kennel <kennel@localhost>"
     """The sender of mails."""
     webhooks_local: bool = False
-    """Whether webhooks may go without TLS and to this machine and its private networks. Anybody with an account can
-    make a webhook, so only where everybody may reach what the workers can reach."""
+    """Whether webhooks may use plain HTTP and addresses of this machine and its private networks. Anybody with an
+    account can make a webhook, so set it only where everybody may reach every address that workers can reach."""
     rates: dict[str, str] = {}
-    """Rate limits that are not as usual, by name, for example ``{"sign-in": "5/minute"}``."""
+    """Rate limits that differ from the defaults, by name, for example ``{"sign-in": "5/minute"}``."""
 
     oidc_issuer: HttpAddress | None = None
-    """An OpenID Connect issuer whose people may sign in, for example ``https://accounts.example.org``. It is trusted:
-    who has a verified address there has the account with that address here."""
+    """An OpenID Connect issuer whose users may sign in, for example ``https://accounts.example.org``. It is trusted:
+    a user with a verified address there gets the account with that address here."""
     oidc_client_id: str = ""
-    """The name under which the issuer knows this service."""
+    """The client id under which the issuer has registered this service."""
     oidc_client_secret: SecretStr = SecretStr("")
-    """The secret that the issuer has given this service."""
+    """The client secret that the issuer has given this service."""
     oidc_name: str = "OpenID Connect"
-    """What the button says: ``Sign in with ...``."""
+    """The provider's name on the button ``Sign in with ...``."""
 
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
-    """From which importance on messages are logged."""
+    """The lowest level of messages that are logged."""
 
     @model_validator(mode="after")
     def _mails_say_where(self) -> "Settings":
@@ -127,17 +127,18 @@ class Settings(BaseSettings):
 
     @property
     def migration_url(self) -> str:
-        """The address with which tables are made."""
+        """The database URL for migrations."""
         return (self.database_owner_url or self.database_url).get_secret_value()
 
 
 def read_settings(overrides: Mapping[str, str] = MappingProxyType({})) -> Settings:
-    """Read the settings from the environment, variables in ``overrides`` first; ``Unavailable`` names what is missing
-    or wrong."""
+    """Read the settings from the environment, variables in ``overrides`` first; ``Unavailable`` names missing and wrong
+    ones.
+    """
     names = {name: field.validation_alias or f"KENNEL_{name.upper()}" for name, field in Settings.model_fields.items()}
-    given = {name: overrides[str(variable)] for name, variable in names.items() if str(variable) in overrides}
+    overridden = {name: overrides[str(variable)] for name, variable in names.items() if str(variable) in overrides}
     try:
-        return Settings.model_validate(given)
+        return Settings.model_validate(overridden)
     except ValidationError as error:
         wrong = "; ".join(f"{(fault['loc'] or ('together',))[0]}: {fault['msg']}" for fault in error.errors())
         raise Unavailable("settings", f"The settings are not complete: {wrong}.") from None

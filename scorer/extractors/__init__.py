@@ -1,7 +1,18 @@
-"""From images to features: name@version -> network, preprocessing, and weights that are what they should be.
+"""Extractors: from images to features, by ``name@version``, with verified weights and fixed preprocessing.
 
-Importing this needs no torch and starts no thread: torch is imported when a network is loaded, in the process that
-uses it. So a worker may fork first, and ``tiny`` works where torch is not installed.
+Importing this package needs no torch and starts no thread: torch is imported when an extractor is loaded, in the
+process that uses it. So a worker may fork first, and ``tiny`` works without torch.
+
+options: device, mode, batch size, threads
+weights: weight files, verified by SHA-256
+batches: features of images, one batch of a fixed shape at a time
+tiny: an extractor without torch, for tests
+compiler: the check for a C++ compiler
+torch_extractor: networks as extractors; the modules below are imported by it alone
+networks, preprocessing: networks filled from weight files; images resized and normalised
+determinism, malloc: settings for bit-equal results; freed memory kept for the next batch
+batchnorm_folding, fused_convolutions: faster forms of a network on CPUs
+cuda_graphs: batches on a GPU
 """
 
 import hashlib
@@ -32,23 +43,24 @@ __all__ = [
 
 
 class Extractor(Protocol):
-    """A loaded feature space."""
+    """A loaded extractor."""
 
     spec: ExtractorSpec
     provenance: dict[str, Any]
-    """JSON: identity, weights_sha256, device, precision, mode, batch, threads, versions: enough to do it again."""
+    """JSON: identity, weights_sha256, device, precision, mode, batch, threads, versions: enough to repeat it."""
 
     def features(self, images: Images, *, progress: ProgressCallback | None = None) -> Features:
         """Features (n, d) float32 of images (n, h, w, 3), uint8 or float32 in 0..255, possibly memory-mapped.
 
-        ``progress`` hears the finished share after each batch. Raises ``Invalid`` (``degenerate-features``) naming
-        the images whose features are zero or not finite.
+        ``progress`` is called with the finished share after each batch. Raises ``Invalid`` (``degenerate-features``)
+        naming the images whose features are zero or not finite.
         """
         ...
 
     def logits(self, features: Features) -> Features | None:
-        """Of features (n, d), what the classifier that was trained on top of them says, (n, classes) float32; None
-        for a space without a network."""
+        """The logits (n, classes) float32 of the classifier trained on features (n, d); None for an extractor without a
+        classifier.
+        """
         ...
 
 
@@ -64,7 +76,7 @@ def load(identity: str, *, options: ExtractorOptions) -> Extractor:
         return Tiny(spec, options)
     if options.resolved_mode == "compiled":
         require_compiler()
-    checked = weights.read_weights(spec, options)
+    verified = weights.read_weights(spec, options)
     try:
         # The one import inside a function: torch is optional, heavy, and not to be touched before a worker forks.
         from scorer.extractors.torch_extractor import TorchExtractor  # noqa: PLC0415
@@ -72,14 +84,15 @@ def load(identity: str, *, options: ExtractorOptions) -> Extractor:
         raise Unavailable(
             "no-torch", f"{spec.identity} needs PyTorch and timm, and there is no {error.name}: install kennel[worker]."
         ) from error
-    return TorchExtractor(spec, checked, options)
+    return TorchExtractor(spec, verified, options)
 
 
 def fingerprint(identity: str, options: ExtractorOptions) -> str:
-    """The content address (hex) of whatever is computed with an extractor: identity, weights, layer, preprocessing.
+    """The content address (hex) of results of an extractor: a hash of identity, weights, layer and preprocessing.
 
-    Device, mode and batch are not part of it: they move the last bits only (METRICS A9), and are in the provenance.
-    Builds no network; raises as :func:`load` does for weights that are missing or wrong.
+    Device, mode and batch are not part of it: they change the last bits only, and are in the provenance
+    (``docs/explanation/metrics.md#determinism-and-provenance``). Builds no network; raises as :func:`load` does for
+    missing or wrong weights.
     """
     spec = extractor_catalogue.find_extractor(identity)
     parts = {

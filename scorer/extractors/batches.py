@@ -1,4 +1,4 @@
-"""Images to features, one batch of a fixed shape at a time: what every extractor shares, on every device."""
+"""Features of images, computed one batch of a fixed shape at a time, on every device."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -14,35 +14,35 @@ Images = NDArray[Any]
 Features = NDArray[np.float32]
 """(n, d), in the order of the images."""
 ProgressCallback = Callable[[float], None]
-"""Hears the finished share, in 0..1."""
+"""Called with the finished share, in 0..1."""
 
 
 class Slot(Protocol):
-    """Room for one batch on its way through a network."""
+    """A buffer for one batch on its way through a network."""
 
     batch: Images
-    """(b, h, w, 3): filled in before ``launch``, and left alone until ``collect`` has returned."""
+    """(b, h, w, 3): filled before ``launch``, unchanged until ``collect`` has returned."""
 
     def launch(self) -> None:
         """Start on the batch; may return before it is done."""
 
     def collect(self) -> Features:
-        """Wait for it: its features (b, d)."""
+        """Wait for the batch and return its features (b, d)."""
 
 
 class _Immediate:
-    """A slot whose features are there as soon as it is launched: a CPU has nothing to wait for."""
+    """A slot that computes its features in ``launch``: a CPU runs nothing in the background."""
 
     def __init__(self, forward: Callable[[Images], Features], batch: Images) -> None:
         self.batch = batch
         self._forward = forward
-        self._found = np.empty((0, 0), np.float32)
+        self._features = np.empty((0, 0), np.float32)
 
     def launch(self) -> None:
-        self._found = self._forward(self.batch)
+        self._features = self._forward(self.batch)
 
     def collect(self) -> Features:
-        return self._found
+        return self._features
 
 
 def immediate(forward: Callable[[Images], Features], images: Images, batch_size: int) -> Sequence[Slot]:
@@ -64,46 +64,47 @@ def in_batches(
 ) -> Features:
     """Features (n, d) float32 of images (n, h, w, 3), through ``slots`` in turn, in the images' order.
 
-    With two slots, one batch is read and copied while the other is computed. The last batch is filled up with black
+    With two slots, one batch is read and copied while the other is computed. The last batch is padded with black
     images whose features are dropped. So there is one shape only: nothing is compiled twice, and an image's features
-    don't depend on how many others came with it. The features are the only thing held that grows with n.
+    don't depend on how many others came with it. Only the features take memory that grows with n.
 
     Raises ``Invalid``: ``wrong-images`` for another shape or type, ``degenerate-features`` naming the images (by
-    index) whose features are not finite or all zero, since neither has a direction to compare (METRICS A2).
+    index) whose features are not finite or all zero, since neither has a direction to compare
+    (``docs/explanation/metrics.md#notation``).
     """
     require_images(images)
     features = np.empty((len(images), dimension), np.float32)
     degenerate: list[int] = []
 
-    def settle(flight: _LaunchedBatch) -> None:
-        found = flight.slot.collect()[: flight.rows]
-        stop = flight.start + flight.rows
-        features[flight.start : stop] = found
-        usable = _has_direction(flight.slot.batch[: flight.rows], found)
-        degenerate.extend((flight.start + np.flatnonzero(~usable)).tolist())
+    def collect(launched: _LaunchedBatch) -> None:
+        batch_features = launched.slot.collect()[: launched.rows]
+        stop = launched.start + launched.rows
+        features[launched.start : stop] = batch_features
+        usable = _has_direction(launched.slot.batch[: launched.rows], batch_features)
+        degenerate.extend((launched.start + np.flatnonzero(~usable)).tolist())
         if progress is not None:
             progress(stop / len(images))
 
-    flying: deque[_LaunchedBatch] = deque()
+    in_flight: deque[_LaunchedBatch] = deque()
     batch_size = len(slots[0].batch)
     for turn, start in enumerate(range(0, len(images), batch_size)):
-        if len(flying) == len(slots):
-            settle(flying.popleft())
+        if len(in_flight) == len(slots):
+            collect(in_flight.popleft())
         slot = slots[turn % len(slots)]
         rows = min(batch_size, len(images) - start)
         slot.batch[:rows] = images[start : start + rows]
         slot.batch[rows:] = 0
         slot.launch()
-        flying.append(_LaunchedBatch(slot, start, rows))
-    while flying:
-        settle(flying.popleft())
+        in_flight.append(_LaunchedBatch(slot, start, rows))
+    while in_flight:
+        collect(in_flight.popleft())
     if degenerate:
         raise _degenerate(degenerate)
     return features
 
 
 def require_images(images: Images) -> None:
-    """``Invalid`` (``wrong-images``) for anything but (n, h, w, 3) in uint8 or float32."""
+    """Raise ``Invalid`` (``wrong-images``) unless images are (n, h, w, 3) in uint8 or float32."""
     if images.ndim != 4 or images.shape[3] != 3 or images.dtype not in (np.uint8, np.float32):
         raise Invalid(
             "wrong-images",
@@ -112,8 +113,9 @@ def require_images(images: Images) -> None:
 
 
 def _has_direction(images: Images, features: Features) -> NDArray[np.bool_]:
-    """For each image whether its features are numbers and not all zero. The pixels are looked at too, since a fused
-    ReLU turns a NaN into an ordinary number."""
+    """Whether the features of each image are finite and not all zero. The pixels are checked too, since a fused ReLU
+    turns a NaN into an ordinary number.
+    """
     known = np.isfinite(images.reshape(len(images), -1)).all(axis=1)
     return np.asarray(known & np.isfinite(features).all(axis=1) & features.any(axis=1))
 

@@ -1,21 +1,21 @@
-"""Batch norms folded into the convolutions before them: fewer passes over memory, the same function."""
+"""Batch norms folded into the convolutions before them: the same function with fewer passes over memory."""
 
 import torch
 from torch import Tensor, fx, nn
 
 
 class _Tracer(fx.Tracer):
-    """Sees a network as a graph of convolutions, batch norms, activations and pools."""
+    """Traces a network as a graph of convolutions, batch norms, activations and pools."""
 
     def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
-        # timm's own kinds of these compute paddings from shapes, which a graph of symbols can't follow.
+        # timm's subclasses of these compute paddings from shapes, which symbolic tracing can't follow.
         pool = "Pool" in type(m).__name__
-        kept_whole = isinstance(m, (nn.Conv2d, nn.BatchNorm2d)) or pool
-        return kept_whole or super().is_leaf_module(m, module_qualified_name)
+        is_leaf = isinstance(m, (nn.Conv2d, nn.BatchNorm2d)) or pool
+        return is_leaf or super().is_leaf_module(m, module_qualified_name)
 
 
 def fold(network: nn.Module) -> nn.Module:
-    """Fold, in place, each batch norm that follows a convolution and nothing else reads.
+    """Fold, in place, each batch norm into the convolution whose only reader it is.
 
     In evaluation a batch norm is affine, ``y = g (x - m) / sqrt(v + e) + b`` per channel; after ``x = W z + c`` it is
     the convolution ``W' = W g / sqrt(v + e)``, ``c' = (c - m) g / sqrt(v + e) + b``. Computed in float64 and rounded
@@ -31,7 +31,7 @@ def fold(network: nn.Module) -> nn.Module:
 
 
 def rectified_convolutions(network: nn.Module) -> list[tuple[str, str]]:
-    """The convolutions whose result only a ReLU or ReLU6 reads: pairs of module paths."""
+    """Convolutions whose output only a ReLU or ReLU6 reads, with that activation: pairs of module paths."""
     return _followers(network, nn.Conv2d, nn.ReLU, nn.ReLU6)
 
 

@@ -1,4 +1,4 @@
-"""Whether torch.compile can build its kernels here, found out by building one."""
+"""The check that a C++ compiler works for torch.compile, made by compiling a small kernel."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 from scorer.errors import Unavailable
 
-# What torch.compile's own kernels need: C++17, OpenMP and Python's headers.
+# torch.compile's own kernels need C++17, OpenMP and Python's headers.
 _TRIAL = """
 #include <Python.h>
 #include <omp.h>
@@ -20,14 +20,14 @@ int threads() { std::optional<int> n = omp_get_max_threads(); return *n; }
 
 @cache
 def compiler_fault() -> str | None:
-    """What stops a C++ kernel from being built here, in a few words; None if nothing does. Takes half a second."""
+    """The fault, in a few words, that keeps a C++ kernel from being built; None if it works. Takes half a second."""
     compiler = os.environ.get("CXX", "g++")
     flags = ["-std=c++17", "-fPIC", "-fopenmp", "-shared", f"-I{sysconfig.get_path('include')}"]
     with TemporaryDirectory() as folder:
         source = Path(folder) / "trial.cpp"
         source.write_text(_TRIAL)
         try:
-            # The operator's own compiler on our own text: nothing here comes from a participant.
+            # The operator's own compiler on a constant text: no input comes from a participant.
             subprocess.run(  # noqa: S603
                 [compiler, *flags, str(source), "-o", f"{folder}/trial.so"], check=True, capture_output=True, timeout=60
             )

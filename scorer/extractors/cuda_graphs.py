@@ -1,7 +1,7 @@
-"""Batches over a GPU: pinned memory, copies that don't wait, and the whole network as one CUDA graph.
+"""Batches on a GPU: pinned memory, asynchronous copies, and the whole network as one CUDA graph.
 
-What is decided here (in which order things are enqueued, when a buffer may be used again, which batch size is safe)
-is apart from the calls to CUDA, which are :class:`Gpu` alone: tests put a slow, forgetful imitation in its place.
+The logic (the order of enqueued work, when a buffer may be used again, which batch size is safe) is apart from the
+calls to CUDA, which are all in :class:`Gpu`: tests replace it by a slow simulation.
 """
 
 import json
@@ -18,26 +18,26 @@ from torch import Tensor
 from scorer.extractors.batches import Features, Images, Slot, require_images
 
 IN_FLIGHT = 2
-"""Batches under way at once: one is read and copied while the other is computed."""
+"""Batches in flight at once: one is read and copied while the other is computed."""
 MIN_BATCH, MAX_BATCH = 8, 256
 MAX_MEMORY_SHARE = 0.8
-"""Of a GPU's memory: what else runs there, and the next version's workspaces, need some."""
+"""Of a GPU's memory: other processes, and the workspaces of later versions, need the rest."""
 
 
 class Gpu:
-    """One CUDA device: only what this module needs of it, each a call or two."""
+    """One CUDA device: the operations that this module needs, each a call or two."""
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
 
     @property
     def name(self) -> str:
-        """The model, and its memory in bytes: what a batch size depends on."""
+        """The model and its memory in bytes, on which a safe batch size depends."""
         properties = torch.cuda.get_device_properties(self.device)
         return f"{properties.name}, {properties.total_memory} bytes"
 
     def pinned(self, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
-        """Host memory that the device reads and writes by itself."""
+        """Pinned host memory, which the device reads and writes by itself."""
         return torch.zeros(tuple(shape), dtype=dtype, pin_memory=True)
 
     def zeros(self, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
@@ -45,22 +45,22 @@ class Gpu:
         return torch.zeros(tuple(shape), dtype=dtype, device=self.device)
 
     def stream(self) -> Any:
-        """A queue of work: in order in itself, and beside other queues."""
+        """A queue of work: ordered in itself, concurrent with other queues."""
         return torch.cuda.Stream(self.device)  # type: ignore[no-untyped-call]
 
     def on(self, stream: Any) -> AbstractContextManager[None]:
-        """Enqueue on ``stream`` meanwhile."""
+        """A context in which work is enqueued on ``stream``."""
         context: AbstractContextManager[None] = torch.cuda.stream(stream)
         return context
 
     def event(self) -> Any:
-        """A mark in a queue, to be waited for without spinning."""
+        """A mark in a queue, which can be waited for without spinning."""
         return torch.cuda.Event(blocking=True)  # type: ignore[no-untyped-call]
 
     def capture(self, stream: Any, run: Callable[[], Tensor]) -> tuple[Callable[[], None], Tensor]:
         """``run``'s kernels as one graph: (replay, the tensor that each replay writes).
 
-        Called three times before, as CUDA asks, so that workspaces exist and lazy choices are made.
+        ``run`` is called three times before, as CUDA asks, so that workspaces exist and lazy choices are made.
         """
         with torch.cuda.stream(stream):
             for _ in range(3):
@@ -87,7 +87,7 @@ class Gpu:
 
 
 class GraphSlot:
-    """Room for one batch: pinned memory, a copy of it on the device, a graph from there to the features, and back."""
+    """A slot on a GPU: pinned memory, its copy on the device, a graph from there to features, and their copy back."""
 
     def __init__(self, gpu: Gpu, forward: Callable[[Tensor], Tensor], images: Images, batch_size: int) -> None:
         shape = (batch_size, *images.shape[1:])
@@ -98,7 +98,7 @@ class GraphSlot:
         self._host = gpu.pinned(shape, dtype)
         self._input = gpu.zeros(shape, dtype)
         self._replay, self._output = gpu.capture(self._stream, lambda: forward(self._input))
-        self._found = gpu.pinned(tuple(self._output.shape), torch.float32)
+        self._features = gpu.pinned(tuple(self._output.shape), torch.float32)
         self.batch: Images = self._host.numpy()
 
     def launch(self) -> None:
@@ -106,26 +106,26 @@ class GraphSlot:
         with self._gpu.on(self._stream):
             self._input.copy_(self._host, non_blocking=True)
             self._replay()
-            self._found.copy_(self._output, non_blocking=True)
+            self._features.copy_(self._output, non_blocking=True)
             self._done.record(self._stream)
 
     def collect(self) -> Features:
         """Wait for the copy back; after it the pinned memory may be filled again."""
         self._done.synchronize()
-        found: Features = self._found.numpy().copy()
-        return found
+        features: Features = self._features.numpy().copy()
+        return features
 
 
 def graph_slots(gpu: Gpu, forward: Callable[[Tensor], Tensor], images: Images, batch_size: int) -> list[Slot]:
-    """Two slots, so that host and device work at the same time. ``Invalid`` as :func:`require_images` says."""
+    """Two slots, so that host and device work at the same time. Raises ``Invalid`` as :func:`require_images` does."""
     require_images(images)
     return [GraphSlot(gpu, forward, images, batch_size) for _ in range(IN_FLIGHT)]
 
 
 def largest_safe_batch(used_share: Callable[[int], float]) -> int:
-    """The largest power of two, from 8 to 256, whose ``used_share(batch)`` of memory is at most :data:`SAFE_SHARE`.
+    """The largest power of two, from 8 to 256, that needs at most :data:`MAX_MEMORY_SHARE` of memory.
 
-    Where even the smallest is not safe it is taken all the same: then running out of memory says so.
+    The smallest is taken even if it is not safe: then the process runs out of memory with an error.
     """
     batch = MIN_BATCH
     while batch < MAX_BATCH and used_share(2 * batch) <= MAX_MEMORY_SHARE:
@@ -134,9 +134,9 @@ def largest_safe_batch(used_share: Callable[[int], float]) -> int:
 
 
 def fixed_batch(file: Path | None, find: Callable[[], int]) -> int:
-    """What ``file`` says, else what ``find`` finds, written there: found once, and fixed from then on.
+    """The batch size stored in ``file``; without the file that of ``find``, which is then stored.
 
-    Of two workers that find one at the same time, the first to write decides for both.
+    If two workers compute one at the same time, the first to write decides for both.
     """
     if file is None:
         return find()

@@ -1,4 +1,6 @@
-"""The arithmetic of a score (METRICS A9): what must be set in a process so that the same images give the same bits."""
+"""Deterministic arithmetic: process settings with which the same images give the same bits
+(``docs/explanation/metrics.md#determinism-and-provenance``).
+"""
 
 import os
 from collections.abc import Iterator
@@ -7,7 +9,7 @@ from typing import Any
 
 import torch
 
-# These modules make their attributes as they are imported, where a type checker can't see them.
+# These modules create attributes at import time, invisible to a type checker.
 _backends: Any = torch.backends
 _memory: Any = torch.utils.deterministic
 _FLOAT32 = (
@@ -21,8 +23,8 @@ _FLOAT32 = (
 
 @contextmanager
 def exact_arithmetic(threads: int) -> Iterator[None]:
-    """Inference with ``threads`` threads, deterministic kernels that are not chosen by timing, and float32 that is
-    float32: neither TF32 nor bfloat16 inside products. What was set before is set again afterwards."""
+    """Inference with ``threads`` threads, deterministic kernels that are not chosen by timing, and float32
+    without TF32 or bfloat16 inside products. The settings before are restored afterwards."""
     # cuBLAS reads this when it is first used.
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     before = (
@@ -51,7 +53,7 @@ def _set(
 ) -> None:
     torch.set_num_threads(threads)
     torch.use_deterministic_algorithms(deterministic, warn_only=warn_only)
-    # Filling fresh memory with NaN finds mistakes and costs a pass over every activation.
+    # Filling new memory with NaN helps debugging and costs a pass over every activation.
     _memory.fill_uninitialized_memory = fill
     torch.backends.cudnn.benchmark = benchmark
     torch.backends.cudnn.deterministic = cudnn_deterministic

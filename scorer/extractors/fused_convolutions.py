@@ -1,9 +1,9 @@
-"""Convolutions on CPUs that rectify as they write: torch.compile's fastest kernels, without its compiler.
+"""Convolutions fused with their activation on CPUs: the speed of torch.compile without a compiler.
 
 torch.compile with frozen weights gets most of its speed on CPUs from two steps that need no generated code: oneDNN's
-convolution with the activation as its last step (no second pass over the result), and weights laid out once as that
-kernel wants them. Both are operators of torch, which are called here directly; they carry an underscore, so
-torch's version is pinned, and a test compares each network with its plain form.
+convolution with the activation as its last step (no second pass over the result), and weights reordered once for that
+kernel. Both are operators of torch, called here directly; they are private (underscore), so torch's version is pinned,
+and a test compares each network with its plain form.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ _onednn: Any = torch.ops.mkldnn
 
 
 def can_fuse() -> bool:
-    """Whether this torch has oneDNN, with the operators that are used here."""
+    """Whether this torch has oneDNN with the operators used in this module."""
     available: Any = torch.backends.mkldnn
     names = ("_convolution_pointwise", "_reorder_convolution_weight")
     return bool(available.is_available()) and all(hasattr(_onednn, name) for name in names)
@@ -27,7 +27,7 @@ def can_fuse() -> bool:
 def fuse(network: nn.Module) -> nn.Module:
     """Replace, in place, every convolution (and the ReLU or ReLU6 that alone follows it) by a fused one.
 
-    The network must be in evaluation mode with its batch norms folded, and from now on run in float32 on the CPU on
+    The network must be in evaluation mode with its batch norms folded, and run afterwards in float32 on the CPU on
     batches of one shape.
     """
     activations = dict(rectified_convolutions(network))
@@ -52,9 +52,9 @@ class FusedConvolution(nn.Module):
     def __init__(self, convolution: nn.Conv2d, activation: _Activation) -> None:
         super().__init__()
         self._plain, self._activation = convolution, activation
-        # timm's kind for TensorFlow's 'same' padding, which depends on the size of what comes in.
+        # timm's class for TensorFlow's 'same' padding, which depends on the input size.
         self._same = type(convolution).__name__ == "Conv2dSame"
-        self._laid_out: Tensor | None = None
+        self._reordered: Tensor | None = None
 
     def forward(self, x: Tensor) -> Tensor:
         """Convolve and rectify."""
@@ -64,24 +64,24 @@ class FusedConvolution(nn.Module):
         stride = list(plain.stride)
         dilation = list(plain.dilation)
         groups = plain.groups
-        if self._laid_out is None:
-            self._laid_out = _onednn._reorder_convolution_weight(  # noqa: SLF001
+        if self._reordered is None:
+            self._reordered = _onednn._reorder_convolution_weight(  # noqa: SLF001
                 plain.weight, padding, stride, dilation, groups, list(x.shape)
             )
         y: Tensor = _onednn._convolution_pointwise(  # noqa: SLF001
-            x, self._laid_out, plain.bias, padding, stride, dilation, groups, name, scalars, ""
+            x, self._reordered, plain.bias, padding, stride, dilation, groups, name, scalars, ""
         )
         return y[:, :, surplus[0] :, surplus[1] :]
 
     def _padding(self, x: Tensor) -> tuple[list[int], list[int]]:
-        """Padding of both sides alike, and how many first rows and columns of the result to drop.
+        """Symmetric padding, and the number of first rows and columns of the result to drop.
 
         TensorFlow pads (l, r) with r = l or l + 1. In the second case, padding l + stride on both sides gives the same
-        outputs behind one surplus: a crop of the small result instead of a padded copy of the large input.
+        outputs after one surplus row or column: cropping the small result is cheaper than padding the large input.
         """
         plain = self._plain
         if not self._same:
-            return [int(each) for each in plain.padding], [0, 0]
+            return [int(side) for side in plain.padding], [0, 0]
         padding, surplus = [], []
         for size, kernel, stride in zip(x.shape[2:], plain.kernel_size, plain.stride, strict=True):
             total = max((-(-size // stride) - 1) * stride + kernel - size, 0)

@@ -1,4 +1,4 @@
-"""The libraries' networks, filled from a weight file tensor by tensor."""
+"""Networks of timm and torch-fidelity, filled from a weight file tensor by tensor."""
 
 import io
 import pickle
@@ -23,7 +23,7 @@ from scorer.extractor_catalogue import ExtractorSpec
 from scorer.extractors.batchnorm_folding import put
 from scorer.extractors.weights import Weights
 
-# What damaged or foreign files raise in the two readers.
+# Raised by the two readers for damaged or foreign files.
 _UNREADABLE = (
     safetensors.SafetensorError,
     pickle.UnpicklingError,
@@ -52,29 +52,29 @@ class Network(NamedTuple):
 
 
 def build_network(spec: ExtractorSpec, weights: Weights) -> Network:
-    """The network whose every tensor comes from ``weights``.
+    """The network of an extractor, with every tensor from ``weights``.
 
-    It is built without storage (on torch's meta device), so there is nothing random that a gap could leave in it and
-    nothing is fetched. A package's checkpoint has names of its own in timm's order, and must match one to one in order,
-    kind and shape; an operator's file must have the library's names, all of them and no other.
+    It is built without storage (on torch's meta device), so no tensor can keep a random initial value and nothing is
+    downloaded. A package's checkpoint has its own names in timm's order, and must match one to one in order, kind and
+    shape; an operator's file must have exactly the library's names.
 
-    Raises ``Unavailable`` (``unfit-weights``) saying what does not fit.
+    Raises ``Unavailable`` (``unfit-weights``) with the first mismatch.
     """
     with torch.device("meta"):
-        module = _Unfilled() if spec.library == "torch-fidelity" else _timm_model(spec)
-    wanted = _counted_out(module.state_dict())
-    given = _counted_out(_tensors(weights))
-    named = dict(zip(wanted, given.values(), strict=False)) if spec.weights_package else given
-    fault = _fault_of_order(wanted, given) if spec.weights_package else None
-    fault = fault or _fault_of_tensors(wanted, named)
+        module = _UnfilledInception() if spec.library == "torch-fidelity" else _timm_model(spec)
+    expected = _without_batch_counts(module.state_dict())
+    stored = _without_batch_counts(_tensors(weights))
+    named = dict(zip(expected, stored.values(), strict=False)) if spec.weights_package else stored
+    fault = _fault_of_order(expected, stored) if spec.weights_package else None
+    fault = fault or _fault_of_tensors(expected, named)
     if fault is not None:
         raise Unavailable("unfit-weights", f"{weights.path} does not hold the network {spec.architecture}: {fault}.")
     nn.Module.load_state_dict(module, named, strict=False, assign=True)
-    # How many batches training saw: no part of inference, and older files leave it out.
+    # The number of training batches is not used in inference, and older files lack it.
     for norm in module.modules():
         if isinstance(norm, nn.BatchNorm2d):
             norm.num_batches_tracked = torch.zeros((), dtype=torch.long)
-    return _cut(module.eval().requires_grad_(requires_grad=False))
+    return _split(module.eval().requires_grad_(requires_grad=False))
 
 
 def _timm_model(spec: ExtractorSpec) -> nn.Module:
@@ -82,9 +82,10 @@ def _timm_model(spec: ExtractorSpec) -> nn.Module:
     return module
 
 
-class _Unfilled(FeatureExtractorInceptionV3):  # type: ignore[misc] # the library has no types
-    """torch-fidelity's network of the 2015 graph without its weights. Its constructor would download them, or unpickle
-    a file with all that a pickle may do; here it is given an empty one, and what it finds there is not loaded."""
+class _UnfilledInception(FeatureExtractorInceptionV3):  # type: ignore[misc] # the library has no types
+    """torch-fidelity's network of the 2015 graph, without weights. Its constructor would download them, or unpickle a
+    file with arbitrary code; this class gives it an empty file and loads nothing.
+    """
 
     def __init__(self) -> None:
         empty = io.BytesIO()
@@ -93,12 +94,12 @@ class _Unfilled(FeatureExtractorInceptionV3):  # type: ignore[misc] # the librar
         super().__init__("inception-v3-compat", ["2048"], feature_extractor_weights_path=empty)
 
     def load_state_dict(self, *_: object, **__: object) -> None:
-        """Nothing: see above."""
+        """Do nothing; see the class."""
 
 
-def _cut(module: nn.Module) -> Network:
-    """Part a network from its classifier."""
-    if isinstance(module, _Unfilled):
+def _split(module: nn.Module) -> Network:
+    """Split a network into trunk and classifier."""
+    if isinstance(module, _UnfilledInception):
         return Network(_trunk_of_2015(module), *_classifier(module.fc))
     head = module.get_classifier()  # type: ignore[operator]
     module.reset_classifier(0)  # type: ignore[operator]
@@ -110,10 +111,11 @@ def _classifier(head: nn.Linear) -> tuple[NDArray[np.float32], NDArray[np.float3
 
 
 def _trunk_of_2015(module: nn.Module) -> nn.Module:
-    """Its layers up to the pool, which it defines in the order in which it runs them; resizing and normalising are
-    :func:`scorer.extractors.preprocessing.preprocess`'s."""
+    """The layers up to the pool, which the network defines in the order in which it runs them; without its resizing and
+    normalising, which are in :func:`scorer.extractors.preprocessing.preprocess`.
+    """
     for path, block in list(module.named_modules()):
-        if isinstance(block, BasicConv2d):  # as it is, with the activation as a module that can be fused
+        if isinstance(block, BasicConv2d):  # with the activation as a module, so that it can be fused
             put(module, path, nn.Sequential(block.conv, block.bn, nn.ReLU(inplace=True)))
     layers = OrderedDict((name, layer) for name, layer in module.named_children() if name != "fc")
     return nn.Sequential(layers | {"flatten": nn.Flatten()}).eval()
@@ -124,7 +126,7 @@ def _tensors(weights: Weights) -> Mapping[str, Tensor]:
         if weights.path.suffix == ".safetensors":
             return safetensors.torch.load(weights.content)
         with warnings.catch_warnings():
-            # What is odd about a foreign file shows as an error or as tensors that do not fit.
+            # A faulty foreign file shows as an error or as tensors that do not fit.
             warnings.simplefilter("ignore")
             state = torch.load(io.BytesIO(weights.content), map_location="cpu", weights_only=True)
     except _UNREADABLE as error:
@@ -134,30 +136,30 @@ def _tensors(weights: Weights) -> Mapping[str, Tensor]:
     return state
 
 
-def _counted_out(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def _without_batch_counts(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name: value for name, value in state.items() if not name.endswith(".num_batches_tracked")}
 
 
-def _fault_of_order(wanted: Mapping[str, Tensor], given: Mapping[str, Tensor]) -> str | None:
-    if len(wanted) != len(given):
-        return f"it has {len(given)} tensors, and the network {len(wanted)}"
-    for ours, theirs in zip(wanted, given, strict=True):
+def _fault_of_order(expected: Mapping[str, Tensor], stored: Mapping[str, Tensor]) -> str | None:
+    if len(expected) != len(stored):
+        return f"it has {len(stored)} tensors, and the network {len(expected)}"
+    for ours, theirs in zip(expected, stored, strict=True):
         # weight, bias, running_mean, running_var: a scale never takes the place of a variance of the same shape.
         if ours.rpartition(".")[2] != theirs.rpartition(".")[2]:
             return f"{theirs} stands where {ours} belongs"
     return None
 
 
-def _fault_of_tensors(wanted: Mapping[str, Tensor], given: Mapping[str, Tensor]) -> str | None:
-    for name, tensor in wanted.items():
-        if name not in given:
+def _fault_of_tensors(expected: Mapping[str, Tensor], stored: Mapping[str, Tensor]) -> str | None:
+    for name, tensor in expected.items():
+        if name not in stored:
             return f"{name} is missing"
-        found = given[name]
-        if found.shape != tensor.shape:
-            return f"{name} has the shape {tuple(found.shape)} instead of {tuple(tensor.shape)}"
-        if found.dtype != tensor.dtype:
-            return f"{name} is {found.dtype} instead of {tensor.dtype}"
-        if not bool(torch.isfinite(found).all()):
+        candidate = stored[name]
+        if candidate.shape != tensor.shape:
+            return f"{name} has the shape {tuple(candidate.shape)} instead of {tuple(tensor.shape)}"
+        if candidate.dtype != tensor.dtype:
+            return f"{name} is {candidate.dtype} instead of {tensor.dtype}"
+        if not bool(torch.isfinite(candidate).all()):
             return f"{name} has values that are not finite"
-    unknown = next((name for name in given if name not in wanted), None)
+    unknown = next((name for name in stored if name not in expected), None)
     return None if unknown is None else f"{unknown} is not part of it"

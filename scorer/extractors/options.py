@@ -1,4 +1,4 @@
-"""How the operator wants networks to run."""
+"""Options of extractors: device, mode, precision, batch size, threads, folders."""
 
 import os
 from collections.abc import Mapping
@@ -9,17 +9,16 @@ from typing import Literal
 Mode = Literal["compiled", "eager"]
 Precision = Literal["float32", "bfloat16"]
 CPU_BATCH = 8
-"""Images at a time on a CPU: with more, activations no longer fit its caches and nothing gets faster."""
+"""Images at a time on a CPU: with more, activations no longer fit its caches and speed does not rise."""
 
 
 def default_mode() -> Mode:
-    """The mode where nobody chose one: ``eager``, on every machine.
+    """The mode for ``auto``: ``eager``, on every machine.
 
-    It does not depend on whether a compiler happens to be installed, so two machines set up alike compute alike. It
-    costs little: with the fused convolutions of :mod:`scorer.extractors.fused_convolutions`, ``eager`` is as fast as
-    ``compiled``
-    for EfficientNet-Lite and Inception-v3, which then need not wait for a compiler (20 to 90 s at the first start).
-    NASNet-A-Large gains about 15 % by ``compiled``: worth asking for where many large entries are scored on CPUs.
+    It does not depend on whether a compiler is installed, so two machines set up alike compute alike. It costs little:
+    with the convolutions of :mod:`scorer.extractors.fused_convolutions`, ``eager`` is as fast as ``compiled`` for
+    EfficientNet-Lite and Inception-v3, which then need not wait for a compiler (20 to 90 s at the first start).
+    NASNet-A-Large gains about 15 % by ``compiled``: worth setting where many large entries are scored on CPUs.
     """
     return "eager"
 
@@ -31,8 +30,8 @@ class ExtractorOptions:
     ``device`` ``auto`` is the first GPU, or the CPU where there is none. ``mode`` is ``eager`` or ``compiled``
     (torch.compile with frozen weights: needs a C++ compiler); ``auto`` is :func:`default_mode`. ``batch_size`` (None:
     :data:`CPU_BATCH` on the CPU; on a GPU the largest that safely fits) and ``threads`` (None: every core that this
-    process may use) are fixed for an extractor's life and recorded with whatever it measures, since the last bits of
-    a feature depend on them. ``precision`` other than float32 is for provisional scores only.
+    process may use) are fixed for an extractor's life and recorded in the provenance, since the last bits of a
+    feature depend on them. ``precision`` other than float32 is for provisional scores only.
     """
 
     weights_dir: Path | None = None
@@ -44,17 +43,17 @@ class ExtractorOptions:
     threads: int | None = None
     precision: Precision = "float32"
     cache_dir: Path | None = None
-    """Keeps compiled code, and the batch size that was found for a GPU, across restarts."""
+    """Where compiled code, and the batch size measured for a GPU, outlive restarts."""
 
     @property
     def resolved_mode(self) -> Mode:
-        """The mode, decided."""
+        """The mode, with ``auto`` resolved."""
         return default_mode() if self.mode == "auto" else self.mode
 
     @property
     def resolved_threads(self) -> int:
-        """The number of threads, decided."""
+        """The number of threads, with None resolved."""
         if self.threads is not None:
             return self.threads
-        # Only Linux knows which cores a process may use.
+        # Only Linux reports which cores a process may use.
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

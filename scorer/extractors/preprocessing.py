@@ -1,4 +1,4 @@
-"""Images as a network wants them: resized whole, in float, and normalised (METRICS B3)."""
+"""Preprocessing: images resized whole, in float, and normalised (``docs/explanation/metrics.md#preprocessing``)."""
 
 import torch
 from torch import Tensor, nn
@@ -15,9 +15,10 @@ def preprocess(images: Tensor, spec: ExtractorSpec) -> Tensor:
 
 
 def _antialiased(x: Tensor, spec: ExtractorSpec) -> Tensor:
-    """Normalised first, at the smaller size: resizing is linear and its weights add up to 1, so the order only matters
-    for speed."""
-    mean, std = (torch.tensor(each, device=x.device).view(3, 1, 1) for each in (spec.mean, spec.std))
+    """Normalise at the smaller size, then resize: resizing is linear and its weights add up to 1, so the order only
+    affects speed.
+    """
+    mean, std = (torch.tensor(values, device=x.device).view(3, 1, 1) for values in (spec.mean, spec.std))
     x = (x / 255 - mean) / std
     side = (spec.input_size, spec.input_size)
     if x.shape[2:] == side:
@@ -26,7 +27,7 @@ def _antialiased(x: Tensor, spec: ExtractorSpec) -> Tensor:
 
 
 def _as_in_2015(x: Tensor, spec: ExtractorSpec) -> Tensor:
-    """The first operations of the 2015 graph, in its own order, so that the numbers are the graph's to the last bit."""
+    """The first operations of the 2015 graph, in its order, so that results equal the graph's to the last bit."""
     side = (spec.input_size, spec.input_size)
     resized: Tensor = interpolate_bilinear_2d_like_tensorflow1x(x, size=side, align_corners=False)
     return (resized - 128) / 128

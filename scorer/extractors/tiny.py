@@ -1,4 +1,4 @@
-"""``tiny``: a fixed projection of the pixels, for tests. It needs no torch and no weights."""
+"""The extractor ``tiny`` for tests: a fixed projection of the pixels, without torch or weights."""
 
 from functools import cache
 from typing import Any
@@ -47,7 +47,7 @@ class Tiny:
         )
 
     def logits(self, features: Features) -> None:
-        """There is no classifier."""
+        """None: there is no classifier."""
 
     def _forward(self, batch: Images) -> Features:
         # In float64, so that the last bit of a float32 feature does not depend on the order of summation.

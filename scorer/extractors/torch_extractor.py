@@ -1,4 +1,4 @@
-"""Networks as extractors. Only modules that this one imports know torch."""
+"""Extractors that run a network with torch; only this module and those it imports need torch."""
 
 import hashlib
 import logging
@@ -33,7 +33,7 @@ _onednn: Any = torch.ops.mkldnn
 
 
 class TorchExtractor:
-    """A network up to its global average pool, behind its preprocessing, in one mode on one device."""
+    """A network up to its global average pool, with its preprocessing, in one mode on one device."""
 
     def __init__(self, spec: ExtractorSpec, weights: Weights, options: ExtractorOptions) -> None:
         self.spec = spec
@@ -60,21 +60,22 @@ class TorchExtractor:
                 return in_batches(images, slots, dimension=self.spec.dimension, progress=progress)
 
     def logits(self, features: Features) -> Features:
-        """The classifier's, (n, classes) float32. Of the 2015 graph without biases: the Inception score was published
-        with those (torch-fidelity's ``logits_unbiased``)."""
+        """The classifier's logits, (n, classes) float32. Without biases for the 2015 graph, as the Inception score was
+        published (torch-fidelity's ``logits_unbiased``).
+        """
         matrix, biases = self.classifier
         products: Features = features @ matrix.T
         return products if self.spec.library == "torch-fidelity" else products + biases
 
     @cached_property
     def batch_size(self) -> int:
-        """Images at a time: the operator's choice, else the CPU's, else what the GPU was found to hold."""
+        """Images at a time: the operator's setting, else the CPU's default, else the largest safe one measured."""
         if self._options.batch_size is not None:
             return self._options.batch_size
         return CPU_BATCH if self._gpu is None else fixed_batch(self._batch_file(self._gpu), self._measured_batch_size)
 
     def _slots_for(self, images: Images) -> Sequence[Slot]:
-        """Kept from call to call: a CUDA graph is of one shape and takes a while to capture."""
+        """The slots for images of this shape, reused between calls: a CUDA graph has one shape and is slow to make."""
         if self._gpu is None:
             return immediate(self._on_host, images, self.batch_size)
         key = (images.shape[1:], images.dtype)
@@ -83,8 +84,8 @@ class TorchExtractor:
         return self._slots[key]
 
     def _on_host(self, batch: Images) -> Features:
-        found: Features = self._forward(torch.from_numpy(batch)).numpy()
-        return found
+        features: Features = self._forward(torch.from_numpy(batch)).numpy()
+        return features
 
     def _forward(self, batch: Tensor) -> Tensor:
         """(b, h, w, 3) to (b, d) float32, on the batch's device."""
@@ -101,14 +102,14 @@ class TorchExtractor:
         return largest_safe_batch(used_share)
 
     def _batch_file(self, gpu: Gpu) -> Path | None:
-        """Of this network on this kind of GPU."""
+        """The file with the batch size of this network on this kind of GPU."""
         if self._options.cache_dir is None:
             return None
-        of = (self.spec.identity, gpu.name, self._options.resolved_mode, self._options.precision, torch.__version__)
-        return self._options.cache_dir / "batches" / f"{hashlib.sha256(repr(of).encode()).hexdigest()[:16]}.json"
+        key = (self.spec.identity, gpu.name, self._options.resolved_mode, self._options.precision, torch.__version__)
+        return self._options.cache_dir / "batches" / f"{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.json"
 
     def _warm_up(self) -> None:
-        """Run once, so that compiling and laying out weights belong to loading, and faults show at once."""
+        """Run once, so that loading includes compiling and reordering weights, and faults show at once."""
         side = self.spec.input_size
         with self._deterministic():
             for slot in self._slots_for(np.zeros((1, side, side, 3), np.uint8)):
@@ -121,7 +122,7 @@ class TorchExtractor:
             yield
 
     def _one_graph(self) -> AbstractContextManager[None]:
-        """A second shape would mean a second graph and other last bits: an error, not a wait."""
+        """A context that raises an error for a second shape, which would mean a second graph and other last bits."""
         if self._options.resolved_mode == "eager":
             return nullcontext()
         stance: AbstractContextManager[None] = torch.compiler.set_stance("fail_on_recompile")
@@ -147,24 +148,24 @@ class TorchExtractor:
 def _device(options: ExtractorOptions) -> torch.device:
     if options.device == "cpu":
         return torch.device("cpu")
-    found = torch.cuda.is_available()
-    if options.device == "cuda" and not found:
+    has_gpu = torch.cuda.is_available()
+    if options.device == "cuda" and not has_gpu:
         raise Unavailable("no-gpu", "The device 'cuda' was asked for, and torch finds no GPU.")
-    return torch.device("cuda:0" if found else "cpu")
+    return torch.device("cuda:0" if has_gpu else "cpu")
 
 
 def _dtype(precision: Precision, device: torch.device) -> torch.dtype:
     if precision == "float32":
         return torch.float32
-    has = torch.cuda.is_bf16_supported() if device.type == "cuda" else _onednn._is_mkldnn_bf16_supported()  # noqa: SLF001
-    if not has:
+    is_supported = torch.cuda.is_bf16_supported() if device.type == "cuda" else _onednn._is_mkldnn_bf16_supported()  # noqa: SLF001
+    if not is_supported:
         raise Unavailable("no-bfloat16", "The precision 'bfloat16' was asked for, and this processor does not have it.")
     return torch.bfloat16
 
 
 def _compiled(module: nn.Module, cache_dir: Path | None) -> Callable[[Tensor], Tensor]:
     if cache_dir is not None:
-        # torch reads it from the environment only. Built kernels are kept there; a frozen graph is traced anew.
+        # torch reads it from the environment only. Built kernels are stored there; a frozen graph is traced again.
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(cache_dir)
     # One thread compiles: a pool of compiling processes would outlive a worker that is killed.
     compiled: Callable[[Tensor], Tensor] = torch.compile(
@@ -174,7 +175,7 @@ def _compiled(module: nn.Module, cache_dir: Path | None) -> Callable[[Tensor], T
 
 
 def _processor() -> str:
-    """The processor's name as Linux gives it, since another model may round its last bits otherwise."""
+    """The processor's name as Linux reports it, since another model may round last bits differently."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""Finding a network's weights, and refusing any that are not exactly what they should be."""
+"""Weight files of extractors: located, hashed, and refused unless the SHA-256 is the required one."""
 
 import hashlib
 import os
@@ -16,7 +16,7 @@ SUFFIXES = (".safetensors", ".pth")
 
 @dataclass(frozen=True)
 class Weights:
-    """A weight file's bytes, hashed after they were read: what is parsed is what was checked."""
+    """A weight file's bytes, hashed after reading: the parsed bytes are the verified bytes."""
 
     path: Path
     content: bytes
@@ -36,7 +36,8 @@ def read_weights(spec: ExtractorSpec, options: ExtractorOptions) -> Weights:
 
 
 def sha256_of(spec: ExtractorSpec, options: ExtractorOptions) -> str:
-    """The SHA-256 (hex) of an extractor's weights, checked as :func:`read` does, without holding them in memory."""
+    """The SHA-256 (hex) of an extractor's weights, checked as :func:`read_weights` does, without holding them in
+    memory."""
     path = _path(spec, options)
     status = path.stat()
     sha256 = _hashed(path, status.st_size, status.st_mtime_ns)
@@ -45,21 +46,21 @@ def sha256_of(spec: ExtractorSpec, options: ExtractorOptions) -> str:
 
 
 def record_sha256(spec: ExtractorSpec, options: ExtractorOptions, weights: Weights) -> None:
-    """Write the hash of weights that nobody gave a hash for beside them (``inception_v3.sha256``), so that it is
-    required from now on. Called once they have proved to fit their network; does nothing where a hash is required.
+    """Record the hash of weights without a required hash beside them (``inception_v3.sha256``), so that it is required
+    from now on. Called once they have proved to fit their network; does nothing where a hash is required.
 
     Raises ``Unavailable`` (``unrecorded-weights``) where the folder can't be written to.
     """
     if _required(spec, options, weights.path) is not None:
         return
-    beside = _record_of(weights.path)
+    record = _record_of(weights.path)
     line = f"{weights.sha256}  {weights.path.name}\n"
     try:
-        draft = beside.with_name(f".{beside.name}.{os.getpid()}")
+        draft = record.with_name(f".{record.name}.{os.getpid()}")
         draft.write_text(line)
         # A link fails where the record exists: of two workers that start together, the second compares.
         try:
-            beside.hardlink_to(draft)
+            record.hardlink_to(draft)
         except FileExistsError:
             pass
         finally:
@@ -68,7 +69,7 @@ def record_sha256(spec: ExtractorSpec, options: ExtractorOptions, weights: Weigh
         raise Unavailable(
             "unrecorded-weights",
             f"The SHA-256 of {weights.path} cannot be recorded beside it ({error.strerror}): write the line "
-            f"{line.strip()!r} to {beside}.",
+            f"{line.strip()!r} to {record}.",
         ) from error
     _require(spec, options, weights.path, weights.sha256)
 
@@ -78,8 +79,8 @@ def _path(spec: ExtractorSpec, options: ExtractorOptions) -> Path:
 
 
 def _in_package(spec: ExtractorSpec, package: str) -> Path:
-    found = find_spec(package)
-    path = Path(found.origin).parent / str(spec.weights_file) if found and found.origin else None
+    package_spec = find_spec(package)
+    path = Path(package_spec.origin).parent / str(spec.weights_file) if package_spec and package_spec.origin else None
     if path is None or not path.is_file():
         raise Unavailable("missing-weights", f"The weights of {spec.name} are missing: install {spec.weights}.")
     return path
@@ -92,14 +93,14 @@ def _in_folder(spec: ExtractorSpec, folder: Path | None) -> Path:
             "missing-weights",
             f"The weights of {spec.name} are missing: set KENNEL_WEIGHTS_DIR to a folder with {' or '.join(names)}.",
         )
-    found = [folder / name for name in names if (folder / name).is_file()]
-    if not found:
+    files = [folder / name for name in names if (folder / name).is_file()]
+    if not files:
         raise Unavailable(
             "missing-weights", f"The weights of {spec.name} are missing: {folder} has no {' or '.join(names)}."
         )
-    if len(found) > 1:
+    if len(files) > 1:
         raise Unavailable("missing-weights", f"{folder} has both {' and '.join(names)}: keep the one that is meant.")
-    return found[0]
+    return files[0]
 
 
 def _require(spec: ExtractorSpec, options: ExtractorOptions, path: Path, sha256: str) -> None:
@@ -112,16 +113,16 @@ def _require(spec: ExtractorSpec, options: ExtractorOptions, path: Path, sha256:
 
 
 def _required(spec: ExtractorSpec, options: ExtractorOptions, path: Path) -> str | None:
-    """The hash that this file must have: the catalogue's, else the operator's, else the one of the first load."""
+    """The hash that this file must have: the catalogue's, else the operator's, else that recorded at the first load."""
     if spec.weights_sha256 is not None:
         return spec.weights_sha256
     if spec.name in options.weights_sha256:
         return options.weights_sha256[spec.name].lower()
-    beside = _record_of(path)
-    if not beside.exists():
+    record = _record_of(path)
+    if not record.exists():
         return None
     # As `sha256sum` writes it: the hash, then the name of the file.
-    return next(iter(beside.read_text().split()), "").lower()
+    return next(iter(record.read_text().split()), "").lower()
 
 
 def _record_of(path: Path) -> Path:

@@ -1,4 +1,4 @@
-"""The 2015 Inception graph: the numbers of torch-fidelity's own network, to the last bits that float32 has."""
+"""The 2015 Inception graph: torch-fidelity's own network to the last bits of float32."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +13,7 @@ from benchmarks.harness.seeded_weights import seeded
 from scorer.errors import Unavailable
 from scorer.extractor_catalogue import find_extractor
 from scorer.extractors import ExtractorOptions, load
-from scorer.extractors.networks import _Unfilled, build_network
+from scorer.extractors.networks import _UnfilledInception, build_network
 from scorer.extractors.preprocessing import preprocess
 from scorer.extractors.torch_extractor import TorchExtractor
 from scorer.extractors.weights import Weights
@@ -25,7 +25,7 @@ SPEC = find_extractor("inception_2015")
 @pytest.fixture(scope="module")
 def state() -> dict[str, Tensor]:
     with torch.device("meta"):
-        return seeded(_Unfilled().state_dict())
+        return seeded(_UnfilledInception().state_dict())
 
 
 @pytest.fixture(scope="module")
