@@ -47,8 +47,10 @@ def no_network() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def compiled_statements() -> Iterator[None]:
-    """Statements stay compiled from one test's service to the next, as they do in a service that lives long: a
-    compiled statement depends on the kind of database, and not on which one it is."""
+    """Share compiled statements between the services of tests, as in one service that runs for long.
+
+    A compiled statement depends on the kind of database, not on which one it is.
+    """
     create, kept = sqlalchemy.create_engine, LRUCache[Any, Any](10_000)
 
     def create_engine(*args: Any, **options: Any) -> Engine:
@@ -81,7 +83,7 @@ def _as_admin(servers: Servers, statement: str) -> None:
 
 @pytest.fixture(scope="session")
 def engine(servers: Servers) -> Iterator[Engine]:
-    """The service's own role."""
+    """An engine with the service's own database role."""
     engine = sqlalchemy.create_engine(servers.postgres.app_url, connect_args={"options": "-c timezone=utc"})
     yield engine
     engine.dispose()
@@ -89,7 +91,7 @@ def engine(servers: Servers) -> Iterator[Engine]:
 
 @pytest.fixture
 def session(engine: Engine) -> Iterator[Session]:
-    """A transaction that is rolled back; a savepoint inside it behaves like a transaction of one's own."""
+    """A transaction that is rolled back; a savepoint inside it behaves like a separate transaction."""
     with engine.connect() as connection, connection.begin() as outer:
         with Session(connection, join_transaction_mode="create_savepoint", expire_on_commit=False) as each:
             yield each
@@ -98,7 +100,7 @@ def session(engine: Engine) -> Iterator[Session]:
 
 @contextmanager
 def fresh_settings(servers: Servers, folder: Path) -> Iterator[Settings]:
-    """Settings of a service of one's own: a fresh database from the template, a Redis emptied, a blob folder."""
+    """Settings of a new service: a database from the template, an emptied Redis, a blob folder."""
     name = f"t_{secrets.token_hex(6)}"
     _as_admin(servers, f"CREATE DATABASE {name} TEMPLATE {TEMPLATE} STRATEGY FILE_COPY")
     with Redis.from_url(servers.redis.url) as redis:
@@ -117,7 +119,7 @@ def fresh_settings(servers: Servers, folder: Path) -> Iterator[Settings]:
 
 @pytest.fixture
 def settings(servers: Servers, tmp_path: Path) -> Iterator[Settings]:
-    """Settings of a service of this test's own."""
+    """Settings of a new service for this test."""
     with fresh_settings(servers, tmp_path) as each:
         yield each
 

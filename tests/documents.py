@@ -12,7 +12,7 @@ MARK = re.compile(r"<!-- (?P<kind>not run|run by): (?P<what>[^>]+?) -->\s*$")
 
 
 def pages() -> list[Path]:
-    """Every page of the documentation, README and CONTRIBUTING with them."""
+    """Every page of the documentation, with README and CONTRIBUTING."""
     return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 

@@ -11,5 +11,5 @@ settings.register_profile(EVERYDAY, max_examples=QUICK, deadline=None)
 
 
 def examples(full: int) -> int:
-    """How many of so many examples the present profile tries."""
+    """The number of examples under the present profile, given that of the full one."""
     return max(min(LEAST, full), full * settings().max_examples // FULL)

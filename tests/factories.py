@@ -58,7 +58,7 @@ def make_spec(now: datetime, **changes: Any) -> CompetitionSpec:
 
 
 def make_competition(session: Session, now: datetime, **changes: Any) -> CompetitionState:
-    """A competition as it stands after its creation."""
+    """A competition right after its creation."""
     author = make_account(session, now, "organizer")
     wanted = make_spec(now, **changes)
     setup.create(session, wanted, author=author, now=now)
@@ -159,7 +159,7 @@ def add_evidence(
     kind: TrackKind = "public",
     **found: Any,
 ) -> Evidence:
-    """Evidence of a measured submission; ``found`` are columns. Nothing is copied where nothing else is said.
+    """Evidence of a measured submission; ``found`` are columns; by default nothing is copied.
 
     A track without preparation gets one that exists in name only.
     """
@@ -194,8 +194,10 @@ def add_evidence(
 
 
 def add_recovery(session: Session, submission: Submission, *, now: datetime, **found: Any) -> Recovery:
-    """A generator of a submission with what came of it: ``found`` are columns of the recovery. With a ``refusal`` it
-    has no report; else one that says nothing unless it is given."""
+    """A generator of a submission with its audit; ``found`` are columns of the recovery.
+
+    With a ``refusal`` it has no report, else an empty one by default.
+    """
     generator = GeneratorFile(
         submission_ref=submission.ref,
         bytes=1000,

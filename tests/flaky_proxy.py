@@ -14,8 +14,11 @@ CHUNK = 1 << 16
 
 @dataclass
 class FlakyProxy:
-    """Passes connections on to ``servers`` (addresses) in turn, and cuts the first ``cuts`` ones that carry more than
-    ``after`` bytes to the server. ``pause`` (seconds before each 64 KiB) makes it slow."""
+    """Forwards connections to ``servers`` (addresses) in turn and cuts some.
+
+    The first ``cuts`` connections that carry more than ``after`` bytes to the server are cut. ``pause`` (seconds before
+    each 64 KiB) makes it slow.
+    """
 
     servers: list[str]
     after: int
@@ -28,7 +31,7 @@ class FlakyProxy:
 
     @contextmanager
     def running(self) -> Iterator[str]:
-        """The address to connect to."""
+        """Run the proxy; the address to connect to."""
         targets = cycle(urlsplit(each).port or 80 for each in self.servers)
         with socket.create_server(("127.0.0.1", 0)) as listener:
             listener.settimeout(0.1)
@@ -51,7 +54,7 @@ class FlakyProxy:
                     each.join(30)
 
     def close_connections(self) -> None:
-        """Cut every connection that there is."""
+        """Cut every open connection."""
         for each in self._clients:
             with suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)

@@ -13,8 +13,8 @@ from fastapi import FastAPI
 
 @contextmanager
 def serve(app: FastAPI, *, lifespan: Literal["on", "off"] = "off") -> Iterator[str]:
-    """The address at which ``app`` answers. ``lifespan="on"`` starts and ends it, too; off is for one that somebody
-    else has started, such as the one of ``service.http``."""
+    """Serve ``app``; its address. ``lifespan="on"`` starts and ends the application, too; off is for one that
+    runs already, such as that of ``service.http``."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         # httptools, as the service runs: it takes the request lines of clients that ask us as their proxy.

@@ -27,13 +27,13 @@ QUICK_PLAN = {
 
 
 def memorising_generator(images: NDArray[np.uint8]) -> bytes:
-    """A generator with a latent vector for each of these images (n, s, s, 3); it makes no others as well as them."""
+    """A generator with a latent vector for each of these images (n, s, s, 3), which it makes best."""
     pixels = np.clip(images.astype(np.float64) / 127.5 - 1.0, -0.98, 0.98)
     return linear_generator(0.1 * np.arctanh(pixels).transpose(0, 3, 1, 2))  # ten times a unit vector is an image
 
 
 def honest_generator(seed: int, size: int, dimension: int = 12) -> bytes:
-    """A generator that has seen no image."""
+    """A generator that was fitted to no image."""
     return linear_generator(np.random.default_rng(seed).normal(0.0, 0.3, (dimension, 3, size, size)))
 
 
@@ -60,7 +60,7 @@ def linear_generator(directions: NDArray[Any]) -> bytes:
 
 
 def generator_with_operator(name: str) -> bytes:
-    """A generator that has an operator of this name in it."""
+    """A generator that contains an operator of this name."""
     model = onnx.load_from_string(honest_generator(1, 16))
     model.graph.node[1].op_type = name
     return bytes(model.SerializeToString())
@@ -76,7 +76,7 @@ def audit_in_process(
     limits: GeneratorLimits,
     progress: Any,
 ) -> Audit:
-    """What the fenced process does, in this one, which has torch already: for generators of our own alone."""
+    """The audit without the sandbox, in this process, which has torch already: for our own generators only."""
     return audit_generator(
         read_generator(content, latent, limits=limits), latent, train, held_out, plan=plan, progress=progress
     )

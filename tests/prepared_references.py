@@ -21,23 +21,23 @@ from worker.runtime.context import WorkerContext
 from worker.scoring.reference_features import PreparationResult, SetAddress, prepare_reference
 
 SEEDS: dict[ReferenceRole, tuple[int, int]] = {"train": (1, 40), "held_out": (2, 12), "private_extra": (3, 10)}
-"""By role: the seed of the noise, and how many images there are."""
+"""Seed of the noise and number of images by role."""
 
 
 @dataclass(frozen=True)
 class Kept:
-    """What a worker found, and the blobs that it left."""
+    """A worker's result of a preparation, and the blobs that it stored."""
 
     found: PreparationResult
     blobs: dict[str, bytes]
 
 
 _kept: dict[str, Kept] = {}
-"""By the key of a preparation, which says all that goes in."""
+"""Preparations by key, which contains all inputs."""
 
 
 def give(context: WorkerContext, slug: str, size: int) -> None:
-    """Attach the usual references to a competition without entries, and let them be prepared on both tracks."""
+    """Attach the usual references to a competition without entries, prepared on both tracks."""
     now = datetime.now(UTC)
     with context.sessions.begin() as session:
         author = session.scalars(select(Account).where(Account.handle == "organizer")).one()
@@ -72,7 +72,7 @@ def _upload(role: ReferenceRole, size: int) -> tuple[bytes, ReceivedBlob]:
 def _prepared(
     context: WorkerContext, preparation: Preparation, sets: list[ReferenceSet], held_out: ReferenceSet
 ) -> Kept:
-    """What the worker makes of these sets in a blob store of its own."""
+    """The worker's preparation of these sets, made in a temporary blob store."""
     if preparation.key not in _kept:
         with TemporaryDirectory() as name:
             folder, size = Path(name), preparation.image_size

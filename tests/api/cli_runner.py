@@ -25,7 +25,7 @@ from tests.http_server import serve
 
 
 class CommandResult(NamedTuple):
-    """What a command has left."""
+    """A finished command: exit status and output."""
 
     status: int
     out: str
@@ -39,7 +39,7 @@ class CommandResult(NamedTuple):
 
 @dataclass
 class CliTerminal:
-    """A machine of one's own: environment, state and configuration."""
+    """One person's environment, state and configuration, in which commands run."""
 
     service: Service
     url: str
@@ -48,13 +48,13 @@ class CliTerminal:
     capsys: pytest.CaptureFixture[str]
 
     def environment(self, who: str | None, url: str | None = None) -> dict[str, str]:
-        """What is set there; without ``who``, nobody is signed in by it."""
+        """The environment variables; without ``who`` there is no token."""
         folders = {f"XDG_{name}_HOME": str(self.folder / name.lower()) for name in ("CONFIG", "STATE")}
         token = {"KENNEL_TOKEN": self.service.tokens.get(who, who)} if who else {}
         return {**folders, **token, "KENNEL_URL": self.url if url is None else url}
 
     def run(self, *argv: object, who: str | None = "ada", stdin: str = "", url: str | None = None) -> CommandResult:
-        """A command from its beginning to its end."""
+        """Run a command to its end, in this process."""
         with self.monkeypatch.context() as patch:
             patch.delenv("KENNEL_TOKEN", raising=False)
             for name, value in self.environment(who, url).items():
@@ -70,8 +70,8 @@ class CliTerminal:
     def started(
         self, *argv: object, who: str = "ada", url: str | None = None
     ) -> "Iterator[tuple[subprocess.Popen[str], IO[str]]]":
-        """A command in a process of its own, and what it says on standard error. In the end it is killed."""
-        # A test run in the background hands on that Ctrl-C is ignored; a person's shell does not.
+        """Start a command in its own process, with its standard error; it is killed at the end."""
+        # A test run in the background inherits an ignored Ctrl-C; a person's shell does not.
         listens = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
         code = f"{listens}; from deploy.cli.main import main; main()"
         command = [sys.executable, "-c", code, *map(str, argv)]
@@ -86,14 +86,16 @@ class CliTerminal:
                 process.kill()
 
     def run_interactively(self, command: str, answers: dict[str, str], *, hidden: Collection[str] = ()) -> str:
-        """A command at a real terminal, where somebody types an answer to each question (``hidden`` ones without
-        seeing it); all that was to be seen."""
+        """Run a command at a pseudo-terminal and return all of its output.
+
+        Each question in ``answers`` gets its answer typed, without echo for those in ``hidden``.
+        """
         mine, theirs = pty.openpty()
         its: int | None = theirs
         tty, answers, seen = os.ttyname(theirs), dict(answers), ""
         kennel = f"{shlex.quote(sys.executable)} -c 'from deploy.cli.main import main; main()' {command}"
         with subprocess.Popen(
-            # The shell opens the terminal itself, so that it is the one that passwords are asked at.
+            # The shell opens the terminal itself, so that passwords are asked for there.
             ["/bin/sh", "-c", f"exec <{tty} >{tty} 2>&1; {kennel}"],
             env={**os.environ, **self.environment(None), "TERM": "xterm"},
             start_new_session=True,
@@ -106,7 +108,7 @@ class CliTerminal:
                     seen += data.decode(errors="replace")
                     for question in [each for each in answers if each in seen]:
                         while question in hidden and termios.tcgetattr(mine)[3] & termios.ECHO:
-                            sleep(0.01)  # what is typed before it listens is thrown away
+                            sleep(0.01)  # input typed before it reads is discarded
                         os.write(mine, answers.pop(question).encode() + b"\n")
             finally:
                 process.kill()
@@ -116,7 +118,7 @@ class CliTerminal:
 
 
 def _read(terminal: int) -> bytes:
-    """What is written to a terminal; nothing at its end."""
+    """Output waiting at a terminal; empty at its end."""
     ready, _, _ = select.select([terminal], [], [], 30)
     assert ready, "it says nothing"
     try:
@@ -129,14 +131,14 @@ def _read(terminal: int) -> bytes:
 def terminal(
     service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Iterator[CliTerminal]:
-    """A terminal of somebody who takes part."""
+    """A participant's terminal."""
     with serve(service.app) as url:
         yield CliTerminal(service, url, tmp_path / "home", monkeypatch, capsys)
 
 
 @contextmanager
 def working_worker(service: Service) -> Iterator[None]:
-    """A worker that does whatever comes."""
+    """A worker in a thread that does all jobs as they come."""
     end = Event()
 
     def work() -> None:

@@ -26,12 +26,12 @@ from worker.runtime.context import WorkerContext
 
 API = "/api/v1"
 _idle: list[FastAPI] = []
-"""Applications that no test uses now. A new one builds every route anew when it is first asked."""
+"""Applications that no test uses now. A new one would build its routes again at its first request."""
 
 
 @contextmanager
 def application(settings: Settings) -> Iterator[FastAPI]:
-    """The application with these settings, its routes used before by other tests."""
+    """The application with these settings; reused between tests, since building routes is slow."""
     if _idle:
         app = _idle.pop()
         set_up_state(app, settings)
@@ -44,7 +44,7 @@ def application(settings: Settings) -> Iterator[FastAPI]:
 
 @dataclass
 class Service:
-    """A client, a worker's bench over the same parts, and everyone's tokens."""
+    """An HTTP client, a worker context over the same database and blobs, and tokens by handle."""
 
     http: TestClient
     context: WorkerContext
@@ -52,24 +52,23 @@ class Service:
 
     @property
     def app(self) -> FastAPI:
-        """The application that ``http`` speaks to."""
+        """The application behind ``http``."""
         return cast("FastAPI", self.http.app)
 
     def call(self, who: str | None, method: str, path: str, **options: Any) -> Any:
-        """A request by somebody (None: a visitor)."""
+        """Make a request with the token of ``who`` (None: as a visitor)."""
         headers = dict(options.pop("headers", {}))
         if who is not None:
             headers["Authorization"] = f"Bearer {self.tokens[who]}"
         return self.http.request(method, f"{API}{path}", headers=headers, **options)
 
     def work(self, *, evidence: bool = False) -> None:
-        """Do all work that is due, in the order in which one worker would; evidence only where it is asked for, or if
-        something waits that comes after it."""
+        """Do all due jobs in a worker's order; those of evidence only on request, or if jobs behind them wait."""
         while any(run_next(self.context, queue) for queue in Queue if evidence or not self._has_only_evidence(queue)):
             pass
 
     def _has_only_evidence(self, queue: Queue) -> bool:
-        """Whether looking into this queue would do nothing but evidence."""
+        """Whether a claim from this queue could only find evidence jobs."""
         if "evidence" not in PRECEDING_QUEUES.get(queue, ()):
             return queue == "evidence"
         with self.context.sessions() as session:
@@ -98,7 +97,7 @@ class Service:
         return slug
 
     def scored(self, who: str, slug: str, images: Any, **params: str) -> Any:
-        """An entry handed in and worked through; the submission as its owner sees it."""
+        """Submit an entry and do all work; the submission as its owner sees it."""
         answer = self.submit(who, slug, zip_of(images), **params)
         assert answer.status_code == 202, answer.text
         self.work()
@@ -107,8 +106,7 @@ class Service:
 
 @contextmanager
 def cheap_passwords() -> Iterator[None]:
-    """Hashes of next to no cost, since tests sign in so often. ``tests/pure/accounts/test_password_hashing.py`` has
-    the true ones."""
+    """Cheap password hashes, since tests sign in often; real ones: ``tests/pure/accounts/test_password_hashing.py``."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             password_hashing, "_hashing", PasswordHash((Argon2Hasher(time_cost=1, memory_cost=8, parallelism=1),))

@@ -28,7 +28,7 @@ class RunningService:
 
 @pytest.fixture(scope="session")
 def live() -> Iterator[RunningService]:
-    """A service that lives as long as the test run."""
+    """A service that runs as long as the test run."""
     folder = Path(mkdtemp(prefix="kennel-e2e-"))
     log_file = folder.with_suffix(".log")
     try:

@@ -44,7 +44,7 @@ def competition(live: RunningService, **changes: Any) -> str:
 
 
 def participant(live: RunningService, name: str) -> Client:
-    """Somebody who competes."""
+    """A participant."""
     handle = f"{name}-{time.monotonic_ns()}"
     return Client(live.url, live.admin.post("/admin/accounts", {"handle": handle, "name": handle})["token"])
 

@@ -129,7 +129,7 @@ def lines_of(block: Block, machine: Machine) -> list[str]:
 
 
 def follow(page: str, machine: Machine) -> str:
-    """Do what a page says: save its files, start what another terminal runs, type its commands."""
+    """Follow a page: save its files, start what another terminal runs, type its commands."""
     text = (ROOT / "docs" / page).read_text()
     for file in TITLE.finditer(text):
         (machine.folder / file["name"]).write_text(machine.here(file["body"]))

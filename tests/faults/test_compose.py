@@ -44,7 +44,7 @@ def _image_command(target: str) -> list[str]:
 
 @contextmanager
 def running(command: list[str], environment: dict[str, str]) -> Iterator[Any]:
-    """The command as a process; ``output()`` is what it has said so far."""
+    """The command as a process; ``output()`` is its output so far."""
     with TemporaryFile("w+") as log:
         process = subprocess.Popen(
             command, cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
@@ -77,7 +77,7 @@ def environment(settings: Settings, servers: Servers) -> dict[str, str]:
 
 
 def wait_for(found: Any, output: Any, what: str) -> None:
-    """Wait until ``found()``; what the process said explains a failure."""
+    """Wait until ``found()``; the process's output explains a failure."""
     end = time.monotonic() + PATIENCE
     while not found():
         assert time.monotonic() < end, f"no {what} within {PATIENCE} s:\n{output()}"

@@ -105,7 +105,7 @@ except Unavailable as error:
 
 
 def opened_as_ordinary_user(path: Path) -> str:
-    """What ``open_data_folder(path)`` says to an ordinary user."""
+    """The result of ``open_data_folder(path)`` for an ordinary user."""
     command = [sys.executable, "-c", OPEN_AS, str(path), "65534" if ROOT else str(os.geteuid())]
     return subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
 

@@ -68,7 +68,7 @@ DATA_FILE = "train.csv"
 FIRST_REF = 810_917
 """The number of the insider's scored entry."""
 FIRST_ITEM = 660_917
-"""The number of the first thing to rate."""
+"""The number of the first rating item."""
 PASSWORD = "correct horse battery staple"
 PEOPLE = {
     # role -> handle, role of the account
@@ -80,7 +80,7 @@ PEOPLE = {
 }
 ROLES = ("visitor", "outsider", "reviewer", "insider", "organizer", "admin")
 FAR_FUTURE = timedelta(days=9000)
-"""So that nothing is over by the clocks that requests look at themselves."""
+"""Later than any clock of a request, so that nothing has expired."""
 TAU = 0.3141812
 EPSILON = 3.7182e-13
 INSIDE, OUTSIDE = {"fid": 4173.1415926, "distance": 0.2731726}, {"fid": 2813.3718281, "distance": 0.2236067}
@@ -89,7 +89,7 @@ HIDDEN_COUNT, HELD_OUT = 73519, 0.6171819
 
 @dataclass
 class Canaries:
-    """Secrets, and the ids of things that requests name."""
+    """The planted secrets, and the ids that requests name."""
 
     secrets: list[Canary] = field(default_factory=list)
     ids: dict[str, Any] = field(default_factory=dict)
@@ -111,12 +111,15 @@ class Canaries:
 
 
 def plant_canaries(session: Session, settings: Settings, now: datetime) -> Canaries:
-    """Fill an empty service. The kinds of secrets: ``score`` (shown once published), ``evidence`` (never shown to those
-    who compete), ``recovery`` (what a generator holds: shown to its team once published), ``reference``, ``team`` and
-    ``code`` (of the insider's team), ``guest`` (of organizers), ``mail``, ``storage``, ``draft``."""
+    """Fill an empty service with canaries.
+
+    Their kinds: ``score`` (shown once published), ``evidence`` (never shown to participants), ``recovery`` (an audit's
+    findings, shown to the generator's team once published), ``reference``, ``team`` and ``code`` (of the insider's
+    team), ``guest`` (invited addresses, for organizers), ``mail``, ``storage``, ``draft``.
+    """
     planted = Canaries()
     for start, table in enumerate(("tokens", "web_sessions", "notices", "webhooks", "team_invitations"), 71):
-        # Ids that stand nowhere by chance.
+        # Ids that occur nowhere by chance.
         session.execute(text(f"ALTER TABLE {table} ALTER COLUMN id RESTART WITH {start}0917"))
     for name, first in (
         ("rating_items", FIRST_ITEM),
@@ -283,7 +286,7 @@ def _entries(
 
 
 def _dress(planted: Canaries, measured: Measurement, whose: str) -> None:
-    """Everything about a private measurement that could be told."""
+    """Plant canaries in every column of a private measurement."""
     measured.distance_se = planted.number(f"private-se-{whose}", "score", 0.0123457 if whose == "own" else 0.0178213)
     bins = (31337, 27182, 16180) if whose == "own" else (29979, 24579, 66260)
     counts = [int(planted.number(f"private-bin-{each}", "score", each)) for each in bins]
@@ -310,7 +313,7 @@ def _find(
     kind: str | None,
     now: datetime,
 ) -> None:
-    """Evidence: nobody who competes sees any before publication, and images are its team's."""
+    """Evidence, which no participant sees before publication; its images belong to the team."""
     where = f"{track}-{whose}"
     place = ("public", "private").index(track) + 2 * (whose == "own")
     value = planted.number(f"found-{where}", "score", -7.6180339 - place)
@@ -332,7 +335,7 @@ def _find(
 
 
 def _attachments(session: Session, planted: Canaries, store: Blobs, account: Account, now: datetime) -> None:
-    """The insider's sprite, code and a half-finished upload."""
+    """The insider's sprite sheet, code and an unfinished upload."""
     scored = session.query(Submission).filter_by(id=planted.ids["scored own"]).one()
     scored.sprite_key = planted.word("sprite-key", "storage")
     sprite = io.BytesIO()
@@ -372,7 +375,7 @@ def _attachments(session: Session, planted: Canaries, store: Blobs, account: Acc
 def _offer(
     session: Session, planted: Canaries, store: Blobs, scored: Submission, account: Account, now: datetime
 ) -> None:
-    """A file for everybody who has accepted the rules."""
+    """A data file for all who accepted the rules."""
     key, content = planted.word("data-key", "storage"), b"1,2"
     store.write(key, content)
     session.add(
@@ -384,7 +387,7 @@ def _offer(
 
 
 def _recovered(session: Session, planted: Canaries, store: Blobs, account: Account, now: datetime) -> None:
-    """The insider's generator, and what was found in it."""
+    """The insider's generator and its audit."""
     scored = session.query(Submission).filter_by(id=planted.ids["scored own"]).one()
     generator = GeneratorFile(
         submission_ref=scored.ref, bytes=1000, sha256=planted.digest("generator", "team"),
@@ -429,7 +432,7 @@ def _recovered(session: Session, planted: Canaries, store: Blobs, account: Accou
 
 
 def _private_work(session: Session, planted: Canaries, state: CompetitionState, team: Team, now: datetime) -> None:
-    """Work on a private track that is under way, and some that failed."""
+    """Jobs of a private track: one running and some failed."""
     scored = session.query(Submission).filter_by(id=planted.ids["scored own"]).one()
     shared: dict[str, Any] = {
         "queue": "score", "submission_ref": scored.ref, "track_id": state.tracks["private"].id, "team_id": team.id,
@@ -450,7 +453,7 @@ def _private_work(session: Session, planted: Canaries, state: CompetitionState, 
 def _correspondence(
     session: Session, planted: Canaries, state: CompetitionState, team: Team, people: dict[str, Account], now: datetime
 ) -> None:
-    """What the insider is told, where it is posted, and whom the team asks."""
+    """The insider's notices, webhooks and invitations."""
     ada = people["insider"]
     url = f"https://hooks.example.org/{planted.word('webhook', 'team')}"
     hook = webhooks.register(session, ada, url, secret="whsec", team=None, local=False, now=now)
@@ -477,7 +480,7 @@ def _correspondence(
 def _closing(
     session: Session, planted: Canaries, store: Blobs, state: CompetitionState, organizer: Account, now: datetime
 ) -> None:
-    """A data release that is not handed out, a rating study, and who rates."""
+    """An unpublished data release, a rating study and its raters."""
     content = planted.word("release-content", "evidence").encode()
     planted.ids["release"] = planted.word("release", "evidence", text="zqreleaseidxyz")
     names = ("tables.zip", "images/s-1.zip")
@@ -512,7 +515,7 @@ def _closing(
 
 
 def publish(session: Session, now: datetime) -> None:
-    """Close the competition and show its private board."""
+    """Publish the competition's private board."""
     competition = session.query(Competition).filter_by(slug=SLUG).one()
     competition.closes_at = now - timedelta(minutes=1)
     session.add(

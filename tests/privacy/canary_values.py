@@ -6,36 +6,40 @@ from math import floor, log10
 
 DECIMALS = range(11)
 MIN_DIGITS = 3
-"""A number of fewer digits says nothing: it stands on many a page."""
+"""Numbers of fewer digits occur on pages by chance."""
 
 
 @dataclass(frozen=True)
 class Canary:
-    """A planted value: what it is called, what kind of thing it is, and how it looks, in lower case. ``owner`` is the
-    one role that may see it whatever its kind."""
+    """A planted value: its name, its kind, and its possible forms in lower case.
+
+    ``owner`` is the one role that may see it whatever its kind.
+    """
 
     name: str
     kind: str
     forms: tuple[str, ...]
     owner: str | None = None
     pattern: re.Pattern[str] | None = None
-    """What a form must be part of, where it could be part of anything."""
+    """A pattern around the form, if the form alone could occur in anything."""
 
     def is_in(self, text: str) -> bool:
-        """Whether a text, in lower case, tells it."""
+        """Whether a text in lower case contains it."""
         if not any(form in text for form in self.forms):
             return False
         return self.pattern is None or self.pattern.search(text) is not None
 
 
 def text_canary(name: str, kind: str, text: str, owner: str | None = None) -> Canary:
-    """A text that stands nowhere by chance."""
+    """A canary for a text that occurs nowhere by chance."""
     return Canary(name, kind, (text.lower(),), owner)
 
 
 def number_canary(name: str, kind: str, value: float) -> Canary:
-    """A number with all its digits, rounded as pages and sentences round, with its thousands parted or not. Digits
-    within a word, as random tokens have them, say nothing."""
+    """A canary for a number: all its digits, or rounded as on pages, with or without thousands separators.
+
+    Digits within a word, as in random tokens, do not count.
+    """
     rounded, cut = _forms(value), repr(value)[:6]
     whole = [*(re.escape(form) + r"(?!\w)" for form in rounded), re.escape(cut) + r"\d"]
     return Canary(name, kind, (*rounded, cut), pattern=re.compile(r"(?<![\w.])(?:" + "|".join(whole) + ")"))
@@ -54,7 +58,7 @@ def _digits(value: float, decimals: int) -> int:
 
 @dataclass(frozen=True)
 class Leak:
-    """A leak: who saw what, where."""
+    """A leak: which role saw which secret, where."""
 
     role: str
     call: str

@@ -10,6 +10,6 @@ from tests.privacy.environment import Environment, planted_environment
 
 @pytest.fixture(scope="module")
 def world(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
-    """A service full of planted values."""
+    """A service full of canaries."""
     with planted_environment(servers, tmp_path_factory.mktemp("leaks")) as planted:
         yield planted

@@ -30,7 +30,7 @@ HIDDEN_KINDS: Mapping[str, frozenset[str]] = {
 
 @dataclass(frozen=True)
 class Route:
-    """A method and a path with the names of its parameters, and the names of those of its query."""
+    """A method, a path with named parameters, and the names of its query parameters."""
 
     method: str
     path: str
@@ -41,18 +41,18 @@ class Route:
 
     @property
     def names(self) -> list[str]:
-        """The parameters of the path."""
+        """The names of the path's parameters."""
         return [part.split("}")[0].split(":")[0] for part in self.path.split("{")[1:]]
 
     @property
     def is_safe(self) -> bool:
-        """Whether it changes nothing."""
+        """Whether its method changes nothing."""
         return self.method in SAFE
 
 
 @dataclass(frozen=True)
 class RouteRequest:
-    """A route with its words put in."""
+    """A route with values for its parameters."""
 
     route: Route
     call: RouteCall
@@ -66,14 +66,14 @@ class RouteRequest:
         return f"{self.route.method} {path}" + (f"?{told}" if told else "")
 
     def with_nonexistent_ids(self) -> "RouteRequest | None":
-        """The same about things that do not exist; None if it names no thing."""
+        """The same request with ids that do not exist; None if it names no id."""
         ids = {name: nonexistent_id(self.words[name]) for name in self.route.names if name in IDS}
         return RouteRequest(self.route, self.call, {**self.words, **ids}) if ids else None
 
 
 @dataclass(frozen=True)
 class RouteAnswer:
-    """What somebody was answered."""
+    """The answer to a request."""
 
     status: int
     line: str
@@ -81,7 +81,7 @@ class RouteAnswer:
     body: str
 
     def without(self, request: RouteRequest) -> "RouteAnswer":
-        """Without the words of the request: who asks about an id is told nothing by reading it."""
+        """The answer with the request's own ids replaced: the caller knew them already."""
         headers, body = self.headers, self.body
         for name, value in sorted(request.words.items()):
             if name in IDS:
@@ -90,7 +90,7 @@ class RouteAnswer:
 
 
 class UnknownRoute(AssertionError):
-    """A route that nobody has said how to call."""
+    """A route without an example of how to call it."""
 
 
 def routes_of(app: FastAPI) -> Iterator[Route]:
@@ -103,8 +103,10 @@ def routes_of(app: FastAPI) -> Iterator[Route]:
 
 
 def requests_of(route: Route, planted: Canaries) -> Iterator[RouteRequest]:
-    """Every way in which a route is called; ``Unknown`` if nobody has said how. Of its query, words are left out or
-    are others than their defaults, which come first."""
+    """All requests of a route, with query parameters left out or other than their defaults, which come first.
+
+    Raises ``UnknownRoute`` if there is no example of how to call it.
+    """
     call = CALLS.get(str(route))
     if call is None and not route.is_safe:
         raise UnknownRoute(f"{route} has no example: say in tests/privacy/requests.py how it is called")
@@ -122,7 +124,7 @@ def requests_of(route: Route, planted: Canaries) -> Iterator[RouteRequest]:
 
 
 def send(world: Environment, role: str, request: RouteRequest) -> RouteAnswer:
-    """Make a request as somebody."""
+    """Make a request in a role."""
     arguments = dict(request.call.body(role))
     headers = dict(arguments.pop("headers", {}))
     headers["Accept"] = "*/*" if request.route.path.startswith("/api/") else "text/html"
@@ -137,7 +139,7 @@ def send(world: Environment, role: str, request: RouteRequest) -> RouteAnswer:
 
 
 def send_and_restore(world: Environment, role: str, request: RouteRequest) -> RouteAnswer:
-    """Make a request as somebody, and take back what it changes."""
+    """Make a request in a role and undo its changes."""
     if request.route.is_safe:
         return send(world, role, request)
     with world.undone():
@@ -145,13 +147,13 @@ def send_and_restore(world: Environment, role: str, request: RouteRequest) -> Ro
 
 
 def is_hidden(secret: Canary, role: str, request: RouteRequest, shown: Collection[str]) -> bool:
-    """Whether an answer must not tell it. ``shown``: the kinds that everybody may see by now."""
+    """Whether an answer must not contain the secret. ``shown``: the kinds that everybody may see by now."""
     kinds = HIDDEN_KINDS[role] - set(shown) - request.call.shows.get(role, frozenset())
     return secret.kind in kinds and secret.owner != role
 
 
 def leaks_in(request: RouteRequest, answer: RouteAnswer, secrets: Collection[Canary]) -> Iterator[tuple[str, Canary]]:
-    """Where (status line, headers, body) an answer tells which of these secrets."""
+    """Where (status line, headers, body) an answer contains which of these secrets."""
     said = answer.without(request)
     parts = {"status line": said.line.lower(), "headers": said.headers.lower(), "body": said.body.lower()}
     return ((where, secret) for where, text in parts.items() for secret in secrets if secret.is_in(text))
@@ -159,19 +161,19 @@ def leaks_in(request: RouteRequest, answer: RouteAnswer, secrets: Collection[Can
 
 @dataclass
 class CrawlResult:
-    """What a walk has found: leaks, what nobody could use, what broke, and who saw what."""
+    """Leaks, routes that no role could use, server errors, and the secrets that each role saw."""
 
     leaks: list[Leak]
     unused: list[str]
     broken: list[str]
     seen: dict[str, set[str]]
-    """The names of all the secrets that each role was shown, rightly or not."""
+    """Names of all secrets that each role saw, rightly or not."""
 
 
 def crawl(
     world: Environment, *, roles: Collection[str] = ROLES, shown: Collection[str] = (), safe: bool = False
 ) -> CrawlResult:
-    """Call every route (``safe``: that changes nothing) as every role, or as these."""
+    """Call every route (``safe``: only those that change nothing) in every role, or in these."""
     done = CrawlResult([], [], [], {role: set() for role in ROLES})
     for route in routes_of(world.app):
         if safe and not route.is_safe:
@@ -197,7 +199,7 @@ def crawl(
 
 
 def answers_of(world: Environment, roles: Collection[str]) -> dict[tuple[str, str], RouteAnswer]:
-    """What each role is told by every route that changes nothing."""
+    """The answers of every route that changes nothing, by role and request."""
     return {
         (role, str(request)): send(world, role, request)
         for route in routes_of(world.app)
@@ -210,7 +212,7 @@ def answers_of(world: Environment, roles: Collection[str]) -> dict[tuple[str, st
 def differences(
     before: Mapping[tuple[str, str], RouteAnswer], after: Mapping[tuple[str, str], RouteAnswer]
 ) -> list[str]:
-    """Where two worlds look different to the same person."""
+    """Differences between the answers of two environments, by role and request."""
     found = []
     for (role, request), answer in before.items():
         other = after[role, request]
@@ -221,7 +223,7 @@ def differences(
 
 
 def distinguishable_answers(world: Environment, roles: Collection[str]) -> list[str]:
-    """Where somebody can tell what is another's from what does not exist."""
+    """Requests whose answer distinguishes another's thing from one that does not exist."""
     found = []
     for route in routes_of(world.app):
         for request in requests_of(route, world.planted):

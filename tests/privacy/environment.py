@@ -28,7 +28,7 @@ NOW = datetime(2026, 3, 14, 12, 0, tzinfo=UTC)
 
 @dataclass
 class Environment:
-    """The application, what was planted in its database, and the means to put that back."""
+    """The application with its canaries, and the means to restore its database."""
 
     servers: Servers
     settings: Settings
@@ -39,7 +39,7 @@ class Environment:
 
     @contextmanager
     def rewriting(self) -> Iterator[Session]:
-        """A transaction that may change everything, history too; the world is put back afterwards."""
+        """A transaction that may change everything, even history; the environment is restored afterwards."""
         try:
             with _owning(self.servers) as session:
                 yield session
@@ -48,7 +48,7 @@ class Environment:
             raise
 
     def restore(self) -> None:
-        """Let the database and the blobs be what they were."""
+        """Restore the database and the blobs."""
         self._engine.dispose()
         _statements(
             self.servers,
@@ -60,7 +60,7 @@ class Environment:
 
     @contextmanager
     def undone(self) -> Iterator[None]:
-        """Whatever requests change in here is taken back: they all run within one transaction, in savepoints."""
+        """Undo all changes of requests in this block: they run within one transaction, in savepoints."""
         usual = self.app.state.sessions
         with self._engine.connect() as connection, connection.begin() as outer:
             self.app.state.sessions = sessionmaker(
@@ -83,7 +83,7 @@ class Environment:
 
 @contextmanager
 def planted_environment(servers: Servers, folder: Path) -> Iterator[Environment]:
-    """A world of its own, and every clock in it at ``NOW``."""
+    """A new environment with every clock at ``NOW``."""
     blobs = folder / "blobs"
     blobs.mkdir()
     _statements(servers, f"CREATE DATABASE {NAME} TEMPLATE {TEMPLATE} STRATEGY FILE_COPY")
@@ -111,7 +111,7 @@ def planted_environment(servers: Servers, folder: Path) -> Iterator[Environment]
 
 @contextmanager
 def _owning(servers: Servers) -> Iterator[Session]:
-    """A transaction of the role that owns the tables, committed at the end."""
+    """A transaction of the tables' owner, committed at the end."""
     url = make_url(servers.postgres.owner_url).set(database=NAME)
     engine = create_engine(url, connect_args={"options": "-c timezone=utc"})
     with Session(engine, expire_on_commit=False) as session, session.begin():

@@ -30,16 +30,16 @@ IDS = frozenset(
         "rater_id",
     }
 )
-"""The parameters that name things which belong to somebody: what is another's must look like what does not exist."""
+"""Parameters that name things with an owner: another's thing must look like one that does not exist."""
 
 
 def nonexistent_id(planted: Any) -> Any:
-    """An id of nothing, as long as a planted one: an answer's length must not differ either."""
+    """An id that does not exist, as long as a planted one, so that lengths of answers must not differ either."""
     return 100_007 if isinstance(planted, int) else f"{'zqnowhere':x<{len(planted)}}"
 
 
 def parameters_of(planted: Canaries) -> Mapping[str, Sequence[Any]]:
-    """What stands in paths and queries, by the name of the parameter. Ids are of the insider's things first."""
+    """Values of parameters in paths and queries, by name; the insider's ids come first."""
     ids = planted.ids
     return {
         "slug": [SLUG],
@@ -67,9 +67,11 @@ def parameters_of(planted: Canaries) -> Mapping[str, Sequence[Any]]:
 
 @dataclass(frozen=True)
 class RouteCall:
-    """A request. ``words`` replace those of ``words_of``; ``fails`` is the status of a route that nobody can use here
-    (an outside issuer that is not set up); ``shows`` are the kinds of secrets that a role reads by right; ``roles`` are
-    those who call it."""
+    """How to call a route.
+
+    ``words`` replace those of :func:`parameters_of`. ``fails`` is the status of a route that no role can use here (an
+    outside issuer that is not set up). ``shows`` are the kinds of secrets that a role may read; ``roles`` call.
+    """
 
     body: Callable[[str], Mapping[str, Any]] = field(default=lambda _: {})
     """Arguments of the client's ``request`` for a role: json, data, files, content, headers."""
@@ -78,11 +80,11 @@ class RouteCall:
     shows: Mapping[str, frozenset[str]] = field(default_factory=dict)
     roles: Sequence[str] = ROLES
     by_token: bool = False
-    """By an API token, as programs call; else from a browser."""
+    """With an API token, as programs do, instead of a browser's session."""
 
 
 def call_with(**arguments: Any) -> RouteCall:
-    """A call with these arguments, whoever makes it."""
+    """A call with these arguments in every role."""
     return RouteCall(lambda _: arguments)
 
 
@@ -97,7 +99,7 @@ def form_call(**fields: Any) -> RouteCall:
 
 
 def slow_call(call: RouteCall) -> RouteCall:
-    """A call that hashes a password: few make it."""
+    """A call that hashes a password, made in few roles."""
     return replace(call, roles=("visitor", "insider"))
 
 
@@ -108,7 +110,7 @@ def call_on(name: str, key: str, call: RouteCall | None = None) -> RouteCall:
 
 
 def multipart_call(**files: bytes) -> RouteCall:
-    """A form with a file in it, which carries its proof itself."""
+    """A multipart form with a file and its own CSRF token."""
 
     def body(role: str) -> Mapping[str, Any]:
         return {"data": {"csrf": csrf_token_of(role)}, "files": {"file": ("file.zip", *files.values())}}
@@ -117,12 +119,12 @@ def multipart_call(**files: bytes) -> RouteCall:
 
 
 def csrf_token_of(role: str) -> str:
-    """What the forms of a role's browser carry."""
+    """The CSRF token of a role's browser."""
     return csrf_token(f"session-of-{role}") if role in PEOPLE else ""
 
 
 def with_generator(role: str) -> Mapping[str, Any]:
-    """The form that hands in a generator."""
+    """The form that uploads a generator."""
     return {"data": {"csrf": csrf_token_of(role), **LATENT}, "files": {"file": ("a.onnx", b"\x08\x08")}}
 
 

@@ -45,7 +45,7 @@ def named(world: Environment, *kinds: str) -> set[str]:
 
 @pytest.fixture(scope="module")
 def before(world: Environment) -> dict[tuple[str, str], RouteAnswer]:
-    """What everybody who competes is told."""
+    """The answers that participants get."""
     return answers_of(world, COMPETING)
 
 

@@ -63,7 +63,7 @@ def in_a_crash() -> None:
 
 @leaky.get("/leak/mail")
 def of_a_person(session: DbSession, caller: CurrentCaller) -> list[str | None]:
-    """Everybody's address."""
+    """The mail addresses of all accounts."""
     return list(session.scalars(select(Account.email)))
 
 
@@ -75,7 +75,7 @@ def in_an_etag(session: DbSession) -> Response:
 
 @leaky.get("/leak/rank")
 def in_an_order(session: DbSession) -> list[int]:
-    """Teams in the order of their private scores: no number of them, yet all that they say."""
+    """Teams in the order of their private scores, which reveals them without a number."""
     ordered = select(Submission.team_id).join(Measurement).join(Track).where(Track.kind == "private")
     return list(session.scalars(ordered.order_by(Measurement.fid)))
 
@@ -88,7 +88,7 @@ def in_the_queue(session: DbSession) -> int:
 
 @leaky.get("/leak/{submission_id}/exists")
 def by_an_id(submission_id: str, session: DbSession) -> None:
-    """Whether an id is somebody's."""
+    """Whether an id exists."""
     known = session.scalar(select(Submission.ref).where(Submission.id == submission_id))
     raise HTTPException(403 if known else 404, "No.")
 
@@ -100,7 +100,7 @@ def nobody_says_how(session: DbSession) -> None:
 
 @leaky.get("/leak/{thing}/unsaid")
 def nobody_says_what(thing: str) -> str:
-    """A route with a word that nobody knows."""
+    """A route with an unknown parameter."""
     return thing
 
 

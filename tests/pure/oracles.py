@@ -89,7 +89,7 @@ def mmd_by_pairs(generated: Matrix, reference: Matrix) -> float:
 
 @dataclass(frozen=True)
 class Golden:
-    """The features behind every value that code of others was seen to return: training, held-out, generated."""
+    """The features of all golden values from others' code: training, held-out, generated."""
 
     training: Matrix
     held_out: Matrix
@@ -111,7 +111,7 @@ def mifid_by_hand(fid: float, distance: float, tau: float, epsilon: float) -> fl
 
 
 def auc_by_pairs(memorising: Matrix, legitimate: Matrix) -> float:
-    """Of all pairs, how often the memoriser is closer; ties half."""
+    """AUC: the share of all pairs in which the memorising entry is closer; ties half."""
     wins = sum(1.0 if low < high else 0.5 if low == high else 0.0 for low in memorising for high in legitimate)
     return wins / (len(memorising) * len(legitimate))
 
@@ -138,7 +138,7 @@ class CompetitionTable:
 
     @property
     def memorising(self) -> NDArray[np.bool_]:
-        """Entries that the organizers found to memorise, in whatever way."""
+        """Entries that the organizers found to memorise, by any method."""
         return np.asarray((self.labels != "non-mem") & (self.labels != ""))
 
     @property

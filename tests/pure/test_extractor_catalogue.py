@@ -42,7 +42,7 @@ def test_only_an_operator_can_know_the_weights_of_production_networks() -> None:
 
 
 def test_every_space_is_non_negative() -> None:
-    """All of them end in a ReLU, so |cos| and cos agree (METRICS A2)."""
+    """All of them end in a ReLU, so |cos| and cos agree (docs/explanation/metrics.md#memorization-distance)."""
     assert all(spec.non_negative for spec in EXTRACTORS.values())
 
 

@@ -17,7 +17,7 @@ expect.set_options(timeout=PATIENCE * 1000)
 WIDTHS = (DESKTOP, 897, 896, 500, PHONE, 320)
 """Cards give way to columns between 896 and 897."""
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-# A browser's own calls home are no part of a test.
+# Keep the browser from making requests of its own.
 QUIET = (
     "--disable-quic", "--disable-gpu", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update",
@@ -36,7 +36,7 @@ LINES_OF_NUMBERS = """[...document.querySelectorAll('td.number')].map(each => {
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Chromium, as the machine has it."""
+    """The machine's Chromium."""
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
         if os.environ.get("CI") == "true":
@@ -50,7 +50,7 @@ def browser() -> Iterator[Browser]:
 
 @dataclass
 class Visit:
-    """A tab, what its console said, and whom it asked."""
+    """A tab with its console messages and the URLs of its requests."""
 
     page: Page
     console_messages: list[str] = field(default_factory=list)

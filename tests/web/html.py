@@ -9,7 +9,7 @@ VOID = {"link", "meta", "input", "br", "hr", "img"}
 
 @dataclass
 class Element:
-    """An element, what it says of itself, and what is in it."""
+    """An element with its attributes and its content."""
 
     tag: str
     attributes: dict[str, str]

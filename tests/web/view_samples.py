@@ -94,13 +94,13 @@ def sample_place(
     entries: int,
     minutes: int,
 ) -> Place:
-    """A ranked line."""
+    """A ranked row."""
     at = NOW - timedelta(minutes=minutes)
     return Place(rank, rank, team, score, fid, distance, penalised, f"s{rank}", at, entries, at, None)
 
 
 def sample_benchmark(score: float, team: str = "Held-out photographs") -> Benchmark:
-    """A reference line."""
+    """A benchmark entry."""
     return Benchmark(team, score, score, 0.1834, "b")
 
 
@@ -108,7 +108,7 @@ def sample_copy(
     team: str,
     reason: str = "100% of its images are training images, pixel by pixel (400 as they are, 0 mirrored).",
 ) -> CopyingTeam:
-    """A team that is nothing but a copy."""
+    """A team whose only entry is a copy."""
     return CopyingTeam(team, reason, 0.0, "c", NOW - timedelta(hours=3), None)
 
 
@@ -171,7 +171,7 @@ def sample_board(
     tau: float | None = 0.1905,
     track: str = "public",
 ) -> Board:
-    """A board of a track; its places win what they win there."""
+    """A board of a track, with medals and prizes."""
     of = of or sample_state()
     medals, prizes = of.competition.medals, of.competition.prizes
     awards = [award_of(each.rank, track, medals=medals, prizes=prizes) for each in places]
@@ -186,14 +186,14 @@ def sample_data_file(number: int, name: str, count: int) -> DataFile:
 
 
 def allowance(*, daily: int | None = 5, charged: int = 2, pending: int = 0, rejected: int = 0) -> Quota:
-    """What a team may still enter at ``NOW``; 2 may be in progress and 20 rejected."""
+    """A team's quota at ``NOW``; 2 may be in progress and 20 rejected."""
     of, usage = QuotaLimits(daily, 2, 20), QuotaUsage(charged, pending, rejected)
     return Quota(of, usage, refusal_of(of, usage), utc_day(NOW)[1], next_entry_at(of, usage, NOW))
 
 
 @dataclass
 class SampleSite:
-    """What the pages find where the database would be."""
+    """The data that pages get in place of the database."""
 
     board: Board = field(default_factory=demo_board)
     boards: dict[str, Board] = field(default_factory=dict)
@@ -261,7 +261,7 @@ class SampleSite:
 
     @contextmanager
     def app(self) -> Iterator[FastAPI]:
-        """The pages over this site."""
+        """The application of pages over this data."""
         app = FastAPI()
         app.state.response_cache = ResponseCache()
         router.mount_pages(app)

@@ -12,7 +12,7 @@ __all__ = ["service"]
 
 @pytest.fixture(scope="module")
 def one_thread() -> Iterator[None]:
-    """Networks this small take longer on more."""
+    """One thread, on which networks this small are fastest."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

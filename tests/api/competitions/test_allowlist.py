@@ -21,14 +21,14 @@ RULES = "Be fair."
 
 
 def invite(service: Service, slug: str, *who: str, by: str = "organizer") -> list[str]:
-    """Whoever is invited after these were."""
+    """Invite these; the allowlist afterwards."""
     answer = service.call(by, "POST", f"/competitions/{slug}/guests", json={"who": list(who)})
     assert answer.status_code == 200, answer.text
     return [each["who"] for each in answer.json()]
 
 
 def notices(service: Service, who: str) -> list[dict[str, str]]:
-    """What somebody was told."""
+    """A person's notices."""
     found: list[dict[str, str]] = service.call(who, "GET", "/notices").json()["notices"]
     return found
 
@@ -59,7 +59,7 @@ def test_nobody_else_enters_by_any_way(service: Service) -> None:
     refused(service.submit("ada", slug, ZIP), 403, "rules-not-accepted")
     assert accept(service, slug, rules).status_code == 200
     assert service.submit("ada", slug, ZIP).status_code == 202
-    # A guest's team grows among guests only.
+    # The team of an invited person can only take invited people.
     asked = service.call("ada", "POST", f"{path}/team/invitations", json={"handle": "bob"})
     assert asked.status_code == 201, asked.text
     (received,) = service.call("bob", "GET", f"{path}/invitations").json()
@@ -110,7 +110,7 @@ def test_whoever_confirms_an_invited_address_may_enter(service: Service) -> None
 
 
 def token_of(service: Service, handle: str) -> str:
-    """A token of somebody who has signed up."""
+    """The token of a new account."""
     with service.context.sessions.begin() as session:
         account = session.query(Account).filter_by(handle=handle).one()
         api_tokens.issue(session, account, f"secret-of-{handle}", name="t", now=datetime.now(UTC))

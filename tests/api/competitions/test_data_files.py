@@ -23,7 +23,7 @@ def put(service: Service, slug: str, name: str = "sample.bin", content: bytes = 
 
 
 def get(service: Service, slug: str, name: str = "sample.bin", who: str | None = "ada", **headers: str) -> Any:
-    """Somebody downloads a file; ``_`` stands for ``-``."""
+    """Download a file; ``_`` stands for ``-``."""
     given = {header.replace("_", "-"): value for header, value in headers.items()}
     return service.call(who, "GET", f"/competitions/{slug}/data/{name}", headers=given)
 

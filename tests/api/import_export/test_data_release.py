@@ -62,7 +62,7 @@ def tables(service: Service, slug: str, made: Any) -> dict[str, list[dict[str, A
 
 
 def with_texts(images: Any) -> bytes:
-    """A zip of PNGs that tell who made them."""
+    """A zip of PNGs whose text chunks name their author."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for number, image in enumerate(images):
@@ -156,7 +156,7 @@ def has_all_columns_and_true_rows(service: Service, slug: str, made: Any) -> Non
 
 
 def names_nobody(service: Service, slug: str, made: Any) -> None:
-    """Neither a name nor a text that somebody wrote is in it."""
+    """The release contains no name and no text written by people."""
     everything = b"".join(content(service, slug, made, each["name"]) for each in made["files"])
     plain = everything + json.dumps(tables(service, slug, made), default=str).encode()
     names = [each["name"] for each in made["files"] if each["name"].startswith("images/")]

@@ -37,7 +37,7 @@ def service(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @pytest.fixture(scope="module", autouse=True)
 def done(rows: list[dict[str, str]], service: Service) -> Any:
-    """What the import said; nothing in this module changes the competition after it."""
+    """The import's report; nothing in this module changes the competition afterwards."""
     answer = imported(service)
     assert answer.status_code == 201, answer.text
     return answer.json()

@@ -26,11 +26,11 @@ class KaggleClient:
 
     @property
     def packages(self) -> Path:
-        """What ``PYTHONPATH`` has to name for another interpreter of the same version."""
+        """The folder for ``PYTHONPATH`` of another interpreter of the same version."""
         return next(self.folder.glob("lib/python*/site-packages"))
 
     def run(self, *arguments: str, home: Path, newer: bool = False, **environment: str) -> Any:
-        """Run the client; nothing of this machine's own settings reaches it."""
+        """Run the client without this machine's own settings."""
         given = {"HOME": str(home), "PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1", **environment}
         if newer:
             given["PYTHONPATH"] = str(self.folder / "newer")
@@ -60,7 +60,7 @@ def _run(*command: str) -> None:
 
 @pytest.fixture(scope="session")
 def official() -> KaggleClient:
-    """The client; without PyPI its tests are skipped, except where they must run."""
+    """The client; its tests are skipped if PyPI cannot be reached, except where they must run."""
     try:
         return install_client()
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:

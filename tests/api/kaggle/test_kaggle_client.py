@@ -32,7 +32,7 @@ pytestmark = pytest.mark.timeout(600)  # the first one installs the client
 
 @dataclass
 class Terminal:
-    """Somebody's terminal with the client in it."""
+    """A person's terminal with the client."""
 
     official: KaggleClient
     service: Service

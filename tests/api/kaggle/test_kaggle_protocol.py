@@ -44,7 +44,7 @@ def create(service: Service, slug: str, token: str, who: str = "ada", **body: An
 
 
 def said(answer: Any, code: int = 400) -> str:
-    """What a refusal tells; it has the client's form and nothing else."""
+    """The message of a refusal, which has exactly the client's form."""
     assert answer.status_code == code, answer.text
     assert answer.headers["content-type"] == "application/json"
     assert set(answer.json()) == {"code", "message"}

@@ -372,7 +372,7 @@ def test_a_server_that_goes_away_may_come_back_as_it_was_earlier(service: Servic
     arena.publish()
     assert arena.get(track="private").status_code == 200
     with arena.begin() as session:
-        # What a restored database has: less, and nothing that tells so.
+        # A restored database has fewer rows, and no change that says so.
         others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
         session.execute(text(f"{others} WHERE datname = current_database() AND pid <> pg_backend_pid()"))
     with owning(servers, service) as connection:

@@ -23,7 +23,7 @@ URL = "https://hooks.example.org/kennel"
 
 
 def tell(service: Service, handle: str, *kinds: Kind) -> None:
-    """Notices for somebody."""
+    """Write notices for a person."""
     with service.context.sessions.begin() as session:
         account = session.query(Account).filter_by(handle=handle).one()
         for kind in kinds:

@@ -28,13 +28,13 @@ class Desk:
     entries: dict[str, str]
 
     def queue(self, who: str, **params: Any) -> Any:
-        """The desk's queue, as somebody sees it."""
+        """The review queue as a person sees it."""
         answer = self.service.call(who, "GET", f"/competitions/{self.slug}/desk", params=params)
         assert answer.status_code == 200, answer.text
         return answer.json()
 
     def look(self, who: str, entry: str) -> Any:
-        """An entry at the desk."""
+        """An entry's page of the review desk."""
         answer = self.service.call(who, "GET", f"/submissions/{self.entries[entry]}/desk")
         assert answer.status_code == 200, answer.text
         return answer.json()
@@ -45,7 +45,7 @@ class Desk:
         return self.service.call(who, "POST", path, json={"label": label, **body})
 
     def notices(self, who: str) -> list[str]:
-        """What somebody was told, newest first."""
+        """A person's notices, newest first."""
         return [each["subject"] for each in self.service.call(who, "GET", "/notices").json()["notices"]]
 
 
@@ -74,7 +74,7 @@ def grainy(images: Any, seed: int) -> Any:
 
 @pytest.fixture
 def desk(service: Service) -> Desk:
-    """Ada is honest, Bob's entry is nearly a copy, Eve hands in Ada's images anew."""
+    """Ada is honest, Bob's entry is nearly a copy, Eve submits Ada's images again."""
     hire(service, "rita", "rob", "rex")
     slug = service.competition(medals={"gold": 1, "silver": 1, "bronze": 1})
     entries = {

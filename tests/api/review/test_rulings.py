@@ -46,7 +46,7 @@ def reply(desk: Desk, rebuttal: int, ruling: str | None, who: str = "organizer")
 
 
 def case(desk: Desk, who: str, entry: str) -> Any:
-    """Rulings and rebuttals, as somebody reads them."""
+    """Rulings and rebuttals as a person reads them."""
     return desk.service.call(who, "GET", f"/submissions/{desk.entries[entry]}/rulings").json()
 
 
@@ -187,7 +187,7 @@ def test_the_team_reads_what_a_ruling_did_to_its_score(desk: Desk) -> None:
 
 
 def stakes(desk: Desk, who: str, entry: str) -> Any:
-    """What hangs on a ruling, as somebody is told."""
+    """The impact of a ruling as a person sees it."""
     return desk.service.call(who, "GET", f"/submissions/{desk.entries[entry]}/rulings/stakes")
 
 

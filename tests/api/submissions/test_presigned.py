@@ -46,12 +46,12 @@ def create(service: Service, slug: str, **body: Any) -> Any:
 
 
 def put(view: dict[str, Any], content: bytes = ZIP) -> None:
-    """Send the zip where the answer says, as somebody the store does not know."""
+    """Send the zip to the signed address, without credentials of the store."""
     assert httpx.put(view["url"], content=content).status_code == 200
 
 
 def complete(service: Service, view: dict[str, Any], who: str = "ada") -> Any:
-    """Say that it is there."""
+    """Report the upload as complete."""
     return service.call(who, "POST", f"/uploads/{view['id']}/complete")
 
 

@@ -28,7 +28,7 @@ def code_zip(content: bytes = b"print('hello')") -> bytes:
 
 
 def make_reviewer(service: Service, who: str) -> None:
-    """Change somebody's role."""
+    """Make a person a reviewer."""
     with service.context.sessions.begin() as session:
         session.execute(text("UPDATE accounts SET role = 'reviewer' WHERE handle = :who"), {"who": who})
 

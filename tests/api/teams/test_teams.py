@@ -44,7 +44,7 @@ def answer(service: Service, slug: str, who: str, invitation: Any, accept: bool 
 
 
 def join(service: Service, slug: str, leader: str, who: str) -> None:
-    """Somebody is asked and accepts."""
+    """Invite a person, who accepts."""
     done = answer(service, slug, who, ask(service, slug, leader, handle=who))
     assert done.status_code == 200, done.text
 

@@ -11,12 +11,12 @@ from tests.db.leaderboard.strategies import DECIMALS, DrawnCompetition
 
 
 def board_of(session: Session, state: CompetitionState, kind: str = "public", *, late: bool = False) -> BoardRows:
-    """The board of a track, by the tables."""
+    """The board of a track from the tables."""
     return rows.rows_of(session, state.competition, state.tracks, kind, late=late)
 
 
 def ranked_rows_of(found: specification.Standings) -> list[tuple[int, float, int, object]]:
-    """(rank, score, ref, team) of each rank."""
+    """(rank, score, ref, team) of each ranked entry."""
     return [(line.rank, line.score, line.entry.ref, line.entry.team) for line in found.placings if line.rank]
 
 
@@ -29,7 +29,7 @@ def refs_of(entries: tuple[specification.ScoredEntry, ...]) -> list[int]:
 
 
 def assert_matches_specification(order: RankedBoard, drawn: DrawnCompetition, which: str, minute: int) -> None:
-    """Ranks, benchmarks, what is listed apart, and the rank of every entry and team."""
+    """Compare ranks, benchmarks, separately listed entries, and the rank of every entry and team."""
     kind, late, judged = "private" if which == "private" else "public", which == "late", order.judged
     expected = drawn.standings(kind, minute, late=late)
     found = [

@@ -45,7 +45,7 @@ class DrawnEntry:
 
 @dataclass(frozen=True)
 class DrawnCompetition:
-    """Everything that a board is made of. Each list is history: sorted by the minute, which comes first."""
+    """Everything that a board depends on. Each list is a history, sorted by its first value, the minute."""
 
     entries: list[DrawnEntry]
     taus: dict[str, list[tuple[int, float]]]
@@ -60,7 +60,7 @@ class DrawnCompetition:
         return into[-1] if into else team
 
     def flat_merges(self) -> list[tuple[int, int, int]]:
-        """As the service writes them: what was merged into a team that is merged gets a row of its own."""
+        """Merges as the service writes them: teams merged earlier into a merged team get rows of their own."""
         now, rows = {team: team for team in range(TEAMS)}, []
         for minute, team, other in self.merges:
             if BENCHMARK in {team, other} or now[team] != team or now[other] != other or team == other:
@@ -71,12 +71,12 @@ class DrawnCompetition:
         return rows
 
     def name_at(self, team: int, at: int) -> str:
-        """What a team is called at a minute."""
+        """The name of a team at a minute."""
         return f"team {team} " + "'" * sum(each == team and minute <= at for minute, each in self.renamings)
 
     @staticmethod
     def is_late(entry: DrawnEntry) -> bool:
-        """Benchmarks never are: they stand on every board."""
+        """Whether an entry is late; benchmarks never are, since they are on every board."""
         return entry.late and entry.team != BENCHMARK
 
     def _judged(self, number: int, kind: str, at: int) -> ScoredEntry | None:
@@ -100,12 +100,12 @@ class DrawnCompetition:
         )
 
     def field(self, kind: str, at: int, *, late: bool = False) -> list[ScoredEntry]:
-        """The entries of a track as they stand at a minute."""
+        """The entries of a track at a minute."""
         numbers = [number for number, entry in enumerate(self.entries) if self.is_late(entry) == late]
         return [each for number in numbers if (each := self._judged(number, kind, at)) is not None]
 
     def finals(self, at: int) -> dict[Any, tuple[int, ...]]:
-        """What teams are ranked by in the end."""
+        """The entries by which teams are ranked in the end."""
         newest: dict[Any, list[int]] = {
             BASE + team: [BASE + each for each in chosen] for minute, team, chosen in self.picks if minute <= at
         }
@@ -125,7 +125,7 @@ def _sorted_lists(*parts: Any, most: int) -> Any:
 
 @st.composite
 def competitions(draw: st.DrawFn) -> DrawnCompetition:
-    """Up to a dozen entries of six teams, one of them a benchmark, with all that can happen to them."""
+    """Up to a dozen entries of six teams, one of them a benchmark, with everything that can happen to them."""
     history = st.lists(measured, max_size=2).map(lambda rows: sorted(rows, key=lambda row: row[0]))
     once = st.lists(measured, min_size=1, max_size=2).map(lambda rows: sorted(rows, key=lambda row: row[0]))
     entry = st.builds(
@@ -152,7 +152,7 @@ def competitions(draw: st.DrawFn) -> DrawnCompetition:
 
 @dataclass
 class Writer:
-    """Writes rows by statements that are prepared once, on one connection."""
+    """Inserts rows by prepared statements on one connection."""
 
     session: Session
     account: int

@@ -44,7 +44,7 @@ def hook(session: Session, account: Account, now: datetime, team: Team | None = 
 
 
 def told(session: Session, account: Account) -> list[str]:
-    """What somebody was told, oldest first."""
+    """A person's notices, oldest first."""
     return [each.kind for each in reversed(notices.list_notices(session, account, limit=100))]
 
 

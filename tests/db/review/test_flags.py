@@ -206,7 +206,7 @@ SLIGHT: list[dict[str, Any]] = [
 
 
 def finding(name: str, value: float | None = None) -> dict[str, Any]:
-    """What evidence says of one number."""
+    """The finding of one quantity."""
     about = {"test": name, "name": name, "value": value, "unit": "share", "direction": "lower is better"}
     return about | {"sentence": f"The {name} of it.", "standard_error": None, "p_value": None}
 

@@ -55,7 +55,7 @@ def made(session: Session, drawn: list[tuple[int, float, float, str | None, int]
 
 
 def told(retuning: Retuning) -> dict[str, Any]:
-    """All that a choice says it does."""
+    """The reported effects of a choice."""
     return {name: value for name, value in vars(retuning).items() if name != "threshold"}
 
 

@@ -36,7 +36,7 @@ def rows(pixels: NDArray[np.uint8]) -> bytes:
 
 
 def png(pixels: NDArray[np.uint8], *, before: Sequence[Chunk] = (), after: Sequence[Chunk] = ()) -> bytes:
-    """A sound RGB 8-bit PNG, with other chunks before and after the image data."""
+    """A valid RGB 8-bit PNG, with other chunks before and after the image data."""
     height, width, _ = pixels.shape
     return png_of_chunks(header(width, height), zlib.compress(rows(pixels)), before, after)
 
@@ -70,13 +70,13 @@ def zipped(
 
 
 def pngs(count: int = 3, size: int = 8) -> list[tuple[str, bytes]]:
-    """Members of a sound zip: 0.png, 1.png, ..."""
+    """Members of a valid zip: 0.png, 1.png, ..."""
     return [(f"{index}.png", png(image)) for index, image in enumerate(random_images(count, size))]
 
 
 @dataclass
 class BrokenZipEntry:
-    """A member whose every field can lie; None means the truth."""
+    """A zip member in which every field can be set to a wrong value; None is the right one."""
 
     name: bytes
     content: bytes

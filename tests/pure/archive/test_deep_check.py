@@ -44,7 +44,7 @@ def checked(file: BinaryIO, count: int, size: int = 8) -> tuple[NDArray[np.uint8
 
 
 def fault(content: bytes) -> str:
-    """What is told about a member of this content, between two sound ones."""
+    """The fault reported for a member of this content, between two valid ones."""
     with pytest.raises(Invalid) as caught:
         checked(zipped([("a.png", SOUND), ("dog.png", content), ("z.png", SOUND)]), 3)
     assert caught.value.slug == "bad-images"
@@ -313,7 +313,7 @@ def flipped(content: bytes, flips: list[tuple[int, int]]) -> bytes:
 
 
 def only_told_errors(file: BinaryIO, count: int) -> None:
-    """Either the zip is checked or a person is told why not; any other exception fails the test."""
+    """Check the zip; any exception but an ``Invalid`` fails the test."""
     error = None
     try:
         checked(file, count)

@@ -14,7 +14,7 @@ from tests.factories import noise_images, zip_of
 
 
 def named(*pairs_: tuple[int, int]) -> list[dict[str, object]]:
-    """What a measurement says of pairs (image, reference)."""
+    """A measurement's pairs (image, reference)."""
     return [
         {"image": image, "reference": reference, "reference_name": f"0a/{reference}.png", "distance": 0.1}
         for image, reference in pairs_

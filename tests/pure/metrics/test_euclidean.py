@@ -32,7 +32,7 @@ def far_away(seed: int, count: int, dimension: int) -> Rows:
 
 
 def collapsed(seed: int, count: int, dimension: int) -> Rows:
-    """Five points over and over, apart by less than float32 products can tell."""
+    """Five points over and over, apart by less than float32 products resolve."""
     return spread_out(99, 5, dimension)[np.arange(count) % 5] + 1e-5 * spread_out(seed, count, dimension)
 
 
@@ -167,7 +167,7 @@ def test_nothing_is_within_a_ball_of_no_size_but_a_copy() -> None:
     assert not strip.within(np.zeros((1, 30)), strict=True).any()
 
 
-# What is kept, told and refused
+# Storing, sentences and refusals
 
 
 def test_a_mapped_reference_gives_the_same_bits_and_stays_as_it_was(tmp_path: Any) -> None:

@@ -28,7 +28,7 @@ def features(seed: int, count: int, dimension: int) -> Matrix:
 
 
 def crowd(seed: int, count: int, dimension: int, spread: float) -> Matrix:
-    """Rows around one direction, closer together than float32 products can tell apart."""
+    """Rows around one direction, closer together than float32 products resolve."""
     middle = np.abs(np.random.default_rng(99).standard_normal(dimension)) + 0.5
     return np.asarray(middle + spread * signed_features(seed, count, dimension))
 
@@ -244,7 +244,7 @@ def test_more_references_can_only_be_nearer(seed: int) -> None:
     assert (nearest(generated, reference).distance <= nearest(generated, reference[:40]).distance).all()
 
 
-# What is kept, told and refused
+# Storing, sentences and refusals
 
 
 def test_a_stored_reference_gives_the_same_bits(tmp_path: Any) -> None:

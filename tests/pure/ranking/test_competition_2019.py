@@ -86,7 +86,7 @@ def test_who_was_penalised(table: CompetitionTable) -> None:
 def test_the_released_scores_bracket_the_threshold(
     table: CompetitionTable, track: str, below: float, above: float
 ) -> None:
-    """Told from score and FID alone; whoever was disqualified has no score to tell by."""
+    """From score and FID alone; disqualified entries have no score and are left out."""
     standing = table.score[track] != DISQUALIFIED
     penalised = standing & (table.score[track] > 1.5 * table.fid[track])
     assert table.distance[track][penalised].max() == pytest.approx(below, abs=5e-6)

@@ -27,7 +27,7 @@ NOW = 99
 
 
 def field_of(drawn: DrawnCompetition, kind: str) -> EntryColumns:
-    """The newest measurements, as the tables would tell them."""
+    """The newest measurements, as read from the tables."""
     rows = [
         (
             BASE + number,

@@ -21,7 +21,7 @@ SECRET = "a secret of the client"
 
 @dataclass
 class FakeIssuer:
-    """Who is signed in there (``person``), and how its word departs from the truth (``claims``, ``key``)."""
+    """An issuer with its signed-in ``person``, and false ``claims`` or a false ``key`` in its tokens."""
 
     address: str = ""
     person: dict[str, Any] = field(default_factory=lambda: {"sub": "42", "preferred_username": "grace"})
@@ -33,7 +33,7 @@ class FakeIssuer:
     codes: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def visit(self, url: str) -> str:
-        """A person signs in at the authorization endpoint; where their browser is sent back to."""
+        """Sign a person in at the authorization endpoint; the address that their browser is redirected to."""
         asked = {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
         assert url.startswith(f"{self.address}/authorize?")
         assert (asked["response_type"], asked["client_id"]) == ("code", CLIENT)
@@ -70,7 +70,7 @@ class FakeIssuer:
 
 @contextmanager
 def running_issuer() -> Iterator[FakeIssuer]:
-    """An issuer that answers."""
+    """A running issuer."""
     issuer = FakeIssuer()
 
     class Handler(BaseHTTPRequestHandler):

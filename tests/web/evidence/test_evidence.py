@@ -36,7 +36,7 @@ KINDS = ("public", "private")
 
 @pytest.fixture(scope="module")
 def service(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """One service for the whole story, which these tests tell in order."""
+    """One service for all tests of this module, which run in order."""
     with fresh_settings(servers, tmp_path_factory.mktemp("evidence")) as settings, running_service(settings) as each:
         hire(each, "rita")
         yield each
@@ -60,7 +60,7 @@ def entries(service: Service, slug: str) -> dict[str, str]:
 
 
 def evidence(service: Service, who: str | None, entry: str, kind: str = "public") -> Any:
-    """The answer of the API, to nobody's browser."""
+    """The API's answer."""
     service.http.cookies.clear()
     return service.call(who, "GET", f"/submissions/{entry}/evidence/{kind}")
 
@@ -171,7 +171,7 @@ def test_the_desk_tells_the_telling_first(service: Service, entries: dict[str, s
 
 
 def look(browser: Browser, service: Service, pages: dict[str, tuple[str, str]], address: str, folder: Path) -> None:
-    """Every page fits every screen, asks nobody else, and leaves a picture."""
+    """Every page fits every screen, makes no foreign request, and is saved as a picture."""
     looks: tuple[tuple[Literal["light", "dark"], int], ...] = (("light", 1280), ("dark", 360))
     for name, (who, path) in pages.items():
         for scheme, wide in looks:

@@ -22,7 +22,7 @@ def tell(service: Service, *subjects: str) -> None:
 
 
 def bell(page: Element) -> str:
-    """What the header says about notices."""
+    """The header's count of notices."""
     return page.one("a", class_="bell").text
 
 

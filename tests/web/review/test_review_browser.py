@@ -28,7 +28,7 @@ def nudged(seed: int) -> Any:
 
 @pytest.fixture
 def site(service: Service) -> Iterator[tuple[str, str, dict[str, str]]]:
-    """Entries of every kind, some labelled; their addresses at the desk."""
+    """Entries of every kind, some labelled; the addresses of their review pages."""
     hire(service, "rita", "rob")
     slug = service.competition(
         image_count=COUNT, image_size=SIZE, medals={"gold": 1, "silver": 2, "bronze": 3}, title="Noise that nobody made"

@@ -22,7 +22,7 @@ LOAD_IMAGES = "Promise.all([...document.images].map(each => { each.loading = 'ea
 
 @contextmanager
 def signed_in(browser: Browser, service: Service, url: str, *, who: str = "ada", **options: Any) -> Iterator[Any]:
-    """A tab of somebody's."""
+    """A signed-in tab."""
     enter(service, who)
     cookie = {"name": "kennel", "value": f"session-of-{who}", "domain": "127.0.0.1", "path": "/"}
     state = {

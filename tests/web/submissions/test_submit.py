@@ -29,7 +29,7 @@ HTML = {"Accept": "text/html"}
 
 
 def session_of(service: Service, handle: str) -> str:
-    """The cookie of somebody who has signed in."""
+    """The session cookie of a person."""
     secret, now = secrets.token_urlsafe(32), datetime.now(UTC)
     with service.context.sessions.begin() as session:
         account = session.query(Account).filter_by(handle=handle).one()
@@ -38,7 +38,7 @@ def session_of(service: Service, handle: str) -> str:
 
 
 def entries(service: Service, slug: str) -> list[dict[str, Any]]:
-    """What has been handed in."""
+    """The submissions."""
     found: list[dict[str, Any]] = service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
     return found
 

@@ -29,7 +29,7 @@ PASSWORD = "correct horse battery"
 
 
 def give_password(service: Service, who: str) -> None:
-    """Let somebody of the fixture sign in."""
+    """Give an account of the fixture a password."""
     with service.context.sessions.begin() as session:
         session.execute(
             text("UPDATE accounts SET password_hash = :hash WHERE handle = :who"),
@@ -38,7 +38,7 @@ def give_password(service: Service, who: str) -> None:
 
 
 def sign_in(service: Service, who: str) -> None:
-    """Somebody of the fixture sits down at the browser."""
+    """Sign an account of the fixture in at the browser."""
     service.http.cookies.clear()
     give_password(service, who)
     answer = service.http.post("/api/v1/session", json={"login": who, "password": PASSWORD})
@@ -46,7 +46,7 @@ def sign_in(service: Service, who: str) -> None:
 
 
 def alert(answer: Any, status: int) -> str:
-    """What a refused form says, on its page."""
+    """The error on the page of a refused form."""
     assert answer.status_code == status, answer.text
     return parse_html(answer.text).one(role="alert").text
 

@@ -32,7 +32,7 @@ def address(service: Service) -> Iterator[str]:
 
 
 def desk(browser: Browser, service: Service, url: str, **options: Any) -> Any:
-    """The tau desk as an organizer sees it."""
+    """The tuning page as an organizer sees it."""
     return signed_in(browser, service, url, who="organizer", **options)
 
 
@@ -118,7 +118,7 @@ def test_without_scripts_the_page_says_the_same(browser: Browser, service: Servi
 
 @pytest.mark.heavy
 def test_the_released_table_of_2019(browser: Browser, service: Service, address: str, tmp_path: Path) -> None:
-    """Margin on the private track catches 446 of 498 and wrongs nobody; applied and undone in the browser."""
+    """Margin on the private track catches 446 of 498 without a false alarm; applied and undone in the browser."""
     table, now = competition_table(), datetime.now(UTC)
     names = {"non-mem": "legitimate", "": None}
     with service.context.sessions.begin() as session:

@@ -137,7 +137,7 @@ def test_verdicts_come_from_the_runs() -> None:
     assert [(target.value, target.met) for target in found] == [(0.8, True), (2.75, False), (1.2, True)]
 
 
-# What everybody is given.
+# Inputs of all contenders.
 
 
 def test_synthetic_features_are_fit_to_compare() -> None:

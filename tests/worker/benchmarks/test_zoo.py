@@ -118,7 +118,7 @@ def test_recoloured_images_keep_their_shapes(inputs: Inputs) -> None:
     assert known > {each.tobytes() for each in pixel_hashes(plain)}
 
 
-# What is kept.
+# The cache.
 
 
 def test_entries_are_made_once(inputs: Inputs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,7 +145,7 @@ def test_mixes_hold_as_many_memorised_images_as_they_say() -> None:
     assert quarter.features["space"][:, 0].tolist() == quarter.images[:, 0, 0, 0].tolist() == [2] * 2 + [3] * 6
 
 
-# What is read, and told.
+# Readings and the page.
 
 
 def reading(distance: float, copied: float = 0.0, **numbers: float | None) -> SpaceReading:

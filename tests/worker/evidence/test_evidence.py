@@ -57,7 +57,7 @@ ENTRIES = {
 
 @pytest.fixture(scope="module")
 def service(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """One service for all of them. On one thread: products this small are made while a second one is still woken."""
+    """One service for all of them. On one thread, which is fastest for products this small."""
     folder = tmp_path_factory.mktemp("evidence")
     with threadpool_limits(1), fresh_settings(servers, folder) as settings, running_service(settings) as each:
         yield each
@@ -95,7 +95,7 @@ def finding(evidence: Evidence, name: str) -> dict[str, Any]:
     return found
 
 
-# What it says.
+# Findings.
 
 
 def test_every_number_is_there_with_its_unit_direction_and_sentence(
@@ -214,7 +214,7 @@ def test_it_comes_after_everything_that_is_scored(service: Service, slug: str, e
     with service.context.sessions() as session:
         submission = session.get_one(Submission, ref)
         assert submission.status == Status.SCORED
-        # Nobody waits for its images: features are kept.
+        # Its images are not needed: features are cached.
         assert not (service.context.scratch / "pixels" / f"{submission.id}.npy").exists()
     service.work(evidence=True)
     assert [state for _, state in jobs(service, ref)] == ["done"] * 5
@@ -261,7 +261,7 @@ def job_track(service: Service, ref: int) -> int:
 def test_a_killed_attempt_is_made_again_with_the_same_result(
     service: Service, slug: str, examined: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Once with the features that were kept, once without, and once after a measurement that was made again: bit for
+    """Once with cached features, once without, and once after a repeated measurement: bit for
     bit the same, one row for each job."""
     ref = handed_in(service, slug, ENTRIES["half"])
     with service.context.sessions() as session:
@@ -323,7 +323,7 @@ def count_of(service: Service, ref: int, track: int) -> int:
 def test_what_is_made_of_the_references_goes_on_where_it_was_left(
     service: Service, slug: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The features of mirrored training images take as long as those of the images: pieces are kept."""
+    """The features of mirrored training images take as long as those of the images: pieces are cached."""
     monkeypatch.setattr(reference_features, "IMAGES_PER_CHUNK", 100)
     with service.context.sessions() as session:
         competition = competitions.competition_by_slug(session, slug)

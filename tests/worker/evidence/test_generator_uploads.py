@@ -87,7 +87,7 @@ def test_a_generator_that_remembers_is_found_out(service: Service) -> None:
     assert result["report"]["targets"] == {"train": 16, "held_out": 12, "generated": 8}
     assert "recovered" in reasons(service, slug, entry)
 
-    # Its team knows that the work is done, and what was found once that is told.
+    # Its team sees that the work is done, and the findings once they are published.
     own = seen(service, "ada", entry)
     assert (own["state"], own["result"], own["former"]) == ("done", None, [])
     for who in ("bob", None):
@@ -106,7 +106,7 @@ def test_a_generator_that_remembers_is_found_out(service: Service) -> None:
 
 
 def _see_the_pairs(service: Service, entry: Any, result: Any) -> None:
-    """Pictures of training images are for the desk, those of held-out ones for organizers alone."""
+    """Pictures of training images are for reviewers, those of held-out ones for organizers only."""
     address = f"/submissions/{entry['id']}/generator/pairs"
     assert set(result["pairs"]) == {"train", "generated"}
     assert set(seen(service, "organizer", entry)["result"]["pairs"]) == {"train", "held_out", "generated"}
@@ -274,7 +274,7 @@ def test_our_own_faults_are_tried_again_and_nobody_is_refused_for_them(
             job.due_at = datetime.now(UTC)
         assert run_next(service.context, Queue.RECOVER)
     assert seen(service, "ada", entry)["state"] == "failed"
-    # The same file handed in again is a new try.
+    # The same file uploaded again is a new attempt.
     put(service, "ada", entry, HONEST, latent=12)
     service.work()
     assert seen(service, "ada", entry)["state"] == "done"

@@ -21,7 +21,7 @@ from scorer.extractors.cuda_graphs import Gpu, fixed_batch, graph_slots, largest
 
 
 class Stream:
-    """Work that is put off until somebody waits for it."""
+    """Work that is delayed until it is waited for."""
 
     def __init__(self) -> None:
         self.work: list[Callable[[], object]] = []

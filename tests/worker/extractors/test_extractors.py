@@ -40,7 +40,7 @@ from scorer.extractors.weights import Weights
 CPU = ExtractorOptions(device="cpu", mode="eager", batch_size=4, threads=1)
 LITE = ("efficientnet_lite0", "efficientnet_lite2")
 INCEPTION = find_extractor("inception_v3")
-# The loader under test, on a network that is small enough to be spoilt in many ways.
+# The loader under test, on a network small enough to be broken in many ways.
 SMALL = replace(INCEPTION, architecture="test_efficientnet.r160_in1k")
 EGYPTIAN_CAT, ESPRESSO = 285, 967
 PHOTOGRAPHS: dict[int, Callable[[], NDArray[np.uint8]]] = {EGYPTIAN_CAT: cat, ESPRESSO: coffee}
@@ -415,7 +415,7 @@ def test_nasnet_from_a_local_file(tmp_path: Path) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A weights folder with a small file, which finding and hashing take for weights."""
+    """A weights folder with a small file, which is treated as weights."""
     (tmp_path / "inception_v3.pth").write_bytes(b"not a network")
     return tmp_path
 
@@ -535,7 +535,7 @@ def test_weights_of_another_network_are_refused(change: dict[str, Tensor | None]
 
 
 def test_a_package_with_another_order_of_tensors_is_refused(tmp_path: Path) -> None:
-    """Scale and variance of a batch norm have the same shape: only their order tells them apart."""
+    """Scale and variance of a batch norm have the same shape: only their order distinguishes them."""
     spec = find_extractor("efficientnet_lite0")
     path = weights.read_weights(spec, CPU).path
     state = dict(torch.load(path, weights_only=True))

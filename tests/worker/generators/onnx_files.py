@@ -18,7 +18,7 @@ DIMENSION, SIDE = 8, 16
 
 
 def export_generator(generator: nn.Module, dimension: int = DIMENSION, command: str | None = None) -> bytes:
-    """What the line that refusals print makes of a generator; only the file's name is ours."""
+    """The ONNX export that refusals recommend, of a generator; only the file name differs."""
     written = io.BytesIO()
     line = (command or export_command(dimension)).replace('"generator.onnx"', "written")
     with warnings.catch_warnings():
@@ -28,7 +28,7 @@ def export_generator(generator: nn.Module, dimension: int = DIMENSION, command: 
 
 
 def dcgan(dimension: int = DIMENSION) -> nn.Module:
-    """A small one of its kind: transposed convolutions and batch normalisation."""
+    """A small DCGAN: transposed convolutions and batch normalisation."""
     torch.manual_seed(0)
     return nn.Sequential(
         nn.Unflatten(1, (dimension, 1, 1)),
@@ -44,7 +44,7 @@ def dcgan(dimension: int = DIMENSION) -> nn.Module:
 
 
 class Styled(nn.Module):
-    """As StyleGAN: a mapping network, a learnt constant, styles that scale and normalise channels."""
+    """StyleGAN-like: a mapping network, a learnt constant, styles that scale and normalise channels."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class Styled(nn.Module):
 
 
 class Decoder(nn.Module):
-    """As a variational autoencoder's: attention, several normalisations, shuffled pixels, grey images in [0, 1]."""
+    """A VAE's decoder: attention, several normalisations, shuffled pixels, grey images in [0, 1]."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -97,7 +97,7 @@ def model_of_nodes(
     outputs: Sequence[str] = ("images",),
     opset: int = 17,
 ) -> onnx.ModelProto:
-    """A model of these nodes, from ``z`` to ``images``. By itself it is as good as its nodes are."""
+    """A model of these nodes, from ``z`` to ``images``; as valid as the nodes are."""
     made = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs]
     taken = [helper.make_tensor_value_info("z", TensorProto.FLOAT, latent)]
     graph = helper.make_graph(nodes, "generator", taken, made, initializer=weights)
@@ -105,7 +105,7 @@ def model_of_nodes(
 
 
 def linear_model(**changes: object) -> onnx.ModelProto:
-    """A linear generator of 2 x 2 pixels, fit to be read: z, times a matrix, into shape, through tanh."""
+    """A valid linear generator of 2 x 2 pixels: z times a matrix, reshaped, through tanh."""
     matrix = np.random.default_rng(0).standard_normal((DIMENSION, 12)) * 0.3
     nodes = [
         helper.make_node("MatMul", ["z", "matrix"], ["flat"]),

@@ -75,7 +75,7 @@ def test_a_generator_that_remembers_a_few_images_is_flagged(found: Audit) -> Non
 
 
 def test_the_same_generator_remembers_no_others(images: tuple[Pixels, Pixels], remembering: nn.Module) -> None:
-    """Other digits called its training images: nothing to see. It is the images, not the network, that tell."""
+    """Other digits declared as its training images: no sign. The images decide, not the network."""
     report = audit_generator(remembering, LATENT, images[0][FEW:], images[1], plan=replace(PLAN, distorted=0)).report()
     assert report["verdict"] == "no-sign"
     assert "no sign" in report["sentence"] or "differ" in report["sentence"]
@@ -122,7 +122,7 @@ def test_where_the_search_fails_nothing_is_said(images: tuple[Pixels, Pixels]) -
     assert "the search failed" in report["sentence"]
 
 
-# What is told and kept
+# Reports and storing
 
 
 def test_every_number_has_words(found: Audit) -> None:

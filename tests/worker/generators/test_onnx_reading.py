@@ -114,7 +114,7 @@ def test_what_is_read_is_as_good_as_it_should_be() -> None:
 
 
 class Payload:
-    """Whoever unpickles it leaves a file."""
+    """An object whose unpickling writes a file."""
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
         return Path.touch, (Path("payload-ran"),)
@@ -175,7 +175,7 @@ def changed(change: Callable[[onnx.ModelProto], object]) -> onnx.ModelProto:
 
 
 def external(tensor: TensorProto) -> None:
-    """The tensor's numbers are said to lie in another file."""
+    """A tensor that refers to another file for its values."""
     tensor.ClearField("raw_data")
     tensor.data_location = TensorProto.EXTERNAL
     entry = tensor.external_data.add()
@@ -189,7 +189,7 @@ def with_external_constant(model: onnx.ModelProto) -> None:
 
 
 def with_hidden_external(model: onnx.ModelProto) -> None:
-    """In an attribute that says that it is a number."""
+    """The same in an attribute of numeric type."""
     attribute = model.graph.node[2].attribute.add()
     attribute.name, attribute.type, attribute.i = "alpha", onnx.AttributeProto.INT, 1
     attribute.t.CopyFrom(weight("c", [1.0]))
@@ -513,7 +513,7 @@ def test_a_damaged_file_is_refused_or_read(data: st.DataObject) -> None:
 
 
 def test_a_kept_handmade_file_needs_no_shape_of_its_output() -> None:
-    """Nothing that the file says of shapes is believed, so it may say nothing."""
+    """Shapes in the file are not trusted, so they may be missing."""
     nodes = [NODE("Gemm", ["z", "m"], ["a"]), NODE("Tanh", ["a"], ["b"]), NODE("Reshape", ["b", "s"], ["images"])]
     stored = [weight("m", np.eye(DIMENSION, 4)), weight("s", [-1, 1, 2, 2], np.int64)]
     model = model_of_nodes(nodes, stored)

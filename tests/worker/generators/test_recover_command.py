@@ -45,7 +45,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
-    """A generator, a zip of photographs it was trained on, and a folder of fresh ones."""
+    """A generator, a zip of its training photographs, and a folder of held-out ones."""
     (tmp_path / "g.onnx").write_bytes(linear_model().SerializeToString())
     with (tmp_path / "train.zip").open("wb") as file:
         write_images(noise_images(0, 9, 2), file)

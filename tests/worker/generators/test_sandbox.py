@@ -173,7 +173,7 @@ attempt("own", lambda: (Path(sys.argv[1]) / "x").write_text("x"))
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[int]:
-    """The port of somebody who listens on this machine."""
+    """The port of a server on this machine."""
     code = """
 import socket, time
 listening = socket.create_server(("127.0.0.1", 0))
@@ -187,7 +187,7 @@ time.sleep(600)
 
 
 def attempts(folder: Path, port: int, *without: str) -> dict[str, str]:
-    """What a confined process could do, and what failed; ``without`` some of the walls."""
+    """What a confined process could do, and what failed; ``without`` some of its protections."""
     done = subprocess.run(
         [
             sys.executable,
@@ -250,7 +250,7 @@ def test_without_any_wall_nothing_is_opened(tmp_path: Path) -> None:
 
 
 def test_the_process_ends_with_a_parent_that_is_killed(tmp_path: Path) -> None:
-    """A worker that is killed leaves nobody behind who goes on for hours."""
+    """A killed worker leaves no process that runs for hours."""
     child = """
     import time
     from pathlib import Path
@@ -297,14 +297,14 @@ def test_the_process_is_told_no_secrets(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 
 class Payload:
-    """Whoever unpickles it ends the process."""
+    """An object whose unpickling ends the process."""
 
     def __reduce__(self) -> tuple[object, tuple[int]]:
         return os._exit, (1,)
 
 
 def test_what_comes_out_is_doubted(tmp_path: Path) -> None:
-    """Pickles, arrays that unpack to more than is allowed, and refusals that say strange things."""
+    """Pickles, arrays that unpack to more than is allowed, and strange refusals."""
     (tmp_path / exchange.REPORT).write_text("{}")
     np.savez(tmp_path / exchange.ARRAYS, evil=np.array([Payload()], object))
     with pytest.raises(ValueError, match="allow_pickle=False"):

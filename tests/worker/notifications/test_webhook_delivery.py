@@ -124,7 +124,7 @@ def later(context: WorkerContext, **wait: float) -> WorkerContext:
 
 
 def person(context: WorkerContext, *urls: str) -> Account:
-    """Somebody with webhooks."""
+    """An account with webhooks."""
     with context.sessions.begin() as session:
         account = make_account(session, context.now())
         for url in urls:
@@ -385,7 +385,7 @@ def test_the_certificate_must_be_the_names(
 
 
 def test_a_webhook_of_nobody_is_left_alone(context: WorkerContext, receiver: Receiver) -> None:
-    """What others are told does not go there."""
+    """Others' notices do not go there."""
     person(context, receiver.url())
     tell(context, person(context))
     assert post_due_deliveries(context) == 0

@@ -34,7 +34,7 @@ def asked(service: Service, monkeypatch: pytest.MonkeyPatch) -> list[Precision]:
 
 @pytest.fixture
 def between(service: Service, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What the entry's team is told at the moment before each final measurement."""
+    """The entry as its team sees it right before each final measurement."""
     seen: list[Any] = []
 
     def watched(images: Any, extractor: Extractor, *others: Any) -> RawMeasurement:

@@ -74,7 +74,7 @@ def values_of(row: Job | Measurement) -> dict[str, Any]:
 
 
 def falsify(service: Service, submission_id: str, said: Mapping[str, Any] | None = None, **changes: Any) -> None:
-    """Add a newer public measurement that says other things than what was measured. ``said`` is in its provenance."""
+    """Add a newer public measurement with false values. ``said`` is its provenance."""
     true = newest(service, submission_id)
     with service.context.sessions.begin() as session:
         done = session.get_one(Job, true.job_id)
@@ -247,7 +247,7 @@ def test_what_was_never_measured_is_one_sentence(service: Service) -> None:
     assert isinstance(refusal(service, "nobody"), NotFound)
 
 
-# The options that a provenance says.
+# The options in a provenance.
 
 
 def test_options_are_those_of_the_provenance() -> None:

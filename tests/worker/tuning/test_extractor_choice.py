@@ -64,7 +64,7 @@ def guess(service: Service, entry: Any, name: str) -> None:
 
 
 def refuse(service: Service, slug: str) -> None:
-    """What cannot be compared or chosen, and by whom."""
+    """Comparisons and choices that are refused, and for which roles."""
     assert (compare(service, slug, OTHER).status_code, slug_of(compare(service, slug, OTHER))) == (409, "no-labels")
     assert slug_of(compare(service, slug, "tiny")) == "no-candidates"
     assert slug_of(compare(service, slug, "resnet")) == "unknown-extractor"
@@ -179,13 +179,13 @@ def test_from_a_comparison_to_another_private_network(service: Service) -> None:
     seen = service.call("organizer", "GET", f"/submissions/{entries[0]['id']}").json()
     assert [each["track"] for each in seen["measurements"]] == ["public", "private"]
     assert seen["private_state"] == "done"
-    # Nothing of all this is told to anybody else.
+    # No one else gets a notice of this.
     for path in (f"/competitions/{slug}", f"/submissions/{entries[0]['id']}", f"/competitions/{slug}/leaderboard"):
         assert "efficientnet" not in service.call("ada", "GET", path).text
 
 
 def test_public_scores_go_first(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker that is told to compare scores what waits; one that compares already lets go."""
+    """A worker scores waiting entries before it compares, and preempts a comparison for them."""
     slug = service.competition()
     entry = service.scored("ada", slug, near(0))
     label(service, slug, entry, "aug")

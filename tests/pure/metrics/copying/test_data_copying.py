@@ -195,7 +195,7 @@ def test_the_error_is_the_spread_of_honest_entries() -> None:
     assert np.std(scores) == pytest.approx(np.mean(errors), rel=0.25)
 
 
-# Keeping, telling, refusing
+# Storing, reporting, refusing
 
 
 def test_it_keeps_in_a_file(reference: CopyingReference) -> None:
@@ -236,7 +236,7 @@ def test_another_space_is_refused(reference: CopyingReference) -> None:
     assert refused.value.slug == "dimension-mismatch"
 
 
-# Lemma 3: the likeliest bandwidth of a kernel density keeps the distances of fresh samples
+# Lemma 3: the likeliest bandwidth of a kernel density keeps the distances of held-out samples
 
 
 def posterior_squares(rows: Matrix, training: Matrix, bandwidth: float) -> Matrix:

@@ -185,7 +185,7 @@ def test_flags_are_rarer_than_the_level() -> None:
 
 
 def test_how_large_a_difference_must_be() -> None:
-    """METRICS B5's list; with 5 targets of each kind nothing could be shown."""
+    """docs/explanation/metrics.md#latent-recovery-metrics; 5 targets of each kind could show nothing."""
     for count, needed in ((8, 0.81), (32, 0.41), (100, 0.23), (500, 0.10), (1000, 0.073)):
         assert needed_statistic(count, count) == pytest.approx(needed, abs=0.005)
     assert needed_statistic(5, 5) is None

@@ -20,7 +20,7 @@ def uniform(seed: int, count: int) -> Matrix:
 
 
 def photographs(seed: int, count: int) -> Matrix:
-    """Non-negative features; a fresh one is about as far from 2,000 others as honest entries of 2019 were."""
+    """Non-negative features; a held-out one is about as far from 2,000 others as honest entries of 2019 were."""
     return np.abs(np.random.default_rng(seed).standard_normal((count, 128)))
 
 

@@ -144,7 +144,7 @@ def test_a_shift_is_seen() -> None:
     assert values[-1] > 10 * abs(values[0])
 
 
-# What is told and refused
+# Sentences and refusals
 
 
 def test_progress_rises_to_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -149,7 +149,7 @@ def test_order_shift_scale_and_rotation_do_not_matter() -> None:
     assert overlap(0.01 * generated, 0.01 * reference) == found
 
 
-# What is kept, told and refused
+# Storing, sentences and refusals
 
 
 def test_a_manifold_that_was_kept_gives_the_same() -> None:

@@ -193,7 +193,7 @@ def test_distances_that_do_not_suffice(distances: list[Any], method: str, slug: 
     assert refused.value.slug == slug
 
 
-# What every choice tells
+# Reports of every choice
 
 
 @given(given_entries=entries, method=st.sampled_from(METHODS))
