@@ -148,15 +148,17 @@ def _unknown(session: Session, state: CompetitionState, lines: Sequence[ResultsL
     competition_id = state.competition.id
     if import_results.has_own_entries(session, competition_id):
         raise Conflict("has-entries", f"People have handed entries in to {state.competition.slug}: it takes no table.")
-    known = import_results.imported_numbers(session, competition_id, state.tracks)
-    changed = [line for line in lines if line.submission_id in known and known[line.submission_id] != line.numbers]
+    imported = import_results.imported_numbers(session, competition_id, state.tracks)
+    changed = [
+        line for line in lines if line.submission_id in imported and imported[line.submission_id] != line.numbers
+    ]
     if changed:
         raise Conflict(
             "changed-rows",
             f"{len(changed):,} entries were imported before, with other numbers; nothing was changed.",
             faults=[f"line {line.at:,}: {line.submission_id}" for line in changed[:MAX_FAULTS_LISTED]],
         )
-    unknown = [line for line in lines if line.submission_id not in known]
+    unknown = [line for line in lines if line.submission_id not in imported]
     taken = import_results.teams_of_people(session, competition_id, sorted({line.team for line in unknown}))
     if taken:
         raise Conflict(

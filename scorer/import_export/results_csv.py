@@ -59,11 +59,11 @@ def read_results_csv(text: Iterable[str], names: Mapping[str, str] | None = None
         places = _places(header, names or {})
         lines = list[ResultsLine]()
         faults = list[str]()
-        known = dict[str, int]()
+        line_of_id = dict[str, int]()
         for cells in reader:
             if any(cells):
                 row = _RowReader(reader.line_num, header, cells, places, faults)
-                lines.append(_line(row, known))
+                lines.append(_line(row, line_of_id))
     except csv.Error as error:
         raise Invalid("no-table", f"The file is no CSV from line {reader.line_num} on: {error}.") from None
     if faults:
@@ -137,11 +137,11 @@ class _RowReader:
         self.faults.append(f"line {self.at:,}, {self.header[self.places[column]]}: {what}")
 
 
-def _line(row: _RowReader, known: dict[str, int]) -> ResultsLine:
+def _line(row: _RowReader, line_of_id: dict[str, int]) -> ResultsLine:
     submission_id = row.read("submission_id", _text, "")
-    if submission_id in known and submission_id:
-        row.fault("submission_id", f"{submission_id!r} is in line {known[submission_id]:,} already")
-    known[submission_id] = row.at
+    if submission_id in line_of_id and submission_id:
+        row.fault("submission_id", f"{submission_id!r} is in line {line_of_id[submission_id]:,} already")
+    line_of_id[submission_id] = row.at
     team = row.read("team", _text, f"Entry {submission_id}")
     numbers = tuple(row.read(name, _distance if name.startswith("d") else _number, 0.0) for name in NUMBER_COLUMNS)
     scores = [row.read(name, _score, None) for name in ("public_score", "private_score")]
@@ -190,8 +190,8 @@ def _score(cell: str) -> float | None:
 
 def _label(cell: str) -> tuple[str | None, str]:
     if cell.casefold() not in LABELS:
-        known = ", ".join(repr(each) for each in LABELS if each)
-        raise ValueError(f"{cell[:40]!r} is no label; labels are {known}, or nothing")
+        names = ", ".join(repr(name) for name in LABELS if name)
+        raise ValueError(f"{cell[:40]!r} is no label; labels are {names}, or nothing")
     return LABELS[cell.casefold()], cell
 
 
