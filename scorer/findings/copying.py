@@ -86,7 +86,7 @@ def partial_copying_sentence(test: PartialCopying) -> str:
         f" than {format_percent(1.0 - test.rank / test.held_out)} of the photographs; chance alone makes"
         f" {format_percent(test.expected)}"
     )
-    if is_partly_copied(test, least=MIN_SHARE, level=SIGNIFICANCE_LEVEL):
+    if is_partly_copied(test, min_share=MIN_SHARE, level=SIGNIFICANCE_LEVEL):
         return f"{sentence} ({format_p_value(test.p_value)}): these look like copies, whatever the average says."
     if test.p_value < SIGNIFICANCE_LEVEL:
         return f"{sentence} ({format_p_value(test.p_value)}): more than chance, but few."

@@ -52,7 +52,7 @@ def neighbours(
     pairing = Pairing(own, other)
     if k < 1:
         raise Invalid("bad-count", f"The number of neighbours must be at least 1, not {k}.")
-    require_matrix(pairing.other, "reference" if other is not None else "given", least=k + (other is None))
+    require_matrix(pairing.other, "reference" if other is not None else "given", min_rows=k + (other is None))
     squares, index = np.empty((len(own), k)), np.empty((len(own), k), np.int64)
     for strip in pairing.strips():
         squares[strip.rows], index[strip.rows] = strip.nearest(k)

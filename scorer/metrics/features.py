@@ -11,8 +11,8 @@ Features = NDArray[np.floating[Any]]
 Vector = NDArray[np.float64]
 
 
-def require_matrix(features: Features, whose: str, *, least: int = 1) -> None:
-    """Refuse anything but a floating (n, d) matrix with n >= ``least`` and d >= 1.
+def require_matrix(features: Features, whose: str, *, min_rows: int = 1) -> None:
+    """Refuse anything but a floating (n, d) matrix with n >= ``min_rows`` and d >= 1.
 
     ``whose`` names the matrix in the message ("generated", "reference"). Raises :class:`Invalid`:
     ``bad-features`` for a wrong type, dtype or shape, ``too-few-images`` for too few rows.
@@ -26,10 +26,10 @@ def require_matrix(features: Features, whose: str, *, least: int = 1) -> None:
             f"The {whose} features must have one row per image and one column per feature,"
             f" but their shape is {features.shape}.",
         )
-    if len(features) < least:
+    if len(features) < min_rows:
         raise Invalid(
             "too-few-images",
-            f"The {whose} features have {len(features)} rows where at least {least} are needed.",
+            f"The {whose} features have {len(features)} rows where at least {min_rows} are needed.",
         )
 
 

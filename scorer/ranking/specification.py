@@ -77,20 +77,20 @@ def standings(entries: Iterable[ScoredEntry], precision: int) -> Standings:
 
 
 def final_refs(
-    public: Iterable[ScoredEntry], picks: Mapping[Hashable, Collection[int]], most: int, precision: int
+    public: Iterable[ScoredEntry], picks: Mapping[Hashable, Collection[int]], max_finals: int, precision: int
 ) -> dict[Hashable, tuple[int, ...]]:
     """The refs of the entries by which each team is ranked in the end.
 
     They are the team's picks (``picks``), as far as those entries are its own. A team without picks is ranked by its
-    ``most`` best entries of the public board, as they would stand without rulings: a disqualified entry drops out of
-    them as it drops out of picks, so that a team gains no replacement by not picking.
+    ``max_finals`` best entries of the public board, as they would stand without rulings: a disqualified entry drops out
+    of them as it drops out of picks, so that a team gains no replacement by not picking.
     """
     team_entries = [entry for entry in public if not entry.benchmark]
     own_refs = {(entry.team, entry.ref) for entry in team_entries}
     chosen = {team: tuple(ref for ref in refs if (team, ref) in own_refs) for team, refs in picks.items() if refs}
     for entry in _in_order((entry for entry in team_entries if entry.scored), precision):
         picked = chosen.get(entry.team, ())
-        if not picks.get(entry.team) and len(picked) < most:
+        if not picks.get(entry.team) and len(picked) < max_finals:
             chosen[entry.team] = (*picked, entry.ref)
     return chosen
 

@@ -171,8 +171,8 @@ def order_of(judged: JudgedEntries, *, late: bool = False) -> RankedBoard:
     return RankedBoard(judged, best, benchmarks, _newest_of_each(judged, copies), _newest_of_each(judged, disqualified))
 
 
-def finals_of(public: JudgedEntries, picks: FinalPicks, most: int) -> FinalPicks:
-    """The final entries of each team: its picks, or its ``most`` best public entries
+def finals_of(public: JudgedEntries, picks: FinalPicks, max_finals: int) -> FinalPicks:
+    """The final entries of each team: its picks, or its ``max_finals`` best public entries
     (:func:`scorer.ranking.specification.final_refs`).
     """
     eligible = ~public.is_benchmark & ~public.columns.late
@@ -183,16 +183,16 @@ def finals_of(public: JudgedEntries, picks: FinalPicks, most: int) -> FinalPicks
         is_own = (public.columns.ref[rows] == picks.ref) & (public.team[rows] == picks.team) & eligible[rows]
         is_final[rows[is_own]] = True
     remaining = eligible & ~has_picks & np.isfinite(public.score)
-    for _ in range(most):
+    for _ in range(max_finals):
         best = _best_of_each(public, remaining)
         is_final[best], remaining[best] = True, False
     return FinalPicks(public.columns.ref[is_final], public.team[is_final])
 
 
-def best_of(public: JudgedEntries, most: int) -> Ints:
-    """The refs of the ``most`` best scored entries in time, best first, rulings ignored."""
+def best_of(public: JudgedEntries, count: int) -> Ints:
+    """The refs of the ``count`` best scored entries in time, best first, rulings ignored."""
     rows = np.flatnonzero(np.isfinite(public.score) & ~public.is_benchmark & ~public.columns.late)
-    return public.columns.ref[_sorted(public, rows)[:most]]
+    return public.columns.ref[_sorted(public, rows)[:count]]
 
 
 def current_teams(teams: Ints, rules: JudgingRules) -> Ints:

@@ -54,7 +54,7 @@ def authenticity(
     require_matrix(features, "generated")
     rest = 1.0
     if not isinstance(training, Manifold):
-        require_matrix(training, "reference", least=2)
+        require_matrix(training, "reference", min_rows=2)
         rest = len(features) / (len(features) + len(training))
         training = manifold_of(training, 1, progress=(lambda share: progress(share * (1 - rest))) if progress else None)
     nearest = neighbours(

@@ -96,28 +96,28 @@ def fit_partition(
     *,
     seed: int,
     components: int = COMPONENTS,
-    least: int = MIN_IMAGES_PER_CELL,
-    most: int = MAX_CELLS,
+    min_images: int = MIN_IMAGES_PER_CELL,
+    max_cells: int = MAX_CELLS,
     progress: Callable[[float], None] | None = None,
 ) -> Partition:
     """Cut the space of training features (m, d) into as many cells as held-out features (n, d) can fill.
 
-    Tries ``most`` cells or as many as there could be, then about a tenth fewer each time, until every cell holds
-    ``least`` held-out images or more; ``progress`` is called with how far down that is, rising to 1.0. Takes many runs
-    of k-means: fit it once for a reference and store it. Raises :class:`Invalid`: ``too-few-images`` for fewer than
-    ``least`` held-out images, and as :func:`partition_of`.
+    Tries ``max_cells`` cells or as many as there could be, then about a tenth fewer each time, until every cell holds
+    ``min_images`` held-out images or more; ``progress`` is called with how far down that is, rising to 1.0. Takes many
+    runs of k-means: fit it once for a reference and store it. Raises :class:`Invalid`: ``too-few-images`` for fewer
+    than ``min_images`` held-out images, and as :func:`partition_of`.
     """
-    if least < 1 or most < 1:
-        raise Invalid("bad-count", f"There must be at least 1 cell of 1 image, not {most} of {least}.")
-    require_matrix(held_out, "held-out", least=least)
+    if min_images < 1 or max_cells < 1:
+        raise Invalid("bad-count", f"There must be at least 1 cell of 1 image, not {max_cells} of {min_images}.")
+    require_matrix(held_out, "held-out", min_rows=min_images)
     whole = _whole(training, components)
     projected, projected_held_out = whole.project(training, "reference"), whole.project(held_out, "held-out")
-    highest = min(most, len(projected_held_out) // least, len(np.unique(projected, axis=0)))
+    highest = min(max_cells, len(projected_held_out) // min_images, len(np.unique(projected, axis=0)))
     for cells in _fewer_and_fewer(highest):
         if progress:
             progress(1.0 - cells / highest)
         partition = _cut(whole, projected, cells, seed)
-        if partition.counts(partition.cells_of(projected_held_out)).min() >= least:
+        if partition.counts(partition.cells_of(projected_held_out)).min() >= min_images:
             if progress:
                 progress(1.0)
             return partition

@@ -132,7 +132,7 @@ def data_copying(
     reference: CopyingReference,
     *,
     scope: Scope = "global",
-    least: int = MIN_IMAGES_PER_CELL,
+    min_images: int = MIN_IMAGES_PER_CELL,
     progress: Callable[[float], None] | None = None,
 ) -> DataCopying:
     """Test generated features (m, d), float32 or float64, against a prepared reference.
@@ -148,7 +148,7 @@ def data_copying(
         progress(1.0)
     counts = reference.partition.counts(own.cell), reference.partition.counts(held_out.cell)
     excess = excess_of(*counts)
-    cells = tuple(_cell(number, own, held_out, float(excess[number]), least) for number in range(len(excess)))
+    cells = tuple(_cell(number, own, held_out, float(excess[number]), min_images) for number in range(len(excess)))
     return DataCopying(scope, mann_whitney(own.distance, held_out.distance), cells, *ndb_of(excess), own)
 
 
@@ -182,8 +182,8 @@ def _placed(
     return PlacedImages(cell, index, distance)
 
 
-def _cell(number: int, own: PlacedImages, held_out: PlacedImages, excess: float, least: int) -> CellCopying:
+def _cell(number: int, own: PlacedImages, held_out: PlacedImages, excess: float, min_images: int) -> CellCopying:
     close, expected = own.distance[own.cell == number], held_out.distance[held_out.cell == number]
-    used = min(len(close), len(expected)) >= max(1, least)
+    used = min(len(close), len(expected)) >= max(1, min_images)
     score = mann_whitney(close, expected) if used else None
     return CellCopying(number, len(close), len(expected), len(expected) / len(held_out.cell), score, excess)

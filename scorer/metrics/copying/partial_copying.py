@@ -82,10 +82,10 @@ def partial_copying(generated: Vector, held_out: Vector, *, rare: float = HELD_O
     )
 
 
-def is_partly_copied(test: PartialCopying, *, least: float = 0.05, level: float = 0.01) -> bool:
-    """Whether at least a share ``least`` of the images is closer than the limit, and more than chance explains.
+def is_partly_copied(test: PartialCopying, *, min_share: float = 0.05, level: float = 0.01) -> bool:
+    """Whether at least a share ``min_share`` of the images is closer than the limit, and more than chance explains.
 
     With thousands of images chance alone explains little; the least share keeps slight differences, which honest
     generators have too, from counting as copies.
     """
-    return test.is_informative and test.share >= least and test.p_value < level
+    return test.is_informative and test.share >= min_share and test.p_value < level

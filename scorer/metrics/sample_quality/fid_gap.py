@@ -35,7 +35,7 @@ def fid_gap(generated: Features, train: Features, held_out: Features, *, random:
     ``bad-features``, ``too-few-images`` (2 are needed of each), ``degenerate-features``, ``dimension-mismatch``.
     """
     own = statistics_of(generated)
-    training, held_out_sample = equal_subsamples({"training": train, "held-out": held_out}, random, least=2)
+    training, held_out_sample = equal_subsamples({"training": train, "held-out": held_out}, random, min_images=2)
     return FidGap(
         frechet_distance(own, statistics_of(training)),
         frechet_distance(own, statistics_of(held_out_sample)),

@@ -50,7 +50,7 @@ def fid_infinity(
     """
     if sizes < 3 or smallest < 2:
         raise Invalid("bad-count", f"A line needs 3 sizes of 2 images or more, not {sizes} of {smallest}.")
-    require_matrix(features, "generated", least=2)
+    require_matrix(features, "generated", min_rows=2)
     require_same_dimension(features.shape[1], len(reference.mean))
     if len(features) <= smallest:
         return None

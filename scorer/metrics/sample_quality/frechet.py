@@ -60,7 +60,7 @@ def statistics_of(features: Features) -> Statistics:
 
     Raises :class:`Invalid` (``bad-features``, ``too-few-images``, ``degenerate-features``).
     """
-    require_matrix(features, "given", least=2)
+    require_matrix(features, "given", min_rows=2)
     require_finite(features, "given")
     count, dimension = features.shape
     mean = features.mean(axis=0, dtype=np.float64)

@@ -42,7 +42,7 @@ def inception_score(
     """
     if splits < 1:
         raise Invalid("bad-count", f"There must be at least 1 split, not {splits}.")
-    require_matrix(logits, "generated", least=splits)
+    require_matrix(logits, "generated", min_rows=splits)
     require_finite(logits, "generated")
     order = np.arange(len(logits)) if random is None else random.permutation(len(logits))
     edges = [split * len(logits) // splits for split in range(splits + 1)]

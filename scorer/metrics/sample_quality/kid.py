@@ -66,7 +66,7 @@ def kernel_inception_distance(
     """
     if subsets < 1 or subset_size < 2:
         raise Invalid("bad-count", f"KID needs at least 1 subset of 2 images, not {subsets} of {subset_size}.")
-    _require_both(generated, reference, least=subset_size)
+    _require_both(generated, reference, min_rows=subset_size)
     values = np.empty(subsets)
     for subset in range(subsets):
         own = generated[random.choice(len(generated), subset_size, replace=False)].astype(np.float64)
@@ -88,7 +88,7 @@ def squared_mmd(
     Never holds n x m numbers. ``progress`` is called with the finished share, rising to 1.0. Raises :class:`Invalid` as
     :func:`kernel_inception_distance` does.
     """
-    _require_both(generated, reference, least=2)
+    _require_both(generated, reference, min_rows=2)
     n, m = len(generated), len(reference)
     # A set against itself costs half, by symmetry.
     finished, whole = 0.0, n * n / 2 + m * m / 2 + n * m
@@ -108,9 +108,9 @@ def squared_mmd(
     return SquaredMmd(float(value), float(np.sqrt(variance)))
 
 
-def _require_both(generated: Features, reference: Features, *, least: int) -> None:
+def _require_both(generated: Features, reference: Features, *, min_rows: int) -> None:
     for features, whose in ((generated, "generated"), (reference, "reference")):
-        require_matrix(features, whose, least=least)
+        require_matrix(features, whose, min_rows=min_rows)
         require_finite(features, whose)
     require_same_dimension(generated.shape[1], reference.shape[1])
 

@@ -85,7 +85,7 @@ def prd(
     """
     if clusterings < 1 or cells < 1:
         raise Invalid("bad-count", f"At least 1 clustering of 1 cell is needed, not {clusterings} of {cells}.")
-    drawn = equal_subsamples({"generated": generated, "reference": reference}, random, least=cells)
+    drawn = equal_subsamples({"generated": generated, "reference": reference}, random, min_images=cells)
     both, count = np.concatenate(drawn), len(drawn[0])
     means, errors = [], []
     for number in range(clusterings):

@@ -63,18 +63,18 @@ def relative_mmd(
     held_out: Features,
     *,
     random: np.random.Generator,
-    most: int = MAX_IMAGES,
+    max_images: int = MAX_IMAGES,
     authors: bool = False,
     progress: Callable[[float], None] | None = None,
 ) -> RelativeMmd:
-    """Compare features, float32 or float64, of the three kinds; as many of each, at most ``most``, are drawn.
+    """Compare features, float32 or float64, of the three kinds; as many of each, at most ``max_images``, are drawn.
 
     Sets that are equally large take part whole. ``authors`` takes their code's variance. Never holds n x n numbers.
     ``progress`` is called with the finished share, rising to 1.0. Raises :class:`Invalid` as :func:`equal_subsamples`
     does, ``too-few-images`` for fewer than three images.
     """
     own, real, held_out_sample = equal_subsamples(
-        {"generated": generated, "reference": training, "held-out": held_out}, random, most, 3
+        {"generated": generated, "reference": training, "held-out": held_out}, random, max_images, 3
     )
     sigma = (_width(real, held_out_sample) + _width(real, own)) / 2.0
     kernel = _gaussian(sigma)

@@ -71,7 +71,7 @@ def two_sample(
     ``progress`` is called with the finished share, rising to 1.0. Raises :class:`Invalid` as :func:`equal_subsamples`
     does, ``too-few-images`` for fewer than two images.
     """
-    drawn = equal_subsamples({"reference": reference, "generated": generated}, random, least=2)
+    drawn = equal_subsamples({"reference": reference, "generated": generated}, random, min_images=2)
     count = len(drawn[0])
     order = random.permutation(2 * count)
     nearest = neighbours(np.concatenate(drawn)[order], progress=progress).index[:, 0]

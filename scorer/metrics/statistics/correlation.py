@@ -63,10 +63,10 @@ def mean_rank_difference(first: ArrayLike, second: ArrayLike) -> float | None:
     return float(np.abs(ranks(x) - ranks(y)).mean()) if len(x) else None
 
 
-def leaders_in_common(first: ArrayLike, second: ArrayLike, most: int) -> int:
-    """How many of the ``most`` lowest values of one side are among those of the other; ties to the earlier one."""
+def leaders_in_common(first: ArrayLike, second: ArrayLike, count: int) -> int:
+    """How many of the ``count`` lowest values of one side are among those of the other; ties to the earlier one."""
     x, y = _pair(first, second)
-    leading = (set(np.argsort(side, kind="stable")[:most].tolist()) for side in (x, y))
+    leading = (set(np.argsort(side, kind="stable")[:count].tolist()) for side in (x, y))
     return len(set.intersection(*leading))
 
 

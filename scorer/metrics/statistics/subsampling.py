@@ -9,24 +9,24 @@ from scorer.metrics.features import Features, require_finite, require_matrix, re
 
 
 def equal_subsamples(
-    sets: Mapping[str, Features], random: np.random.Generator, most: int | None = None, least: int = 1
+    sets: Mapping[str, Features], random: np.random.Generator, max_images: int | None = None, min_images: int = 1
 ) -> list[Features]:
-    """The sets, (n, d) and (m, d) and so on, each cut to the size of the smallest, and to ``most``.
+    """The sets, (n, d) and (m, d) and so on, each cut to the size of the smallest, and to ``max_images``.
 
     ``random`` draws without replacement and keeps the order; a set that has the right size stays whole. Keys name the
-    sets in messages. Raises :class:`Invalid`: ``bad-features``, ``too-few-images`` for fewer than ``least``,
+    sets in messages. Raises :class:`Invalid`: ``bad-features``, ``too-few-images`` for fewer than ``min_images``,
     ``degenerate-features``, ``dimension-mismatch``, ``bad-count``.
     """
-    if most is not None and most < least:
-        raise Invalid("bad-count", f"At least {least} images of each kind are needed, not {most}.")
+    if max_images is not None and max_images < min_images:
+        raise Invalid("bad-count", f"At least {min_images} images of each kind are needed, not {max_images}.")
     dimensions = []
     for whose, features in sets.items():
-        require_matrix(features, whose, least=least)
+        require_matrix(features, whose, min_rows=min_images)
         require_finite(features, whose)
         dimensions.append(features.shape[1])
         require_same_dimension(dimensions[0], dimensions[-1])
     count = min(len(features) for features in sets.values())
-    count = count if most is None else min(count, most)
+    count = count if max_images is None else min(count, max_images)
     return [_drawn(features, count, random) for features in sets.values()]
 
 

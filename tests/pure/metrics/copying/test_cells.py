@@ -52,7 +52,7 @@ def test_there_are_as_many_cells_as_the_held_out_images_fill() -> None:
 def test_every_cell_holds_enough_held_out_images(seed: int, fresh: int, least: int, most: int) -> None:
     random = np.random.default_rng(seed)
     training, held_out = random.standard_normal((120, 3)), random.standard_normal((fresh, 3))
-    partition = fit_partition(training, held_out, seed=seed, least=least, most=most)
+    partition = fit_partition(training, held_out, seed=seed, min_images=least, max_cells=most)
     assert least_held_out(partition, held_out) >= least
     assert 1 <= len(partition) <= min(most, fresh // least)
 

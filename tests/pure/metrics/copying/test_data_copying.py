@@ -176,7 +176,7 @@ def test_twenty_images_of_either_kind_make_a_cell_count(own: int, used: bool) ->
     found = data_copying(points(3, own), reference)
     assert bool(found.used) is used
     assert (found.c_t is not None, found.c_t_error is not None, found.c_t_p_copying is not None) == (used,) * 3
-    assert data_copying(points(3, own), reference, least=21).used == ()
+    assert data_copying(points(3, own), reference, min_images=21).used == ()
 
 
 def test_the_error_is_the_spread_of_honest_entries() -> None:

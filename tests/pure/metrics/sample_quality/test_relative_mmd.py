@@ -96,7 +96,7 @@ def test_equal_sets_show_nothing() -> None:
 def test_as_many_of_each_take_part() -> None:
     found = compared(normal(8, 50), normal(9, 80), normal(10, 30))
     assert found.count == 30
-    assert compared(normal(8, 50), normal(9, 80), normal(10, 30), most=20).count == 20
+    assert compared(normal(8, 50), normal(9, 80), normal(10, 30), max_images=20).count == 20
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_as_many_of_each_take_part() -> None:
 )
 def test_what_is_refused(counts: tuple[int, int, int], most: int, slug: str) -> None:
     with pytest.raises(Invalid) as refused:
-        compared(*(normal(seed, count) for seed, count in enumerate(counts)), most=most)
+        compared(*(normal(seed, count) for seed, count in enumerate(counts)), max_images=most)
     assert refused.value.slug == slug
     with pytest.raises(Invalid) as refused:
         compared(normal(0, 9, 3), normal(1, 9, 4), normal(2, 9, 4))
