@@ -24,7 +24,7 @@ class Status(StrEnum):
     CANCELLED = "cancelled"
 
 
-ALLOWED: dict[Status, frozenset[Status]] = {
+ALLOWED_STEPS: dict[Status, frozenset[Status]] = {
     # Backward steps are expired leases: the worker is gone and the work waits again. Failures of the service wait
     # again when an admin restarts them.
     Status.RECEIVED: frozenset({Status.CHECKING, Status.CANCELLED, Status.FAILED}),
@@ -38,7 +38,7 @@ ALLOWED: dict[Status, frozenset[Status]] = {
 }
 
 PENDING = frozenset({Status.RECEIVED, Status.CHECKING, Status.QUEUED, Status.SCORING})
-CANCELLABLE = frozenset(status for status, steps in ALLOWED.items() if Status.CANCELLED in steps)
+CANCELLABLE = frozenset(status for status, steps in ALLOWED_STEPS.items() if Status.CANCELLED in steps)
 """Scoring has not begun."""
 UNCHARGED = frozenset({Status.REJECTED, Status.FAILED, Status.CANCELLED})
 """Final states that do not count against the daily quota: rejected zips have a small limit of their own, failures of
@@ -127,7 +127,7 @@ STAGES: Mapping[str, str] = MappingProxyType(
 
 def advance(current: Status, to: Status) -> Status:
     """Return ``to`` if the step is allowed, else raise ``Conflict``."""
-    if to not in ALLOWED[current]:
+    if to not in ALLOWED_STEPS[current]:
         raise Conflict("wrong-state", f"A submission that is {current} cannot become {to}.")
     return to
 

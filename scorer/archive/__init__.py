@@ -13,7 +13,7 @@ selected_images, sprite_sheet: a few images by index; a sample of them tiled int
 zip_writing, zip_streaming: deterministic zips; zips streamed without being stored
 """
 
-from scorer.archive.deep_check import check_images, read_some
+from scorer.archive.deep_check import check_images, read_images_at
 from scorer.archive.exact_duplicates import ExactDuplicates, find_exact_duplicates
 from scorer.archive.listing import ImageSpec, Listing, list_images
 from scorer.archive.pixel_hashes import (
@@ -44,8 +44,8 @@ __all__ = [
     "list_references",
     "mirror_images",
     "pixel_hashes",
+    "read_images_at",
     "read_references",
-    "read_some",
     "write_images",
     "zip_folder",
     "zip_headers",

@@ -44,7 +44,7 @@ def check_images(
     return hashes
 
 
-def read_some(file: BinaryIO, listing: Listing, spec: ImageSpec, indexes: Sequence[int]) -> list[Images]:
+def read_images_at(file: BinaryIO, listing: Listing, spec: ImageSpec, indexes: Sequence[int]) -> list[Images]:
     """Decode the images (size, size, 3) at ``indexes`` of the canonical order, reading no other bytes of the zip.
 
     Raises ``Invalid("bad-images")`` as :func:`check_images` does, of these images alone.

@@ -85,7 +85,7 @@ def list_images(file: BinaryIO, spec: ImageSpec) -> Listing:
         raise _wrong_count(directory.count, spec)
     members = canonical_members(members_of(directory))
     refuse_unreadable(members)
-    faults = list(first_faults(members, (path_fault, _not_png, _misplaced(members), colliding())))
+    faults = list(first_faults(members, (path_fault, _not_png, _misplaced(members), name_collisions())))
     if faults:
         message = f"The names of {count_phrase(faults, len(members))} can't be used."
         raise faulty_members_error("wrong-names", message, faults)
@@ -124,7 +124,7 @@ def path_fault(member: Member) -> str | None:
     return None
 
 
-def colliding() -> Callable[[Member], str | None]:
+def name_collisions() -> Callable[[Member], str | None]:
     """A rule against names that an earlier member has, up to Unicode form and case."""
     seen: dict[str, tuple[int, str]] = {}  # by folded name: offset (no two members share one) and name
 

@@ -9,7 +9,14 @@ from numpy.typing import NDArray
 
 from scorer.archive.central_directory import Member, find_directory, members_of
 from scorer.archive.faults import MemberError, bad_images, count_phrase, faulty_members_error
-from scorer.archive.listing import Listing, canonical_members, colliding, first_faults, path_fault, refuse_unreadable
+from scorer.archive.listing import (
+    Listing,
+    canonical_members,
+    first_faults,
+    name_collisions,
+    path_fault,
+    refuse_unreadable,
+)
 from scorer.archive.pixel_hashes import HASH_BYTES, PixelHashes, mirror_images, pixel_hash
 from scorer.archive.reference_image import decode_reference, round_to_uint8
 from scorer.archive.zip_bombs import refuse_bombs
@@ -57,7 +64,7 @@ def list_references(file: BinaryIO) -> Listing:
         listed = directory.count if members is None else len(members)
         raise TooLarge("too-many-images", f"The zip lists {listed:,} files; a reference set may have {MAX_IMAGES:,}.")
     refuse_unreadable(members)
-    faults = list(first_faults(members, (path_fault, _unknown_format, colliding())))
+    faults = list(first_faults(members, (path_fault, _unknown_format, name_collisions())))
     if faults:
         message = f"The names of {count_phrase(faults, len(members))} can't be used."
         raise faulty_members_error("wrong-names", message, faults)

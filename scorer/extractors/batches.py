@@ -45,7 +45,7 @@ class _Immediate:
         return self._features
 
 
-def immediate(forward: Callable[[Images], Features], images: Images, batch_size: int) -> Sequence[Slot]:
+def immediate_slots(forward: Callable[[Images], Features], images: Images, batch_size: int) -> Sequence[Slot]:
     """The slots of a plain function from a batch, of the images' shape and type, to its features."""
     require_images(images)
     return [_Immediate(forward, np.zeros((batch_size, *images.shape[1:]), images.dtype))]

@@ -26,7 +26,7 @@ def fold(network: nn.Module) -> nn.Module:
         assert isinstance(convolution, nn.Conv2d)  # noqa: S101 - for the type checker
         assert isinstance(norm, nn.BatchNorm2d)  # noqa: S101
         convolution.weight, convolution.bias = _folded(convolution, norm)
-        put(network, after, getattr(norm, "act", nn.Identity()))
+        replace_module(network, after, getattr(norm, "act", nn.Identity()))
     return network
 
 
@@ -35,7 +35,7 @@ def rectified_convolutions(network: nn.Module) -> list[tuple[str, str]]:
     return _followers(network, nn.Conv2d, nn.ReLU, nn.ReLU6)
 
 
-def put(network: nn.Module, path: str, module: nn.Module) -> None:
+def replace_module(network: nn.Module, path: str, module: nn.Module) -> None:
     """Replace the submodule at ``path``."""
     parent, _, name = path.rpartition(".")
     setattr(network.get_submodule(parent), name, module)

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from scorer.extractors.batchnorm_folding import put, rectified_convolutions
+from scorer.extractors.batchnorm_folding import rectified_convolutions, replace_module
 
 _Activation = tuple[str, list[float]]
 _onednn: Any = torch.ops.mkldnn
@@ -34,9 +34,9 @@ def fuse(network: nn.Module) -> nn.Module:
     convolutions = [(path, module) for path, module in network.named_modules() if isinstance(module, nn.Conv2d)]
     for path, convolution in convolutions:
         after = activations.get(path)
-        put(network, path, FusedConvolution(convolution, _operand(network, after)))
+        replace_module(network, path, FusedConvolution(convolution, _operand(network, after)))
         if after is not None:
-            put(network, after, nn.Identity())
+            replace_module(network, after, nn.Identity())
     return network
 
 

@@ -20,7 +20,7 @@ from torch_fidelity.feature_extractor_inceptionv3 import BasicConv2d, FeatureExt
 
 from scorer.errors import Unavailable
 from scorer.extractor_catalogue import ExtractorSpec
-from scorer.extractors.batchnorm_folding import put
+from scorer.extractors.batchnorm_folding import replace_module
 from scorer.extractors.weights import Weights
 
 # Raised by the two readers for damaged or foreign files.
@@ -116,7 +116,7 @@ def _trunk_of_2015(module: nn.Module) -> nn.Module:
     """
     for path, block in list(module.named_modules()):
         if isinstance(block, BasicConv2d):  # with the activation as a module, so that it can be fused
-            put(module, path, nn.Sequential(block.conv, block.bn, nn.ReLU(inplace=True)))
+            replace_module(module, path, nn.Sequential(block.conv, block.bn, nn.ReLU(inplace=True)))
     layers = OrderedDict((name, layer) for name, layer in module.named_children() if name != "fc")
     return nn.Sequential(layers | {"flatten": nn.Flatten()}).eval()
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from scorer.errors import Unavailable
 from scorer.extractor_catalogue import ExtractorSpec
-from scorer.extractors.batches import Features, Images, ProgressCallback, immediate, in_batches
+from scorer.extractors.batches import Features, Images, ProgressCallback, immediate_slots, in_batches
 from scorer.extractors.options import CPU_BATCH, ExtractorOptions
 
 SEED = 2019
@@ -41,7 +41,7 @@ class Tiny:
         """Features (n, d) float32 of images (n, h, w, 3); see :func:`scorer.extractors.batches.in_batches`."""
         return in_batches(
             images,
-            immediate(self._forward, images, self._batch_size),
+            immediate_slots(self._forward, images, self._batch_size),
             dimension=self.spec.dimension,
             progress=progress,
         )

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from scorer.errors import Unavailable
 from scorer.extractor_catalogue import ExtractorSpec
-from scorer.extractors.batches import Features, Images, ProgressCallback, Slot, immediate, in_batches
+from scorer.extractors.batches import Features, Images, ProgressCallback, Slot, immediate_slots, in_batches
 from scorer.extractors.batchnorm_folding import fold
 from scorer.extractors.cuda_graphs import Gpu, fixed_batch, graph_slots, largest_safe_batch
 from scorer.extractors.determinism import exact_arithmetic
@@ -77,7 +77,7 @@ class TorchExtractor:
     def _slots_for(self, images: Images) -> Sequence[Slot]:
         """The slots for images of this shape, reused between calls: a CUDA graph has one shape and is slow to make."""
         if self._gpu is None:
-            return immediate(self._on_host, images, self.batch_size)
+            return immediate_slots(self._on_host, images, self.batch_size)
         key = (images.shape[1:], images.dtype)
         if key not in self._slots:
             self._slots[key] = graph_slots(self._gpu, self._forward, images, self.batch_size)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
-from scorer.archive import ImageSpec, list_images, read_some
+from scorer.archive import ImageSpec, list_images, read_images_at
 from scorer.archive.sprite_sheet import TILE, tile_images
 from scorer.db.submissions import submissions
 from scorer.db.tables import RatingStudy, Submission
@@ -48,7 +48,7 @@ def _store_images(context: WorkerContext, study: RatingStudy, entry: Submission)
     chosen = _choose_images(study, entry.ref, spec.count)
     wanted = sorted({index for _, indexes in chosen for index in indexes})
     with context.blobs.open(stored_zip(entry).key) as file:
-        images = dict(zip(wanted, read_some(file, list_images(file, spec), spec, wanted), strict=True))
+        images = dict(zip(wanted, read_images_at(file, list_images(file, spec), spec, wanted), strict=True))
     key = f"ratings/{study.id}/{entry.id}.bin"
     items = []
     content = bytearray()

@@ -96,10 +96,10 @@ def bins_of(training: Features, bins: int = BINS, *, seed: int) -> TrainingBins:
 def compare_with_bins(generated: Features, bins: TrainingBins) -> BinComparison:
     """Count generated features (n, d) in the bins; raises :class:`Invalid` as :meth:`Partition.project` does."""
     cells = bins.partition.cells_of(bins.partition.project(generated))
-    return compared(bins.partition.counts(cells), bins.training)
+    return compare_counts(bins.partition.counts(cells), bins.training)
 
 
-def compared(generated: Indices, training: Indices) -> BinComparison:
+def compare_counts(generated: Indices, training: Indices) -> BinComparison:
     """Compare numbers of images by bin, (k,) each. Raises :class:`Invalid`: ``bad-count``, ``too-few-images``."""
     if generated.shape != training.shape or generated.ndim != 1:
         raise Invalid("bad-count", f"There are {generated.shape} and {training.shape} bins to compare.")

@@ -10,7 +10,7 @@ from scorer.findings.finding import Finding
 from scorer.findings.formatting import format_p_value, format_percent
 from scorer.metrics.copying.authenticity import authenticity
 from scorer.metrics.copying.internal_duplicates import internal_duplicates
-from scorer.metrics.copying.ndb import compared
+from scorer.metrics.copying.ndb import compare_counts
 from scorer.metrics.copying.near_duplicates import near_duplicates, originals_of
 from scorer.metrics.copying.partial_copying import partial_copying
 from scorer.metrics.memorization import nearest
@@ -35,7 +35,7 @@ def random() -> np.random.Generator:
 def all_of(own: Any) -> dict[str, Finding]:
     training, fresh = photographs(1), photographs(2)
     near = near_duplicates(originals_of(nearest(own, training)), originals_of(nearest(fresh, training)))
-    rows = compared(np.array([len(own) - 40, 40]), np.array([60, 60]))
+    rows = compare_counts(np.array([len(own) - 40, 40]), np.array([60, 60]))
     found = [
         *words.two_sample_findings(two_sample(own, training, random=random())),
         *words.ndb_findings(rows),

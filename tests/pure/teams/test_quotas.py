@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from scorer.lifecycle import (
-    ALLOWED,
+    ALLOWED_STEPS,
     CANCELLABLE,
     QuotaLimits,
     QuotaUsage,
@@ -60,4 +60,4 @@ def test_without_a_daily_limit_teams_may_merge_at_once() -> None:
 
 def test_an_entry_is_cancelled_before_its_scoring_begins() -> None:
     assert {Status.RECEIVED, Status.CHECKING, Status.QUEUED} == CANCELLABLE
-    assert ALLOWED[Status.CANCELLED] == frozenset()
+    assert ALLOWED_STEPS[Status.CANCELLED] == frozenset()

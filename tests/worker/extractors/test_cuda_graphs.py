@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from scorer.errors import Invalid, Unavailable
 from scorer.extractors import ExtractorOptions, load, torch_extractor
-from scorer.extractors.batches import Slot, immediate, in_batches
+from scorer.extractors.batches import Slot, immediate_slots, in_batches
 from scorer.extractors.cuda_graphs import Gpu, fixed_batch, graph_slots, largest_safe_batch
 
 
@@ -114,7 +114,9 @@ def slots_of(gpu: LazyGpu, like: NDArray[Any], batch_size: int) -> list[Slot]:
 @pytest.mark.parametrize("count", [1, 3, 8, 19])
 def test_the_features_are_those_of_the_plain_way(count: int, dtype: type[np.generic]) -> None:
     given, shares = images(count, dtype), list[float]()
-    plain = in_batches(given, immediate(lambda batch: sums(torch.from_numpy(batch)).numpy(), given, 3), dimension=3)
+    plain = in_batches(
+        given, immediate_slots(lambda batch: sums(torch.from_numpy(batch)).numpy(), given, 3), dimension=3
+    )
     found = in_batches(given, slots_of(LazyGpu(), given, 3), dimension=3, progress=shares.append)
     assert np.array_equal(found, plain)
     assert shares == sorted(shares)

@@ -25,7 +25,7 @@ from benchmarks.harness.seeded_weights import seeded_state
 from scorer.errors import Invalid, KennelError, Unavailable
 from scorer.extractor_catalogue import EXTRACTORS, find_extractor
 from scorer.extractors import Extractor, ExtractorOptions, default_mode, fingerprint, load, weights
-from scorer.extractors.batches import immediate, in_batches
+from scorer.extractors.batches import immediate_slots, in_batches
 from scorer.extractors.batchnorm_folding import fold
 from scorer.extractors.compiler import compiler_fault
 from scorer.extractors.determinism import exact_arithmetic
@@ -248,7 +248,7 @@ def test_images_are_read_one_batch_at_a_time_from_a_map(tmp_path: Path) -> None:
         seen.append(batch.shape)
         return batch[:, :2, 0, 0].astype(np.float32) + 1
 
-    features = in_batches(mapped, immediate(forward, mapped, 8), dimension=2, progress=shares.append)
+    features = in_batches(mapped, immediate_slots(forward, mapped, 8), dimension=2, progress=shares.append)
     assert np.array_equal(features, mapped[:, :2, 0, 0].astype(np.float32) + 1)
     assert seen == [(8, 64, 64, 3)] * 3
     assert shares == [8 / 19, 16 / 19, 1.0]
@@ -278,7 +278,7 @@ def test_images_without_a_direction_are_named(name: str) -> None:
 
 
 def test_a_row_of_zeros_has_no_direction_either() -> None:
-    slots = immediate(lambda batch: np.zeros((len(batch), 4), np.float32), noise(3), 2)
+    slots = immediate_slots(lambda batch: np.zeros((len(batch), 4), np.float32), noise(3), 2)
     with pytest.raises(Invalid) as error:
         in_batches(noise(3), slots, dimension=4)
     assert error.value.extra["indices"] == [0, 1, 2]

@@ -10,7 +10,7 @@ from scipy.spatial.distance import jensenshannon
 from scipy.stats import chi2_contingency, norm
 
 from scorer.errors import Invalid
-from scorer.metrics.copying.ndb import bins_of, compare_with_bins, compared
+from scorer.metrics.copying.ndb import bins_of, compare_counts, compare_with_bins
 from tests.examples import examples
 
 
@@ -26,7 +26,7 @@ def normal(seed: int, count: int, shift: float = 0.0) -> Any:
 @settings(max_examples=examples(60), deadline=None)
 def test_it_is_what_scipy_says(counts: list[tuple[int, int]]) -> None:
     own, training = np.array(counts, np.int64).T
-    found = compared(own, training)
+    found = compare_counts(own, training)
     assert found.divergence == pytest.approx(jensenshannon(own, training) ** 2, abs=1e-12)
     assert found.p_value == pytest.approx(chi2_contingency([own, training], correction=False).pvalue, rel=1e-9)
     different = 0
@@ -42,7 +42,7 @@ def test_it_is_what_scipy_says(counts: list[tuple[int, int]]) -> None:
 def test_the_error_of_the_divergence_is_its_spread() -> None:
     random = np.random.default_rng(0)
     q, p = np.array([0.1, 0.2, 0.3, 0.4]), np.full(4, 0.25)
-    drawn = [compared(random.multinomial(500, q), random.multinomial(900, p)) for _ in range(600)]
+    drawn = [compare_counts(random.multinomial(500, q), random.multinomial(900, p)) for _ in range(600)]
     spread = np.std([each.divergence for each in drawn], ddof=1)
     assert np.mean([each.divergence_error for each in drawn]) == pytest.approx(spread, rel=0.12)
 
@@ -50,7 +50,7 @@ def test_the_error_of_the_divergence_is_its_spread() -> None:
 def test_two_samples_of_one_law() -> None:
     random = np.random.default_rng(1)
     shares = random.dirichlet(np.full(100, 5.0))
-    drawn = [compared(random.multinomial(5000, shares), random.multinomial(9000, shares)) for _ in range(200)]
+    drawn = [compare_counts(random.multinomial(5000, shares), random.multinomial(9000, shares)) for _ in range(200)]
     assert np.mean([each.share for each in drawn]) == pytest.approx(0.05, abs=0.01)
     assert np.std([each.share for each in drawn]) == pytest.approx(drawn[0].deviation, rel=0.2)
     assert np.mean([each.divergence for each in drawn]) == pytest.approx(drawn[0].expected_divergence, rel=0.1)
@@ -72,14 +72,14 @@ def test_what_it_sees_and_what_not() -> None:
 
 
 def test_one_bin_shows_nothing() -> None:
-    found = compared(np.array([5]), np.array([9]))
+    found = compare_counts(np.array([5]), np.array([9]))
     assert (found.different, found.divergence, found.p_value) == (0, 0.0, 1.0)
 
 
 def test_what_is_refused() -> None:
     with pytest.raises(Invalid) as refused:
-        compared(np.array([1, 2]), np.array([1, 2, 3]))
+        compare_counts(np.array([1, 2]), np.array([1, 2, 3]))
     assert refused.value.slug == "bad-count"
     with pytest.raises(Invalid) as refused:
-        compared(np.array([0, 0]), np.array([1, 2]))
+        compare_counts(np.array([0, 0]), np.array([1, 2]))
     assert refused.value.slug == "too-few-images"
