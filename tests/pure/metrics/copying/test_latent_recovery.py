@@ -1,4 +1,4 @@
-"""Latent recovery's numbers against the paper's table, exact laws and scipy."""
+"""Latent recovery's numbers against the paper's table, exact distributions and scipy."""
 
 from typing import NamedTuple
 
