@@ -7,6 +7,6 @@ from scorer.db.tables import CodeAttachment
 
 
 def newest_code(session: Session, submission_ref: int) -> CodeAttachment | None:
-    """The code that is attached to a submission."""
+    """The newest code attachment of a submission, the one that counts."""
     query = select(CodeAttachment).where(CodeAttachment.submission_ref == submission_ref)
     return session.scalars(query.order_by(CodeAttachment.id.desc()).limit(1)).one_or_none()

@@ -1,4 +1,4 @@
-"""Evidence, in SQL: the newest of an entry on a track, and how far the work on it is."""
+"""SQL for evidence: the newest evidence of an entry on a track, and its newest job."""
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -8,15 +8,15 @@ from scorer.lifecycle import Queue
 
 
 def newest_evidence(session: Session, submission_ref: int, track_id: int) -> Evidence | None:
-    """The evidence that counts, or None where there is none (yet). After a new measurement it is of the one before,
-    which ``measurement_id`` tells, until the new evidence is there."""
+    """The newest evidence of an entry on a track, the one that counts; None if there is none (yet). After a new
+    measurement it still refers to the earlier one (``measurement_id``) until the new evidence is there."""
     query = select(Evidence).where(Evidence.submission_ref == submission_ref, Evidence.track_id == track_id)
     return session.scalars(query.order_by(Evidence.id.desc()).limit(1)).one_or_none()
 
 
 def newest_evidence_job(session: Session, submission_ref: int, track_id: int) -> Job | None:
-    """The newest evidence job of an entry on a track: its ``state`` says whether evidence waits, runs, is done or has
-    failed. None for an entry that is not measured there, or was before there was evidence."""
+    """The newest evidence job of an entry on a track. None for an entry that is not measured there, or that was
+    measured before this service had evidence."""
     query = select(Job).where(
         Job.submission_ref == submission_ref, Job.track_id == track_id, Job.queue == Queue.EVIDENCE
     )

@@ -1,4 +1,4 @@
-"""Generators of entries and what came of them, in SQL."""
+"""SQL for generator uploads and what their audits found."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -13,13 +13,13 @@ from scorer.metrics.copying.latent_recovery import MIN_GAP, MIN_SHARE_FOUND, SIG
 
 
 def newest_generator(session: Session, submission_ref: int) -> GeneratorFile | None:
-    """The generator that counts for an entry."""
+    """The newest generator upload of an entry, the one that counts."""
     query = select(GeneratorFile).where(GeneratorFile.submission_ref == submission_ref)
     return session.scalars(query.order_by(GeneratorFile.id.desc()).limit(1)).one_or_none()
 
 
 def count_since(session: Session, submission_ref: int, since: datetime) -> int:
-    """How many generators were handed in for an entry from a moment on."""
+    """How many generators were uploaded for an entry since a moment."""
     query = select(func.count()).where(
         GeneratorFile.submission_ref == submission_ref, GeneratorFile.created_at >= since
     )
@@ -27,19 +27,19 @@ def count_since(session: Session, submission_ref: int, since: datetime) -> int:
 
 
 def newest_recovery(session: Session, generator_id: int) -> Recovery | None:
-    """What came of a generator, as far as it is known."""
+    """The newest outcome of a generator's audit; None before the first."""
     query = select(Recovery).where(Recovery.generator_id == generator_id)
     return session.scalars(query.order_by(Recovery.job_id.desc()).limit(1)).one_or_none()
 
 
 def newest_audit_job(session: Session, generator_id: int) -> Job | None:
-    """The work on a generator."""
+    """The newest audit job of a generator."""
     query = select(Job).where(Job.generator_id == generator_id)
     return session.scalars(query.order_by(Job.id.desc()).limit(1)).one_or_none()
 
 
 def cancel_work(session: Session, submission_ref: int, now: datetime) -> None:
-    """End the work on former generators of an entry; a worker that is at it finds out and drops its result."""
+    """Cancel the unfinished audit jobs of an entry; a worker that holds one notices and drops its result."""
     session.execute(
         update(Job)
         .where(Job.queue == Queue.RECOVER, Job.submission_ref == submission_ref, Job.state.in_(UNFINISHED))
@@ -48,19 +48,19 @@ def cancel_work(session: Session, submission_ref: int, now: datetime) -> None:
 
 
 def former_recoveries(session: Session, generator: GeneratorFile) -> Sequence[tuple[GeneratorFile, Recovery]]:
-    """What was found in generators that this one has replaced, newest first."""
+    """The generators that this one has replaced, each with its audit's outcomes, newest first."""
     query = (
         select(GeneratorFile, Recovery)
         .join(Recovery, Recovery.generator_id == GeneratorFile.id)
         .where(GeneratorFile.submission_ref == generator.submission_ref, GeneratorFile.id < generator.id)
         .order_by(Recovery.job_id.desc())
     )
-    return [(former, came) for former, came in session.execute(query)]
+    return [(former, recovery) for former, recovery in session.execute(query)]
 
 
 def refs_with_overfitted_generator(competition_id: int) -> Select[Any]:
-    """The refs of a competition's entries of which any generator, replaced or not, remembers its training images: the
-    condition of :func:`scorer.metrics.copying.latent_recovery.is_overfitted`, where the search can be trusted."""
+    """The refs of a competition's entries with a generator, replaced or not, that is overfitted to its training images:
+    the condition of :func:`scorer.metrics.copying.latent_recovery.is_overfitted` in SQL, for trusted searches alone."""
     trusted = or_(Recovery.recovered_share.is_(None), Recovery.recovered_share >= MIN_SHARE_FOUND)
     return (
         select(GeneratorFile.submission_ref.label("ref"))

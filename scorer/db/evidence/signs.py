@@ -1,4 +1,4 @@
-"""The signs of copying in SQL: which entries show which, by their newest evidence, and what tells of them."""
+"""SQL for the signs of copying: which entries show which sign in their newest evidence, and their findings."""
 
 from collections.abc import Collection, Mapping, Sequence
 from types import SimpleNamespace
@@ -15,27 +15,27 @@ Findings = Sequence[Mapping[str, Any]]
 
 
 def conditions(images: int) -> dict[str, ColumnElement[bool]]:
-    """When a row of evidence of an entry of so many images shows each sign, by the sign's name."""
+    """The condition for each sign, by its name, on rows of evidence of entries with so many images."""
     columns = {column.key: column for column in Evidence.__table__.columns}
-    of = SimpleNamespace(**columns, images=literal(images))
-    return {each.name: func.coalesce(each.holds(of), False) for each in SIGNS}
+    evidence = SimpleNamespace(**columns, images=literal(images))
+    return {sign.name: func.coalesce(sign.holds(evidence), False) for sign in SIGNS}
 
 
 def with_signs(track_id: int, images: int) -> Select[Any]:
     """Every entry whose newest evidence on a track shows a sign: ``ref``, and each sign by its name."""
-    newer, shown = aliased(Evidence), conditions(images)
+    newer, condition_of = aliased(Evidence), conditions(images)
     replaced = exists().where(
         newer.track_id == Evidence.track_id, newer.submission_ref == Evidence.submission_ref, newer.id > Evidence.id
     )
-    columns: list[Any] = [condition.label(name) for name, condition in shown.items()]
+    columns: list[Any] = [condition.label(name) for name, condition in condition_of.items()]
     signs: Select[Any] = select(Evidence.submission_ref.label("ref"), *columns)
-    return signs.where(Evidence.track_id == track_id, or_(*shown.values()), ~replaced)
+    return signs.where(Evidence.track_id == track_id, or_(*condition_of.values()), ~replaced)
 
 
 def newest_findings(
     session: Session, refs: Collection[int], track_ids: Collection[int]
 ) -> dict[tuple[int, int], Findings]:
-    """The findings of some entries' newest evidence on some tracks, by entry and track."""
+    """The findings of the newest evidence of entries on tracks, by ref and track id."""
     newest = (
         select(Evidence.submission_ref, Evidence.track_id, Evidence.findings)
         .ext(distinct_on(Evidence.track_id, Evidence.submission_ref))

@@ -1,4 +1,7 @@
-"""The field of a track read as columns, and the terms that it is judged by; now or at a past moment."""
+"""A track's entries read as numpy columns, and the rules they are judged by; now or at a past moment.
+
+Rows come by a binary COPY, without an object for each: a million entries in about a second.
+"""
 
 import io
 from collections.abc import Collection
@@ -21,9 +24,9 @@ from scorer.ranking.vectorised import JudgedEntries
 
 DIALECT = psycopg2.dialect()  # type: ignore[no-untyped-call]
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
-"""PostgreSQL's own: its binary moments are microseconds since then."""
+"""PostgreSQL's epoch: its binary timestamps are microseconds since then."""
 HEADER, TRAILER = 19, 2
-"""Bytes of a binary copy before its first row (a signature, flags, the length of no extension) and after its last."""
+"""Bytes of a binary COPY before its first row (signature, flags, empty extension) and after its last."""
 COLUMNS = {
     "ref": ">i8",
     "team": ">i8",
@@ -34,7 +37,8 @@ COLUMNS = {
     "copied_share": ">f8",
     "late": "?",
 }
-"""None of them is ever NULL, so every row of the copy has the same length: a count, and each value after its length."""
+"""None is ever NULL, so every row of the COPY has the same length: the number of values, then each value after its
+size."""
 ROW = np.dtype(
     [("count", ">i2"), *(part for name, kind in COLUMNS.items() for part in ((f"{name}_size", ">i4"), (name, kind)))]
 )
@@ -43,7 +47,7 @@ ROW = np.dtype(
 def judged_of(
     connection: Connection, track_id: int, *, refs: Collection[int] | None = None, at: datetime | None = None
 ) -> JudgedEntries:
-    """The scored entries of a track, or those ``refs`` of them, under its terms; as of the moment ``at``."""
+    """The scored entries of a track (of these alone: ``refs``), judged by its rules; as of the moment ``at``."""
     return JudgedEntries(
         columns_of(connection, track_id, refs=refs, at=at), judging_rules_of(connection, track_id, at=at)
     )
@@ -52,9 +56,9 @@ def judged_of(
 def columns_of(
     connection: Connection, track_id: int, *, refs: Collection[int] | None = None, at: datetime | None = None
 ) -> EntryColumns:
-    """The scored entries of a track with their newest measurements, or those ``refs`` of them."""
-    written = _written_for_all(track_id, at) if refs is None else _written(_entries(track_id, refs, at))
-    rows = _copy_rows(connection, written)
+    """The scored entries of a track (of these alone: ``refs``) with their newest measurements."""
+    statement = _compiled_for_all(track_id, at) if refs is None else _compiled(_entries(track_id, refs, at))
+    rows = _copy_rows(connection, statement)
     order = np.argsort(rows["ref"], kind="stable")
     return EntryColumns(
         **{name: rows[name].astype(np.dtype(kind).newbyteorder("="))[order] for name, kind in COLUMNS.items()}
@@ -79,57 +83,57 @@ def _entries(track_id: int, refs: Collection[int] | None, at: datetime | None) -
     )
 
 
-@lru_cache(maxsize=64)  # writing the statement down takes longer than reading a small board
-def _written_for_all(track_id: int, at: datetime | None) -> Compiled:
-    return _written(_entries(track_id, None, at))
+@lru_cache(maxsize=64)  # compiling the statement takes longer than reading a small board
+def _compiled_for_all(track_id: int, at: datetime | None) -> Compiled:
+    return _compiled(_entries(track_id, None, at))
 
 
-def _written(query: Select[Any]) -> Compiled:
+def _compiled(query: Select[Any]) -> Compiled:
     return query.compile(dialect=DIALECT)
 
 
 def _copy_rows(connection: Connection, statement: Compiled) -> NDArray[np.void]:
-    """The rows of a query, as the server itself has them: a million in about a second."""
+    """The rows of a query in the server's binary format, as a structured array of dtype ``ROW``."""
     driver: Any = connection.connection.driver_connection
     buffer = io.BytesIO()
     with driver.cursor() as cursor:
-        asked = cursor.mogrify(str(statement), statement.params).decode()
-        cursor.copy_expert(f"COPY ({asked}) TO STDOUT (FORMAT binary)", buffer)
+        query = cursor.mogrify(str(statement), statement.params).decode()
+        cursor.copy_expert(f"COPY ({query}) TO STDOUT (FORMAT binary)", buffer)
     return np.frombuffer(buffer.getbuffer()[HEADER:-TRAILER], ROW)
 
 
 def to_microseconds(at: datetime) -> int:
-    """A moment as a field has it."""
+    """A moment as columns have it: microseconds since ``EPOCH``."""
     return (at - EPOCH) // timedelta(microseconds=1)
 
 
-def from_microseconds(instant_: int) -> datetime:
-    """A field's moment in words that others understand."""
-    return EPOCH + timedelta(microseconds=int(instant_))
+def from_microseconds(microseconds: int) -> datetime:
+    """The moment that a column's value means."""
+    return EPOCH + timedelta(microseconds=int(microseconds))
 
 
 def judging_rules_of(connection: Connection, track_id: int, *, at: datetime | None = None) -> JudgingRules:
-    """What a track is judged by."""
-    here = select(Track.competition_id, Track.epsilon, Competition.score_decimals).join(Competition)
-    track = connection.execute(here.where(Track.id == track_id)).one()
+    """The rules that a track's entries are judged by; as of the moment ``at``."""
+    query = select(Track.competition_id, Track.epsilon, Competition.score_decimals).join(Competition)
+    track = connection.execute(query.where(Track.id == track_id)).one()
     merged = merges.newest_merges(at)
     pairs = select(merged.c.team_id, merged.c.into_team_id).join(Team, Team.id == merged.c.team_id)
     teams = connection.execute(
         pairs.where(Team.competition_id == track.competition_id).order_by(merged.c.team_id)
     ).all()
-    lines = select(Team.id).where(Team.competition_id == track.competition_id, Team.benchmark)
-    ruled = newest_rulings(at)
-    rulings = select(ruled.c.submission_ref, ruled.c.kind).join(Submission, Submission.ref == ruled.c.submission_ref)
-    words = connection.execute(rulings.where(Submission.competition_id == track.competition_id)).all()
+    benchmarks = select(Team.id).where(Team.competition_id == track.competition_id, Team.benchmark)
+    newest = newest_rulings(at)
+    ruled = select(newest.c.submission_ref, newest.c.kind).join(Submission, Submission.ref == newest.c.submission_ref)
+    rulings = connection.execute(ruled.where(Submission.competition_id == track.competition_id)).all()
     return JudgingRules(
         tau=_tau(connection, track_id, at),
         epsilon=track.epsilon,
         decimals=track.score_decimals,
         merged=_ints([team for team, _ in teams]),
         into=_ints([into for _, into in teams]),
-        benchmarks=_ints(connection.scalars(lines).all()),
-        disqualified=_ints([ref for ref, kind in words if kind == "disqualify"]),
-        waived=_ints([ref for ref, kind in words if kind == "waive"]),
+        benchmarks=_ints(connection.scalars(benchmarks).all()),
+        disqualified=_ints([ref for ref, kind in rulings if kind == "disqualify"]),
+        waived=_ints([ref for ref, kind in rulings if kind == "waive"]),
     )
 
 
@@ -142,7 +146,7 @@ def _tau(connection: Connection, track_id: int, at: datetime | None) -> float:
 
 
 def picks_of(connection: Connection, competition_id: int, *, at: datetime | None = None) -> FinalPicks:
-    """What the teams of a competition have picked, as pairs."""
+    """The final picks of a competition's teams, in the order of ``ref``; as of the moment ``at``."""
     newest = select(PickSet.team_id, PickSet.submission_refs).ext(distinct_on(PickSet.team_id))
     newest = newest.join(Team, Team.id == PickSet.team_id).where(Team.competition_id == competition_id)
     if at is not None:

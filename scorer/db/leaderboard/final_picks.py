@@ -1,4 +1,4 @@
-"""A team's picks and the code attached to its entries, in SQL."""
+"""SQL for final picks: a team's newest picks, and the entries that it may pick."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -11,7 +11,7 @@ from scorer.db.tables import PickSet, Submission
 
 
 def newest_picks(session: Session, team_id: int, at: datetime | None = None) -> PickSet | None:
-    """The set of picks that counts: the newest, or the newest that there was at a moment."""
+    """A team's newest set of picks, the one that counts, now or at the moment ``at``."""
     query = select(PickSet).where(PickSet.team_id == team_id)
     if at is not None:
         query = query.where(PickSet.created_at <= at)
@@ -19,7 +19,7 @@ def newest_picks(session: Session, team_id: int, at: datetime | None = None) -> 
 
 
 def pickable(session: Session, track_id: int, team_id: int, submission_ids: Collection[str]) -> dict[str, int]:
-    """The refs, by id, of those of the entries that this team can pick: its own, scored on the track, not late."""
+    """The refs, by id, of those of the submissions that a team may pick: its own, scored on the track, in time."""
     scores = judged_entries(track_id=track_id).subquery("scores")
     query = (
         select(scores.c.id, scores.c.ref)

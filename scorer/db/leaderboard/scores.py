@@ -1,8 +1,8 @@
-"""The score in SQL: measurements joined with a threshold, judged on read.
+"""SQL for scores: the newest measurements joined with thresholds, rulings and merges, judged on read.
 
-The formula itself is :func:`scorer.metrics.mifid.mifid`; here it meets columns instead of arrays. The view
-``scores`` is the same selection with every track's newest threshold, for people with psql; a migration holds its
-statement, and a test holds the view to this module. Ranks are :mod:`scorer.ranking.vectorised`'s.
+The formula is :func:`scorer.metrics.mifid.mifid`, applied to SQL columns instead of arrays. The view ``scores`` is the
+same selection with every track's newest threshold, for psql; a migration contains its statement, and a test compares
+the view with this module. Ranks are computed by :mod:`scorer.ranking.vectorised`.
 """
 
 import math
@@ -37,7 +37,7 @@ KEEP: ColumnElement[str] = literal_column("'keep'::text")
 
 
 class Score(NamedTuple):
-    """A row of :func:`judged`."""
+    """A row of :func:`judged_entries`: an entry's newest measurement on a track and what follows from it."""
 
     ref: int
     id: str
@@ -54,7 +54,7 @@ class Score(NamedTuple):
     distance_se: float | None
     copied_share: float
     tau: float | None
-    """0 where nothing is penalised: a benchmark, or a penalty that was waived; None without a threshold."""
+    """The threshold it is judged with: 0 for a benchmark or a waived penalty; None without a threshold."""
     copy: bool
     penalised: bool | None
     mifid: float
@@ -67,7 +67,7 @@ class Score(NamedTuple):
 
 
 def sql_where(condition: Any, then: Any, otherwise: Any) -> ColumnElement[Any]:
-    """``numpy.where`` for columns."""
+    """``numpy.where`` for SQL columns."""
     return case((condition, _sql(then)), else_=_sql(otherwise))
 
 
@@ -76,7 +76,7 @@ def _sql(value: Any) -> Any:
 
 
 def id_list(ids: Collection[int]) -> ColumnElement[Any]:
-    """Numbers as one parameter, however many they are."""
+    """Ids as one array parameter, however many there are."""
     return bindparam(None, list(ids), type_=ARRAY(BigInteger))
 
 
@@ -87,8 +87,8 @@ def judged_entries(
     at: datetime | None = None,
     refs: Collection[int] | None = None,
 ) -> Select[Any]:
-    """Every scored submission of a track (None: of all), judged with ``tau`` (None: the newest threshold), under the
-    team that it belongs to now and the newest ruling. ``at``: as it was at that moment. ``refs``: of these alone.
+    """Every scored submission of a track (None: of all tracks), judged with ``tau`` (None: the newest threshold) and
+    its newest ruling, with the team that it belongs to. ``at``: as of a past moment. ``refs``: of these alone.
 
     The columns are those of :class:`Score`.
     """
@@ -122,7 +122,7 @@ def judged_entries(
 
 
 def _measured(track_id: Any, tau: float | None, at: datetime | None, refs: Collection[int] | None) -> Select[Any]:
-    """The newest measurement of every submission, beside the tau that it is judged with and what was ruled."""
+    """The newest measurement of every submission, with the tau that it is judged with and its ruling."""
     measured_rows = newest_measurements(track_id, at, refs)
     measured, chosen, merged, ruled = (
         measured_rows.c,
@@ -149,7 +149,7 @@ def _measured(track_id: Any, tau: float | None, at: datetime | None, refs: Colle
             measured.memorization_distance,
             measured.distance_se,
             func.coalesce(Submission.copied_share, 0.0).label("copied_share"),
-            # A benchmark is never penalised, nor is what the organizers have waived: no distance is below zero.
+            # A tau of 0 penalises nothing, because no distance is below it: benchmarks and waived penalties.
             case((Team.benchmark | (ruling == "waive"), ZERO), else_=threshold).label("tau"),
             measured.id.label("measurement_id"),
             measured.created_at.label("measured_at"),
@@ -168,7 +168,7 @@ def _measured(track_id: Any, tau: float | None, at: datetime | None, refs: Colle
 
 
 def newest_measurements(track_id: Any, at: datetime | None, refs: Collection[int] | None = None) -> Subquery:
-    """The measurement of every submission on a track that counts."""
+    """The newest measurement of every submission on a track (None: on every track), the one that counts."""
     newest = select(
         Measurement.id,
         Measurement.track_id,
@@ -195,7 +195,7 @@ def _newest_thresholds(at: datetime | None) -> Subquery:
 
 
 def newest_rulings(at: datetime | None = None) -> Subquery:
-    """What was ruled on every submission, the newest word: ``submission_ref``, ``kind``, ``reason``."""
+    """The newest ruling on every submission that has one: ``submission_ref``, ``kind``, ``reason``."""
     ruled = select(Ruling.submission_ref, Ruling.kind, Ruling.reason).ext(distinct_on(Ruling.submission_ref))
     if at is not None:
         ruled = ruled.where(Ruling.created_at <= at)
@@ -203,7 +203,7 @@ def newest_rulings(at: datetime | None = None) -> Subquery:
 
 
 def name_at(team: Any, at: datetime) -> ColumnElement[Any]:
-    """What a team was called at a moment: the name that its next renaming took away, else the one it has now."""
+    """A team's name at a past moment: the name before its first later renaming, else its name now."""
     later = (
         select(TeamRenaming.before)
         .where(TeamRenaming.team_id == team.id, TeamRenaming.created_at > at)

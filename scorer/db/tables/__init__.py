@@ -1,4 +1,21 @@
-"""The tables."""
+"""The tables as SQLAlchemy classes, one module for each wing; import them from here.
+
+Most tables only grow: the newest row counts, and the history stays.
+
+base: what all tables share: types, naming of constraints, which tables are append-only or expire
+accounts: accounts, identities, API tokens, sessions, one-time links
+competitions: competitions, tracks, reference sets, preparations, data files, the allowlist
+teams: teams, memberships, merges, invitations, final picks
+submissions: submissions, their events, resumable uploads
+jobs: the job queue
+measurements: measurements, final and provisional
+evidence: evidence, generator uploads, audits, code attachments
+tuning: thresholds and comparisons of extractors
+review: labels, reviews, rulings, rebuttals
+leaderboard: the change feed
+human_ratings, data_release: rating studies; releases
+notifications, audit_log: notices, mails, webhooks; what organizers did
+"""
 
 from scorer.db.tables.accounts import Account, Identity, OneTimeLink, Token, WebSession
 from scorer.db.tables.audit_log import AuditEntry

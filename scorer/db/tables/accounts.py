@@ -1,4 +1,4 @@
-"""Accounts and how they sign in: passwords, outside identities, sessions, tokens, one-time links."""
+"""Accounts and their credentials: passwords, OpenID Connect identities, API tokens, sessions, one-time links."""
 
 from datetime import datetime
 
@@ -9,7 +9,7 @@ from scorer.db.tables.base import EXPIRING, Table, identity
 
 
 class Account(Table):
-    """A person."""
+    """A person's account."""
 
     __tablename__ = "accounts"
     __table_args__ = (
@@ -24,14 +24,14 @@ class Account(Table):
     name: Mapped[str]
     role: Mapped[str]
     email: Mapped[str | None]
-    """Only once its owner has shown that it is theirs; shown to nobody else."""
+    """The confirmed mail address; shown to its owner alone."""
     password_hash: Mapped[str | None]
-    """argon2id in PHC form; None for an account that has only tokens or an outside identity."""
+    """argon2id in PHC format; None for an account with API tokens or an OpenID Connect identity alone."""
     created_at: Mapped[datetime]
 
 
 class Token(Table):
-    """An API token; only its SHA-256 is kept."""
+    """An API token; only its SHA-256 is stored."""
 
     __tablename__ = "tokens"
 
@@ -48,7 +48,7 @@ class Token(Table):
 
 
 class WebSession(Table):
-    """A browser that is signed in; only the SHA-256 of its cookie is kept."""
+    """The session of a signed-in browser; only the SHA-256 of its cookie is stored."""
 
     __tablename__ = "web_sessions"
     __table_args__ = ({"info": EXPIRING},)
@@ -58,7 +58,7 @@ class WebSession(Table):
     digest: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
     address: Mapped[str]
     agent: Mapped[str]
-    """What the browser calls itself, so that its owner knows it again."""
+    """The browser's User-Agent, by which its owner recognises it."""
     created_at: Mapped[datetime]
     last_seen_at: Mapped[datetime]
     expires_at: Mapped[datetime]
@@ -68,7 +68,7 @@ class WebSession(Table):
 
 
 class OneTimeLink(Table):
-    """A link that works once and not for long: a password reset, an address to confirm, an invitation."""
+    """A mailed link that works once and expires: a password reset, a confirmation of an address, an invitation."""
 
     __tablename__ = "one_time_links"
     __table_args__ = (
@@ -80,7 +80,7 @@ class OneTimeLink(Table):
     digest: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
     purpose: Mapped[str]
     account_id: Mapped[int | None] = mapped_column(ForeignKey(Account.id), index=True)
-    """Whose password or address; None for an invitation."""
+    """The account whose password or address it changes; None for an invitation."""
     email: Mapped[str | None]
     """The address that following the link confirms."""
     created_at: Mapped[datetime]
@@ -91,7 +91,7 @@ class OneTimeLink(Table):
 
 
 class Identity(Table):
-    """Who somebody is to an OpenID Connect issuer."""
+    """The subject of an OpenID Connect issuer that an account belongs to."""
 
     __tablename__ = "identities"
     __table_args__ = (UniqueConstraint("issuer", "subject"),)

@@ -1,4 +1,4 @@
-"""What was done, and what has to be told: the audit log and the outbox of mails."""
+"""The audit log."""
 
 from datetime import datetime
 from typing import Any
@@ -11,7 +11,7 @@ from scorer.db.tables.base import APPEND_ONLY, Table, identity
 
 
 class AuditEntry(Table):
-    """One act: who, when, what, before, after."""
+    """One action: who, when, what, on what, and the values before and after."""
 
     __tablename__ = "audit_entries"
     __table_args__ = ({"info": APPEND_ONLY},)
@@ -19,12 +19,12 @@ class AuditEntry(Table):
     id: Mapped[int] = identity()
     created_at: Mapped[datetime] = mapped_column(index=True)
     actor_id: Mapped[int | None] = mapped_column(ForeignKey(Account.id), index=True)
-    """None: nobody is signed in, or the operator acted at the machine itself."""
+    """None: nobody was signed in, or the operator used the command line."""
     action: Mapped[str]
     """``noun.verb``, for example ``threshold.chosen``."""
     subject: Mapped[str]
-    """``noun:name`` of the thing, for example ``account:ada``."""
+    """What it was done to, as ``noun:name``, for example ``account:ada``."""
     address: Mapped[str | None]
-    """Where the request came from, where that is known."""
+    """The network address that the request came from, if known."""
     before: Mapped[dict[str, Any] | None]
     after: Mapped[dict[str, Any] | None]

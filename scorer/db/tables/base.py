@@ -1,5 +1,8 @@
-"""What all tables share. Rows marked ``append_only`` are history: the service's role may add, never change them. Only
-those marked ``passing`` may be deleted."""
+"""The base class of all tables, and the two marks of a table.
+
+The service's database role may only add to tables marked ``append_only``, and may delete only from those marked
+``passing`` (:mod:`scorer.db.grants`).
+"""
 
 from datetime import datetime
 from typing import Any
@@ -16,11 +19,11 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 APPEND_ONLY = {"append_only": True}
 EXPIRING = {"passing": True}
-"""Rows that are removed some time after they are over (:mod:`scorer.db.retention`)."""
+"""Rows are deleted some time after they are over (:mod:`scorer.db.retention`)."""
 
 
 class Table(DeclarativeBase):
-    """Base of all tables; types follow the annotations, moments always carry their zone."""
+    """Base of all tables. Column types follow from annotations; timestamps always have a time zone."""
 
     metadata = MetaData(
         naming_convention={
@@ -41,5 +44,5 @@ class Table(DeclarativeBase):
 
 
 def identity() -> Mapped[int]:
-    """A primary key that counts."""
+    """An integer primary key that the database generates."""
     return mapped_column(BigInteger, Identity(always=True), primary_key=True)

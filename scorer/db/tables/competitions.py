@@ -12,7 +12,7 @@ from scorer.db.tables.base import APPEND_ONLY, Table, identity
 
 
 class Competition(Table):
-    """A competition; its phase is derived from these times and from ``publications``."""
+    """A competition. Its phase follows from these times and from ``publications``."""
 
     __tablename__ = "competitions"
     __table_args__ = (
@@ -47,7 +47,7 @@ class Competition(Table):
 
 
 class Publication(Table):
-    """The act of showing the private board, or of taking that back; the newest row counts."""
+    """A publication of the private board, or its withdrawal; the newest row counts."""
 
     __tablename__ = "publications"
     __table_args__ = ({"info": APPEND_ONLY},)
@@ -63,7 +63,7 @@ class Publication(Table):
 
 
 class RulesAcceptance(Table):
-    """A person's word that they keep to the rules as they read them: the text with this SHA-256."""
+    """A person's acceptance of a competition's rules: of the text with this SHA-256."""
 
     __tablename__ = "rules_acceptances"
     __table_args__ = (UniqueConstraint("competition_id", "account_id", "rules_sha256"), {"info": APPEND_ONLY})
@@ -76,7 +76,7 @@ class RulesAcceptance(Table):
 
 
 class ReferenceSet(Table):
-    """A zip of reference images, addressed by the SHA-256 of its bytes and shared by competitions."""
+    """A zip of reference images, identified by its SHA-256 and shared by competitions."""
 
     __tablename__ = "reference_sets"
     __table_args__ = ({"info": APPEND_ONLY},)
@@ -90,7 +90,7 @@ class ReferenceSet(Table):
 
 
 class CompetitionReference(Table):
-    """Which images play which role in a competition; fixed once the first entry has been taken."""
+    """The role of a reference set in a competition; fixed from the first submission on."""
 
     __tablename__ = "competition_references"
     __table_args__ = (CheckConstraint("role IN ('train', 'held_out', 'private_extra')", name="role"),)
@@ -105,9 +105,9 @@ class CompetitionReference(Table):
 
 
 class Preparation(Table):
-    """Features, normalised features and statistics of reference sets in one extractor's space.
+    """Features, normalised features and statistics of reference sets in one extractor's feature space.
 
-    ``key`` is the content address of all that goes in, so that equal work is done once.
+    ``key`` is a hash of all inputs, so that equal preparations are computed once.
     """
 
     __tablename__ = "preparations"
@@ -128,10 +128,10 @@ class Preparation(Table):
 
 
 class Track(Table):
-    """One way of scoring a competition: extractor and reference set, public or private.
+    """One of the two boards of a competition, public or private: an extractor, and references to measure against.
 
-    Another extractor is another track, with measurements and thresholds of its own: the private track that it takes
-    the place of becomes a ``former`` one and keeps all of its own.
+    Another extractor is another track, with measurements and thresholds of its own. The private track that it replaces
+    becomes a ``former`` one and keeps its measurements and thresholds.
     """
 
     __tablename__ = "tracks"
@@ -150,14 +150,14 @@ class Track(Table):
     epsilon: Mapped[float]
     preparation_id: Mapped[int | None] = mapped_column(ForeignKey(Preparation.id))
     replaced_at: Mapped[datetime | None]
-    """When a private track became a former one."""
+    """When it was replaced, for a former track."""
 
     competition: Mapped[Competition] = relationship(lazy="joined", innerjoin=True)
     preparation: Mapped[Preparation | None] = relationship(lazy="joined")
 
 
 class DataFile(Table):
-    """A file offered to participants, or no longer (``offered``); the newest row of a name counts."""
+    """A data file offered to participants, or withdrawn (``offered`` false); the newest row of a name counts."""
 
     __tablename__ = "data_files"
     __table_args__ = (
@@ -174,7 +174,7 @@ class DataFile(Table):
     bytes: Mapped[int] = mapped_column(BigInteger)
     sha256: Mapped[str] = mapped_column(index=True)
     crc32: Mapped[int] = mapped_column(BigInteger)
-    """What a zip says of its members: known beforehand, so all files can be sent as one zip that is nowhere stored."""
+    """CRC-32 of its bytes, as zips contain it: so all files can be streamed as one zip that is not stored anywhere."""
     blob_key: Mapped[str]
     author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
     created_at: Mapped[datetime]
@@ -183,8 +183,8 @@ class DataFile(Table):
 
 
 class Guest(Table):
-    """A person is invited into a competition, or no longer (``invited``), by account or by mail address: then it is
-    whoever has confirmed that address. The newest row of an account or address counts."""
+    """An entry of a competition's allowlist, by account or by confirmed mail address; or its removal (not
+    ``invited``). The newest row of an account or address counts."""
 
     __tablename__ = "guests"
     __table_args__ = (
@@ -208,5 +208,5 @@ class Guest(Table):
 
     @property
     def who(self) -> str:
-        """The handle or the address."""
+        """The handle or the mail address."""
         return self.account.handle if self.account is not None else self.email or ""

@@ -1,4 +1,4 @@
-"""Data releases: what is handed out of a competition, and the acts of handing it out."""
+"""Data releases and their publication."""
 
 from datetime import datetime
 from typing import Any
@@ -12,7 +12,7 @@ from scorer.db.tables.competitions import Competition
 
 
 class Release(Table):
-    """A set of files about a competition, made by a job; what it holds never changes once it is finished."""
+    """A data release: files about a competition, made by a job and never changed once it is finished."""
 
     __tablename__ = "releases"
     __table_args__ = (
@@ -24,13 +24,13 @@ class Release(Table):
     id: Mapped[str] = mapped_column(primary_key=True)
     competition_id: Mapped[int] = mapped_column(ForeignKey(Competition.id))
     images: Mapped[str]
-    """Whose images are in it: nobody's, those of the ranked entries, those of all scored ones."""
+    """Which entries' images it contains: none, those of ranked entries, or those of all scored entries."""
     key: Mapped[bytes] = mapped_column(LargeBinary)
-    """What pseudonyms are made with. Whoever has it can tell who is who: it is no part of the release."""
+    """The secret key of its pseudonyms, which reveals who is who; not part of the release."""
     files: Mapped[list[dict[str, Any]] | None]
     """Name, bytes, SHA-256 and rows of every file."""
     sha256: Mapped[str | None]
-    """Of the manifest: equal for equal contents."""
+    """SHA-256 of the manifest: equal for equal contents."""
     author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
     created_at: Mapped[datetime]
     finished_at: Mapped[datetime | None]
@@ -40,7 +40,7 @@ class Release(Table):
 
 
 class ReleaseAct(Table):
-    """The act of handing a release out to everybody, or of taking that back; the newest row counts."""
+    """A publication of a release, or its withdrawal (``shown`` false); the newest row counts."""
 
     __tablename__ = "release_acts"
     __table_args__ = (Index("ix_release_acts_newest", "release_id", text("id DESC")), {"info": APPEND_ONLY})

@@ -15,10 +15,10 @@ from scorer.db.tables.submissions import Submission
 
 
 class Evidence(Table):
-    """What was found of a submission on a track, beside one measurement of it. Never changed; the newest row counts.
+    """The evidence of a submission on a track, beside one measurement of it. Never changed; the newest row counts.
 
-    The columns of numbers are those of ``findings`` that queries ask for; null where a test could not be made, and
-    then its finding says why.
+    The columns of numbers repeat those quantities of ``findings`` that queries need. They are null where a test was
+    not possible; its finding then says why.
     """
 
     __tablename__ = "evidence"
@@ -30,33 +30,34 @@ class Evidence(Table):
 
     id: Mapped[int] = identity()
     job_id: Mapped[int] = mapped_column(ForeignKey(Job.id), unique=True)
-    """A job finds once, however often it is tried."""
+    """A job adds at most one row, however often it is tried."""
     submission_ref: Mapped[int] = mapped_column(ForeignKey(Submission.ref), index=True)
     track_id: Mapped[int] = mapped_column(ForeignKey(Track.id))
     preparation_id: Mapped[int] = mapped_column(ForeignKey(Preparation.id))
     measurement_id: Mapped[int] = mapped_column(ForeignKey(Measurement.id), index=True)
-    """The measurement beside which it stands."""
+    """The measurement of the same submission and track that it was made beside."""
     seed: Mapped[int] = mapped_column(BigInteger)
-    """Of everything that is drawn: the same zip and references give the same evidence."""
+    """Seed of all random choices: the same zip and references give the same evidence."""
     findings: Mapped[list[dict[str, Any]]]
-    """In a fixed order: test, name, value, unit, direction, sentence, standard_error, p_value."""
+    """Findings in a fixed order, each with test, name, value, unit, direction, sentence, standard_error and p_value."""
     details: Mapped[dict[str, Any]]
-    """Cells, near copies (of thumbnails, too), single close images, repeats, identical and mirrored images, by name."""
+    """Examples by name: cells, near duplicates (of thumbnails, too), single close images, internal near duplicates,
+    exact duplicates upright and mirrored."""
     provenance: Mapped[dict[str, Any]]
     created_at: Mapped[datetime]
 
     z_u: Mapped[float | None]
-    """Over all images; far below 0 is copying."""
+    """Z_U of the data-copying test over all images; far below 0 means copying."""
     u_share: Mapped[float | None]
-    """In what share of all comparisons the generated image is the farther one: 1/2 if nothing is copied."""
+    """Share of all comparisons in which the generated image is the farther one: 1/2 if nothing is copied."""
     z_u_p: Mapped[float | None]
-    """One-sided, for copying."""
+    """One-sided p-value, for copying."""
     c_t: Mapped[float | None]
     c_t_error: Mapped[float | None]
-    """Approximate."""
+    """Approximate standard error of C_T."""
     copied_cells: Mapped[int | None]
     copied_cells_share: Mapped[float | None]
-    """The share of the images that lie in those of the copied cells where the difference is more than slight."""
+    """Share of the images that lie in copied cells whose effect is more than slight."""
     partly_copied_share: Mapped[float | None]
     partly_copied_expected: Mapped[float | None]
     partly_copied_p: Mapped[float | None]
@@ -64,9 +65,9 @@ class Evidence(Table):
     near_copies_expected: Mapped[float | None]
     near_copies_p: Mapped[float | None]
     near_copies_mirrored: Mapped[int | None]
-    """How many of the near copies are nearer to a mirror image."""
+    """How many of the near duplicates are nearer to a mirrored training image."""
     thumbnail_share: Mapped[float | None]
-    """Of the images that are near copies once both are made very small."""
+    """Share of the images whose thumbnails are near duplicates of training thumbnails."""
     thumbnail_expected: Mapped[float | None]
     thumbnail_p: Mapped[float | None]
     thumbnail_mirrored: Mapped[int | None]
@@ -75,19 +76,19 @@ class Evidence(Table):
     repeats_expected_pairs: Mapped[float | None]
     repeats_p: Mapped[float | None]
     identical: Mapped[int]
-    """Images whose pixels another image of the zip has."""
+    """Images with an upright exact duplicate in the zip."""
     mirrored_twins: Mapped[int]
-    """Images that are another image of the zip, mirrored, and not identical to one."""
+    """Images with a mirrored exact duplicate in the zip, and no upright one."""
     authenticity_share: Mapped[float | None]
     authenticity_expected: Mapped[float | None]
-    """The share of authentic images among held-out photographs."""
+    """Share of authentic images among held-out images."""
     authenticity_p: Mapped[float | None]
-    """One-sided, for fewer authentic images than among held-out photographs."""
+    """One-sided p-value, for fewer authentic images than among held-out images."""
 
 
 class GeneratorFile(Table):
-    """An ONNX file that is said to have made an entry, with its latent space as declared; the newest one of an entry
-    counts. Nobody has looked into it but a fenced process of a worker."""
+    """A generator upload: the ONNX file that made an entry as its team declares, with its latent space; the newest one
+    of an entry counts. Only a worker's sandbox reads the file."""
 
     __tablename__ = "generators"
     __table_args__ = (
@@ -104,11 +105,11 @@ class GeneratorFile(Table):
     sha256: Mapped[str]
     blob_key: Mapped[str]
     dimension: Mapped[int]
-    """How many numbers a latent vector has."""
+    """Dimension of a latent vector."""
     distribution: Mapped[str]
-    """Of each of these numbers: standard normal, or uniform on [-1, 1]."""
+    """Distribution of each coordinate: standard normal, or uniform on [-1, 1]."""
     seed: Mapped[int] = mapped_column(BigInteger)
-    """Of what is drawn when it is searched: not known before, so that nobody trains around the images drawn."""
+    """Seed of the audit's random choices; drawn after the upload, so that nobody can train around the images chosen."""
     author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
     created_at: Mapped[datetime]
 
@@ -116,8 +117,8 @@ class GeneratorFile(Table):
 
 
 class Recovery(Table):
-    """What came of a generator: numbers of an audit, or why the file could not be used (``refusal``). Its verdict is
-    not stored: it follows from the numbers."""
+    """The outcome of a generator audit: its quantities, or why the file could not be used (``refusal``). Whether the
+    generator is overfitted is not stored, because it follows from the quantities."""
 
     __tablename__ = "recoveries"
     __table_args__ = (
@@ -129,27 +130,26 @@ class Recovery(Table):
     )
 
     job_id: Mapped[int] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
-    """A job gives one, however often it is tried."""
+    """A job adds at most one row, however often it is tried."""
     generator_id: Mapped[int] = mapped_column(ForeignKey(GeneratorFile.id))
     refusal: Mapped[str | None]
-    """In a sentence, for whoever handed it in."""
+    """In a sentence, for the team."""
     faults: Mapped[list[str] | None]
     p_value: Mapped[float | None]
-    """Of the two-sided KS test of training against held-out errors."""
+    """Of the two-sided Kolmogorov-Smirnov test of training against held-out errors."""
     gap: Mapped[float | None]
-    """The signed MRE-gap: (held-out - training) / held-out."""
+    """The signed MRE-gap, of median recovery errors: (held-out - training) / held-out."""
     recovered_share: Mapped[float | None]
-    """Of the generated targets, those recovered verbatim: low where the optimisation fails on this generator."""
+    """Share of the generated targets that were recovered: low where the search fails on this generator."""
     report: Mapped[dict[str, Any] | None]
     arrays_key: Mapped[str | None]
-    """Blob with the errors, and the pairs of targets and recovered images."""
+    """Blob with the recovery errors, and the pairs of targets and recovered images."""
     provenance: Mapped[dict[str, Any]]
     created_at: Mapped[datetime]
 
 
 class CodeAttachment(Table):
-    """The code that made an entry, for reviewers; the newest one counts. Only its bytes are kept, of earlier ones the
-    hashes."""
+    """The code that made an entry, for reviewers; the newest one counts. Of earlier ones only the hashes are kept."""
 
     __tablename__ = "code_attachments"
     __table_args__ = (

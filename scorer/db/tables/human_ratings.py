@@ -1,4 +1,4 @@
-"""Quality ratings: what people are asked to look at, who they are, and what they said."""
+"""Human ratings: studies, the items to rate, raters, and their ratings."""
 
 from datetime import datetime
 
@@ -23,7 +23,7 @@ from scorer.db.tables.submissions import Submission
 
 
 class RatingStudy(Table):
-    """One question put to many people: how real do these entries' images look, and how diverse are they."""
+    """A rating study: many people rate how realistic and how diverse the images of some entries are."""
 
     __tablename__ = "rating_studies"
     __table_args__ = (
@@ -34,7 +34,7 @@ class RatingStudy(Table):
     id: Mapped[int] = identity()
     competition_id: Mapped[int] = mapped_column(ForeignKey(Competition.id), index=True)
     submission_refs: Mapped[list[int]] = mapped_column(ARRAY(BigInteger))
-    """The entries that are judged."""
+    """The entries that are rated."""
     images: Mapped[int]
     """Single images of each entry, rated for realism."""
     grids: Mapped[int]
@@ -42,20 +42,20 @@ class RatingStudy(Table):
     side: Mapped[int]
     """Images along one side of a grid."""
     wanted: Mapped[int]
-    """Ratings that each image and each grid shall get."""
+    """Ratings wanted for each image and each grid."""
     seed: Mapped[int] = mapped_column(BigInteger)
-    """What the choice of images came from."""
+    """Seed of the choice of images."""
     author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
     created_at: Mapped[datetime]
     packed_at: Mapped[datetime | None]
-    """When its images lay ready to be shown."""
+    """When its images were ready to be shown."""
     ended_at: Mapped[datetime | None]
 
     competition: Mapped[Competition] = relationship(lazy="joined", innerjoin=True)
 
 
 class RatingItem(Table):
-    """One thing to rate. Ids are given out in random order, so that they tell nothing about whose it is."""
+    """One image or grid to rate. Ids are assigned in random order, so that they do not reveal the entry."""
 
     __tablename__ = "rating_items"
     __table_args__ = (
@@ -69,15 +69,15 @@ class RatingItem(Table):
     kind: Mapped[str]
     submission_ref: Mapped[int] = mapped_column(ForeignKey(Submission.ref))
     images: Mapped[list[int]] = mapped_column(ARRAY(Integer))
-    """Which of the entry's images it shows, counted in canonical order."""
+    """Which of the entry's images it shows, as indices in canonical order."""
     blob_key: Mapped[str]
     start: Mapped[int]
     length: Mapped[int]
-    """Its picture is so many bytes of the blob, from ``start`` on."""
+    """Its picture is ``length`` bytes of the blob, from ``start`` on."""
 
 
 class Rater(Table):
-    """Somebody who rates: a person with an account, or whoever holds an invitation's link."""
+    """A person who rates in a study: with an account, or invited by a secret link."""
 
     __tablename__ = "raters"
     __table_args__ = (
@@ -91,7 +91,7 @@ class Rater(Table):
     digest: Mapped[bytes | None] = mapped_column(LargeBinary, unique=True)
     """SHA-256 of the link's secret."""
     name: Mapped[str]
-    """What organizers call them; never in a release."""
+    """The name that organizers see; never in a data release."""
     created_at: Mapped[datetime]
     ended_at: Mapped[datetime | None]
 
@@ -99,7 +99,7 @@ class Rater(Table):
 
 
 class Rating(Table):
-    """What one rater said of one thing, once."""
+    """One rater's rating of one item; at most one."""
 
     __tablename__ = "ratings"
     __table_args__ = (

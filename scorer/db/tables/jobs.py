@@ -1,4 +1,4 @@
-"""The queue's rows: one job is one piece of work on a submission, a track or a competition."""
+"""The job queue."""
 
 from datetime import datetime
 
@@ -12,9 +12,11 @@ from scorer.db.tables.teams import Team
 
 
 class Job(Table):
-    """A piece of work for a worker. Rows are the truth; messages on the broker are hints.
+    """One piece of work on a submission, preparation, release, study or generator. Rows are the truth; messages on the
+    broker are hints.
 
-    ``turn`` makes the order fair: a team's next job has a later turn than its last one (see ``scorer.jobs.leases``).
+    ``turn`` makes the order fair: a team's next job has a later turn than its last one
+    (:func:`scorer.db.jobs.job_queue.next_turn`).
     """
 
     __tablename__ = "jobs"

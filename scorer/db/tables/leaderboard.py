@@ -1,4 +1,4 @@
-"""What has happened to boards: a row for each change, so that who keeps a board knows that it is old."""
+"""The change feed of boards: a row for each change, by which caches of boards know that they are old."""
 
 from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, text
 from sqlalchemy.dialects.postgresql import ARRAY
@@ -9,11 +9,10 @@ from scorer.db.tables.competitions import Competition, Track
 
 
 class BoardChange(Table):
-    """Something that a board depends on was added or changed. Written by triggers, in the change's own transaction.
+    """A change of something that a board depends on. Written by triggers, in the transaction of the change.
 
-    No order of ids tells a reader what is new, because a row may be committed after one with a higher id; its
-    transaction's number does (:mod:`scorer.db.leaderboard.changes`). Nobody waits for anybody: there is no counter to
-    lock.
+    Readers find new rows by ``xid``, the transaction's id, because a row may be committed after one with a higher id
+    (:mod:`scorer.db.leaderboard.changes`). There is no counter to lock, so no writer waits for another.
     """
 
     __tablename__ = "board_changes"
@@ -31,7 +30,7 @@ class BoardChange(Table):
     xid: Mapped[int] = mapped_column(BigInteger, server_default=text("(pg_current_xact_id()::text)::bigint"))
     competition_id: Mapped[int] = mapped_column(ForeignKey(Competition.id))
     track_id: Mapped[int | None] = mapped_column(ForeignKey(Track.id))
-    """The one track whose board it changes; None: both."""
+    """The track whose board it changes; None: both."""
     kind: Mapped[str]
     submission_refs: Mapped[list[int] | None] = mapped_column(ARRAY(BigInteger))
-    """``entries``: those that were measured or changed; None: too many to name."""
+    """For the kind ``entries``: those that were measured or changed; None: too many to name."""

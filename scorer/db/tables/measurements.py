@@ -1,4 +1,4 @@
-"""Measurements: the Fréchet and memorization distances of submissions; append-only."""
+"""Measurements: FID and memorization distance of submissions; append-only."""
 
 from datetime import datetime
 from typing import Any
@@ -13,7 +13,7 @@ from scorer.db.tables.submissions import Submission
 
 
 class Measurement(Table):
-    """What was measured of a submission on a track. Never changed; a rescore adds a row."""
+    """FID and memorization distance of a submission on a track. Never changed; a rescore adds a row."""
 
     __tablename__ = "measurements"
     __table_args__ = (
@@ -37,20 +37,20 @@ class Measurement(Table):
     closest_pairs: Mapped[list[dict[str, Any]]]
     histogram: Mapped[dict[str, Any]]
     artifact_key: Mapped[str | None]
-    """Blob with the per-image nearest distance and index; None where the measurement is imported."""
+    """Blob with each image's nearest distance and index; None for an imported measurement."""
     provenance: Mapped[dict[str, Any]]
     created_at: Mapped[datetime]
 
 
 class ProvisionalMeasurement(Table):
-    """What a faster, rougher precision made of a submission on the public track, until its measurement is there.
-    Nothing ranks by it."""
+    """A quick measurement of a submission on the public track in bfloat16, shown until the final one exists. Nothing is
+    ranked by it."""
 
     __tablename__ = "provisional_measurements"
     __table_args__ = ({"info": APPEND_ONLY},)
 
     job_id: Mapped[int] = mapped_column(ForeignKey(Job.id), primary_key=True)
-    """A job gives one, however often it is tried."""
+    """A job adds at most one row, however often it is tried."""
     submission_ref: Mapped[int] = mapped_column(ForeignKey(Submission.ref), index=True)
     track_id: Mapped[int] = mapped_column(ForeignKey(Track.id))
     fid: Mapped[float]

@@ -11,7 +11,7 @@ from scorer.db.tables.teams import Team
 
 
 class Notice(Table):
-    """What a person must learn. ``link`` is a path on this site."""
+    """A notice to one person on the site. ``link`` is a path on this site."""
 
     __tablename__ = "notices"
     __table_args__ = (
@@ -30,7 +30,7 @@ class Notice(Table):
 
 
 class MailChoice(Table):
-    """Whether a person wants a kind of notice by mail; without a row, the kind's own custom counts."""
+    """Whether a person wants a kind of notice by mail; without a row, the kind's default holds."""
 
     __tablename__ = "mail_choices"
 
@@ -40,18 +40,18 @@ class MailChoice(Table):
 
 
 class Webhook(Table):
-    """An address that a person's notices, or a team's, are posted to."""
+    """A URL to which the notices of a person or a team are posted."""
 
     __tablename__ = "webhooks"
     __table_args__ = ({"info": EXPIRING},)
 
     id: Mapped[int] = identity()
     account_id: Mapped[int] = mapped_column(ForeignKey(Account.id), index=True)
-    """Who has made it, and whose notices it gets unless it is a team's."""
+    """The account that added it, and whose notices it gets unless ``team_id`` is set."""
     team_id: Mapped[int | None] = mapped_column(ForeignKey(Team.id), index=True)
     url: Mapped[str]
     secret: Mapped[str]
-    """The key of the signatures: a hash would not do."""
+    """The key of the signatures, in clear text because signing needs it."""
     created_at: Mapped[datetime]
     ended_at: Mapped[datetime | None]
 
@@ -59,8 +59,8 @@ class Webhook(Table):
 
 
 class Delivery(Table):
-    """A notice on its way to a webhook. ``due_at`` is when the next attempt is due, or, while it is being sent, when
-    its sender counts as lost."""
+    """The delivery of a notice to a webhook. ``due_at`` is when the next attempt is due, or, while it is being sent,
+    when its sender counts as lost."""
 
     __tablename__ = "deliveries"
     __table_args__ = (
@@ -81,7 +81,7 @@ class Delivery(Table):
     state: Mapped[str]
     attempts: Mapped[int]
     error: Mapped[str | None]
-    """Why the newest attempt did not do; its owner reads it."""
+    """Why the newest attempt failed; shown to the webhook's owner."""
     created_at: Mapped[datetime]
     due_at: Mapped[datetime]
     sent_at: Mapped[datetime | None]
@@ -90,7 +90,7 @@ class Delivery(Table):
 
 
 class Mail(Table):
-    """A mail to send. ``sending`` is written before the mail leaves, so that no mail leaves twice."""
+    """A mail in the outbox. ``sending`` is committed before it is sent, so that no mail is sent twice."""
 
     __tablename__ = "mails"
     __table_args__ = (
@@ -103,14 +103,14 @@ class Mail(Table):
     recipient: Mapped[str]
     subject: Mapped[str]
     body: Mapped[str]
-    """Plain text; emptied once it has left, because links in it are secrets."""
+    """Plain text; emptied after sending, because links in it are secrets."""
     link: Mapped[str | None]
-    """A path on this site that is put under the text, as an address."""
+    """A path on this site, added to the text as a URL."""
     state: Mapped[str]
     attempts: Mapped[int]
     error: Mapped[str | None]
     created_at: Mapped[datetime]
     due_at: Mapped[datetime]
     expires_at: Mapped[datetime | None]
-    """From then on it says nothing true any more and is not sent."""
+    """It is not sent later than this, because its content is then no longer true."""
     sent_at: Mapped[datetime | None]

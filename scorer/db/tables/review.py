@@ -12,7 +12,7 @@ from scorer.db.tables.teams import Team
 
 
 class Label(Table):
-    """A decided manual-review label; the newest row of a submission counts."""
+    """A decided label; the newest one of a submission counts."""
 
     __tablename__ = "labels"
     __table_args__ = (
@@ -30,7 +30,7 @@ class Label(Table):
 
 
 class Review(Table):
-    """What one reviewer sees in an entry; a reviewer's newest counts. Two that agree make a decided label."""
+    """A reviewer's label, intent and note on an entry; each reviewer's newest counts. Two that agree decide a label."""
 
     __tablename__ = "reviews"
     __table_args__ = (
@@ -45,7 +45,7 @@ class Review(Table):
     reviewer_id: Mapped[int] = mapped_column(ForeignKey(Account.id), index=True)
     label: Mapped[str]
     intent: Mapped[str | None]
-    """Whether the copying was meant, as far as can be seen; None for a legitimate entry."""
+    """Whether the copying looks intended; None for a legitimate entry."""
     note: Mapped[str]
     created_at: Mapped[datetime]
 
@@ -53,7 +53,7 @@ class Review(Table):
 
 
 class Ruling(Table):
-    """An organizer's word on an entry, shown to its team; the newest counts, so a later one takes it back."""
+    """An organizer's decision on an entry, shown to its team; the newest counts, so a later one replaces it."""
 
     __tablename__ = "rulings"
     __table_args__ = (
@@ -66,9 +66,9 @@ class Ruling(Table):
     submission_ref: Mapped[int] = mapped_column(ForeignKey(Submission.ref))
     kind: Mapped[str]
     reason: Mapped[str]
-    """Told to the team."""
+    """Shown to the team."""
     memorising: Mapped[bool | None]
-    """What the label ``other``, which says nothing by itself, shall mean when tau is chosen."""
+    """Whether an entry labelled ``other`` memorises, for the choice of tau: that label alone does not say."""
     author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
     created_at: Mapped[datetime]
 
@@ -96,7 +96,7 @@ class Rebuttal(Table):
 
 
 class RebuttalAnswer(Table):
-    """What the organizers answered, once; ``ruling_id`` is the ruling that followed from it, if one did."""
+    """The organizers' one answer to a rebuttal; ``ruling_id``: the ruling that followed from it, if any."""
 
     __tablename__ = "rebuttal_answers"
     __table_args__ = ({"info": APPEND_ONLY},)
@@ -113,7 +113,7 @@ class RebuttalAnswer(Table):
 
 
 class CoarseLabel(Table):
-    """An early guess at an entry, by hand or imported; the newest counts, and it never becomes a decision."""
+    """An early label of an entry, by hand or imported; the newest counts, and it decides nothing."""
 
     __tablename__ = "coarse_labels"
     __table_args__ = (

@@ -1,4 +1,4 @@
-"""Submissions, what happened to them, and their resumable uploads."""
+"""Submissions, the events of their states, and resumable uploads."""
 
 from datetime import datetime
 from typing import Any
@@ -13,8 +13,10 @@ from scorer.db.tables.teams import Team
 
 
 class Submission(Table):
-    """A zip that was accepted, or a row of an imported table of results (``external_id``), of which there is no zip.
-    ``ref`` counts (the kaggle wire wants a number), ``id`` is for addresses."""
+    """A submission: an accepted zip, or a row of an imported table of results (``external_id``), which has no zip.
+
+    ``id`` is the public id, in URLs; ``ref`` is an integer, because the kaggle client needs one.
+    """
 
     __tablename__ = "submissions"
     __table_args__ = (
@@ -33,7 +35,7 @@ class Submission(Table):
     id: Mapped[str] = mapped_column(unique=True)
     competition_id: Mapped[int] = mapped_column(ForeignKey(Competition.id))
     team_id: Mapped[int] = mapped_column(ForeignKey(Team.id))
-    """The team that handed it in. Whose it is now, after merges, says :mod:`scorer.db.teams.merges`."""
+    """The team that submitted it. The team it belongs to after merges: :mod:`scorer.db.teams.merges`."""
     account_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
     file_name: Mapped[str]
     bytes: Mapped[int] = mapped_column(BigInteger)
@@ -41,7 +43,7 @@ class Submission(Table):
     note: Mapped[str]
     blob_key: Mapped[str | None]
     external_id: Mapped[str | None]
-    """What the table calls it that it was imported from; None for an entry that was handed in."""
+    """Its id in the table that it was imported from; None for an uploaded submission."""
     idempotency_key: Mapped[str | None]
     status: Mapped[str]
     reason: Mapped[str | None]
@@ -52,11 +54,11 @@ class Submission(Table):
     mirrored_copies: Mapped[int | None]
     copied_share: Mapped[float | None]
     pixels_sha256: Mapped[str | None] = mapped_column(index=True)
-    """Of the sorted hashes of the decoded images: equal for the same images under other names."""
+    """SHA-256 of the sorted pixel hashes: equal for the same images under other names."""
     late: Mapped[bool] = mapped_column(default=False)
-    """Begun after the close: on a board of its own, without a private track, in no picks."""
+    """Begun after the close: on the board of late entries, never on the private track, never a final pick."""
     sprite_key: Mapped[str | None]
-    """Blob with small versions of some of its images, in one picture, for its team."""
+    """Blob with its sprite sheet: some of its images, reduced, in one picture, for its team."""
 
     competition: Mapped[Competition] = relationship(lazy="joined", innerjoin=True)
     team: Mapped[Team] = relationship(lazy="joined", innerjoin=True)
@@ -64,13 +66,13 @@ class Submission(Table):
 
     @property
     def imported(self) -> bool:
-        """Whether there are numbers of it alone: neither zip nor images, and nothing to measure again."""
+        """Whether it was imported: it has measurements, but no zip and no images to measure again."""
         return self.external_id is not None
 
 
 class SubmissionEvent(Table):
-    """A submission reached a status. Written by the transaction that moved it, which holds the submission's row: so
-    the ids of one submission grow in the order in which its steps were committed."""
+    """A submission reached a status. Written by the transaction that changed it, which has locked the submission's row:
+    so the ids of one submission's events grow in the order in which they were committed."""
 
     __tablename__ = "submission_events"
     __table_args__ = (Index("ix_submission_events_submission", "submission_ref", "id"), {"info": APPEND_ONLY})
@@ -83,8 +85,8 @@ class SubmissionEvent(Table):
 
 
 class Upload(Table):
-    """A zip that arrives piece by piece. ``received`` is the truth about how much of it there is: bytes that lie in
-    the blob store and are not counted here do not exist."""
+    """A resumable upload of a zip. ``received`` alone says how much of it there is: bytes in the blob store that are
+    not counted here do not exist."""
 
     __tablename__ = "uploads"
     __table_args__ = (
@@ -104,34 +106,34 @@ class Upload(Table):
     competition_id: Mapped[int] = mapped_column(ForeignKey(Competition.id))
     account_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
     method: Mapped[str]
-    """How bytes come: by ``tus`` (the last byte makes the submission), by a presigned ``put`` to the store, or by the
-    ``wire`` of another client; the last two say themselves when to make the submission."""
+    """``tus`` (the last byte makes the submission), a presigned ``put`` to the blob store, or the ``wire`` upload of
+    the kaggle client; after the last two, a request of its own makes the submission."""
     file_name: Mapped[str]
     note: Mapped[str]
     benchmark: Mapped[str | None]
     described: Mapped[str]
-    """tus's Upload-Metadata as the client gave it."""
+    """tus's Upload-Metadata as the client sent it."""
     put_digest: Mapped[bytes | None]
-    """Of ``wire``: the SHA-256 of what the address for its bytes ends with. Who knows that may send them."""
+    """Of a ``wire`` upload: the SHA-256 of the secret in its URL, which authorises sending the bytes."""
     length: Mapped[int] = mapped_column(BigInteger)
     sha256: Mapped[str | None]
-    """What the client promises (hex)."""
+    """The SHA-256 that the client has announced (hex)."""
     idempotency_key: Mapped[str | None]
     state: Mapped[str]
     received: Mapped[int] = mapped_column(BigInteger)
     parts: Mapped[list[str]]
-    """Blobs that hold the received bytes, in order; of a closed upload, those that are still to be deleted."""
+    """Keys of the blobs with the received bytes, in order; of a closed upload, those still to be deleted."""
     writer: Mapped[str | None]
-    """The random name of the one request that may add bytes: the newest."""
+    """The random name of the one request that may add bytes, the newest."""
     begun_at: Mapped[datetime]
     expires_at: Mapped[datetime]
     completed_at: Mapped[datetime | None]
     """When the last byte arrived."""
     finishing_until: Mapped[datetime | None]
-    """Until then somebody makes the submission; later anybody may begin anew."""
+    """Until then one request makes the submission; later another one may start again."""
     submission_ref: Mapped[int | None] = mapped_column(ForeignKey(Submission.ref), index=True)
     problem: Mapped[dict[str, Any] | None]
-    """Why it was refused: kind, slug, message, faults."""
+    """Why it was refused: kind, slug, message and faults of the error."""
 
     competition: Mapped[Competition] = relationship(lazy="joined", innerjoin=True)
     account: Mapped[Account] = relationship(lazy="joined", innerjoin=True)

@@ -12,7 +12,7 @@ from scorer.db.tables.competitions import Competition
 
 
 class Team(Table):
-    """Who competes. A benchmark is an organizer's reference line: shown, unranked, never judged."""
+    """A team that competes; or a benchmark, an organizer's reference: shown, never ranked or penalised."""
 
     __tablename__ = "teams"
     __table_args__ = (
@@ -23,13 +23,13 @@ class Team(Table):
     id: Mapped[int] = identity()
     competition_id: Mapped[int] = mapped_column(ForeignKey(Competition.id), index=True)
     name: Mapped[str]
-    """As it is now; earlier names are in ``team_renamings``."""
+    """The name now; earlier names are in ``team_renamings``."""
     benchmark: Mapped[bool]
     created_at: Mapped[datetime]
 
 
 class Membership(Table):
-    """A person joined a team, or left it; the newest row of a person in a competition says where they are."""
+    """A person joined a team, or left it; the newest row of a person in a competition is their current membership."""
 
     __tablename__ = "memberships"
     __table_args__ = (
@@ -47,7 +47,7 @@ class Membership(Table):
 
 
 class TeamRenaming(Table):
-    """A team took another name."""
+    """A change of a team's name."""
 
     __tablename__ = "team_renamings"
     __table_args__ = ({"info": APPEND_ONLY},)
@@ -62,9 +62,9 @@ class TeamRenaming(Table):
 
 
 class TeamMerge(Table):
-    """All that is a team's became another team's; the newest row of a team says whose it is.
+    """A team was merged into another one, with all its submissions; the newest row of a team counts.
 
-    If the other team is merged later, the first one gets a new row too: nobody has to follow a chain.
+    If the other team is merged later, the first one gets a new row, too, so that no query has to follow a chain.
     """
 
     __tablename__ = "team_merges"
@@ -79,12 +79,12 @@ class TeamMerge(Table):
     team_id: Mapped[int] = mapped_column(ForeignKey(Team.id))
     into_team_id: Mapped[int] = mapped_column(ForeignKey(Team.id), index=True)
     account_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
-    """Who accepted it for the team that was merged."""
+    """The member of the merged team who accepted."""
     created_at: Mapped[datetime]
 
 
 class TeamInvitation(Table):
-    """A team asks a person to join it, or another team to merge into it."""
+    """An invitation of a person to join a team, or of another team to merge into it."""
 
     __tablename__ = "team_invitations"
     __table_args__ = (
@@ -107,7 +107,7 @@ class TeamInvitation(Table):
     competition_id: Mapped[int] = mapped_column(ForeignKey(Competition.id))
     team_id: Mapped[int] = mapped_column(ForeignKey(Team.id))
     account_id: Mapped[int | None] = mapped_column(ForeignKey(Account.id), index=True)
-    """Who is asked to join; None where a team is asked to merge."""
+    """The invited person; None where a team is invited."""
     invited_team_id: Mapped[int | None] = mapped_column(ForeignKey(Team.id), index=True)
     invited_by: Mapped[int] = mapped_column(ForeignKey(Account.id))
     state: Mapped[str]
@@ -122,8 +122,8 @@ class TeamInvitation(Table):
 
 
 class PickSet(Table):
-    """The entries that a team wants to be ranked by in the end; the newest set counts, an empty one takes the choice
-    back."""
+    """A team's final picks, the submissions by which it wants to be ranked in the end; the newest set counts, and an
+    empty one withdraws the choice."""
 
     __tablename__ = "pick_sets"
     __table_args__ = (Index("ix_pick_sets_newest", "team_id", text("id DESC")), {"info": APPEND_ONLY})

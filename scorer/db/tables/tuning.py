@@ -15,7 +15,7 @@ from scorer.db.tables.submissions import Submission
 
 
 class Threshold(Table):
-    """One choice of tau; the newest row of a track is the one the board is ranked with."""
+    """One choice of tau; a track's board is ranked with the newest."""
 
     __tablename__ = "thresholds"
     __table_args__ = (
@@ -29,18 +29,18 @@ class Threshold(Table):
     tau: Mapped[float]
     method: Mapped[str]
     choice: Mapped[dict[str, Any]]
-    """What the method found: margin, AUC, confusion, interval."""
+    """What the method computed: margin, AUC, confusion matrix, interval."""
     reason: Mapped[str]
     author_id: Mapped[int | None] = mapped_column(ForeignKey(Account.id))
-    """None: set by the preparation of the references."""
+    """None: set when the references were prepared."""
     created_at: Mapped[datetime]
 
     author: Mapped[Account | None] = relationship(lazy="joined")
 
 
 class Comparison(Table):
-    """An organizer asked how well candidate extractors tell labelled entries apart; the newest one is shown. A
-    candidate is the private track's references prepared in its space."""
+    """A comparison of extractors on labelled entries, started by an organizer; the newest one counts. A candidate is
+    the preparation of the private track's references in its feature space."""
 
     __tablename__ = "comparisons"
     __table_args__ = ({"info": APPEND_ONLY},)
@@ -49,7 +49,7 @@ class Comparison(Table):
     competition_id: Mapped[int] = mapped_column(ForeignKey(Competition.id), index=True)
     preparation_ids: Mapped[list[int]] = mapped_column(ARRAY(BigInteger))
     coarse: Mapped[bool]
-    """Whether early guesses stand in where no label is decided."""
+    """Whether early labels are used where none is decided."""
     author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
     created_at: Mapped[datetime]
 
@@ -57,7 +57,7 @@ class Comparison(Table):
 
 
 class ComparedDistance(Table):
-    """The memorization distance of an entry in a candidate's space. Nothing ranks by it."""
+    """The memorization distance of an entry in a candidate's feature space. Nothing is ranked by it."""
 
     __tablename__ = "compared_distances"
     __table_args__ = (
