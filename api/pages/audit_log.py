@@ -59,14 +59,14 @@ def show_competition_audit_log(
 
 def _page(session: Session, viewer: Caller, wanted: AuditFilter, before: int | None, **values: Any) -> Response:
     newest = audit_log.list_entries(session, wanted, before=before, limit=PAGE_SIZE + 1)
-    shown = newest[:PAGE_SIZE]
+    page = newest[:PAGE_SIZE]
     return render_page(
         "audit_log/show.html",
         viewer=viewer,
-        entries=[(entry, [_change_texts(change) for change in audit_log.changes(entry)]) for entry in shown],
+        entries=[(entry, [_change_texts(change) for change in audit_log.changes(entry)]) for entry in page],
         actions=audit_log.actions(session, wanted.competition),
         wanted=wanted,
-        older=shown[-1].id if len(newest) > PAGE_SIZE else None,
+        older=page[-1].id if len(newest) > PAGE_SIZE else None,
         before=before,
         **values,
     )

@@ -96,9 +96,9 @@ def hand_out_release(
 ) -> Response:
     """Publish a release (the field ``act`` is ``out``), or withdraw it."""
     state = competition_state.state_of(session, slug, now)
-    shown = text(fields, "act") == "out"
+    published = text(fields, "act") == "out"
     try:
-        data_release.hand_out(session, state, release_id, shown=shown, author=author, now=now)
+        data_release.hand_out(session, state, release_id, shown=published, author=author, now=now)
     except KennelError as error:
         return _page(session, slug, author, viewer, now, status=status_of(error), error=error.message)
-    return see_other(f"/competitions/{slug}/release?done={'out' if shown else 'back'}")
+    return see_other(f"/competitions/{slug}/release?done={'out' if published else 'back'}")

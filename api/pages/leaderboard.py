@@ -85,23 +85,23 @@ def board_page_of(board: Board, *, after: int = 0, size: int = PAGE_SIZE) -> Boa
     ``board`` holds one place more than ``size``, if there is one: from it follows whether there is a next page, and
     which benchmarks belong there. Copies and disqualified teams are on the first page.
     """
-    shown, beyond = board.places[:size], board.places[size : size + 1]
-    benchmarks = [each for each in board.benchmarks if _is_on_page(each, shown, beyond, after)]
-    lines = [*(_row_of(place, board) for place in shown), *(TableRow(each, None) for each in benchmarks)]
+    places, beyond = board.places[:size], board.places[size : size + 1]
+    benchmarks = [each for each in board.benchmarks if _is_on_page(each, places, beyond, after)]
+    lines = [*(_row_of(place, board) for place in places), *(TableRow(each, None) for each in benchmarks)]
     copies, out = (board.copies, board.disqualified) if after == 0 else ([], [])
     own = board.own
     return BoardPage(
         # The sort is stable and lower is better: teams keep their order, a benchmark stands after its equals.
         lines=sorted(lines, key=lambda line: (line.entry.score, line.place is None)),
-        own=None if own is None or any(place.rank == own.rank for place in shown) else _row_of(own, board),
+        own=None if own is None or any(place.rank == own.rank for place in places) else _row_of(own, board),
         copies=copies[:MAX_SHOWN_APART],
         more_copies=max(0, len(copies) - MAX_SHOWN_APART),
         disqualified=out[:MAX_SHOWN_APART],
         more_disqualified=max(0, len(out) - MAX_SHOWN_APART),
-        first=shown[0].rank if shown else None,
-        last=shown[-1].rank if shown else None,
+        first=places[0].rank if places else None,
+        last=places[-1].rank if places else None,
         previous=max(0, after - size) if after else None,
-        next=shown[-1].rank if beyond else None,
+        next=places[-1].rank if beyond else None,
     )
 
 
@@ -110,7 +110,7 @@ def _row_of(place: Place, board: Board) -> TableRow:
     return TableRow(place, place, own)
 
 
-def _is_on_page(benchmark: Benchmark, shown: Sequence[Place], beyond: Sequence[Place], after: int) -> bool:
-    earlier = after > 0 and (not shown or benchmark.score < shown[0].score)
+def _is_on_page(benchmark: Benchmark, places: Sequence[Place], beyond: Sequence[Place], after: int) -> bool:
+    earlier = after > 0 and (not places or benchmark.score < places[0].score)
     later = bool(beyond) and benchmark.score >= beyond[0].score
     return not earlier and not later

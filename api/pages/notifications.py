@@ -35,10 +35,10 @@ def list_notices(
 ) -> Response:
     """A person's notices, newest first."""
     newest = notices.list_notices(session, viewer.account, before=before, limit=PAGE_SIZE + 1)
-    shown = newest[:PAGE_SIZE]
-    older = shown[-1].id if len(newest) > PAGE_SIZE else None
+    page = newest[:PAGE_SIZE]
+    older = page[-1].id if len(newest) > PAGE_SIZE else None
     return render_page(
-        "notifications/list.html", viewer=viewer, notices=shown, first=before is None, older=older, now=now
+        "notifications/list.html", viewer=viewer, notices=page, first=before is None, older=older, now=now
     )
 
 

@@ -23,7 +23,7 @@ def requeue(
     url: Url = DEFAULT_URL,
     token: Token = "",
 ) -> None:
-    """Set failed work going again, or take a running job from its worker."""
+    """Try failed jobs again, or take a running job from its worker."""
     with Client(url, token) as client:
         if competition:
             again = client.post(f"/competitions/{competition}/publication/requeue")

@@ -20,17 +20,17 @@ def read_images(path: Path, size: int, folder: Path, progress: Share) -> Referen
         zip_path = folder / f"{uuid4().hex}.zip"
         with zip_path.open("w+b") as file:
             zip_folder(path, file)
-    with open_zip(zip_path, shown=path) as file:
+    with open_zip(zip_path, source=path) as file:
         return read_references(file, size, lambda done, of: progress(done / of), allocate=arrays_in(folder))
 
 
 @contextmanager
-def open_zip(path: Path, *, shown: Path | None = None) -> Iterator[BinaryIO]:
-    """Open a zip for a block; errors raised in the block name the zip, or ``shown``, the folder it was packed from."""
+def open_zip(path: Path, *, source: Path | None = None) -> Iterator[BinaryIO]:
+    """Open a zip for a block; errors in the block name the zip, or ``source``, the folder that it was packed from."""
     try:
         with path.open("rb") as file:
             yield file
     except OSError as error:
-        raise Invalid("unreadable", f"{shown or path} cannot be read: {error.strerror}.") from None
+        raise Invalid("unreadable", f"{source or path} cannot be read: {error.strerror}.") from None
     except Invalid as error:
-        raise Invalid(error.slug, f"{shown or path}: {error.message}", faults=error.faults, **error.extra) from None
+        raise Invalid(error.slug, f"{source or path}: {error.message}", faults=error.faults, **error.extra) from None

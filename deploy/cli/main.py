@@ -104,7 +104,7 @@ def score(
         Path | None, typer.Option(help="A zip of photographs that are not in the reference, for --evidence.")
     ] = None,
     evidence: Annotated[
-        bool, typer.Option("--evidence", help="Also whether it copies, and how: every test, each in a sentence.")
+        bool, typer.Option("--evidence", help="Also run every test for copying and print a sentence for each number.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -156,7 +156,7 @@ def recover(
     pairs: Annotated[Path | None, typer.Option(help="Write photographs beside what was recovered to this PNG.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Ask a generator whether it remembers its training photographs: latent recovery, in a sandbox of its own."""
+    """Test by latent recovery whether a generator makes its training photographs better than others; in a sandbox."""
     # Only commands that look at images import torch.
     from deploy.cli import recover as cli_recover  # noqa: PLC0415
     from scorer.generators.latents import Latent  # noqa: PLC0415

@@ -89,9 +89,9 @@ def mixture(train: Pixels, count: int, rng: np.random.Generator, *, rank: int, p
     part = rng.choice(parts, size=count, p=model.weights_ / model.weights_.sum())
     spread = np.linalg.cholesky(model.covariances_)
     codes = np.empty((count, len(scale)), np.float32)
-    for each in range(parts):
-        noise = rng.standard_normal((int((part == each).sum()), len(scale)))
-        codes[part == each] = (model.means_[each] + noise @ spread[each].T) / scale
+    for number in range(parts):
+        noise = rng.standard_normal((int((part == number).sum()), len(scale)))
+        codes[part == number] = (model.means_[number] + noise @ spread[number].T) / scale
     return images_of(space, codes)
 
 

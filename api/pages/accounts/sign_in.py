@@ -49,22 +49,22 @@ def sign_up(
     request: Request, fields: FormFields, actions: AppSignInActions, viewer: CurrentCaller, settings: AppSettings
 ) -> Response:
     """Make the account and sign in."""
-    given = {name: text(fields, name) for name in ("handle", "name", "email", "invitation", "next")}
+    values = {name: text(fields, name) for name in ("handle", "name", "email", "invitation", "next")}
     try:
-        account = actions.sign_up(_application_of(given), text(fields, "password", max_length=MAX_PASSWORD_LENGTH))
+        account = actions.sign_up(_application_of(values), text(fields, "password", max_length=MAX_PASSWORD_LENGTH))
     except KennelError as error:
-        return form_with_error("accounts/sign_up.html", error, viewer, **_sign_up_values(settings), given=given)
-    response = see_other(safe_redirect_path(given["next"]))
+        return form_with_error("accounts/sign_up.html", error, viewer, **_sign_up_values(settings), given=values)
+    response = see_other(safe_redirect_path(values["next"]))
     session_cookies.set_session_cookie(response, request, actions.open_session(account))
     return response
 
 
-def _application_of(given: dict[str, str]) -> Application:
+def _application_of(values: dict[str, str]) -> Application:
     return Application(
-        handle=given["handle"].strip(),
-        name=given["name"].strip(),
-        email=given["email"],
-        invitation=given["invitation"].strip(),
+        handle=values["handle"].strip(),
+        name=values["name"].strip(),
+        email=values["email"],
+        invitation=values["invitation"].strip(),
     )
 
 
@@ -89,12 +89,12 @@ def sign_in(
     request: Request, fields: FormFields, actions: AppSignInActions, viewer: CurrentCaller, settings: AppSettings
 ) -> Response:
     """Open a session."""
-    given = {name: text(fields, name) for name in ("login", "next")}
+    values = {name: text(fields, name) for name in ("login", "next")}
     try:
-        secret = actions.sign_in(given["login"], text(fields, "password", max_length=MAX_PASSWORD_LENGTH))
+        secret = actions.sign_in(values["login"], text(fields, "password", max_length=MAX_PASSWORD_LENGTH))
     except KennelError as error:
-        return form_with_error("accounts/sign_in.html", error, viewer, given=given, oidc=_oidc(settings))
-    response = see_other(safe_redirect_path(given["next"]))
+        return form_with_error("accounts/sign_in.html", error, viewer, given=values, oidc=_oidc(settings))
+    response = see_other(safe_redirect_path(values["next"]))
     session_cookies.set_session_cookie(response, request, secret)
     return response
 
@@ -117,11 +117,11 @@ def ask_reset_form(viewer: CurrentCaller) -> Response:
 @router.post("/reset")
 def ask_reset(fields: FormFields, actions: AppSignInActions, viewer: CurrentCaller) -> Response:
     """Mail a reset link if the address is known; the answer is the same if it is not."""
-    given = {"email": text(fields, "email")}
+    values = {"email": text(fields, "email")}
     try:
-        actions.ask_reset(given["email"])
+        actions.ask_reset(values["email"])
     except KennelError as error:
-        return form_with_error("accounts/forgotten_password.html", error, viewer, given=given)
+        return form_with_error("accounts/forgotten_password.html", error, viewer, given=values)
     message = "If an account has this address, a mail is on its way to it. Its link works for an hour."
     return render_page(
         "shared/message.html", viewer=viewer, title="Please look into your mail", message=message, way=None

@@ -204,7 +204,7 @@ def _entries(
 ) -> Response:
     state = competition_state.visible_state(session, slug, viewer.account, now)
     newest = access.list_submissions(session, state, viewer.account, before=before, limit=PAGE_SIZE + 1)
-    shown = newest[:PAGE_SIZE]
+    page = newest[:PAGE_SIZE]
     finals = _finals(session, state, viewer)
     return render_page(
         "submissions/list.html",
@@ -213,12 +213,12 @@ def _entries(
         now=now,
         error=error,
         state=state,
-        lines=_submission_rows(session, shown, viewer, finals),
+        lines=_submission_rows(session, page, viewer, finals),
         finals=finals,
-        elsewhere=[each for each in finals.picks if each.ref not in {one.ref for one in shown}] if finals else [],
+        elsewhere=[each for each in finals.picks if each.ref not in {one.ref for one in page}] if finals else [],
         may_pick=finals is not None and state.phase is Phase.OPEN,
         everybody=is_organizer(viewer.account),
-        next=shown[-1].ref if len(newest) > PAGE_SIZE else None,
+        next=page[-1].ref if len(newest) > PAGE_SIZE else None,
         before=before,
     )
 
@@ -232,11 +232,11 @@ def _finals(session: Session, state: CompetitionState, viewer: Caller) -> FinalE
 
 
 def _submission_rows(
-    session: Session, shown: Sequence[Submission], viewer: Caller, finals: FinalEntries | None
+    session: Session, submissions: Sequence[Submission], viewer: Caller, finals: FinalEntries | None
 ) -> list[tuple[SubmissionView, str | None, bool]]:
     """For each entry: its view, :func:`_pick_of` it, and whether it can be picked."""
     rows = []
-    for submission in shown:
+    for submission in submissions:
         own = finals is not None and access.is_own(session, submission, viewer.account)
         view = submission_view(session, submission, viewer.account, ranked=False)
         can_be_picked = own and submission.status == "scored" and not submission.late

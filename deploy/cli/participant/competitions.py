@@ -80,9 +80,9 @@ def _board(client: Client, path: str, params: dict[str, Any], search: str, limit
         page = client.get(path, **params, after=page["next_after"], limit=PAGE_SIZE)
         entries += _matching_places(page["entries"], search)
     more = page["next_after"] is not None or len(entries) > limit
-    shown = entries[:limit]
+    first = entries[:limit]
     others = {name: _matching_places(board[name], search) for name in ("benchmarks", "copies")}
-    return board | others | {"entries": shown, "next_after": shown[-1]["rank"] if more and shown else None}
+    return board | others | {"entries": first, "next_after": first[-1]["rank"] if more and first else None}
 
 
 def _matching_places(places: list[dict[str, Any]], search: str) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ app = typer.Typer()
 def generator(
     submission: Annotated[str, typer.Argument(metavar="ID", help="The entry that it made.")],
     file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="ONNX; without it, see what came of it.")
+        Path | None, typer.Argument(metavar="[FILE]", help="ONNX; without it, show the state and result.")
     ] = None,
     latent: Annotated[
         int | None, typer.Option(min=1, max=MAX_LATENT_DIMENSION, help="How many numbers a latent vector has.")
@@ -30,7 +30,7 @@ def generator(
     ] = "normal",
     as_json: AsJson = False,
 ) -> None:
-    """Hand in the generator that made an entry, as ONNX, or see what came of it."""
+    """Upload the generator that made an entry, as ONNX, or show the state and result of its audit."""
     if (file is None) != (latent is None):
         raise typer.BadParameter("A file needs its --latent, and --latent a file.")
     path = f"/submissions/{segment(submission)}/generator"

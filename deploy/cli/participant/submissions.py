@@ -36,7 +36,7 @@ def submit(
     check: Annotated[bool, typer.Option("--check/--no-check", help="Look at the images here before sending.")] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Hand an entry in: check it here, upload it, and with --watch follow it to its score.
+    """Submit an entry: check it here, upload it, and with --watch follow it to its score.
 
     An upload that breaks off goes on by itself; after a restart, the same command goes on where it stopped.
     """
