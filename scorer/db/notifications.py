@@ -67,7 +67,7 @@ def competing_teams(session: Session, competition_id: int) -> Sequence[int]:
 
 def write_notice(
     session: Session,
-    words: NoticeText,
+    text: NoticeText,
     *,
     accounts: Collection[int],
     teams: Collection[int],
@@ -77,13 +77,13 @@ def write_notice(
 ) -> None:
     """Write a notice for ``accounts``, mails for those of them who have an address and want this kind by mail (if they
     have not chosen: ``mailed``), and deliveries to their webhooks and those of ``teams``. ``farewell`` ends mails."""
-    notice = {"kind": words.kind, "subject": words.subject, "body": words.body, "link": words.link, "created_at": now}
+    notice = {"kind": text.kind, "subject": text.subject, "body": text.body, "link": text.link, "created_at": now}
     due = {"attempts": 0, "due_at": now}
     session.execute(_rows_for(Notice, "account_id", notice, select(Account.id).where(Account.id.in_(accounts))))
-    choice = (MailChoice.account_id == Account.id) & (MailChoice.kind == words.kind)
+    choice = (MailChoice.account_id == Account.id) & (MailChoice.kind == text.kind)
     wanting = select(Account.email).outerjoin(MailChoice, choice).where(Account.id.in_(accounts))
     wanting = wanting.where(Account.email.is_not(None), func.coalesce(MailChoice.mailed, mailed))
-    mail = {name: notice[name] for name in ("subject", "link", "created_at")} | {"body": words.body + farewell}
+    mail = {name: notice[name] for name in ("subject", "link", "created_at")} | {"body": text.body + farewell}
     session.execute(_rows_for(Mail, "recipient", mail | due | {"state": MailState.WAITING}, wanting))
     personal = Webhook.team_id.is_(None) & Webhook.account_id.in_(accounts)
     hooks = select(Webhook.id).where(Webhook.ended_at.is_(None), or_(personal, Webhook.team_id.in_(teams)))

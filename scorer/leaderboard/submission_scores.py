@@ -34,11 +34,13 @@ class JudgedMeasurement:
 
 
 def measurements_of(
-    session: Session, submission: Submission, account: Account, *, ranked: bool, desk: bool = False
+    session: Session, submission: Submission, account: Account, *, ranked: bool, for_review: bool = False
 ) -> list[JudgedMeasurement]:
     """The measurements that this person may see: public ones, and private ones once published (always, for
-    organizers and on the review ``desk``). Each rank may cost a whole board, so lists do without (``ranked``)."""
-    may_see_private = desk or is_organizer(account) or competitions.is_published(session, submission.competition_id)
+    organizers and ``for_review``). Each rank may cost a whole board, so lists do without (``ranked``)."""
+    may_see_private = (
+        for_review or is_organizer(account) or competitions.is_published(session, submission.competition_id)
+    )
     measurements = []
     tracks = competitions.tracks_of(session, submission.competition_id)
     for kind in TRACK_KINDS:

@@ -43,7 +43,7 @@ class WhatIfTable:
 
     threshold: Threshold | None
     medals: dict[str, int]
-    lines: Sequence[WhatIfRow]
+    rows: Sequence[WhatIfRow]
 
 
 def table_of(session: Session, state: CompetitionState, kind: TrackKind) -> WhatIfTable:
@@ -51,13 +51,13 @@ def table_of(session: Session, state: CompetitionState, kind: TrackKind) -> What
     track, competition = track_of(state, kind), state.competition
     labels = label_info_of(session, competition.id)
     free_scores = {row.ref: row.mifid for row in board.scores_of_track(session, track.id, tau=0.0)}
-    rows = board.scores_of_track(session, track.id, tau=TAU_ABOVE_ALL)
+    scores = board.scores_of_track(session, track.id, tau=TAU_ABOVE_ALL)
     can_rank = set(ranked_board_of(session, competition, state.tracks, kind).contenders.tolist())
 
     def score(ref: int, value: float) -> float | None:
         return round_score(value, competition.score_decimals) if ref in can_rank and math.isfinite(value) else None
 
-    lines = [
+    rows = [
         WhatIfRow(
             id=row.id,
             team=row.team,
@@ -69,6 +69,6 @@ def table_of(session: Session, state: CompetitionState, kind: TrackKind) -> What
             free=score(row.ref, free_scores[row.ref]),
             penalised=score(row.ref, row.mifid),
         )
-        for row in sorted(rows, key=lambda row: (row.accepted_at, row.ref))
+        for row in sorted(scores, key=lambda row: (row.accepted_at, row.ref))
     ]
-    return WhatIfTable(tuning.newest_threshold(session, track.id), dict(competition.medals), lines)
+    return WhatIfTable(tuning.newest_threshold(session, track.id), dict(competition.medals), rows)

@@ -140,7 +140,7 @@ def submission_view(
         "private_state": progress.private_state if organizer else None,
         "measurements": [
             _measurement(each, organizer=organizer)
-            for each in submission_scores.measurements_of(session, submission, account, ranked=ranked, desk=desk)
+            for each in submission_scores.measurements_of(session, submission, account, ranked=ranked, for_review=desk)
         ],
     }
     return SubmissionView(**fields)

@@ -198,5 +198,5 @@ def table_view(table: WhatIfTable, kind: TrackKind) -> TableView:
         tau=table.threshold.tau if table.threshold else None,
         threshold_id=table.threshold.id if table.threshold else None,
         medals=table.medals,
-        entries=[LineView(**asdict(line)) for line in table.lines],
+        entries=[LineView(**asdict(row)) for row in table.rows],
     )

@@ -102,11 +102,11 @@ def invitations_sent_to(
     session: Session, competition_id: int, account_id: int, team_id: int | None
 ) -> Sequence[TeamInvitation]:
     """The open invitations to a person or to their team, oldest first."""
-    asked = TeamInvitation.account_id == account_id
+    is_invited = TeamInvitation.account_id == account_id
     if team_id is not None:
-        asked |= TeamInvitation.invited_team_id == team_id
+        is_invited |= TeamInvitation.invited_team_id == team_id
     query = select(TeamInvitation).where(
-        TeamInvitation.competition_id == competition_id, TeamInvitation.state == "open", asked
+        TeamInvitation.competition_id == competition_id, TeamInvitation.state == "open", is_invited
     )
     return session.scalars(query.order_by(TeamInvitation.id)).all()
 
