@@ -86,7 +86,7 @@ def operator(service: Service, monkeypatch: pytest.MonkeyPatch) -> CliRunner:
     return CliRunner()
 
 
-def test_the_operator_hands_out_a_reset_link(service: Service, operator: CliRunner) -> None:
+def test_the_operator_makes_a_reset_link(service: Service, operator: CliRunner) -> None:
     printed = operator.invoke(admin.app, ["reset-link", "Ada"])
     assert printed.exit_code == 0
     link = printed.output.strip()

@@ -303,7 +303,7 @@ def test_a_database_with_anothers_secrets(used: Path) -> None:
         pass
 
 
-def test_a_damaged_database_is_told_in_the_servers_own_words(used: Path) -> None:
+def test_a_damaged_database_is_reported_in_the_servers_own_words(used: Path) -> None:
     (used / "postgres" / "global" / "pg_control").unlink()
     expected = r"^postgres ended with status \d before it was ready"
     with pytest.raises(Unavailable, match=expected) as caught, running_postgres(used):
@@ -312,7 +312,7 @@ def test_a_damaged_database_is_told_in_the_servers_own_words(used: Path) -> None
 
 
 @pytest.mark.parametrize("server", [Postgres, Redis])
-def test_a_given_port_is_used_and_a_taken_one_is_told(servers: Servers, folder: Path, server: type) -> None:
+def test_a_given_port_is_used_and_a_taken_one_is_reported(servers: Servers, folder: Path, server: type) -> None:
     with open_data_folder(folder) as data, Supervisor(Log(None)) as supervisor:
         with pytest.raises(Unavailable, match=rf"^Port {servers.redis.port} is taken by redis-server \(process"):
             server(data, port=servers.redis.port, durable=False).start(supervisor)

@@ -126,7 +126,7 @@ def test_a_reader_that_went_away_does_not_stop_the_parts(tmp_path: Path) -> None
 # --- a start that fails
 
 
-def test_a_part_that_ends_before_it_is_ready_is_told_with_its_last_line() -> None:
+def test_a_part_that_ends_before_it_is_ready_is_reported_with_its_last_line() -> None:
     child = Child("api", ["/bin/sh", "-c", "echo cannot import x; exit 3"], ready=lambda: False, restart=True)
     with (
         Supervisor(Log(None)) as supervisor,

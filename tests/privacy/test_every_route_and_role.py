@@ -57,7 +57,7 @@ def put_back(world: Environment) -> Iterator[None]:
 
 
 @pytest.mark.heavy
-def test_no_route_tells_what_is_hidden(world: Environment) -> None:
+def test_no_route_reveals_what_is_hidden(world: Environment) -> None:
     found = crawl(world)
     assert not found.broken
     assert not found.unused, "nobody could use these: say in tests/privacy/requests.py how they are called"
@@ -161,7 +161,7 @@ def test_what_is_anothers_looks_like_nothing(world: Environment) -> None:
     assert not distinguishable_answers(world, ("visitor", "outsider", "reviewer"))
 
 
-def test_no_message_tells_what_is_hidden(world: Environment) -> None:
+def test_no_message_reveals_what_is_hidden(world: Environment) -> None:
     with world.rewriting() as session:
         rows = [*session.scalars(select(Notice)), *session.scalars(select(Mail)), *session.scalars(select(Delivery))]
         texts = [f"{row.subject} {row.body} {row.link}" for row in rows]

@@ -94,12 +94,12 @@ def by_an_id(submission_id: str, session: DbSession) -> None:
 
 
 @leaky.post("/leak/unsaid")
-def nobody_says_how(session: DbSession) -> None:
+def without_an_example(session: DbSession) -> None:
     """A route without an example."""
 
 
 @leaky.get("/leak/{thing}/unsaid")
-def nobody_says_what(thing: str) -> str:
+def with_an_unknown_parameter(thing: str) -> str:
     """A route with an unknown parameter."""
     return thing
 
@@ -156,7 +156,7 @@ def test_what_follows_private_data_is_found(leaking: Environment, monkeypatch: p
             leaking.restore()
 
 
-def test_an_id_that_tells_is_found(leaking: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_id_that_reveals_something_is_found(leaking: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
     with only(monkeypatch, "/leak/{submission_id}/exists"):
         assert all("403 and 404" in each for each in distinguishable_answers(leaking, ["visitor"]))
         assert len(distinguishable_answers(leaking, ["visitor"])) == 4

@@ -28,7 +28,7 @@ def test_an_extractor_is_found_by_name_and_by_identity(name: str, dimension: int
 
 
 @pytest.mark.parametrize("name", ["inception", "tiny@2", "tiny@", "@1", "", "TINY"])
-def test_an_unknown_extractor_is_told_which_exist(name: str) -> None:
+def test_an_unknown_extractor_is_refused_with_those_that_exist(name: str) -> None:
     with pytest.raises(Invalid) as error:
         find_extractor(name)
     assert error.value.slug == "unknown-extractor"

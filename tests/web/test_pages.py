@@ -50,7 +50,7 @@ def rows(page: Element) -> list[Element]:
 # The competitions
 
 
-def test_the_front_page_tells_what_runs_until_when_and_how_many_take_part(browse: Browse) -> None:
+def test_the_front_page_lists_what_runs_until_when_and_how_many_take_part(browse: Browse) -> None:
     page = document(browse(SampleSite()), "/")
     assert page.one("article").one("a").attributes["href"] == HERE
     assert page.one("article").one("h2").text == "Textures that nobody photographed"
@@ -238,7 +238,7 @@ def test_a_track_without_tau_says_that_nothing_is_ranked(browse: Browse) -> None
     assert "not chosen yet, so nothing is ranked" in page.one(id="penalised").text
 
 
-def test_the_page_tells_the_limits(browse: Browse) -> None:
+def test_the_page_shows_the_limits(browse: Browse) -> None:
     text = document(browse(SampleSite())).one("main").text
     assert "10,000 PNG images, RGB, 8 bits, 64 × 64 pixels" in text
     assert "5 times in a UTC day, with at most 2 in progress" in text
@@ -397,7 +397,7 @@ def test_once_published_there_are_two_tabs(browse: Browse) -> None:
     assert not private.all(class_="notice")
 
 
-def test_an_organizer_is_told_that_the_private_board_is_not_public(browse: Browse) -> None:
+def test_an_organizer_reads_that_the_private_board_is_not_public(browse: Browse) -> None:
     page = document(browse(SampleSite(account=ORGANIZER)), f"{HERE}?track=private")
     assert page.one(class_="notice").text == "Only organizers see this board until it is published."
 

@@ -101,7 +101,7 @@ def test_a_full_width_handle_is_kept_plain(service: Service) -> None:
     assert sign_up(service, handle="\uff47race").json()["handle"] == "grace"
 
 
-def test_a_known_address_is_not_told_but_its_owner_is(service: Service) -> None:
+def test_a_known_address_is_not_revealed_but_its_owner_gets_a_mail(service: Service) -> None:
     fresh = sign_up(service)
     service.http.put(f"{API}/email-confirmations/{link_in(mails(service)[0])}")
     known = sign_up(service, handle="mallory", email="GRACE@example.org")
@@ -352,7 +352,7 @@ def test_a_reset_ends_every_session(service: Service) -> None:
     assert browse(service, "GET", "/me").status_code == 401
 
 
-def test_asking_for_a_password_tells_nothing(service: Service) -> None:
+def test_asking_for_a_password_reveals_nothing(service: Service) -> None:
     confirmed(service)
     before = len(mails(service))
     known, unknown = (

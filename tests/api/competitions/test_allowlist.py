@@ -10,7 +10,7 @@ from tests.api.accounts.test_accounts import link_in, mails, sign_up
 from tests.api.cli_runner import CliTerminal, terminal
 from tests.api.competitions.test_rules import accept, version
 from tests.api.conftest import Service
-from tests.api.kaggle.test_kaggle_protocol import rpc, said
+from tests.api.kaggle.test_kaggle_protocol import refusal_message, rpc
 from tests.api.submissions.test_resumable import create as create_upload
 from tests.api.submissions.test_uploads import blobs, refused
 from tests.factories import noise_images, zip_of
@@ -48,7 +48,7 @@ def test_nobody_else_enters_by_any_way(service: Service) -> None:
         "fileName": "a.zip",
         "lastModifiedEpochSeconds": 1,
     }
-    assert "by invitation" in said(rpc(service, "StartSubmissionUpload", **start))
+    assert "by invitation" in refusal_message(rpc(service, "StartSubmissionUpload", **start))
     shown = service.call("ada", "GET", path).json()
     assert (shown["invitation_only"], shown["invited"]) == (True, False)
     assert service.submit("organizer", slug, ZIP, benchmark="Line").status_code == 202
@@ -70,7 +70,7 @@ def test_nobody_else_enters_by_any_way(service: Service) -> None:
     assert service.call("bob", "PUT", answer, json={"accept": True}).status_code == 200
 
 
-def test_an_invitation_is_told_once_and_can_be_taken_back(service: Service) -> None:
+def test_an_invitation_gives_one_notice_and_can_be_taken_back(service: Service) -> None:
     slug = service.competition(invitation_only=True)
     path = f"/competitions/{slug}/guests"
     assert invite(service, slug, "ada", "bob", "ada") == ["bob", "ada"]
@@ -88,7 +88,7 @@ def test_an_invitation_is_told_once_and_can_be_taken_back(service: Service) -> N
     assert acts == [("guests.invited", ["ada"]), ("guest.withdrawn", "ada"), ("guests.invited", ["ada", "bob"])]
 
 
-def test_whoever_confirms_an_invited_address_may_enter(service: Service) -> None:
+def test_a_person_who_confirms_an_invited_address_may_enter(service: Service) -> None:
     slug = service.competition(invitation_only=True)
     assert invite(service, slug, "Grace@Example.org") == ["grace@example.org"]
     (mail,) = mails(service)

@@ -108,7 +108,7 @@ def test_what_is_in_it_and_what_is_not(service: Service, slug: str) -> None:
     made = release(service, slug, images="all")
     has_all_columns_and_true_rows(service, slug, made)
     names_nobody(service, slug, made)
-    tells_its_own_figures(service, slug, made)
+    contains_its_own_figures(service, slug, made)
 
 
 def has_all_columns_and_true_rows(service: Service, slug: str, made: Any) -> None:
@@ -219,7 +219,7 @@ def public_id(service: Service) -> str:
         return session.query(Submission).filter_by(file_name="zebra.zip").one().id
 
 
-def tells_its_own_figures(service: Service, slug: str, made: Any) -> None:
+def contains_its_own_figures(service: Service, slug: str, made: Any) -> None:
     card = content(service, slug, made, "README.md").decode()
     rows = tables(service, slug, made)
     for name, found in rows.items():
@@ -248,11 +248,11 @@ def an_entry_without_a_stored_zip_is_counted(service: Service, slug: str) -> Non
 def test_who_may_have_it(service: Service, slug: str) -> None:
     made = release(service, slug)
     a_part_of_a_file_can_be_asked_for(service, slug, made)
-    is_for_everybody_once_published_and_handed_out(service, slug, made)
+    is_for_everybody_once_published(service, slug, made)
     one_is_made_at_a_time_and_tried_again(service, slug)
 
 
-def is_for_everybody_once_published_and_handed_out(service: Service, slug: str, made: Any) -> None:
+def is_for_everybody_once_published(service: Service, slug: str, made: Any) -> None:
     where = f"/competitions/{slug}/releases"
     file, hand = f"{where}/{made['id']}/files/ranks.parquet", f"{where}/{made['id']}/handed-out"
 

@@ -43,7 +43,7 @@ def create(service: Service, slug: str, token: str, who: str = "ada", **body: An
     return rpc(service, "CreateSubmission", who, competitionName=slug, blobFileTokens=token, **body)
 
 
-def said(answer: Any, code: int = 400) -> str:
+def refusal_message(answer: Any, code: int = 400) -> str:
     """The message of a refusal, which has exactly the client's form."""
     assert answer.status_code == code, answer.text
     assert answer.headers["content-type"] == "application/json"
@@ -60,7 +60,7 @@ def entries(service: Service, slug: str) -> list[dict[str, Any]]:
 
 def test_every_step_can_be_repeated(service: Service, slug: str) -> None:
     token, address = start(service, slug)
-    assert said(create(service, slug, token)) == f"{len(ZIP):,} bytes are still missing."
+    assert refusal_message(create(service, slug, token)) == f"{len(ZIP):,} bytes are still missing."
     for content in (ZIP, ZIP):
         assert service.http.put(address, content=content).status_code == 200
     assert len(stored(service, "uploads")) == 1
@@ -75,18 +75,18 @@ def test_every_step_can_be_repeated(service: Service, slug: str) -> None:
     assert f"/submissions/{made[0]['id']}" in first.json()["message"]
 
 
-def test_only_who_was_told_the_address_can_send(service: Service, slug: str) -> None:
+def test_only_the_receiver_of_the_address_can_send(service: Service, slug: str) -> None:
     token, address = start(service, slug)
     path = address.rsplit("/", 1)[0]
     for wrong in (f"{path}/guess", f"{path}/{token}"):
-        assert "no such upload" in said(service.http.put(wrong, content=ZIP), 404)
+        assert "no such upload" in refusal_message(service.http.put(wrong, content=ZIP), 404)
     tus = send(service, f"/uploads/{token}", 0, ZIP)
     assert tus.status_code == 409
-    assert "these would be more" in said(service.http.put(address, content=ZIP + b"x"))
-    assert "were announced" in said(service.http.put(address, content=ZIP[:-1]))
+    assert "these would be more" in refusal_message(service.http.put(address, content=ZIP + b"x"))
+    assert "were announced" in refusal_message(service.http.put(address, content=ZIP[:-1]))
     assert service.http.put(address, content=ZIP).status_code == 200
-    assert "no such upload" in said(create(service, slug, token, "bob"), 404)
-    assert "no such upload" in said(create(service, service.competition(), token), 404)
+    assert "no such upload" in refusal_message(create(service, slug, token, "bob"), 404)
+    assert "no such upload" in refusal_message(create(service, service.competition(), token), 404)
     assert entries(service, slug) == []
     assert create(service, slug, token).status_code == 200
 
@@ -101,15 +101,15 @@ def test_an_upload_is_finished_only_when_asked(service: Service, slug: str) -> N
     assert entries(service, slug) == []
     with service.context.sessions.begin() as session:
         assert uploads.expire(session, later + timedelta(days=2)) == 1
-    assert "no such upload" in said(create(service, slug, token), 404)
-    assert "no such upload" in said(service.http.put(address, content=ZIP), 404)
+    assert "no such upload" in refusal_message(create(service, slug, token), 404)
+    assert "no such upload" in refusal_message(service.http.put(address, content=ZIP), 404)
 
 
 def test_a_zip_that_was_refused_stays_refused_and_costs_nothing(service: Service, slug: str) -> None:
     bad = zip_of(noise_images(9, 3))
     token, address = start(service, slug, bad)
     assert service.http.put(address, content=bad).status_code == 200
-    first, again = (said(create(service, slug, token)) for _ in range(2))
+    first, again = (refusal_message(create(service, slug, token)) for _ in range(2))
     assert (first, "3 images" in first) == (again, True)
     limits = rpc(service, "GetSubmissionLimits", competitionName=slug).json()
     assert limits == {"numToday": 0, "numTotal": 0, "numAllowedNow": 4, "limitedByTotal": False}
@@ -121,17 +121,17 @@ def test_limits_hold_as_for_every_other_way_in(service: Service, slug: str) -> N
     limits = rpc(service, "GetSubmissionLimits", competitionName=slug).json()
     assert (limits["numToday"], limits["numTotal"], limits["numAllowedNow"]) == (3, 3, 1)
     refused = rpc(service, "StartSubmissionUpload", competitionName=slug, contentLength=len(ZIP))
-    assert "3 entries in progress" in said(refused)
+    assert "3 entries in progress" in refusal_message(refused)
     assert "retry-after" not in refused.headers
     huge = rpc(service, "StartSubmissionUpload", "bob", competitionName=slug, contentLength=1 << 40)
-    assert "larger than" in said(huge)
-    assert "at least one byte" in said(rpc(service, "StartSubmissionUpload", "bob", competitionName=slug))
+    assert "larger than" in refusal_message(huge)
+    assert "at least one byte" in refusal_message(rpc(service, "StartSubmissionUpload", "bob", competitionName=slug))
     service.work()
     token, address = start(service, slug)
     assert service.http.put(address, content=ZIP).status_code == 200
     assert service.submit("ada", slug, ZIP).status_code == 202
     # The last slot went to another way in, meanwhile.
-    assert "4 entries of this UTC day" in said(create(service, slug, token))
+    assert "4 entries of this UTC day" in refusal_message(create(service, slug, token))
 
 
 def test_who_somebody_is(service: Service, slug: str) -> None:
@@ -150,9 +150,9 @@ def test_who_somebody_is(service: Service, slug: str) -> None:
     ):
         assert listed(good).status_code == 200, good
     for bad in (None, "", "Basic", "Basic !", "Basic /w==", basic("ada"), basic("ada:"), "Digest x", "Bearer"):
-        assert "KAGGLE_USERNAME is your handle" in said(listed(bad))
-    assert "not one of 'bob'" in said(listed(basic("bob:secret-of-ada")))
-    assert "not known here" in said(listed(basic("ada:x")))
+        assert "KAGGLE_USERNAME is your handle" in refusal_message(listed(bad))
+    assert "not one of 'bob'" in refusal_message(listed(basic("bob:secret-of-ada")))
+    assert "not known here" in refusal_message(listed(basic("ada:x")))
     who = "/security.OAuthService/IntrospectToken"
     found = service.call(None, "POST", who, json={"token": "secret-of-ada"}).json()
     with service.context.sessions.begin() as session:
@@ -169,22 +169,22 @@ def test_a_token_that_reads_does_not_submit(service: Service, slug: str) -> None
     service.tokens["reader"] = "read-only"
     assert rpc(service, "ListSubmissions", "reader", competitionName=slug).status_code == 200
     refused = rpc(service, "StartSubmissionUpload", "reader", competitionName=slug, contentLength=9)
-    assert "scope submit" in said(refused)
+    assert "scope submit" in refusal_message(refused)
 
 
 def test_a_browser_with_a_session_is_nobody_here(service: Service, slug: str) -> None:
     service.http.cookies.set("kennel", "whatever")
     answer = service.http.post(f"{API}/{CALLS}/ListSubmissions", json={"competitionName": slug})
-    assert "KAGGLE_USERNAME" in said(answer)
+    assert "KAGGLE_USERNAME" in refusal_message(answer)
 
 
 def test_what_cannot_be_read_and_what_is_not_spoken(service: Service, slug: str) -> None:
-    assert "pageToken" in said(rpc(service, "ListSubmissions", competitionName=slug, pageToken="x"))
-    assert "pageSize" in said(rpc(service, "GetLeaderboard", competitionName=slug, pageSize=10**9))
-    assert "competitionName" in said(rpc(service, "ListDataFiles"))
-    assert "NUL" in said(rpc(service, "ListDataFiles", competitionName="a\0b"))
-    assert "no ListTopics" in said(rpc(service, "ListTopics"), 404)
-    assert "no competition" in said(rpc(service, "GetLeaderboard", competitionName="cats"), 404)
+    assert "pageToken" in refusal_message(rpc(service, "ListSubmissions", competitionName=slug, pageToken="x"))
+    assert "pageSize" in refusal_message(rpc(service, "GetLeaderboard", competitionName=slug, pageSize=10**9))
+    assert "competitionName" in refusal_message(rpc(service, "ListDataFiles"))
+    assert "NUL" in refusal_message(rpc(service, "ListDataFiles", competitionName="a\0b"))
+    assert "no ListTopics" in refusal_message(rpc(service, "ListTopics"), 404)
+    assert "no competition" in refusal_message(rpc(service, "GetLeaderboard", competitionName="cats"), 404)
 
 
 def test_private_scores_wait_for_the_publication_and_entries_for_their_team(service: Service) -> None:
@@ -196,8 +196,8 @@ def test_private_scores_wait_for_the_publication_and_entries_for_their_team(serv
         shown = rpc(service, "GetSubmission", who, ref=refs[0]).json()
         assert (shown["status"], shown["privateScore"]) == ("COMPLETE", "")
         assert float(shown["publicScore"]) > 0
-    unknown = said(rpc(service, "GetSubmission", ref=999_999), 404).replace("999999", str(refs[2]))
-    assert said(rpc(service, "GetSubmission", ref=refs[2]), 404) == unknown
+    unknown = refusal_message(rpc(service, "GetSubmission", ref=999_999), 404).replace("999999", str(refs[2]))
+    assert refusal_message(rpc(service, "GetSubmission", ref=refs[2]), 404) == unknown
     first = rpc(service, "ListSubmissions", competitionName=slug, pageSize=1, page=1).json()
     rest = rpc(service, "ListSubmissions", competitionName=slug, pageToken=first["nextPageToken"]).json()
     pages = [each["ref"] for page in (first, rest) for each in page["submissions"]]
@@ -248,10 +248,10 @@ def test_a_client_in_too_great_a_hurry_waits_where_it_can(service: Service, slug
     )
     assert rpc(service, "GetSubmission", ref=ref).status_code == 200
     hurried = rpc(service, "GetSubmission", ref=ref)
-    assert "too often" in said(hurried, 429)
+    assert "too often" in refusal_message(hurried, 429)
     assert 0 < int(hurried.headers["retry-after"]) <= 61
     elsewhere = rpc(service, "ListSubmissions", competitionName=slug)
-    assert "too often" in said(elsewhere)
+    assert "too often" in refusal_message(elsewhere)
     assert "retry-after" not in elsewhere.headers
 
 

@@ -82,7 +82,7 @@ def ranks(board: Any) -> list[str]:
     return [place["team"] for place in board["entries"]]
 
 
-def test_a_board_tells_who_moved_who_looks_and_who_is_out(service: Service) -> None:
+def test_a_board_shows_who_moved_ones_own_row_and_who_is_out(service: Service) -> None:
     arena = Arena(service, medals={"gold": 1, "silver": 2, "bronze": 2})
     ada = arena.entry("ada", 10.0)
     arena.entry("bob", 20.0)
@@ -128,7 +128,7 @@ def test_a_waived_penalty_is_none(service: Service) -> None:
     assert [each["team"] for each in arena.board()["copies"]] == ["Eve"]
 
 
-def test_the_final_board_ranks_by_picks_and_tells_the_shake_up(service: Service) -> None:
+def test_the_final_board_ranks_by_picks_and_shows_the_shake_up(service: Service) -> None:
     arena = Arena(service, final_picks=1, prizes=[{"place": 1, "amount": "$2,000"}])
     arena.entry("ada", 10.0, 50.0)
     other = arena.entry("ada", 11.0, 5.0)
@@ -297,7 +297,7 @@ STEPS = (
 )
 
 
-def test_what_is_kept_is_what_the_tables_tell_after_every_change(service: Service) -> None:
+def test_cached_boards_equal_those_of_the_tables_after_every_change(service: Service) -> None:
     arena = Arena(service, final_picks=2)
     changes, connections = Changes(arena), Connections(service.context.settings, max_connections=2)
     cache, past = BoardCache(connections), arena.now - timedelta(days=1)

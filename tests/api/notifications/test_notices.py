@@ -44,7 +44,7 @@ def hook(service: Service, csrf: str, **body: Any) -> Any:
     return browse(service, "POST", "/webhooks", csrf, json={"url": URL, **body})
 
 
-def test_what_happened_is_told_and_can_be_read_off(service: Service) -> None:
+def test_what_happened_gives_notices_that_can_be_marked_read(service: Service) -> None:
     slug = service.competition()
     entry = service.scored("ada", slug, noise_images(10))
     service.submit("ada", slug, _with_a_wrong_image(noise_images(11)))
@@ -144,7 +144,7 @@ def test_a_trial_delivery_and_what_became_of_it(service: Service) -> None:
     refused(service.call("ada", "GET", f"/webhooks/{webhook}/deliveries"), 404, "no-webhook")
 
 
-def test_a_teams_webhook_hears_what_the_team_is_told(service: Service) -> None:
+def test_a_teams_webhook_gets_the_teams_notices(service: Service) -> None:
     slug = service.competition()
     csrf = signed_in(service, "ada")
     refused(hook(service, csrf, competition=slug), 409, "no-team")
@@ -159,7 +159,7 @@ def test_a_teams_webhook_hears_what_the_team_is_told(service: Service) -> None:
 
 
 @pytest.mark.parametrize("path", ["/notices", "/me/mails", "/webhooks"])
-def test_visitors_are_told_nothing(service: Service, path: str) -> None:
+def test_visitors_get_no_notices(service: Service, path: str) -> None:
     refused(service.call(None, "GET", path), 401, "no-token")
 
 

@@ -157,7 +157,7 @@ def test_an_admin_who_is_neither_of_them_decides_where_reviewers_disagree(desk: 
     assert desk.queue("rita")["agreement"] == {"entries": 2, "agreed": 1, "kappa": pytest.approx(1 / 3)}
 
 
-def test_who_may_sit_at_the_desk(desk: Desk) -> None:
+def test_who_may_review(desk: Desk) -> None:
     near, call = desk.entries["near"], desk.service.call
     for who, status in (("ada", 403), ("bob", 403), (None, 401)):
         assert call(who, "GET", f"/competitions/{desk.slug}/desk").status_code == status

@@ -72,7 +72,7 @@ def test_ranks_follow_a_ruling_at_once(desk: Desk) -> None:
     assert board() == before
 
 
-def test_a_ruling_is_told_with_its_reason_and_taken_back_by_the_next(desk: Desk) -> None:
+def test_a_ruling_is_shown_with_its_reason_and_taken_back_by_the_next(desk: Desk) -> None:
     assert slug_of(rule(desk, "honest", "disqualify", who="rita")) == (403, "wrong-role")
     assert slug_of(rule(desk, "honest", "disqualify", who="ada")) == (403, "wrong-role")
     assert slug_of(rule(desk, "honest", "disqualify", reason="  ")) == (422, "no-reason")

@@ -43,7 +43,7 @@ def remembered(terminal: CliTerminal) -> list[Path]:
     return list((terminal.folder / "state" / "kennel" / "uploads").glob("*"))
 
 
-def test_an_entry_is_handed_in_and_followed_to_its_score(
+def test_an_entry_is_submitted_and_followed_to_its_score(
     terminal: CliTerminal, service: Service, tmp_path: Path
 ) -> None:
     slug = service.competition(daily_limit=5)
@@ -243,7 +243,7 @@ def test_a_person_at_a_terminal_signs_in_and_accepts_the_rules(
     assert httpx.get(f"{terminal.url}{API}/me", headers=headers).status_code == 401, "the token is revoked"
 
 
-def test_a_generator_is_handed_in_and_its_end_is_told(
+def test_a_generator_is_uploaded_and_its_end_is_shown(
     terminal: CliTerminal, service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entry = service.scored("ada", service.competition(), noise_images(9))["id"]

@@ -77,14 +77,14 @@ def test_our_own_client_goes_on_after_cuts(service: Service) -> None:
         proxy = FlakyProxy([server], after=len(content) // 4, cuts=3)
         with proxy.running() as address, Client(address, service.tokens["ada"]) as client:
 
-            def hand_in(data: bytes, key: str, **options: Any) -> str:
+            def upload_zip(data: bytes, key: str, **options: Any) -> str:
                 promise = PendingUpload(slug, "ours.zip", len(data), key, "n")
                 return upload_resumably(client, promise, BytesIO(data), sleep=pauses.append, **options)
 
-            made = hand_in(content, "kept", progress=lambda sent, _: seen.append(sent))
-            assert hand_in(content, "kept") == made
+            made = upload_zip(content, "kept", progress=lambda sent, _: seen.append(sent))
+            assert upload_zip(content, "kept") == made
             with pytest.raises(Refused, match="zip"):
-                hand_in(content[:-1], "another")
+                upload_zip(content[:-1], "another")
     assert proxy.cut == 3
     assert len(pauses) >= 3
     assert seen[-1] == len(content)

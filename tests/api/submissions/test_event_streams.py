@@ -324,7 +324,7 @@ def test_a_listener_survives_a_database_that_is_away() -> None:
     asyncio.run(story())
 
 
-def test_progress_is_told_when_it_changes_and_only_then() -> None:
+def test_progress_is_sent_when_it_changes_and_only_then() -> None:
     async def story() -> None:
         source = Source()
         source.progress = SubmissionProgress(queue_position=2)
@@ -373,7 +373,7 @@ def test_a_stream_ends_in_time_and_when_the_service_stops(monkeypatch: pytest.Mo
     asyncio.run(asyncio.wait_for(story(lambda _: None), 60))
 
 
-def test_a_server_that_is_told_to_stop_does_not_wait_for_listeners(service: Service) -> None:
+def test_a_server_that_shuts_down_does_not_wait_for_listeners(service: Service) -> None:
     slug = service.competition()
     entry = service.submit("ada", slug, zip_of(noise_images(10))).json()
     port, settings = free_port(), service.context.settings

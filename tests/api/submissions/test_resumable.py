@@ -90,7 +90,7 @@ def test_pieces_become_a_submission_with_the_last_byte(service: Service, slug: s
     assert service.call("ada", "GET", f"/submissions/{entry['id']}").json()["status"] == "scored"
 
 
-def test_who_asks_again_is_told_the_same_submission(service: Service, slug: str) -> None:
+def test_a_repeated_request_gets_the_same_submission(service: Service, slug: str) -> None:
     path = begun(service, slug)
     made = send(service, path, 0, ZIP).headers["kennel-submission"]
     repeated = send(service, path, len(ZIP), b"")
@@ -148,7 +148,7 @@ def test_a_piece_that_is_not_one_is_refused(service: Service, slug: str, headers
     assert head(service, path).headers["upload-offset"] == "0"
 
 
-def test_a_wrong_offset_is_told_the_right_one(service: Service, slug: str) -> None:
+def test_a_wrong_offset_is_answered_with_the_right_one(service: Service, slug: str) -> None:
     path = begun(service, slug)
     send(service, path, 0, ZIP[:10])
     answer = send(service, path, 0, ZIP[:10])
@@ -287,7 +287,7 @@ def test_a_checked_piece_in_many_parts_counts_at_its_end(
     assert "kennel-submission" in last.headers
 
 
-def test_the_zip_is_judged_with_the_last_byte_and_the_verdict_stays(service: Service, slug: str) -> None:
+def test_the_zip_is_checked_with_the_last_byte_and_the_result_stays(service: Service, slug: str) -> None:
     wrong = zip_of(noise_images(1, 7))
     path = begun(service, slug, wrong, Idempotency_Key="k")
     problem = refused(send(service, path, 0, wrong), 422, "wrong-count")

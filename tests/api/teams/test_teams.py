@@ -229,7 +229,7 @@ def test_a_team_of_one_is_given_up_for_another_unless_it_has_entered(service: Se
     ], "nothing of a refused answer stays"
 
 
-def test_whoever_is_with_others_leaves_them_first(service: Service) -> None:
+def test_a_member_of_another_team_leaves_it_first(service: Service) -> None:
     slug = service.competition()
     join(service, slug, "ada", "bob")
     asked = ask(service, slug, "eve", handle="bob")
@@ -308,7 +308,7 @@ def test_merged_teams_are_one_on_the_board_in_lists_and_for_limits(service: Serv
     assert rows(service, handed_in) == [("Ada",), ("Bob",), ("Eve",), ("Ada",)], "what was, stays"
 
 
-def test_a_team_that_is_asked_to_merge_is_told(service: Service) -> None:
+def test_a_team_that_is_asked_to_merge_gets_a_notice(service: Service) -> None:
     slug = service.competition()
     create(service, slug, "bob", "Long Leash")
     join(service, slug, "bob", "eve")

@@ -132,7 +132,7 @@ def test_the_board_is_the_one_that_was_shown_before(service: Service, kind: str)
         assert ranks() == {team: rank for team, rank in expected.items() if rank is not None}
 
 
-def test_of_two_who_decide_upon_the_same_tau_one_is_told(service: Service) -> None:
+def test_of_two_who_decide_upon_the_same_tau_one_is_refused(service: Service) -> None:
     slug = random_competition(service, entries=20)
     newest = choose(service, slug, tau=0.2).json()["threshold_id"]
     with ThreadPoolExecutor(4) as pool:

@@ -109,7 +109,7 @@ def test_a_score_is_recorded_once_and_only_by_its_holder(
     assert status_of(session, submission) == "scored"
 
 
-def test_a_heartbeat_keeps_the_lease_and_tells_progress(
+def test_a_heartbeat_renews_the_lease_and_records_progress(
     session: Session, state: CompetitionState, now: datetime
 ) -> None:
     queued(session, state, make_team(session, state, now), now)

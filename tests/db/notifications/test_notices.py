@@ -43,7 +43,7 @@ def hook(session: Session, account: Account, now: datetime, team: Team | None = 
     return webhooks.register(session, account, URL, secret="s", team=team, local=False, now=now).id
 
 
-def told(session: Session, account: Account) -> list[str]:
+def notices_of(session: Session, account: Account) -> list[str]:
     """A person's notices, oldest first."""
     return [each.kind for each in reversed(notices.list_notices(session, account, limit=100))]
 
@@ -53,7 +53,7 @@ def tell(session: Session, account: Account, kind: Kind, now: datetime) -> None:
     notices.notify(session, account, kind, "Subject", "Body.", "/somewhere", now)
 
 
-def test_a_mail_goes_to_whoever_has_an_address_and_wants_it(session: Session, now: datetime) -> None:
+def test_a_mail_goes_to_people_who_have_an_address_and_want_it(session: Session, now: datetime) -> None:
     people = {address: make_account(session, now) for address in ("default@x.org", "more@x.org", "less@x.org", "none")}
     for address, account in people.items():
         account.email = address if "@" in address else None
@@ -63,7 +63,7 @@ def test_a_mail_goes_to_whoever_has_an_address_and_wants_it(session: Session, no
     for account in people.values():
         for kind in (Kind.ENTRY_SCORED, Kind.RULING):
             tell(session, account, kind, now)
-        assert told(session, account) == ["entry-scored", "ruling"]
+        assert notices_of(session, account) == ["entry-scored", "ruling"]
     sent = [mail.recipient for mail in session.query(Mail).order_by(Mail.recipient)]
     assert sent == ["default@x.org", "more@x.org", "more@x.org"]
     mail = session.query(Mail).first()
@@ -75,7 +75,7 @@ def test_a_mail_goes_to_whoever_has_an_address_and_wants_it(session: Session, no
     }
 
 
-def test_a_team_is_told_once_each_and_its_webhook_once(
+def test_each_member_gets_one_notice_and_the_teams_webhook_one(
     session: Session, state: CompetitionState, now: datetime
 ) -> None:
     team, other = (make_team(session, state, now) for _ in range(2))
@@ -88,12 +88,12 @@ def test_a_team_is_told_once_each_and_its_webhook_once(
     ended = hook(session, members[2], now)
     webhooks.end(session, members[2], ended, now=now)
     notices.notify_team(session, team.id, Kind.RULING, "Subject", "Body.", "/x", now)
-    assert all(told(session, member) == ["ruling"] for member in members)
-    assert told(session, stranger) == []
+    assert all(notices_of(session, member) == ["ruling"] for member in members)
+    assert notices_of(session, stranger) == []
     assert sorted(each.webhook_id for each in session.query(Delivery)) == [of_team, personal]
 
 
-def test_nothing_is_told_of_what_was_taken_back(session: Session, now: datetime) -> None:
+def test_there_is_no_notice_of_what_was_taken_back(session: Session, now: datetime) -> None:
     account = make_account(session, now)
     account.email = "a@x.org"
     hook(session, account, now)
@@ -103,26 +103,28 @@ def test_nothing_is_told_of_what_was_taken_back(session: Session, now: datetime)
     assert [session.query(table).count() for table in (Notice, Mail, Delivery)] == [0, 0, 0]
 
 
-def test_the_public_score_is_told_and_the_private_one_is_not(
+def test_the_public_score_gives_a_notice_and_the_private_one_none(
     session: Session, state: CompetitionState, now: datetime
 ) -> None:
     team = make_team(session, state, now)
     member = join(session, team, now)
     entry = queued(session, state, team, now)
-    assert told(session, member) == []
+    assert notices_of(session, member) == []
     for public in (True, False):
         held = claim(session, now)
         assert held
         assert held.public is public
         assert outcomes.record_measurement(session, held, MEASURED, now=now)
         assert not outcomes.record_measurement(session, held, MEASURED, now=now)
-        assert told(session, member) == ["entry-scored"]
+        assert notices_of(session, member) == ["entry-scored"]
     (notice,) = notices.list_notices(session, member, limit=9)
     assert (notice.subject, notice.link) == ("submission.zip has its public score", f"/submissions/{entry.id}")
     assert not any(sign.isdigit() for sign in notice.body), "no number"
 
 
-def test_a_private_failure_is_told_to_no_participant(session: Session, state: CompetitionState, now: datetime) -> None:
+def test_a_private_failure_gives_no_participant_a_notice(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
     team = make_team(session, state, now)
     member = join(session, team, now)
     queued(session, state, team, now)
@@ -132,10 +134,10 @@ def test_a_private_failure_is_told_to_no_participant(session: Session, state: Co
     private = claim(session, now)
     assert private
     leases.retry_or_fail(session, private, error="no", now=now, max_attempts=1)
-    assert told(session, member) == ["entry-scored"]
+    assert notices_of(session, member) == ["entry-scored"]
 
 
-def test_a_rejection_is_told_with_its_reason(session: Session, state: CompetitionState, now: datetime) -> None:
+def test_the_notice_of_a_rejection_has_its_reason(session: Session, state: CompetitionState, now: datetime) -> None:
     team = make_team(session, state, now)
     member = join(session, team, now)
     received(session, state, team, now)
@@ -148,7 +150,7 @@ def test_a_rejection_is_told_with_its_reason(session: Session, state: Competitio
     assert "Image 3 is 15x16. It is not counted" in notice.body
 
 
-def test_our_fault_is_told_once_all_attempts_have_failed(
+def test_our_fault_gives_a_notice_once_all_attempts_have_failed(
     session: Session, state: CompetitionState, now: datetime
 ) -> None:
     team = make_team(session, state, now)
@@ -156,7 +158,7 @@ def test_our_fault_is_told_once_all_attempts_have_failed(
     queued(session, state, team, now)
     moment = now
     for attempt in range(3):
-        assert told(session, member) == [], attempt
+        assert notices_of(session, member) == [], attempt
         moment += timedelta(minutes=10)
         assert claim(session, moment)
         moment += LEASE + timedelta(seconds=1)
@@ -166,7 +168,7 @@ def test_our_fault_is_told_once_all_attempts_have_failed(
     assert leases.OUR_FAULT in notice.body
 
 
-def test_the_end_of_a_benchmark_is_told_to_nobody(session: Session, state: CompetitionState, now: datetime) -> None:
+def test_the_end_of_a_benchmark_gives_no_notice(session: Session, state: CompetitionState, now: datetime) -> None:
     team = make_team(session, state, now)
     team.benchmark = True
     entry = make_submission(session, state, team, now=now, status="scored")
@@ -179,7 +181,7 @@ def test_the_end_of_a_benchmark_is_told_to_nobody(session: Session, state: Compe
     assert session.query(Notice).count() == before
 
 
-def test_publication_is_told_to_all_who_compete_and_nobody_else(
+def test_publication_gives_all_participants_a_notice_and_nobody_else(
     session: Session, state: CompetitionState, now: datetime
 ) -> None:
     teams = [make_team(session, state, now) for _ in range(3)]
@@ -195,7 +197,7 @@ def test_publication_is_told_to_all_who_compete_and_nobody_else(
         (notice,) = notices.list_notices(session, member, limit=9)
         assert notice.kind == "publication"
         assert notice.link == f"/competitions/{state.competition.slug}?track=private"
-    assert told(session, elsewhere) == told(session, author) == []
+    assert notices_of(session, elsewhere) == notices_of(session, author) == []
     assert sorted(mail.recipient for mail in session.query(Mail)) == ["m0@x.org", "m1@x.org", "m2@x.org"]
     assert [each.webhook_id for each in session.query(Delivery)] == [of_team]
 

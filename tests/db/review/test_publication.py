@@ -122,7 +122,7 @@ def test_reviews_without_a_decision_and_rebuttals_without_an_answer(
     assert open_points(session, state) == {}
 
 
-def test_work_that_is_not_done_is_told_apart(session: Session, now: datetime) -> None:
+def test_unfinished_work_is_listed_by_kind(session: Session, now: datetime) -> None:
     open_ = make_competition(session, now)
     for kind in ("public", "private"):
         set_tau(session, open_, kind, 0.2, now)
@@ -218,7 +218,7 @@ def test_a_failed_job_that_was_replaced_is_no_concern(session: Session, state: C
         failed_jobs.restart(session, failed.id, author=make_account(session, now, "admin"), now=now)
 
 
-def test_the_backlog_tells_depth_and_age(session: Session, state: CompetitionState, now: datetime) -> None:
+def test_the_backlog_has_depth_and_age(session: Session, state: CompetitionState, now: datetime) -> None:
     before = {row.queue: row for row in failed_jobs.read_backlog(session, now).queues}
     leases.add_job(session, Queue.PREPARE, now=now - timedelta(minutes=5))
     leases.add_job(session, Queue.PREPARE, now=now + timedelta(minutes=5))
@@ -262,7 +262,7 @@ def test_publication_needs_a_word_while_points_are_open(
     assert [act.reason for act in publication.publication_history(session, state)] == ["Now.", "A mistake.", "Done."]
 
 
-def test_a_deadline_that_moves_is_told_to_all_who_compete(session: Session, now: datetime) -> None:
+def test_a_deadline_that_moves_gives_all_participants_a_notice(session: Session, now: datetime) -> None:
     state = make_competition(session, now, title="Dogs")
     member = join(session, make_team(session, state, now), now)
     author = make_account(session, now, "organizer")

@@ -71,7 +71,7 @@ def done(
     session.flush()
 
 
-def test_every_step_is_told_in_order_once(session: Session, state: CompetitionState, now: datetime) -> None:
+def test_every_step_is_an_event_in_order_once(session: Session, state: CompetitionState, now: datetime) -> None:
     submission = scored_after_a_lost_worker(session, state, now)
     steps = look_at(session, submission, now).steps
     assert [step.status for step in steps] == STORY
@@ -110,7 +110,7 @@ def test_the_reason_comes_with_the_end(session: Session, state: CompetitionState
     assert look_at(session, submission, now).steps[-1].reason == "Because."
 
 
-def test_nothing_of_the_private_track_is_told(session: Session, state: CompetitionState, now: datetime) -> None:
+def test_nothing_of_the_private_track_is_an_event(session: Session, state: CompetitionState, now: datetime) -> None:
     submission = scored_after_a_lost_worker(session, state, now)
     before = look_at(session, submission, now)
     held = claim(session, now + timedelta(hours=1))
@@ -123,7 +123,7 @@ def test_nothing_of_the_private_track_is_told(session: Session, state: Competiti
     assert look_at(session, submission, now) == before
 
 
-def test_the_end_of_private_work_is_told_to_nobody(session: Session, state: CompetitionState, now: datetime) -> None:
+def test_the_end_of_private_work_is_sent_to_nobody(session: Session, state: CompetitionState, now: datetime) -> None:
     for ends_well in (True, False):
         scored_after_a_lost_worker(session, state, now)
         held = claim(session, now + timedelta(hours=1))
@@ -139,7 +139,7 @@ def test_the_end_of_private_work_is_told_to_nobody(session: Session, state: Comp
         assert before == [session.query(table).count() for table in (Notice, Mail, Delivery, SubmissionEvent)]
 
 
-def test_work_on_a_scored_entry_is_not_told_either(session: Session, state: CompetitionState, now: datetime) -> None:
+def test_work_on_a_scored_entry_is_no_event_either(session: Session, state: CompetitionState, now: datetime) -> None:
     submission = scored_after_a_lost_worker(session, state, now)
     leases.add_job(session, Queue.SCORE, submission=submission, track_id=state.tracks["public"].id, now=now)
     session.flush()

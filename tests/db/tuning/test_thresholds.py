@@ -54,7 +54,7 @@ def made(session: Session, drawn: list[tuple[int, float, float, str | None, int]
     return state
 
 
-def told(retuning: Retuning) -> dict[str, Any]:
+def effects_of(retuning: Retuning) -> dict[str, Any]:
     """The reported effects of a choice."""
     return {name: value for name, value in vars(retuning).items() if name != "threshold"}
 
@@ -88,7 +88,7 @@ def test_a_preview_is_what_happens_and_the_table_says_the_same(
         preview = choose(session, state, author, second, preview=True)
         table = what_if.table_of(session, state, "public")
         assert ranks() == before
-        assert told(choose(session, state, author, second)) == told(preview)
+        assert effects_of(choose(session, state, author, second)) == effects_of(preview)
         now = {row.id: row.penalised for row in board.scores_of_track(session, track.id)}
         assert {each.submission_id for each in preview.penalised} == {id_ for id_ in now if now[id_] and not was[id_]}
         assert {each.submission_id for each in preview.freed} == {id_ for id_ in now if was[id_] and not now[id_]}

@@ -20,7 +20,7 @@ def test_the_same_answer_again_takes_no_more_room() -> None:
     assert shelf.find("a") == b"12345"
 
 
-def test_what_is_too_large_is_handed_on_and_not_kept() -> None:
+def test_what_is_too_large_is_returned_and_not_cached() -> None:
     shelf = ResponseCache(capacity=10)
     shelf.keep("a", b"12345")
     assert shelf.keep("b", b"x" * 11) == b"x" * 11

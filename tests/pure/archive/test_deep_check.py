@@ -167,7 +167,7 @@ def test_what_is_not_rgb_of_8_bits_is_refused(case: str) -> None:
 
 
 @pytest.mark.parametrize(("width", "height"), [(32, 32), (8, 9), (9, 8), (0, 0), (100_000, 100_000)])
-def test_a_wrong_size_is_told_from_the_header(width: int, height: int) -> None:
+def test_a_wrong_size_is_read_from_the_header(width: int, height: int) -> None:
     assert fault(png_of_chunks(header(width, height), PACKED)) == f"dog.png is {width}x{height}, not 8x8"
 
 
@@ -248,7 +248,7 @@ def test_a_wrong_checksum_is_refused_in_any_chunk(kind: bytes) -> None:
     assert fault(bytes(content)) == f"dog.png is damaged: a wrong checksum in its {kind.decode()} chunk"
 
 
-def test_all_faults_are_counted_and_the_first_ten_are_told_by_name() -> None:
+def test_all_faults_are_counted_and_the_first_ten_are_named() -> None:
     small = png(random_images(1, 4)[0])
     members = [(f"{index:02}.png", small if index % 2 else SOUND) for index in reversed(range(50))]
     with pytest.raises(Invalid) as caught:
@@ -312,7 +312,7 @@ def flipped(content: bytes, flips: list[tuple[int, int]]) -> bytes:
     return bytes(changed)
 
 
-def only_told_errors(file: BinaryIO, count: int) -> None:
+def only_expected_errors(file: BinaryIO, count: int) -> None:
     """Check the zip; any exception but an ``Invalid`` fails the test."""
     error = None
     try:
@@ -335,14 +335,14 @@ VALID = raw_zip(
 @FUZZ
 @given(FLIPS)
 def test_a_zip_with_flipped_bytes_is_checked_or_refused(flips: list[tuple[int, int]]) -> None:
-    only_told_errors(io.BytesIO(flipped(VALID, flips)), 3)
+    only_expected_errors(io.BytesIO(flipped(VALID, flips)), 3)
 
 
 @FUZZ
 @given(st.lists(st.tuples(st.integers(0, 400), st.integers(1, 255)), min_size=1, max_size=4))
 def test_a_directory_with_flipped_bytes_is_checked_or_refused(flips: list[tuple[int, int]]) -> None:
     directory = VALID.index(b"PK\1\2")
-    only_told_errors(io.BytesIO(VALID[:directory] + flipped(VALID[directory:], flips)), 3)
+    only_expected_errors(io.BytesIO(VALID[:directory] + flipped(VALID[directory:], flips)), 3)
 
 
 @FUZZ
@@ -350,7 +350,7 @@ def test_a_directory_with_flipped_bytes_is_checked_or_refused(flips: list[tuple[
 def test_a_png_with_flipped_bytes_in_a_sound_zip_is_checked_or_refused(
     flips: list[tuple[int, int]], content: bytes
 ) -> None:
-    only_told_errors(zipped([("0.png", flipped(content, flips))]), 1)
+    only_expected_errors(zipped([("0.png", flipped(content, flips))]), 1)
 
 
 @FUZZ
@@ -359,7 +359,7 @@ def test_flipped_pixel_data_under_right_checksums_is_checked_or_refused(
     flips: list[tuple[int, int]], packed: bool
 ) -> None:
     data = flipped(PACKED, flips) if packed else zlib.compress(flipped(rows(PIXELS), flips))
-    only_told_errors(zipped([("0.png", png_of_chunks(header(8, 8), data))]), 1)
+    only_expected_errors(zipped([("0.png", png_of_chunks(header(8, 8), data))]), 1)
 
 
 @FUZZ

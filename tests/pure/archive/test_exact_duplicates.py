@@ -9,7 +9,7 @@ from scorer.archive import ExactDuplicates, find_exact_duplicates, mirror_images
 from scorer.findings.duplicates import exact_duplicates_findings
 
 
-def twins_of(images: np.ndarray[tuple[int, ...], np.dtype[np.uint8]]) -> ExactDuplicates:
+def duplicates_of(images: np.ndarray[tuple[int, ...], np.dtype[np.uint8]]) -> ExactDuplicates:
     return find_exact_duplicates(pixel_hashes(images), pixel_hashes(mirror_images(images)))
 
 
@@ -18,7 +18,7 @@ def twins_of(images: np.ndarray[tuple[int, ...], np.dtype[np.uint8]]) -> ExactDu
 def test_against_every_pair(rows: list[list[int]]) -> None:
     """Of three-pixel images many are equal, many mirrored, and many their own mirror image."""
     images = np.repeat(np.array(rows, np.uint8).reshape(len(rows), 1, 3, 1), 3, axis=3)
-    found = twins_of(images)
+    found = duplicates_of(images)
     same = [sum(other == row for other in rows) > 1 for row in rows]
     flipped = [
         not alike and any(other == row[::-1] for place, other in enumerate(rows) if place != own)

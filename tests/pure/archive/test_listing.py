@@ -155,13 +155,13 @@ def test_names_in_several_folders_are_refused() -> None:
     assert error.faults == ("a/0.png is not in the folder 'b' like the others",)
 
 
-def test_the_first_ten_faults_are_told_in_order_and_all_are_counted() -> None:
+def test_the_first_ten_faults_are_named_in_order_and_all_are_counted() -> None:
     error = refused(zipped([(f"{index:02}.txt", b"") for index in reversed(range(25))]))
     assert error.faults == tuple(f"{index:02}.txt is not a .png" for index in range(10))
     assert error.extra["fault_count"] == 25
 
 
-def test_a_long_name_is_shortened_where_it_is_told() -> None:
+def test_a_long_name_is_shortened_in_messages() -> None:
     assert len(refused(zipped([("x" * 5_000 + ".txt", b"")])).faults[0]) < 200
 
 

@@ -31,7 +31,7 @@ def test_any_reader_of_zips_finds_the_files(files: dict[str, tuple[bytes, dateti
             assert each.date_time == (*at.timetuple()[:5], at.second // 2 * 2)
 
 
-def test_sizes_beyond_four_gigabytes_are_told() -> None:
+def test_sizes_beyond_four_gigabytes_are_written() -> None:
     at = datetime(2026, 1, 1, tzinfo=UTC)
     files = [ZipEntry("large.zip", 5 << 32, 1, at), ZipEntry("after.csv", 7, 2, at)]
     *heads, end = zip_headers(files)

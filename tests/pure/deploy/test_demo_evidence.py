@@ -25,7 +25,7 @@ def test_the_table_of_entries_names_signs_that_there_are() -> None:
     }
 
 
-def test_what_is_told_and_what_is_wrong() -> None:
+def test_signs_found_and_signs_missing() -> None:
     entries = {key: BY_KEY[key] for key in ("autoencoder", "gaussian-20", "mirrored-copies", "half-copied")}
     answers = {
         "autoencoder": {"public": found(), "private": found("thumbnail-copies", "repeats")},

@@ -49,7 +49,7 @@ def test_all_images(z: float, says: str) -> None:
     assert told.startswith(f"In {100 * (1 - ranked(z).share):.0f} % of all comparisons")
 
 
-def test_a_slight_difference_that_is_certain_is_told_as_both() -> None:
+def test_a_slight_difference_that_is_certain_is_called_both() -> None:
     assert "a slight excess, though hardly by chance" in words.overall_sentence(ranked(-3.0, low=1000, high=10_000))
 
 
@@ -116,7 +116,7 @@ def test_photographs_that_are_training_images() -> None:
     assert "can't be told from copies" in words.partial_copying_sentence(single(0, limit=0.0))
 
 
-def test_a_quantile_tells_of_both_kinds() -> None:
+def test_a_quantile_names_both_kinds() -> None:
     told = words.quantile_sentence(0.25, 0.01234, 0.2)
     assert told.startswith("The closest 25 % of its images are 0.0123 or less from a training image")
     assert told.endswith("of the photographs, 0.2000 or less.")

@@ -116,7 +116,7 @@ def test_who_rose_and_who_fell() -> None:
     assert [dot.kind for dot in drawing.dots] == ["up", "down", "same"]
 
 
-def test_of_very_many_some_are_drawn_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_very_many_some_are_drawn_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(insight_figures, "MAX_DOTS", 10)
     drawing = drawn(figure("fid", [(None, float(at + 1), 0.3) for at in range(100)]))
     assert (len(drawing.dots), drawing.left_out) == (10, 90)

@@ -114,7 +114,7 @@ def test_the_bits_depend_neither_on_strips_nor_on_who_decides(monkeypatch: pytes
         np.testing.assert_array_equal(found.index, whole.index)
 
 
-def test_equal_rows_are_told_by_their_bytes() -> None:
+def test_equal_rows_are_recognised_by_their_bytes() -> None:
     own, other = copied(5, 300, 8), copied(6, 200, 8)
     left, right = Pairing(own, other)._identities
     assert len(np.unique(np.concatenate([left, right]))) == 5

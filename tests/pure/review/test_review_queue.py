@@ -27,7 +27,7 @@ def test_the_share_grows_with_the_limit(counts: list[int], one: float, other: fl
     assert 0 <= share_below(histogram, low) <= share_below(histogram, high) + 1e-12 <= 1 + 2e-12
 
 
-def test_a_distance_beside_that_of_fresh_photographs() -> None:
+def test_a_distance_beside_that_of_held_out_photographs() -> None:
     assert held_out_sentence(0.15, 0.01, 0.25) == (
         "its images are closer to the reference than fresh photographs are, by 10.0 standard errors of its own."
     )

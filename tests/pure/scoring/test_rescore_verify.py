@@ -24,7 +24,7 @@ def test_the_same_bits_are_the_same() -> None:
 
 
 @pytest.mark.parametrize("moved", [{"fid": math.nextafter(90, 91)}, {"s": math.nextafter(0.3, 1)}])
-def test_a_last_bit_is_near_enough_and_told(moved: dict[str, float]) -> None:
+def test_a_last_bit_is_near_enough_and_reported(moved: dict[str, float]) -> None:
     found = compare_scores(result(), result(**moved))
     assert found.verdict is Verdict.CLOSE
     assert found.equal
@@ -32,7 +32,7 @@ def test_a_last_bit_is_near_enough_and_told(moved: dict[str, float]) -> None:
     assert str(found) == f"equal to {found.relative:.1e} relative"
 
 
-def test_a_last_bit_of_one_image_is_told() -> None:
+def test_a_last_bit_of_one_image_is_reported() -> None:
     found = compare_scores(result(), result((0.25, math.nextafter(0.5, 1), 0.125)))
     assert (found.verdict, found.images) == (Verdict.CLOSE, 1)
 
@@ -81,7 +81,7 @@ def test_another_number_of_images_is_not_equal() -> None:
     assert compare_scores(result(), result(index=(4, 0))).verdict is Verdict.DIFFERENT
 
 
-def test_what_differs_is_told_in_words() -> None:
+def test_what_differs_is_reported_in_words() -> None:
     then = {"torch": "2.14.0", "device_name": "A", "batch_size": 8, "worker": "elsewhere", "timm": "1"}
     now = {"torch": "2.14.1", "device_name": "B", "batch_size": 8, "pillow": "13.0.0", "timm": None}
     assert provenance_differences(then, now) == (

@@ -169,12 +169,12 @@ def test_another_issuers_description_is_refused(service: Service, issuer: FakeIs
     assert service.http.get("/signin/oidc", headers=HTML, follow_redirects=False).status_code == 503
 
 
-def test_an_issuer_that_is_away_is_told(service: Service, issuer: FakeIssuer) -> None:
+def test_an_issuer_that_is_away_is_reported(service: Service, issuer: FakeIssuer) -> None:
     configure(service, oidc_issuer="http://127.0.0.1:1")
     assert service.http.get("/signin/oidc", headers=HTML, follow_redirects=False).status_code == 503
 
 
-def test_the_issuers_refusal_is_told(service: Service, issuer: FakeIssuer) -> None:
+def test_the_issuers_refusal_is_shown(service: Service, issuer: FakeIssuer) -> None:
     depart(service)
     answer = service.http.get("/signin/oidc/return?error=access_denied", headers=HTML)
     assert answer.status_code == 401

@@ -61,7 +61,7 @@ def test_from_an_empty_browser_to_a_token_that_works(service: Service) -> None:
     }  # fmt: skip
 
 
-def test_what_is_wrong_is_said_and_what_was_typed_stays_but_the_password(service: Service) -> None:
+def test_errors_are_shown_and_what_was_typed_stays_but_the_password(service: Service) -> None:
     answer = sign_up(service, password="too short")
     assert answer.status_code == 422
     page = parse_html(answer.text)
@@ -93,7 +93,7 @@ def test_nobody_is_led_to_another_site(service: Service, target: str) -> None:
     assert service.http.get("/signin", params={"next": target}, follow_redirects=False).headers["location"] == "/"
 
 
-def test_a_wrong_password_is_told_on_the_form(service: Service) -> None:
+def test_a_wrong_password_is_an_error_on_the_form(service: Service) -> None:
     sign_up(service)
     press(service, "/", "/signout")
     answer = send(service, "/signin", {"login": "grace", "password": "wrong", "next": "/"})
@@ -153,7 +153,7 @@ def test_a_password_is_changed_and_other_sessions_end(service: Service) -> None:
     assert str(asked.url).endswith("/signin?next=/account"), "nobody is signed in"
 
 
-def test_whoever_asks_for_too_many_mails_is_told_when_to_come_again(
+def test_too_many_requests_for_mails_are_refused_with_the_time_to_come_again(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sign_up(service)

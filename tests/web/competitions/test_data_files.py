@@ -23,7 +23,7 @@ def shown(site: SampleSite) -> tuple[Element, str]:
     return (sections or [parse_html("")])[0], answer.headers["etag"]
 
 
-def test_whoever_may_download_finds_the_way_and_others_what_is_missing() -> None:
+def test_those_who_may_download_get_links_and_others_what_is_missing() -> None:
     visitor, _ = shown(SampleSite(files=FILES))
     assert [item.one("b").text for item in visitor.all("li")] == ["sample_submission.zip", "train.zip"]
     assert "98.3 MB" in visitor.all("li")[0].text

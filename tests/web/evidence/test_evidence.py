@@ -134,7 +134,7 @@ def test_pictures_show_the_very_images(service: Service, entries: dict[str, str]
     assert missing.status_code == 404
 
 
-def test_before_publication_nobody_but_the_desk_sees_it(service: Service, slug: str, entries: dict[str, str]) -> None:
+def test_before_publication_only_reviewers_see_it(service: Service, slug: str, entries: dict[str, str]) -> None:
     entry = entries["half"]
     picture = evidence(service, "rita", entry).json()["matches"][0]["picture"].removeprefix("/api/v1")
     for who in ("ada", "bob", None):
@@ -145,7 +145,7 @@ def test_before_publication_nobody_but_the_desk_sees_it(service: Service, slug: 
     assert not read(service, f"/submissions/{entry}").all("section", id="evidence")
 
 
-def test_work_that_is_not_done_is_told(service: Service, entries: dict[str, str]) -> None:
+def test_unfinished_work_is_shown(service: Service, entries: dict[str, str]) -> None:
     view = evidence(service, "organizer", entries["waiting"]).json()
     assert (view["state"], view["findings"], view["matches"]) == ("waiting", [], [])
     enter(service, "organizer")
@@ -153,7 +153,7 @@ def test_work_that_is_not_done_is_told(service: Service, entries: dict[str, str]
     assert "The evidence waits for a worker." in desk.text
 
 
-def test_the_desk_tells_the_telling_first(service: Service, entries: dict[str, str]) -> None:
+def test_the_review_desk_shows_the_strongest_findings_first(service: Service, entries: dict[str, str]) -> None:
     enter(service, "rita")
     part = read(service, f"/submissions/{entries['half']}/desk").one("section", id="copying")
     public, private = part.all("details", class_="exhibit")

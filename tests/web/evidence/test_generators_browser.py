@@ -55,7 +55,7 @@ def fill(page: Any, folder: Path, content: bytes, dimension: int) -> None:
 
 
 @pytest.mark.heavy
-def test_a_team_hands_its_generator_in_and_the_desk_sees_what_it_holds(
+def test_a_team_uploads_its_generator_and_reviewers_see_what_it_holds(
     browser: Browser, service: Service, site: tuple[str, str], tmp_path: Path
 ) -> None:
     address, entry = site
@@ -85,10 +85,10 @@ def test_a_team_hands_its_generator_in_and_the_desk_sees_what_it_holds(
             "Failed to load resource: the server responded with a status of 422 (Unprocessable Entity)"
         ]
         assert all(url.startswith(address) for url in tab.requests)
-    _see_at_the_desk(browser, service, address, entry, tmp_path)
+    _see_on_the_review_desk(browser, service, address, entry, tmp_path)
 
 
-def _see_at_the_desk(browser: Browser, service: Service, address: str, entry: str, folder: Path) -> None:
+def _see_on_the_review_desk(browser: Browser, service: Service, address: str, entry: str, folder: Path) -> None:
     for who, groups in (("rita", 2), ("organizer", 3)):
         with signed_in(browser, service, f"{address}{entry}/desk", who=who) as tab:
             section = tab.page.locator("#generator")

@@ -53,28 +53,28 @@ def test_the_page_fits_every_screen_and_asks_nobody_else(browser: Browser, site:
             assert all(url.startswith(address) for url in tab.requests)
 
 
-def told(tab: Any) -> str:
+def tooltip_text(tab: Any) -> str:
     """What stands beside the dot that is pointed at."""
     tab.page.wait_for_selector(".point:not([hidden])")
     return str(tab.page.locator(".point:not([hidden])").inner_text())
 
 
-def test_a_dot_tells_what_it_is_by_mouse_and_by_keyboard(browser: Browser, site: tuple[str, str, str]) -> None:
+def test_a_dot_has_a_tooltip_by_mouse_and_by_keyboard(browser: Browser, site: tuple[str, str, str]) -> None:
     address, slug, _ = site
     with visit(browser, f"{address}/competitions/{slug}/insights?track=private", **ORGANIZER) as tab:
         picture = tab.page.get_by_role("img", name="FID and memorization distance, private track")
         picture.locator("circle").first.hover(force=True)
-        assert "Entry 101" in told(tab)
-        assert "label: mgan" in told(tab)
-        assert "FID: 3.4" in told(tab)
+        assert "Entry 101" in tooltip_text(tab)
+        assert "label: mgan" in tooltip_text(tab)
+        assert "FID: 3.4" in tooltip_text(tab)
         tab.page.mouse.move(0, 0)
         assert tab.page.locator(".point:not([hidden])").count() == 0
         picture.focus()
         tab.page.keyboard.press("ArrowLeft")
-        assert "Entry 128" in told(tab), "the last one, from the left end on"
+        assert "Entry 128" in tooltip_text(tab), "the last one, from the left end on"
         tab.page.keyboard.press("ArrowRight")
         tab.page.keyboard.press("ArrowRight")
-        assert "Entry 102" in told(tab)
+        assert "Entry 102" in tooltip_text(tab)
         tab.page.keyboard.press("Escape")
         assert tab.page.locator(".point:not([hidden])").count() == 0
         assert tab.console_messages == []

@@ -120,7 +120,7 @@ def test_a_teams_webhook_can_be_chosen_where_there_is_a_team(service: Service) -
     assert "for the team Grace H." in parse_html(made.text).one("ul", class_="things").text
 
 
-def test_without_a_session_one_is_led_to_the_door(service: Service) -> None:
+def test_without_a_session_one_is_led_to_the_sign_in(service: Service) -> None:
     for path in ("/notices", "/account/notices"):
         answer = service.http.get(path, headers={"Accept": "text/html"}, follow_redirects=False)
         assert (answer.status_code, answer.headers["location"]) == (303, f"/signin?next={path}")

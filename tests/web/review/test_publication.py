@@ -63,7 +63,7 @@ def test_the_board_is_published_and_withdrawn(service: Service, slug: str) -> No
     assert service.http.get(f"/competitions/{slug}?track=private").status_code == 403
 
 
-def test_a_release_is_made_watched_handed_out_and_downloaded(service: Service, slug: str) -> None:
+def test_a_release_is_made_watched_published_and_downloaded(service: Service, slug: str) -> None:
     here = f"/competitions/{slug}/release"
     page = read(service, here)
     assert "There is no release yet." in page.text
@@ -89,7 +89,7 @@ def test_a_release_is_made_watched_handed_out_and_downloaded(service: Service, s
     assert shown.all("form") == []
 
 
-def test_the_audit_log_tells_what_changed(service: Service, slug: str) -> None:
+def test_the_audit_log_shows_what_changed(service: Service, slug: str) -> None:
     other = service.competition()
     body = {"title": "Dogs", "rules": "Be kind.\n" * 20}
     service.call("organizer", "PATCH", f"/competitions/{slug}", json=body)

@@ -61,7 +61,7 @@ def test_a_review_leads_to_the_next_entry(desk: Desk) -> None:
     assert desk.service.http.post(first, data={"label": "aug"}, headers=HTML).status_code == 403  # no proof
 
 
-def test_the_desk_is_closed_to_participants(desk: Desk) -> None:
+def test_the_review_pages_are_closed_to_participants(desk: Desk) -> None:
     near = desk.entries["near"]
     for who in ("bob", "ada"):
         enter(desk.service, who)

@@ -89,7 +89,7 @@ class Theatre:
             sleep(0.02)
 
 
-def test_a_submissions_page_keeps_itself_up_to_date(browser: Browser) -> None:
+def test_a_submissions_page_updates_itself(browser: Browser) -> None:
     theatre = Theatre()
     with serve(theatre.app()) as address, visit(browser, address) as tab:
         status, place = tab.page.locator("[data-live=status]"), tab.page.locator("[data-live-for=position]")

@@ -124,7 +124,7 @@ def test_the_page_is_known_by_its_etag_until_something_changes(service: Service)
     assert service.http.get(address, headers={"If-None-Match": first.headers["etag"]}).status_code == 200
 
 
-def test_a_waiting_entry_tells_where_it_is_and_where_to_listen(service: Service) -> None:
+def test_a_waiting_entry_shows_its_position_and_its_event_stream(service: Service) -> None:
     slug = service.competition()
     service.submit("bob", slug, zip_of(noise_images(9)))
     entry = service.submit("ada", slug, zip_of(noise_images(10))).json()

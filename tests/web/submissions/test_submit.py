@@ -54,7 +54,7 @@ def form(service: Service, slug: str, secret: str, content: bytes, csrf: str | N
     )
 
 
-def test_the_page_says_what_is_wanted_to_whoever_is_signed_in(service: Service) -> None:
+def test_the_page_shows_the_specification_to_signed_in_people(service: Service) -> None:
     slug = service.competition()
     path = f"/competitions/{slug}/submit"
     assert service.http.get(path, headers=HTML, follow_redirects=False).status_code in {303, 401}
@@ -65,7 +65,7 @@ def test_the_page_says_what_is_wanted_to_whoever_is_signed_in(service: Service) 
     assert f'href="{path}"' in service.http.get(f"/competitions/{slug}", headers=HTML).text
 
 
-def test_the_page_says_why_nothing_can_be_handed_in(service: Service) -> None:
+def test_the_page_says_why_nothing_can_be_submitted(service: Service) -> None:
     slug, cookie = service.competition(pending_limit=1), {"Cookie": f"kennel={session_of(service, 'ada')}"}
     assert service.submit("ada", slug, ZIP).status_code == 202
     page = service.http.get(f"/competitions/{slug}/submit", headers={**HTML, **cookie})
@@ -78,7 +78,7 @@ def test_the_page_says_why_nothing_can_be_handed_in(service: Service) -> None:
     assert 'name="file"' not in first
 
 
-def test_whoever_accepts_the_rules_there_can_go_on(service: Service) -> None:
+def test_after_accepting_the_rules_there_one_can_go_on(service: Service) -> None:
     slug, secret = service.competition(rules="Be fair.", daily_limit=3), session_of(service, "ada")
     headers = {**HTML, "Cookie": f"kennel={secret}"}
     fields = {"csrf": csrf_token(secret), "rules_sha256": hashlib.sha256(b"Be fair.").hexdigest()}
@@ -113,7 +113,7 @@ def test_only_who_is_invited_is_shown_a_way_in(service: Service) -> None:
     assert f"{board}/submit" in changed.text
 
 
-def test_a_form_at_the_limit_is_told_when_to_come_again(service: Service) -> None:
+def test_a_form_at_the_limit_says_when_to_come_again(service: Service) -> None:
     slug, secret = service.competition(pending_limit=1, daily_limit=2), session_of(service, "ada")
     assert form(service, slug, secret, ZIP).status_code == 303
     waiting = form(service, slug, secret, ZIP)
@@ -127,7 +127,7 @@ def test_a_form_at_the_limit_is_told_when_to_come_again(service: Service) -> Non
     assert 0 < int(over.headers["retry-after"]) <= 86_400
 
 
-def test_a_plain_form_hands_an_entry_in(service: Service) -> None:
+def test_a_plain_form_submits_an_entry(service: Service) -> None:
     slug = service.competition()
     answer = form(service, slug, session_of(service, "ada"), ZIP, note="by form")
     (entry,) = entries(service, slug)
@@ -135,7 +135,7 @@ def test_a_plain_form_hands_an_entry_in(service: Service) -> None:
     assert (entry["file_name"], entry["note"], entry["bytes"]) == ("mine.zip", "by form", len(ZIP))
 
 
-def test_a_plain_form_is_told_what_is_wrong(service: Service) -> None:
+def test_a_plain_form_shows_what_is_wrong(service: Service) -> None:
     slug, secret = service.competition(), session_of(service, "ada")
     wrong = form(service, slug, secret, b"no zip", note="keep me")
     assert wrong.status_code == 422
@@ -208,7 +208,7 @@ def test_a_browser_goes_on_after_cuts_and_after_a_reload(browser: Browser, servi
     assert proxy.bytes_carried < 2 * len(content)
 
 
-def test_a_browser_is_told_what_is_wrong_with_the_zip(browser: Browser, service: Service, tmp_path: Path) -> None:
+def test_a_browser_shows_what_is_wrong_with_the_zip(browser: Browser, service: Service, tmp_path: Path) -> None:
     slug = service.competition()
     file = tmp_path / "wrong.zip"
     file.write_bytes(zip_of(noise_images(1, 7)))

@@ -78,7 +78,7 @@ def parts(page: Element) -> list[str]:
         (allowance(rejected=20), QuotaMessage("20 uploads rejected today, as many as are allowed, next at", MIDNIGHT)),
     ],
 )
-def test_what_is_left_is_told_with_the_moment_of_the_next(given: Quota, expected: QuotaMessage) -> None:
+def test_the_quota_left_is_shown_with_the_moment_of_the_next(given: Quota, expected: QuotaMessage) -> None:
     assert quota_message_of(given) == expected
 
 
@@ -90,7 +90,7 @@ def test_the_last_day_has_no_next() -> None:
     )
 
 
-def test_the_competitions_page_tells_its_viewer_what_is_left() -> None:
+def test_the_competitions_page_shows_its_viewer_the_quota_left() -> None:
     here = f"/competitions/{view_samples.SLUG}"
     viewer = Account(id=7, handle="ada", name="Ada", role="participant")
     with SampleSite(account=viewer).app() as app:
@@ -152,7 +152,7 @@ def test_a_team_is_founded_grows_and_is_left_without_scripts(service: Service) -
     assert members(service, slug, "ada") == ["ada"]
 
 
-def test_what_cannot_be_done_is_said_where_it_was_asked_and_nothing_of_it_stays(service: Service) -> None:
+def test_what_cannot_be_done_is_refused_on_the_same_page_and_nothing_of_it_stays(service: Service) -> None:
     slug = service.competition(daily_limit=1, opens_at=datetime.now(UTC) - timedelta(seconds=1))
     here = f"/competitions/{slug}/team"
     create(service, slug, "eve", "Eve's")

@@ -41,7 +41,7 @@ def test_every_entry_is_in_the_picture_once(drawn: list[tuple[float, str | None]
         assert 0 <= picture.x(tau) <= 100
 
 
-def test_the_picture_is_told_to_who_does_not_see_it() -> None:
+def test_the_picture_has_a_text_for_screen_readers() -> None:
     told = distribution_of([line(0.1, "mgan"), line(0.2, "mgan"), line(0.4, None)], 0.3).description
     assert "2 mgan, from 0.100 to 0.200" in told
     assert "1 unlabelled, from 0.400 to 0.400" in told

@@ -77,7 +77,7 @@ def test_seconds_show_their_spread_where_there_is_one() -> None:
     assert seconds(in_seconds(100.0)) == "100.0"
 
 
-def test_the_page_tells_what_was_missed(tmp_path: Path) -> None:
+def test_the_page_shows_what_was_missed(tmp_path: Path) -> None:
     targets = [Target("fast", 2.0, 1.8, True, " x"), Target("small", 4.0, 3.0, False, " GB")]
     section = Section("Speed", "How.", [Table("Both", ("", "s"), [("us", "1")])], targets)
     (tmp_path / "speed.md").write_text("Because.\n")
@@ -89,7 +89,7 @@ def test_the_page_tells_what_was_missed(tmp_path: Path) -> None:
     assert text.endswith("numpy 0.\n\nBecause.\n")
 
 
-def test_results_are_kept_apart(tmp_path: Path) -> None:
+def test_results_are_stored_apart(tmp_path: Path) -> None:
     first = BenchmarkResult(
         "a", MACHINE, [BenchmarkCase("d", {"n": 3}, {"z": in_seconds(1.0, fid=0.1), "a": in_seconds(2.0)})]
     )
@@ -214,7 +214,7 @@ def test_a_run_apart_has_its_own_threads_and_memory() -> None:
 
 
 @pytest.mark.usefixtures("child")
-def test_a_failure_apart_is_told_with_what_it_said() -> None:
+def test_a_failed_process_is_reported_with_its_output() -> None:
     with pytest.raises(RuntimeError, match="LookupError: no such thing as this"):
         run_apart(Task("child:failing"))
 

@@ -247,7 +247,7 @@ def whole(inputs: Inputs, tmp_path_factory: pytest.TempPathFactory) -> tuple[Zoo
     return zoo_of(inputs, TINY, EntryCache.at(folder, inputs, TINY)), folder
 
 
-def test_every_method_hands_in(whole: tuple[Zoo, Path], inputs: Inputs) -> None:
+def test_every_method_has_entries(whole: tuple[Zoo, Path], inputs: Inputs) -> None:
     measured, _ = whole
     assert set(measured.methods) >= {*MEMORISING, *HONEST}
     assert measured.counts == {"train": 120, "held_out": 60, "private_extra": 20, "entry": 24, "photographs": 30}

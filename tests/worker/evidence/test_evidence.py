@@ -124,7 +124,7 @@ def test_an_honest_entry_shows_nothing(examined: dict[str, dict[str, Evidence]])
         assert (evidence.identical, evidence.mirrored_twins) == (0, 0)
 
 
-def test_half_a_zip_of_copies_is_told(examined: dict[str, dict[str, Evidence]]) -> None:
+def test_half_a_zip_of_copies_is_found(examined: dict[str, dict[str, Evidence]]) -> None:
     """By single images, whatever the mean says; and by the images themselves."""
     for evidence in examined["half"].values():
         assert evidence.partly_copied_share is not None
@@ -142,7 +142,7 @@ def test_half_a_zip_of_copies_is_told(examined: dict[str, dict[str, Evidence]]) 
             assert np.array_equal(ENTRIES["half"][row], TRAINING[column])
 
 
-def test_mirrored_copies_are_told_from_upright_ones(examined: dict[str, dict[str, Evidence]]) -> None:
+def test_mirrored_copies_are_distinguished_from_upright_ones(examined: dict[str, dict[str, Evidence]]) -> None:
     evidence = examined["mirrored"]["public"]
     assert evidence.near_copies_share == 1.0
     assert evidence.near_copies_mirrored == COUNT
@@ -152,7 +152,7 @@ def test_mirrored_copies_are_told_from_upright_ones(examined: dict[str, dict[str
     assert f"{COUNT} of them mirrored" in finding(evidence, "near_copies")["sentence"]
 
 
-def test_a_collapsed_generator_is_told(examined: dict[str, dict[str, Evidence]]) -> None:
+def test_a_collapsed_generator_is_found(examined: dict[str, dict[str, Evidence]]) -> None:
     evidence = examined["collapsed"]["public"]
     assert (evidence.identical, evidence.mirrored_twins, evidence.repeats_share) == (COUNT, 0, 1.0)
     assert len(evidence.details["identical"][0]) == 6
@@ -188,7 +188,7 @@ def jobs(service: Service, ref: int) -> list[tuple[str, str]]:
         ]
 
 
-def handed_in(service: Service, slug: str, images: Pixels, *, who: str = "bob") -> int:
+def submitted(service: Service, slug: str, images: Pixels, *, who: str = "bob") -> int:
     """An entry with a public score, nothing more; its ref."""
     answer = service.submit(who, slug, zip_of(images))
     assert answer.status_code == 202, answer.text
@@ -207,7 +207,7 @@ def public(service: Service, ref: int) -> Evidence | None:
 def test_it_comes_after_everything_that_is_scored(service: Service, slug: str, examined: Any) -> None:
     """A worker of the queue of evidence does what is scored first, the private track, too; and the entry is scored
     for its team all the while."""
-    ref = handed_in(service, slug, photographs(7, COUNT))
+    ref = submitted(service, slug, photographs(7, COUNT))
     assert jobs(service, ref) == [("check", "done"), ("score", "done"), ("evidence", "waiting"), ("score", "waiting")]
     assert run_next(service.context, Queue.EVIDENCE)
     assert jobs(service, ref)[2:4] == [("evidence", "waiting"), ("score", "done")]
@@ -225,7 +225,7 @@ def test_it_steps_aside_for_a_public_score(
     service: Service, slug: str, examined: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the middle of a test; the next attempt finds the same, and none is counted."""
-    ref = handed_in(service, slug, photographs(8, COUNT))
+    ref = submitted(service, slug, photographs(8, COUNT))
     assert run_next(service.context, Queue.SCORE)
     answer = service.submit("eve", slug, zip_of(photographs(9, COUNT)))
     monkeypatch.setattr(preemption, "PREEMPT_AFTER", timedelta(0))
@@ -263,7 +263,7 @@ def test_a_killed_attempt_is_made_again_with_the_same_result(
 ) -> None:
     """Once with cached features, once without, and once after a repeated measurement: bit for
     bit the same, one row for each job."""
-    ref = handed_in(service, slug, ENTRIES["half"])
+    ref = submitted(service, slug, ENTRIES["half"])
     with service.context.sessions() as session:
         submission, track = session.get_one(Submission, ref), job_track(service, ref)
 
@@ -355,7 +355,7 @@ def test_evidence_that_fails_changes_nothing_else(
     service: Service, slug: str, examined: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The team sees its score, an operator the failure, which can be tried again."""
-    ref = handed_in(service, slug, photographs(10, COUNT))
+    ref = submitted(service, slug, photographs(10, COUNT))
     assert run_next(service.context, Queue.SCORE)
 
     def broken(*_: object, **__: object) -> Any:

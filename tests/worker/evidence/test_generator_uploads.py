@@ -164,7 +164,7 @@ def test_an_honest_generator_shows_no_sign_and_hides_no_earlier_one(service: Ser
         assert recovery.provenance["generator_sha256"] == generator.sha256
 
 
-def test_what_cannot_be_read_is_refused_in_words_that_its_maker_is_told(service: Service) -> None:
+def test_what_cannot_be_read_is_refused_with_a_reason_for_its_team(service: Service) -> None:
     slug = service.competition()
     entry = service.scored("bob", slug, noise_images(13))
     assert put(service, "bob", entry, generator_with_operator("Erf2"), latent=12).status_code == 202
@@ -180,7 +180,7 @@ def test_what_cannot_be_read_is_refused_in_words_that_its_maker_is_told(service:
         assert {job.state for job in session.query(Job).filter_by(queue="recover")} == {"done"}
 
 
-def test_what_an_organizer_hands_in_is_theirs_to_mend(service: Service, unfenced: None) -> None:
+def test_what_an_organizer_uploads_is_theirs_to_mend(service: Service, unfenced: None) -> None:
     slug = service.competition()
     entry = service.scored("eve", slug, noise_images(21))
     assert put(service, "organizer", entry, HONEST, latent=13).status_code == 202

@@ -123,7 +123,7 @@ def test_the_features_are_those_of_the_plain_way(count: int, dtype: type[np.gene
     assert shares[-1] == 1.0
 
 
-def test_the_imitation_tells_a_buffer_that_is_filled_too_soon() -> None:
+def test_the_imitation_detects_a_buffer_that_is_filled_too_soon() -> None:
     """The test above can fail: without waiting, the second batch's pixels are what the first one's copy finds."""
     gpu = LazyGpu()
     slot = slots_of(gpu, images(2), 1)[0]

@@ -453,7 +453,7 @@ def test_the_operators_hash_is_required_and_nothing_is_recorded(folder: Path) ->
     assert error.value.slug == "wrong-weights"
 
 
-def test_a_hash_that_cannot_be_recorded_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hash_that_cannot_be_recorded_is_reported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
 

@@ -109,7 +109,7 @@ def test_generators_of_many_digits_are_not_flagged(fit: Any, images: tuple[Pixel
     assert report["measured"]["gap"] < 0.1 or report["measured"]["p_value"] > 0.01
 
 
-def test_where_the_search_fails_nothing_is_said(images: tuple[Pixels, Pixels]) -> None:
+def test_where_the_search_fails_there_is_no_verdict(images: tuple[Pixels, Pixels]) -> None:
     """A generator that folds its latent space thousands of times: no descent finds its way."""
 
     def folded(points: torch.Tensor) -> torch.Tensor:
@@ -137,7 +137,7 @@ def test_every_number_has_words(found: Audit) -> None:
     assert gap["p_value"] == told["recovery_ks"]["p_value"]
 
 
-def test_fresh_images_of_another_kind_are_told_of(images: tuple[Pixels, Pixels], remembering: nn.Module) -> None:
+def test_held_out_images_of_another_kind_are_reported(images: tuple[Pixels, Pixels], remembering: nn.Module) -> None:
     rough = np.random.default_rng(0).integers(0, 256, images[1].shape, dtype=np.uint8)
     other = audit_generator(remembering, LATENT, images[0][:FEW], rough, plan=replace(PLAN, distorted=0))
     assert "are rougher" in by_name(other)["recovery_likeness"]["sentence"]

@@ -83,7 +83,7 @@ def test_what_is_no_encoder_of_these_images_is_refused(content: object, slug: st
     assert refused.value.slug == slug
 
 
-def test_an_errand_may_hold_one(tmp_path: Path) -> None:
+def test_an_audit_request_may_contain_one(tmp_path: Path) -> None:
     request = exchange.AuditRequest({}, {}, None, {})
     exchange.write_inputs(tmp_path, b"generator", images(0, 0, 9), images(1, 0, 9), request)
     assert exchange.read_encoder_input(tmp_path) is None

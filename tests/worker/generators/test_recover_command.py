@@ -97,14 +97,14 @@ def test_photographs_of_other_sizes_are_shrunk(files: Path, asked: list[dict[str
     assert (asked[0]["train"].shape, asked[0]["train"].dtype) == ((9, 2, 2, 3), np.uint8)
 
 
-def test_a_refused_file_is_told_in_json(files: Path) -> None:
+def test_a_refused_file_is_reported_in_json(files: Path) -> None:
     (files / "bad.onnx").write_bytes(b"PK\x03\x04 something else")
     done = recover(files, "--json", generator="bad.onnx")
     assert done.exit_code == ExitCode.FAULTY
     assert json.loads(done.stdout)["problem"]["type"] == "urn:kennel:problem:not-onnx"
 
 
-def test_files_that_are_not_there_are_told(files: Path) -> None:
+def test_files_that_are_not_there_are_reported(files: Path) -> None:
     assert recover(files, generator="none.onnx").exit_code == ExitCode.USAGE
     (files / "empty").mkdir()
     with pytest.raises(Invalid, match=r"empty has no PNG"):

@@ -64,7 +64,7 @@ def _nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
 
 
 @pytest.mark.heavy
-def test_a_generator_is_audited_and_progress_is_told() -> None:
+def test_a_generator_is_audited_and_progress_is_reported() -> None:
     told: list[tuple[str, float]] = []
     found = audited(linear_model().SerializeToString(), progress=lambda stage, share: told.append((stage, share)))
     assert found.report()["verdict"] in {"copies", "no-sign", "inconclusive"}
@@ -207,7 +207,7 @@ def attempts(folder: Path, port: int, *without: str) -> dict[str, str]:
     return dict(line.split() for line in done.stdout.splitlines())
 
 
-def test_both_walls_keep_a_process_in(server: int, tmp_path: Path) -> None:
+def test_both_protections_confine_a_process(server: int, tmp_path: Path) -> None:
     folder = tmp_path / "own"
     folder.mkdir()
     found = attempts(folder, server)
@@ -215,7 +215,7 @@ def test_both_walls_keep_a_process_in(server: int, tmp_path: Path) -> None:
     assert set(found.values()) == {"failed"}, found
 
 
-def test_each_wall_alone_keeps_it_from_the_network(server: int, tmp_path: Path) -> None:
+def test_each_protection_alone_keeps_it_from_the_network(server: int, tmp_path: Path) -> None:
     only_calls = attempts(tmp_path, server, "network")
     assert (only_calls["connect"], only_calls["socket"], only_calls["program"]) == ("failed", "failed", "failed")
     only_network = attempts(tmp_path, server, "calls")
@@ -280,7 +280,7 @@ def test_the_process_ends_with_a_parent_that_is_killed(tmp_path: Path) -> None:
     assert (len(gone), alive) == (1, [])
 
 
-def test_the_process_is_told_no_secrets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_process_gets_no_secrets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("DATABASE_URL", "postgresql://user:s3cret@host/db")
     seen = tmp_path / "seen"
     real = subprocess.Popen

@@ -98,7 +98,7 @@ def test_both_tracks_are_equal_bit_for_bit(service: Service, entry: str) -> None
     assert tracks[0].scores.fid != tracks[1].scores.fid
 
 
-def test_a_measurement_says_all_that_it_takes(service: Service, entry: str) -> None:
+def test_a_provenance_has_all_that_a_rescore_needs(service: Service, entry: str) -> None:
     said = newest(service, entry).provenance
     assert said["zip_sha256"] == row_of(service, entry).sha256
     assert said["blas_threads"] >= 1
@@ -157,7 +157,7 @@ def test_a_false_number_is_found(service: Service, entry: str, name: str) -> Non
     assert public.comparison.images == 0
 
 
-def test_a_last_bit_is_told(service: Service, entry: str) -> None:
+def test_a_last_bit_is_reported(service: Service, entry: str) -> None:
     falsify(service, entry, fid=float(np.nextafter(newest(service, entry).fid, np.inf)))
     comparison = verified(service, entry)[0].comparison
     assert comparison is not None

@@ -154,7 +154,7 @@ def test_evidence_without_held_out_photographs_says_what_it_lacks(tmp_path: Path
     assert found["signs"] == []
 
 
-def test_every_stage_is_told_from_its_start_to_its_end(tmp_path: Path) -> None:
+def test_every_stage_is_reported_from_its_start_to_its_end(tmp_path: Path) -> None:
     generated, training = (
         written(tmp_path / "g.zip", noise_images(1, 20)),
         written(tmp_path / "t.zip", noise_images(2, 20)),
@@ -192,7 +192,7 @@ def test_memory_does_not_grow_with_the_images(tmp_path: Path) -> None:
     assert many - few < pixels_more / 4
 
 
-def test_a_disk_that_is_too_full_is_told_before_it_is_written_to(
+def test_a_disk_that_is_too_full_is_reported_before_it_is_written_to(
     tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     generated = written(tmp_path / "g.zip", noise_images(1, 20))
@@ -279,7 +279,7 @@ def test_what_is_no_png_is_named(tmp_path: Path) -> None:
     assert error.message.endswith("The first image, a.png, is not a PNG.")
 
 
-def test_weights_that_are_missing_are_told_first(tmp_path: Path) -> None:
+def test_weights_that_are_missing_are_reported_first(tmp_path: Path) -> None:
     with pytest.raises(Unavailable) as error:
         score_files(
             tmp_path / "none.zip",

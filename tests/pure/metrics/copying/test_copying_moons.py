@@ -52,7 +52,7 @@ def test_the_likelihood_gap_sees_copies_and_not_the_blur(readings: list[MoonsRea
     assert gaps[-1] < 0.01
 
 
-def test_no_crossing_is_told_as_none(readings: list[MoonsReading]) -> None:
+def test_no_crossing_is_none(readings: list[MoonsReading]) -> None:
     assert crossing(readings[:3]) is None
     assert crossing(readings[5:]) is None
 

@@ -198,7 +198,7 @@ def test_the_error_is_the_spread_of_honest_entries() -> None:
 # Storing, reporting, refusing
 
 
-def test_it_keeps_in_a_file(reference: CopyingReference) -> None:
+def test_it_can_be_stored_in_a_file(reference: CopyingReference) -> None:
     file = io.BytesIO()
     np.savez(file, allow_pickle=False, **reference.arrays())
     file.seek(0)
@@ -209,14 +209,14 @@ def test_it_keeps_in_a_file(reference: CopyingReference) -> None:
     assert (one.cells, one.overall) == (other.cells, other.overall)
 
 
-def told_by(own: Matrix, reference: CopyingReference, scope: Any) -> tuple[list[float], DataCopying]:
+def values_of(own: Matrix, reference: CopyingReference, scope: Any) -> tuple[list[float], DataCopying]:
     told: list[float] = []
     return told, data_copying(own, reference, scope=scope, progress=told.append)
 
 
 @pytest.mark.parametrize("scope", ["global", "authors"])
 def test_progress_rises_to_one(reference: CopyingReference, scope: Any) -> None:
-    told, _ = told_by(points(9, 3000), reference, scope)
+    told, _ = values_of(points(9, 3000), reference, scope)
     assert told == sorted(told)
     assert 0.0 < told[0] < told[-1] == 1.0
 

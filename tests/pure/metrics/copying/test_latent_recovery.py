@@ -117,7 +117,7 @@ def test_by_hand() -> None:
     assert found.verdict == "no-sign"
 
 
-def test_nothing_is_said_where_the_search_fails() -> None:
+def test_there_is_no_verdict_where_the_search_fails() -> None:
     own, fresh = errors(0, 200, 0.001), errors(1, 200)
     good = np.full(10, 0.001)
     assert recovery_test(own, fresh, good).verdict == "copies"
