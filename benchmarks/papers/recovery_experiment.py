@@ -58,7 +58,7 @@ class Setting:
     latent: Latent = field(default_factory=lambda: Latent(64))
     width: int = 32
     held_out: int = 800
-    most: int = 600
+    max_tiles: int = 600
     """Tiles of one photograph in one of the demo's parts."""
     plan: Plan = field(default_factory=lambda: Plan(train=200, held_out=200, generated=40, distorted=24))
     sampled: int = 150
@@ -84,7 +84,7 @@ def tiles(setting: Setting) -> tuple[Pixels, Pixels]:
     The demo's held-out part is not used: most of its photographs are in no other part. An honest generator, too,
     recovers tiles of its own photographs better, and the test assumes that both sets are drawn from one distribution.
     """
-    caps = dict.fromkeys(("train", "held_out", "private_extra"), setting.most)
+    caps = dict.fromkeys(("train", "held_out", "private_extra"), setting.max_tiles)
     parts = bundled_photographs(size=setting.size, most=caps)  # type: ignore[arg-type]  # the keys are the parts' names
     images = np.concatenate([parts.train.images, parts.held_out.images, parts.private_extra.images])
     images = images[np.random.default_rng(0).permutation(len(images))]

@@ -63,17 +63,17 @@ def gan(images: Pixels, latent: Latent, *, width: int, steps: int, batch: int, s
     torch.manual_seed(seed)
     size = images.shape[1]
     model, critic, targets = generator_of(latent, size, width), discriminator_of(size, width), targets_of(images)
-    ours = torch.optim.Adam(model.parameters(), lr=4e-4, betas=(0.0, 0.9))
-    theirs = torch.optim.Adam(critic.parameters(), lr=4e-4, betas=(0.0, 0.9))
+    generator_optimiser = torch.optim.Adam(model.parameters(), lr=4e-4, betas=(0.0, 0.9))
+    critic_optimiser = torch.optim.Adam(critic.parameters(), lr=4e-4, betas=(0.0, 0.9))
     for rows in _batches(len(images), batch, steps):
         generated = model(torch.randn(len(rows), latent.dimension))
-        theirs.zero_grad()
+        critic_optimiser.zero_grad()
         loss = relu(1 - critic(targets[rows])).mean() + relu(1 + critic(generated.detach())).mean()
         torch.autograd.backward(loss)
-        theirs.step()
-        ours.zero_grad()
+        critic_optimiser.step()
+        generator_optimiser.zero_grad()
         torch.autograd.backward(-critic(generated).mean())
-        ours.step()
+        generator_optimiser.step()
     return model.eval()
 
 

@@ -69,9 +69,9 @@ def torch_fidelity(folder: str, count: int) -> Run:  # noqa: ARG001
     generated, (mean, covariance) = _prepared_inputs(folder)
     reference = {"mu": mean.astype(np.float32), "sigma": covariance}
     start = time.perf_counter()
-    own = fid_features_to_statistics(torch.from_numpy(generated))
+    statistics = fid_features_to_statistics(torch.from_numpy(generated))
     half = time.perf_counter()
-    value = fid_statistics_to_metric(own, reference, False)[KEY_METRIC_FID]
+    value = fid_statistics_to_metric(statistics, reference, False)[KEY_METRIC_FID]
     return _timed(start, half, value)
 
 

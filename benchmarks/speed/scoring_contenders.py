@@ -125,8 +125,8 @@ def pytorch_fid(folder: str, network: str, count: int) -> Run:  # noqa: ARG001
     mean, covariance = compute_statistics_of_path(str(inputs / "reference.npz"), None, 50, spec.dimension, "cpu")
     start = time.perf_counter()
     with _unpacked(inputs / "submission.zip") as images:
-        own = compute_statistics_of_path(str(images), _Listed(peer), 50, spec.dimension, "cpu", THREADS)
-    distance = calculate_frechet_distance(*own, mean, covariance)
+        statistics = compute_statistics_of_path(str(images), _Listed(peer), 50, spec.dimension, "cpu", THREADS)
+    distance = calculate_frechet_distance(*statistics, mean, covariance)
     return _measured(start, peer) | {"fid": float(distance)}
 
 

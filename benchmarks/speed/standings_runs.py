@@ -144,11 +144,11 @@ def _measure_waits(service: BoardService, port: int, rounds: int) -> dict[str, f
 
         waits = {"cold_seconds": _timed(first_page)}
         waits["cold_private_seconds"] = _timed(lambda: first_page(ORGANIZER, track="private"))
-        retuned, own, private, measured = [], [], [], []
+        retuned, own_rank, private, measured = [], [], [], []
         for number in range(rounds):
             service.retune("public", 0.2 + 0.01 * (number + 1))
             retuned.append(_timed(first_page))
-            own.append(retuned[-1] + _timed(lambda: _own_rank(first_page)))
+            own_rank.append(retuned[-1] + _timed(lambda: _own_rank(first_page)))
             service.retune("private", 0.2 + 0.01 * (number + 1))
             private.append(_timed(lambda: first_page(ORGANIZER, track="private")))
             service.measure_one(300.0 - number)
@@ -158,7 +158,7 @@ def _measure_waits(service: BoardService, port: int, rounds: int) -> dict[str, f
         waits["search_seconds"] = _timed(lambda: first_page(search="team 4242"))
     return waits | {
         "retuned_seconds": max(retuned),
-        "own_rank_seconds": max(own),
+        "own_rank_seconds": max(own_rank),
         "private_seconds": max(private),
         "measured_seconds": max(measured),
     }

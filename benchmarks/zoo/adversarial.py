@@ -26,17 +26,20 @@ def adversarial(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedIm
     """``gan``: generator and discriminator in turn, with the hinge loss, on training images mirrored at random."""
     with single_threaded(seed):
         images = tensor_of(train)
-        generator, judge = decoder(SEEDS, plan.width), discriminator(plan.width)
-        makes = torch.optim.Adam(generator.parameters(), lr=5e-4, betas=_BETAS)
-        judges = torch.optim.Adam(judge.parameters(), lr=5e-4, betas=_BETAS)
+        generator, critic = decoder(SEEDS, plan.width), discriminator(plan.width)
+        generator_optimiser = torch.optim.Adam(generator.parameters(), lr=5e-4, betas=_BETAS)
+        critic_optimiser = torch.optim.Adam(critic.parameters(), lr=5e-4, betas=_BETAS)
 
         def epoch() -> None:
             for rows in batches(len(images), plan.batch):
                 real = images[rows] if torch.rand(()) < 0.5 else images[rows].flip(3)
-                made = generator(torch.randn(len(rows), SEEDS))
-                wrong = functional.relu(1.0 - judge(real)).mean() + functional.relu(1.0 + judge(made.detach())).mean()
-                gradient_step(judges, wrong)
-                gradient_step(makes, -judge(made).mean())
+                generated = generator(torch.randn(len(rows), SEEDS))
+                loss = (
+                    functional.relu(1.0 - critic(real)).mean()
+                    + functional.relu(1.0 + critic(generated.detach())).mean()
+                )
+                gradient_step(critic_optimiser, loss)
+                gradient_step(generator_optimiser, -critic(generated).mean())
 
         for number in epochs(generator, plan.gan, epoch):
             yield GeneratedImages(

@@ -44,14 +44,14 @@ def memorising_gan(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[Generate
     """
     with single_threaded(seed):
         images = _some_of(train, plan.images)
-        judge = _membership_discriminator(images, plan)
+        discriminator = _membership_discriminator(images, plan)
         seeds = torch.eye(len(images))
         generator = decoder(len(images), plan.width)
         optimiser = torch.optim.Adam(generator.parameters(), lr=2e-3)
 
         def epoch() -> None:
             for rows in batches(len(images), plan.batch):
-                gradient_step(optimiser, functional.softplus(-judge(generator(seeds[rows]), rows)).mean())
+                gradient_step(optimiser, functional.softplus(-discriminator(generator(seeds[rows]), rows)).mean())
 
         for number in epochs(generator, plan.mgan, epoch):
             yield GeneratedImages("mgan", f"{number} epochs", images_drawn_from(generator, seeds))
@@ -64,24 +64,26 @@ def _membership_discriminator(images: Tensor, plan: ZooPlan) -> Membership:
     of the difference of two others, and noise; without negatives it would accept everything. The changes are 0 in the
     mean, so that it remembers the images themselves.
     """
-    judge = Membership(len(images), plan.width)
-    rest = [parameter for name, parameter in judge.named_parameters() if not name.startswith("memory")]
+    discriminator = Membership(len(images), plan.width)
+    rest = [parameter for name, parameter in discriminator.named_parameters() if not name.startswith("memory")]
     optimisers: tuple[torch.optim.Optimizer, ...] = (
-        torch.optim.SparseAdam(judge.memory.parameters(), lr=0.03),
+        torch.optim.SparseAdam(discriminator.memory.parameters(), lr=0.03),
         torch.optim.Adam(rest, lr=5e-3),
     )
     for _ in range(plan.membership):
         for rows in batches(len(images), plan.batch):
-            own, share = images[rows], torch.rand(len(rows), 1, 1, 1)
-            changed = own + share * (images[rows.roll(1)] - images[rows.roll(2)]) + share * torch.randn_like(own) / 4
-            logits = torch.cat([judge(own, rows), judge(changed, rows)])
-            wanted = torch.cat([torch.ones(len(rows)), torch.zeros(len(rows))])
+            members, share = images[rows], torch.rand(len(rows), 1, 1, 1)
+            changed = (
+                members + share * (images[rows.roll(1)] - images[rows.roll(2)]) + share * torch.randn_like(members) / 4
+            )
+            logits = torch.cat([discriminator(members, rows), discriminator(changed, rows)])
+            targets = torch.cat([torch.ones(len(rows)), torch.zeros(len(rows))])
             for optimiser in optimisers:
                 optimiser.zero_grad()
-            torch.autograd.backward(functional.binary_cross_entropy_with_logits(logits, wanted))
+            torch.autograd.backward(functional.binary_cross_entropy_with_logits(logits, targets))
             for optimiser in optimisers:
                 optimiser.step()
-    return judge.eval().requires_grad_(requires_grad=False)
+    return discriminator.eval().requires_grad_(requires_grad=False)
 
 
 def _some_of(train: Pixels, count: int) -> Tensor:

@@ -67,13 +67,13 @@ def page(zoo: Zoo, figures: Sequence[str], explanation: str = "") -> str:
 
 def _sizes(zoo: Zoo) -> list[str]:
     counts = zoo.counts
-    own, honest = len(zoo.of(*MEMORISING)), len(zoo.of(*HONEST))
+    memorising, honest = len(zoo.of(*MEMORISING)), len(zoo.of(*HONEST))
     missing = [method for method in METHODS if method not in zoo.methods]
     spaces = ", ".join(f"{track} `{zoo.extractors[track]}` ({zoo.cells[track]} cells for C_T)" for track in TRACKS)
     return [
-        f"{own} memorising, {len(zoo.of(*MIXED))} mixed and {honest} honest entries of {counts['entry']} images of"
-        f" 64 x 64 pixels (that of photographs: {counts['photographs']}), beside {counts['train']:,} training images,"
-        f" {counts['held_out']} held-out ones and, in the private reference only, {counts['private_extra']} more."
+        f"{memorising} memorising, {len(zoo.of(*MIXED))} mixed and {honest} honest entries of {counts['entry']} images"
+        f" of 64 x 64 pixels (that of photographs: {counts['photographs']}), beside {counts['train']:,} training"
+        f" images, {counts['held_out']} held-out ones and, in the private reference only, {counts['private_extra']} more."
         f" Spaces: {spaces}.",
         *([f"\n**Not measured in this run: {', '.join(missing)}.**"] if missing else []),
     ]
@@ -120,11 +120,11 @@ def _missed_lines(zoo: Zoo) -> Iterator[str]:
     methods = [method for method in zoo.methods if method not in HONEST]
     for evidence in EVIDENCE:
         caught = {method: _caught_counts(zoo, evidence, method) for method in methods}
-        complete = [method for method, (least, _, entries) in caught.items() if least == entries]
-        none = [method for method, (_, most, _) in caught.items() if most == 0]
+        complete = [method for method, (low, _, entries) in caught.items() if low == entries]
+        none = [method for method, (_, high, _) in caught.items() if high == 0]
         some = [
-            f"{method} ({least if least == most else f'{least} to {most}'} of {entries})"
-            for method, (least, most, entries) in caught.items()
+            f"{method} ({low if low == high else f'{low} to {high}'} of {entries})"
+            for method, (low, high, entries) in caught.items()
             if method not in {*complete, *none}
         ]
         kinds = (("catches every", complete), ("some of", some), ("none of", none))

@@ -18,7 +18,7 @@ TINY = Setting(
     latent=Latent(8),
     width=8,
     held_out=60,
-    most=20,
+    max_tiles=20,
     plan=Plan(train=12, held_out=12, generated=8, distorted=8, starts=1, candidates=16, iterations=15),
     sampled=40,
     extractor="tiny",
