@@ -100,7 +100,7 @@ def test_it_is_the_same_again_and_after_a_file() -> None:
         (clusters(1, [30, 30]), clusters(2, [10, 9]), {}, "too-few-images"),
         (clusters(1, [30, 30]), clusters(2, [30, 30], 4), {}, "dimension-mismatch"),
         (clusters(1, [30, 30]), clusters(2, [30, 30]) * np.nan, {}, "degenerate-features"),
-        (clusters(1, [30, 30]), clusters(2, [30, 30]), {"least": 0}, "bad-count"),
+        (clusters(1, [30, 30]), clusters(2, [30, 30]), {"min_images": 0}, "bad-count"),
         (clusters(1, [30, 30]), clusters(2, [30, 30]), {"components": 0}, "bad-count"),
         (clusters(1, [1]), clusters(2, [30, 30]), {}, "too-few-images"),
     ],
