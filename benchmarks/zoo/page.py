@@ -73,8 +73,8 @@ def _sizes(zoo: Zoo) -> list[str]:
     return [
         f"{memorising} memorising, {len(zoo.of(*MIXED))} mixed and {honest} honest entries of {counts['entry']} images"
         f" of 64 x 64 pixels (that of photographs: {counts['photographs']}), beside {counts['train']:,} training"
-        f" images, {counts['held_out']} held-out ones and, in the private reference only, {counts['private_extra']} more."
-        f" Spaces: {spaces}.",
+        f" images, {counts['held_out']} held-out ones and, in the private reference only, {counts['private_extra']}"
+        f" more. Spaces: {spaces}.",
         *([f"\n**Not measured in this run: {', '.join(missing)}.**"] if missing else []),
     ]
 
