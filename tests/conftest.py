@@ -1,10 +1,12 @@
 """Real PostgreSQL and Redis for every test that needs them, started once for the whole run."""
 
+import gc
 import secrets
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ import hypothesis
 import pytest
 import sqlalchemy
 from redis import Redis
-from sqlalchemy import Engine, make_url, text
+from sqlalchemy import Engine, make_url
 from sqlalchemy.dialects.postgresql.psycopg2 import PGDialect_psycopg2
 from sqlalchemy.orm import Session
 from sqlalchemy.util import LRUCache
@@ -23,11 +25,22 @@ from deploy.standalone.ephemeral import Servers, ephemeral_servers
 from scorer.db import session as db_session
 from scorer.settings import Settings
 from tests import examples
+from tests.people import create_people
 
-TEMPLATE = "template_kennel"
+TEMPLATE, TEMPLATE_WITH_PEOPLE = "template_kennel", "template_people"
 LOOPBACK = ("127.", "::1", "localhost")
 
 hypothesis.settings.load_profile(examples.EVERYDAY)  # unless the command line names another
+gc.disable()  # until all modules are imported: none of that is garbage
+
+
+def pytest_collection_finish() -> None:
+    """From here on garbage is collected, and looked for among new objects alone: a look at all that torch, SQLAlchemy
+    and 3,000 tests consist of takes a quarter of a second."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 10, 10)
+    gc.enable()
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -69,16 +82,37 @@ def compiled_statements() -> Iterator[None]:
 def servers() -> Iterator[Servers]:
     """PostgreSQL with every migration applied, and Redis."""
     with ephemeral_servers() as running:
+        _hash_passwords_cheaply(running)
         migrations.upgrade(running.postgres.owner_url, APP)
-        _as_admin(running, f"CREATE DATABASE {TEMPLATE} TEMPLATE kennel")
+        for template in (TEMPLATE, TEMPLATE_WITH_PEOPLE):
+            _as_admin(running, f"CREATE DATABASE {template} TEMPLATE kennel")
+        engine = sqlalchemy.create_engine(_url_of(running, TEMPLATE_WITH_PEOPLE))
+        with Session(engine) as session, session.begin():
+            create_people(session)
+        engine.dispose()
         yield running
+        _admin_engine(running.postgres.admin_url).dispose()
+
+
+def _hash_passwords_cheaply(servers: Servers) -> None:
+    """A client that connects hashes its password as often as the server asks it to: by default 4,096 times."""
+    for url in map(make_url, (servers.postgres.admin_url, servers.postgres.owner_url, servers.postgres.app_url)):
+        _as_admin(servers, f"SET scram_iterations = 1; ALTER ROLE {url.username} PASSWORD '{url.password}'")
 
 
 def _as_admin(servers: Servers, statement: str) -> None:
-    engine = sqlalchemy.create_engine(servers.postgres.admin_url, isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        connection.execute(text(statement))
-    engine.dispose()
+    with _admin_engine(servers.postgres.admin_url).connect() as connection:
+        connection.exec_driver_sql(statement)
+
+
+@cache
+def _admin_engine(url: str) -> Engine:
+    """Its connection stays open, as most tests make a database and drop it."""
+    return sqlalchemy.create_engine(url, isolation_level="AUTOCOMMIT")
+
+
+def _url_of(servers: Servers, database: str) -> str:
+    return make_url(servers.postgres.app_url).set(database=database).render_as_string(hide_password=False)
 
 
 @pytest.fixture(scope="session")
@@ -99,15 +133,14 @@ def session(engine: Engine) -> Iterator[Session]:
 
 
 @contextmanager
-def fresh_settings(servers: Servers, folder: Path) -> Iterator[Settings]:
+def fresh_settings(servers: Servers, folder: Path, template: str = TEMPLATE_WITH_PEOPLE) -> Iterator[Settings]:
     """Settings of a new service: a database from the template, an emptied Redis, a blob folder."""
     name = f"t_{secrets.token_hex(6)}"
-    _as_admin(servers, f"CREATE DATABASE {name} TEMPLATE {TEMPLATE} STRATEGY FILE_COPY")
+    _as_admin(servers, f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
     with Redis.from_url(servers.redis.url) as redis:
         redis.flushdb()
-    url = make_url(servers.postgres.app_url).set(database=name)
     yield Settings(
-        database_url=url.render_as_string(hide_password=False),
+        database_url=_url_of(servers, name),
         redis_url=servers.redis.url,
         blob_url=(folder / "blobs").as_uri(),
         scratch=folder / "scratch",
@@ -118,9 +151,10 @@ def fresh_settings(servers: Servers, folder: Path) -> Iterator[Settings]:
 
 
 @pytest.fixture
-def settings(servers: Servers, tmp_path: Path) -> Iterator[Settings]:
-    """Settings of a new service for this test."""
-    with fresh_settings(servers, tmp_path) as each:
+def settings(servers: Servers, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Settings]:
+    """Settings of a new service for this test, with its people where the test uses ``service``."""
+    template = TEMPLATE_WITH_PEOPLE if "service" in request.fixturenames else TEMPLATE
+    with fresh_settings(servers, tmp_path, template) as each:
         yield each
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, cast
 
 import pytest
@@ -13,7 +13,7 @@ from pwdlib import PasswordHash
 from pwdlib.hashers.argon2 import Argon2Hasher
 
 from api.main import create_app, set_up_state
-from scorer.accounts import accounts, api_tokens, password_hashing
+from scorer.accounts import password_hashing
 from scorer.db.session import engine_of, sessions_of
 from scorer.db.tables import Job
 from scorer.jobs.broker import create_celery_app
@@ -21,6 +21,7 @@ from scorer.lifecycle import Queue
 from scorer.settings import Settings
 from tests import prepared_references
 from tests.factories import make_spec, zip_of
+from tests.people import TOKENS, create_people
 from worker.dispatch import PRECEDING_QUEUES, run_next
 from worker.runtime.context import WorkerContext
 
@@ -120,23 +121,11 @@ def cheap_passwords() -> Iterator[None]:
 def running_service(settings: Settings) -> Iterator[Service]:
     """A service with an admin, an organizer, and the participants ada, bob and eve."""
     engine = engine_of(settings)
-    sessions, now = sessions_of(engine), datetime.now(UTC) - timedelta(days=1)
-    secrets_of = {}
-    people = {
-        "admin": "admin",
-        "organizer": "organizer",
-        "ada": "participant",
-        "bob": "participant",
-        "eve": "participant",
-    }
-    with sessions.begin() as session:
-        for handle, role in people.items():
-            account = accounts.create_account(session, handle=handle, name=handle.title(), role=role, now=now)
-            secrets_of[handle] = f"secret-of-{handle}"
-            api_tokens.issue(session, account, secrets_of[handle], name="test", now=now)
+    with sessions_of(engine).begin() as session:
+        create_people(session)
     app = create_celery_app(settings)
     with cheap_passwords(), application(settings) as web, TestClient(web) as http:
-        yield Service(http, WorkerContext.open(settings, app), secrets_of)
+        yield Service(http, WorkerContext.open(settings, app), dict(TOKENS))
     app.close()
     engine.dispose()
 

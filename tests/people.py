@@ -1,0 +1,28 @@
+"""The people of a test's service: an admin, an organizer, and the participants ada, bob and eve, each with a token."""
+
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from scorer.accounts import accounts, api_tokens
+from scorer.db.tables import Account
+
+ROLES = {
+    "admin": "admin",
+    "organizer": "organizer",
+    "ada": "participant",
+    "bob": "participant",
+    "eve": "participant",
+}
+TOKENS = {handle: f"secret-of-{handle}" for handle in ROLES}
+
+
+def create_people(session: Session) -> None:
+    """Give the people an account and a token each, a day ago; nothing where they have them."""
+    if session.scalars(select(Account.id).where(Account.handle == "admin")).first() is not None:
+        return
+    now = datetime.now(UTC) - timedelta(days=1)
+    for handle, role in ROLES.items():
+        account = accounts.create_account(session, handle=handle, name=handle.title(), role=role, now=now)
+        api_tokens.issue(session, account, TOKENS[handle], name="test", now=now)
