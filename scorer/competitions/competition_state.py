@@ -20,7 +20,7 @@ class CompetitionState:
     competition: Competition
     phase: Phase
     published: bool
-    tracks: dict[str, Track]
+    tracks: dict[TrackKind, Track]
     missing: tuple[str, ...]
 
     @property
@@ -73,7 +73,7 @@ def _state(session: Session, competition: Competition, now: datetime) -> Competi
     return CompetitionState(competition, phase, published, tracks, tuple(_missing(session, competition, tracks)))
 
 
-def _missing(session: Session, competition: Competition, tracks: dict[str, Track]) -> list[str]:
+def _missing(session: Session, competition: Competition, tracks: dict[TrackKind, Track]) -> list[str]:
     missing = []
     if competition.opens_at is None:
         missing.append("opens_at is not set")

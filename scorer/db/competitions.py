@@ -18,6 +18,7 @@ from scorer.db.tables import (
     ReferenceSet,
     Track,
 )
+from scorer.lifecycle import TrackKind
 
 
 def offered_files(session: Session, competition_id: int) -> Sequence[DataFile]:
@@ -102,13 +103,13 @@ def publications_of(session: Session, competition_id: int) -> Sequence[Publicati
     return session.scalars(publications.order_by(Publication.id.desc())).all()
 
 
-def tracks_of(session: Session, competition_id: int) -> dict[str, Track]:
+def tracks_of(session: Session, competition_id: int) -> dict[TrackKind, Track]:
     """The tracks of a competition by kind, without former ones."""
     tracks = session.scalars(select(Track).where(Track.competition_id == competition_id, Track.kind != "former"))
-    return {track.kind: track for track in tracks}
+    return {track.board_kind: track for track in tracks}
 
 
-def tracks_at(session: Session, tracks: dict[str, Track], at: datetime) -> dict[str, Track]:
+def tracks_at(session: Session, tracks: dict[TrackKind, Track], at: datetime) -> dict[TrackKind, Track]:
     """The tracks of a competition at a past moment; ``tracks`` are those of now."""
     replaced_later = (
         select(Track)

@@ -60,7 +60,7 @@ def _rows(**columns: tuple[Sequence[Any], Any]) -> Any:
     return func.unnest(*arrays).table_valued(*named, with_ordinality="place", name="rows").render_derived()
 
 
-def add_entries(session: Session, origin: Origin, tracks: dict[str, Track], batch: Batch) -> None:
+def add_entries(session: Session, origin: Origin, tracks: dict[TrackKind, Track], batch: Batch) -> None:
     """Add entries as scored, each with its team, its event and a measurement on each track."""
     _add_teams(session, origin, batch)
     _add_submissions(session, origin, batch)
@@ -173,7 +173,7 @@ class KnownNumbers(NamedTuple):
     distance_private: float
 
 
-def imported_numbers(session: Session, competition_id: int, tracks: dict[str, Track]) -> dict[str, KnownNumbers]:
+def imported_numbers(session: Session, competition_id: int, tracks: dict[TrackKind, Track]) -> dict[str, KnownNumbers]:
     """The measurements of all imported entries of a competition, by external id."""
     fids: list[Any] = []
     distances: list[Any] = []

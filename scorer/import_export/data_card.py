@@ -7,6 +7,7 @@ from typing import Any
 
 from scorer.db.tables import Competition
 from scorer.import_export.release_tables import TABLES
+from scorer.lifecycle import TrackKind
 
 
 @dataclass(frozen=True)
@@ -17,8 +18,8 @@ class CardNumbers:
     statuses: Mapping[str, int]
     labels: Mapping[str, int]
     teams: int
-    tau: Mapping[str, float | None]
-    extractors: Mapping[str, str]
+    tau: Mapping[TrackKind, float | None]
+    extractors: Mapping[TrackKind, str]
     images: str
     entries_with_images: int
     entries_without: int

@@ -23,6 +23,7 @@ from scorer.db.leaderboard import columns
 from scorer.db.leaderboard.changes import ChangeCounts, ChangeFeed, FeedRow
 from scorer.db.session import Connection, ConnectionLost, Connections
 from scorer.db.tables import Competition, Track
+from scorer.lifecycle import TrackKind
 from scorer.ranking.columns import EntryColumns, FinalPicks
 from scorer.ranking.vectorised import JudgedEntries, RankedBoard, finals_of, order_of
 
@@ -217,8 +218,8 @@ class BoardCache:
     def ranked_board(
         self,
         competition: Competition,
-        tracks: Mapping[str, Track],
-        kind: str,
+        tracks: Mapping[TrackKind, Track],
+        kind: TrackKind,
         *,
         late: bool = False,
         at: datetime | None = None,
@@ -228,7 +229,7 @@ class BoardCache:
         key = BoardKey(tracks[kind].id, late, at)
         return self._retry_after_lost_connection(lambda: self._ranked_board(competition, tracks, key))
 
-    def _ranked_board(self, competition: Competition, tracks: Mapping[str, Track], key: BoardKey) -> RankedBoard:
+    def _ranked_board(self, competition: Competition, tracks: Mapping[TrackKind, Track], key: BoardKey) -> RankedBoard:
         with self._boards_of(competition, tracks) as boards:
             self._refresh(boards)
             board = boards.cached(key)
@@ -245,7 +246,7 @@ class BoardCache:
             boards.refresh(connection)
 
     @contextmanager
-    def _boards_of(self, competition: Competition, tracks: Mapping[str, Track]) -> Iterator[CachedBoards]:
+    def _boards_of(self, competition: Competition, tracks: Mapping[TrackKind, Track]) -> Iterator[CachedBoards]:
         """What is cached of a competition, or an empty cache for it, locked for the caller."""
         with self._lock:
             boards = self._boards.get(competition.id)

@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 from scorer.db.leaderboard import columns as leaderboard_columns
 from scorer.db.tables import Competition, Track
 from scorer.leaderboard import board_cache
+from scorer.lifecycle import TrackKind
 from scorer.ranking.columns import Ints
 from scorer.ranking.vectorised import RankedBoard, finals_of, order_of
 
@@ -81,8 +82,8 @@ class BoardRows:
 def rows_of(
     session: Session,
     competition: Competition,
-    tracks: Mapping[str, Track],
-    kind: str,
+    tracks: Mapping[TrackKind, Track],
+    kind: TrackKind,
     *,
     late: bool = False,
     at: datetime | None = None,
@@ -94,8 +95,8 @@ def rows_of(
 def ranked_board_of(
     session: Session,
     competition: Competition,
-    tracks: Mapping[str, Track],
-    kind: str,
+    tracks: Mapping[TrackKind, Track],
+    kind: TrackKind,
     *,
     late: bool = False,
     at: datetime | None = None,
@@ -111,8 +112,8 @@ def ranked_board_of(
 def read_ranked_board(
     session: Session,
     competition: Competition,
-    tracks: Mapping[str, Track],
-    kind: str,
+    tracks: Mapping[TrackKind, Track],
+    kind: TrackKind,
     *,
     late: bool = False,
     at: datetime | None = None,

@@ -135,7 +135,7 @@ class _BoardReader:
 
     def board(self, after: int, limit: int | None, search: str) -> Board:
         """The page of at most ``limit`` places after rank ``after``; with ``search``, of the teams found."""
-        rows, team_ids = self._rows(self.track.kind, self.as_of), self._teams_matching(search)
+        rows, team_ids = self._rows(self.track.board_kind, self.as_of), self._teams_matching(search)
         page = rows.page(after, limit) if team_ids is None else _page(rows.of_teams(team_ids), after, limit)
         own_team_id = _own_team_id(self.session, self.state, self.account)
         own = [] if own_team_id is None else rows.of_teams([own_team_id])
@@ -143,7 +143,7 @@ class _BoardReader:
         return Board(
             state=self.state,
             track=self.track,
-            threshold=tuning.newest_threshold(self.session, self.state.tracks[self.track.kind].id, self.as_of),
+            threshold=tuning.newest_threshold(self.session, self.state.tracks[self.track.board_kind].id, self.as_of),
             places=places[: len(page)],
             benchmarks=self._benchmarks(_of_teams(rows.benchmarks(), team_ids)),
             copies=self._copies(_of_teams(rows.copies(), team_ids)),
@@ -154,7 +154,7 @@ class _BoardReader:
             as_of=self.as_of,
         )
 
-    def _rows(self, kind: str, at: datetime | None) -> BoardRows:
+    def _rows(self, kind: TrackKind, at: datetime | None) -> BoardRows:
         return rows_of(self.session, self.state.competition, self.state.tracks, kind, late=self.late, at=at)
 
     def _teams_matching(self, search: str) -> set[int] | None:

@@ -1,6 +1,6 @@
 """A track's scored entries as columns, and the rules that judge them. Pure.
 
-Times are integer microseconds since 1970: lossless, and sorted as the times are.
+Times are integer microseconds since 2000-01-01 UTC: lossless, and sorted as the times are.
 """
 
 from collections.abc import Collection

@@ -1,7 +1,7 @@
 """The order of a board computed by numpy over columns, for a million entries. Pure.
 
-The definition is :mod:`scorer.ranking.specification`. Times are integer microseconds since 1970: lossless, and sorted
-as the times are.
+The definition is :mod:`scorer.ranking.specification`. Times are integer microseconds since 2000-01-01 UTC: lossless,
+and sorted as the times are.
 """
 
 from dataclasses import dataclass, replace

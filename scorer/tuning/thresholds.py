@@ -219,7 +219,7 @@ def _compare(
     current: Threshold | None,
 ) -> Retuning:
     # Not the cached board: an import chooses tau in the transaction that writes the entries.
-    before = read_ranked_board(session, state.competition, state.tracks, track.kind)
+    before = read_ranked_board(session, state.competition, state.tracks, track.board_kind)
     after = order_of(before.judged.under(choice.tau))
     penalised_after = dict(zip(after.judged.columns.ref.tolist(), after.judged.penalised.tolist(), strict=True))
     changed = [row for row in rows if bool(row.penalised) != penalised_after[row.ref]]

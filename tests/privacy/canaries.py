@@ -46,7 +46,7 @@ from scorer.db.tables import (
 )
 from scorer.import_export.data_release import blob_key
 from scorer.insights import human_ratings
-from scorer.lifecycle import TrackKind
+from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.metrics.mifid import mifid
 from scorer.notifications import notices, webhooks
 from scorer.settings import Settings
@@ -224,7 +224,7 @@ def _references(session: Session, planted: Canaries, state: CompetitionState, au
         sets[role] = kept
     planted.number("private-reference-count", "reference", HIDDEN_COUNT)
     planted.number("held-out-distance", "reference", HELD_OUT)
-    for kind, count in (("public", 40), ("private", HIDDEN_COUNT)):
+    for kind, count in zip(TRACK_KINDS, (40, HIDDEN_COUNT), strict=True):
         preparation = Preparation(
             key=planted.word(f"preparation-{kind}", "storage"),
             extractor=state.tracks[kind].extractor,

@@ -41,7 +41,7 @@ def browser() -> Iterator[Browser]:
     if path is None:
         if os.environ.get("CI") == "true":
             pytest.fail(f"CI needs a browser for these tests; none of {', '.join(BROWSERS)} is installed.")
-        pytest.skip(f"none of {', '.join(BROWSERS)} is installed")
+        pytest.skip(f"needs a browser: none of {', '.join(BROWSERS)} is installed")
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=path, args=QUIET)
         yield chromium

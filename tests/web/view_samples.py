@@ -77,7 +77,7 @@ def sample_competition(**values: object) -> Competition:
 
 def sample_state(*, phase: Phase = Phase.OPEN, **values: object) -> CompetitionState:
     """A competition's state; ``values`` are its columns."""
-    tracks = {
+    tracks: dict[TrackKind, Track] = {
         "public": Track(id=1, kind="public", extractor="efficientnet_lite0@1", epsilon=1e-15),
         "private": Track(id=2, kind="private", extractor="nasnetalarge@1", epsilon=1e-15),
     }
@@ -169,7 +169,7 @@ def sample_board(
     copies: list[CopyingTeam] | None = None,
     of: CompetitionState | None = None,
     tau: float | None = 0.1905,
-    track: str = "public",
+    track: TrackKind = "public",
 ) -> Board:
     """A board of a track, with medals and prizes."""
     of = of or sample_state()

@@ -29,7 +29,7 @@ from scorer.import_export.release_tables import TABLES, Pseudonyms, TableRow, ta
 from scorer.jobs import leases
 from scorer.jobs.broker import transaction
 from scorer.leaderboard.rows import ranked_board_of
-from scorer.lifecycle import TRACK_KINDS
+from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.submissions.files import stored_zip
 from worker.exports.parquet import WRITER, write_table
 from worker.runtime import decoded_images
@@ -70,7 +70,7 @@ class ReleaseContents:
 
     state: CompetitionState
     counts: ReleaseCounts
-    tau: dict[str, float | None]
+    tau: dict[TrackKind, float | None]
     entries: Sequence[Submission]
     """Entries whose images are to be released."""
 

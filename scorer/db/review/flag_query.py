@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 from sqlalchemy import ColumnElement, true
 
 from scorer.db.tables import Track
+from scorer.lifecycle import TrackKind
 
 QueueState = Literal["open", "waiting", "own", "disputed", "decided"]
 """The state of a flagged entry for a reviewer. ``waiting``: it needs another person's review. ``own``: it is of the
@@ -40,7 +41,7 @@ class FlagQuery:
     """Which entries to flag: of which competition, with which weight for each reason, for which reviewer."""
 
     competition_id: int
-    tracks: Mapping[str, Track]
+    tracks: Mapping[TrackKind, Track]
     bounds: Mapping[str, TrackBounds]
     weights: Mapping[str, int]
     reviewer_id: int

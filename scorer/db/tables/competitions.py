@@ -9,6 +9,7 @@ from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from scorer.db.tables.accounts import Account
 from scorer.db.tables.base import APPEND_ONLY, Table, identity
+from scorer.lifecycle import TRACK_KINDS, TrackKind
 
 
 class Competition(Table):
@@ -154,6 +155,14 @@ class Track(Table):
 
     competition: Mapped[Competition] = relationship(lazy="joined", innerjoin=True)
     preparation: Mapped[Preparation | None] = relationship(lazy="joined")
+
+    @property
+    def board_kind(self) -> TrackKind:
+        """Which of the two boards it is; ``ValueError`` for a former track, which has none."""
+        for kind in TRACK_KINDS:
+            if self.kind == kind:
+                return kind
+        raise ValueError(f"A {self.kind} track has no board.")
 
 
 class DataFile(Table):

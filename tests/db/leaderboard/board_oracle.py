@@ -5,12 +5,13 @@ from sqlalchemy.orm import Session
 from scorer.competitions.competition_state import CompetitionState
 from scorer.leaderboard import rows
 from scorer.leaderboard.rows import BoardRows
+from scorer.lifecycle import TrackKind
 from scorer.ranking import specification
 from scorer.ranking.vectorised import RankedBoard
 from tests.db.leaderboard.strategies import DECIMALS, DrawnCompetition
 
 
-def board_of(session: Session, state: CompetitionState, kind: str = "public", *, late: bool = False) -> BoardRows:
+def board_of(session: Session, state: CompetitionState, kind: TrackKind = "public", *, late: bool = False) -> BoardRows:
     """The board of a track from the tables."""
     return rows.rows_of(session, state.competition, state.tracks, kind, late=late)
 

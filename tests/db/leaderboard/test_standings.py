@@ -20,6 +20,7 @@ from scorer.db.leaderboard.scores import judged_entries
 from scorer.db.tables import Track
 from scorer.leaderboard.board_cache import BoardKey, CachedBoards
 from scorer.leaderboard.rows import ranked_board_of
+from scorer.lifecycle import TRACK_KINDS, TrackKind
 from tests.db.leaderboard.board_oracle import assert_matches_specification
 from tests.db.leaderboard.strategies import (
     BASE,
@@ -38,8 +39,9 @@ from tests.factories import make_account
 
 NOW = 99
 COMPETITION = tables.Competition(id=BASE, final_picks=MAX_FINAL_PICKS)
-TRACKS = {"public": Track(id=PUBLIC), "private": Track(id=PRIVATE), "late": Track(id=PUBLIC)}
-BOARDS = st.sampled_from(list(TRACKS))
+TRACKS: dict[TrackKind, Track] = {"public": Track(id=PUBLIC), "private": Track(id=PRIVATE)}
+TRACK_OF_BOARD: dict[str, Track] = {"late": TRACKS["public"], **{kind: TRACKS[kind] for kind in TRACK_KINDS}}
+BOARDS = st.sampled_from(list(TRACK_OF_BOARD))
 MINUTES = st.sampled_from([NOW, NOW, 0, 3, 6])
 
 
@@ -67,7 +69,7 @@ def scores_are_the_definition(ask: Any, drawn: DrawnCompetition, which: str, min
     """The formula in SQL, over everything that it joins."""
     kind = "private" if which == "private" else "public"
     expected = [entry for late in (False, True) for entry in drawn.field(kind, minute, late=late)]
-    rows = {row.ref: row for row in ask(statement_of(TRACKS[which].id, minute))}
+    rows = {row.ref: row for row in ask(statement_of(TRACK_OF_BOARD[which].id, minute))}
     assert rows.keys() == {entry.ref for entry in expected}
     for entry in expected:
         row, score = rows[entry.ref], entry.score if entry.score is not None else math.nan
@@ -97,7 +99,7 @@ def test_columns_read_from_the_tables_are_the_readable_definition(
     with session.begin_nested() as savepoint:
         write_competition(writer, drawn)
         late, at = which == "late", moment_of(minute)
-        kind = "private" if which == "private" else "public"
+        kind: TrackKind = "private" if which == "private" else "public"
         order = ranked_board_of(session, COMPETITION, TRACKS, kind, late=late, at=at)
         assert_matches_specification(order, drawn, which, minute)
         names = board.entry_info_of(session, order.refs, late=late, at=at)
@@ -115,7 +117,7 @@ def test_a_board_that_a_process_begins_to_keep_is_too(
     writer, _ = tools
     with session.begin_nested() as savepoint:
         write_competition(writer, drawn)
-        asked = BoardKey(TRACKS[which].id, which == "late", moment_of(minute))
+        asked = BoardKey(TRACK_OF_BOARD[which].id, which == "late", moment_of(minute))
         boards = CachedBoards(PUBLIC, PRIVATE, MAX_FINAL_PICKS, ChangeFeed(BASE))
         order = boards.ranked_board(session.connection(), asked)
         assert_matches_specification(order, drawn, which, minute)

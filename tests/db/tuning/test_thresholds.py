@@ -62,11 +62,11 @@ def effects_of(retuning: Retuning) -> dict[str, Any]:
 def judged_by_hand(table: what_if.WhatIfTable, tau: float) -> list[tuple[str, str, float]]:
     """(team, entry, score) from rank 1 down: what a page makes of the table."""
     best: dict[str, tuple[float, int]] = {}
-    for order, line in enumerate(table.lines):
+    for order, line in enumerate(table.rows):
         score = line.penalised if line.distance < tau and not line.exempt else line.free
         if score is not None and (score, order) < best.get(line.team, (float("inf"), 0)):
             best[line.team] = (score, order)
-    return [(team, table.lines[order].id, score) for team, (score, order) in sorted(best.items(), key=lambda it: it[1])]
+    return [(team, table.rows[order].id, score) for team, (score, order) in sorted(best.items(), key=lambda it: it[1])]
 
 
 @settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -24,6 +24,7 @@ from tests.http_server import serve
 from tests.web.browser import OVERFLOWING_ELEMENTS, browser
 
 __all__ = ["browser", "service"]
+pytestmark = pytest.mark.usefixtures("one_day")
 ZIP = zip_of(noise_images(9))
 HTML = {"Accept": "text/html"}
 

@@ -23,6 +23,7 @@ from tests.web.html import Element, parse_html
 from tests.web.view_samples import SampleSite, allowance
 
 __all__ = ["browser"]  # a fixture is found by its name here
+pytestmark = pytest.mark.usefixtures("one_day")
 
 MIDNIGHT = datetime(2026, 11, 3, tzinfo=UTC)
 PASSWORD = "correct horse battery"
