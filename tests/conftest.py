@@ -3,9 +3,10 @@
 import gc
 import secrets
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from tests import examples
 from tests.people import create_people
 
 TEMPLATE, TEMPLATE_WITH_PEOPLE = "template_kennel", "template_people"
+DAY_ENDS_SECONDS = 60.0
 LOOPBACK = ("127.", "::1", "localhost")
 
 hypothesis.settings.load_profile(examples.EVERYDAY)  # unless the command line names another
@@ -156,6 +158,15 @@ def settings(servers: Servers, tmp_path: Path, request: pytest.FixtureRequest) -
     template = TEMPLATE_WITH_PEOPLE if "service" in request.fixturenames else TEMPLATE
     with fresh_settings(servers, tmp_path, template) as each:
         yield each
+
+
+@pytest.fixture
+def one_day() -> None:
+    """No test of what is allowed per day begins in the last minute of a UTC day: it waits for the next one."""
+    moment = datetime.now(UTC)
+    left = (moment.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1) - moment).total_seconds()
+    if left < DAY_ENDS_SECONDS:
+        time.sleep(left + 0.1)
 
 
 @pytest.fixture

@@ -65,7 +65,8 @@ def test_docs_has_its_folders_and_no_others() -> None:
 
 def missing_paths(text: str) -> list[str]:
     """The paths in a page's code spans that do not exist; ``a/{b,c}.py`` and ``*`` stand for several."""
-    spans = [span.split("::")[0] for span in code_spans(text)]
+    words = [word for code in code_spans(text) + code_blocks(text) for word in code.split()]
+    spans = [word.split("::")[0] for word in words]
     named = [span for span in spans if (PATH.match(span) or FILE.match(span)) and span not in ELSEWHERE]
     return [span for span in named if not all(any(ROOT.glob(each)) for each in _expanded(span))]
 

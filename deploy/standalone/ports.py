@@ -1,20 +1,29 @@
 """TCP ports: finding a free one, and checking that a given one is free."""
 
 import contextlib
+import random
 import socket
 from pathlib import Path
 
 from scorer.errors import Unavailable
 
+SERVER_PORTS = range(20_000, 32_768)
+"""Below the ports that Linux assigns to clients, from 32768 by default."""
 LISTENING = "0A"  # TCP_LISTEN in the column `st` of /proc/net/tcp
 
 
 def free_port(host: str = "127.0.0.1") -> int:
-    """A port nobody listens on now; bind it soon, because the system may assign it again."""
+    """A port nobody listens on now; bind it soon, because another process may choose it too.
+
+    Systems assign none of these to the many connections of clients, so a process that binds one wants that very one.
+    """
+    for port in random.SystemRandom().sample(SERVER_PORTS, k=100):
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe, contextlib.suppress(OSError):
+            probe.bind((host, port))
+            return port
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.bind((host, 0))
-        port: int = probe.getsockname()[1]
-        return port
+        probe.bind((host, 0))  # raises for an address that is not of this machine
+        return int(probe.getsockname()[1])
 
 
 def require_port(port: int, host: str = "127.0.0.1") -> None:

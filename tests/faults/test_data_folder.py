@@ -24,7 +24,7 @@ from scorer.errors import Unavailable
 
 REPOSITORY = Path(__file__).parents[2]
 ROOT = os.geteuid() == 0
-as_root = pytest.mark.skipif(not ROOT, reason="needs root")
+as_root = pytest.mark.skipif(not ROOT, reason="needs root: it acts for another user")
 
 
 def mode_of(path: Path) -> int:

@@ -33,7 +33,7 @@ from scorer.errors import Unavailable
 
 REPOSITORY = Path(__file__).parents[2]
 ROOT = os.geteuid() == 0
-as_root = pytest.mark.skipif(not ROOT, reason="needs root")
+as_root = pytest.mark.skipif(not ROOT, reason="needs root: servers must run as another user")
 
 
 def ask(url: str, *statements: str) -> list[tuple[object, ...]]:
@@ -363,7 +363,7 @@ def test_everything_works_for_an_ordinary_user_too(folder: Path) -> None:
     candidates = (sys.executable, *map(str, Path("/usr/local/bin").glob("python3")), "/usr/bin/python3")
     reachable = [path for path in candidates if Path(path).exists() and unreachable_folder(Path(path), nobody) is None]
     if not reachable or unreachable_folder(REPOSITORY, nobody) is not None:
-        pytest.skip("an ordinary user of this machine can reach no Python, or not this repository")
+        pytest.skip("needs a Python and a repository that an ordinary user of this machine can reach")
     os.chown(folder, nobody.uid, nobody.gid)
     command = [sys.executable, "-c", BECOME + RUN, str(folder / "data"), str(nobody.uid), reachable[0]]
     with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True) as runner:
@@ -377,9 +377,14 @@ def test_everything_works_for_an_ordinary_user_too(folder: Path) -> None:
     assert (folder / "data").stat().st_mode & 0o777 == 0o700
 
 
-def test_ephemeral_servers_leave_nothing() -> None:
+def test_ephemeral_servers_wait_for_no_disk_and_leave_nothing() -> None:
+    """What makes them quick: they neither wait until rows are written, nor do they save anything at their end."""
     with ephemeral_servers() as running:
         folder = running.postgres._data.path
-        assert ask(running.postgres.admin_url, "SELECT 1") == [(1,)]
+        for setting in ("fsync", "synchronous_commit", "full_page_writes"):
+            assert ask(running.postgres.admin_url, f"SHOW {setting}") == [("off",)]
+        with redis.Redis.from_url(running.redis.url) as client:
+            saving = {**client.config_get("save"), **client.config_get("appendonly")}
+        assert saving == {"save": "", "appendonly": "no"}
     assert not folder.exists()
     assert working_in(folder / "postgres", "postgres") == []

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -318,12 +319,41 @@ def test_a_second_ctrl_c_kills(run: Callable[..., Runner]) -> None:
     runner = run(POLITE, DEAF, timeout=300.0)
     runner.process.send_signal(signal.SIGINT)
     assert soon(lambda: "stopping" in runner.lines[-1])
-    runner.process.send_signal(signal.SIGTERM)  # not a Ctrl-C: the parts keep their time
-    time.sleep(0.4)
-    assert runner.process.poll() is None
-    runner.process.send_signal(signal.SIGINT)
+
+    def pressed_again() -> bool:
+        runner.process.send_signal(signal.SIGINT)  # nothing once the process is gone
+        return runner.process.poll() is not None
+
+    assert soon(pressed_again)
     assert runner.end() == 0
     assert runner.left() == []
+
+
+def test_a_second_ctrl_c_is_neither_the_first_one_forwarded_nor_a_sigterm(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, out = [100.0], io.StringIO()
+    with Supervisor(Log(out)) as supervisor:
+        supervisor.start(shell("worker", DEAF.replace(" QUIT", ""), out, stop_timeout=300.0))
+        monkeypatch.setattr("deploy.standalone.supervisor.time", SimpleNamespace(monotonic=lambda: clock[0]))
+        running = supervisor._parts[0].running
+        assert running is not None
+        killed: list[float] = []
+        kill = running.kill
+
+        def recorded_kill() -> None:
+            killed.append(clock[0])
+            kill()
+
+        monkeypatch.setattr(running, "kill", recorded_kill)
+        with pytest.raises(KeyboardInterrupt):
+            supervisor._interrupt(signal.SIGINT, None)
+        for signum, seconds in ((signal.SIGINT, 0.2), (signal.SIGTERM, 9.0), (signal.SIGHUP, 9.0)):
+            clock[0] = 100.0 + seconds
+            supervisor._interrupt(signum, None)
+        assert killed == []
+        clock[0] = 110.0
+        supervisor._interrupt(signal.SIGINT, None)
+        assert killed == [110.0]
+        assert running.ended.wait(60)
 
 
 def test_a_killed_runner_leaves_nothing_behind(run: Callable[..., Runner]) -> None:

@@ -71,3 +71,19 @@ def visit(
         yield each
     finally:
         context.close()
+
+
+def take_pictures(page: Page, name: str) -> None:
+    """Pictures of a page for people, light and dark, wide and narrow, in the folder that KENNEL_SCREENSHOTS names.
+
+    Without it there are none, because no test looks at them.
+    """
+    folder = os.environ.get("KENNEL_SCREENSHOTS")
+    if folder is None:
+        return
+    schemes: tuple[Literal["light", "dark"], ...] = ("dark", "light")
+    for scheme in schemes:
+        page.emulate_media(color_scheme=scheme)
+        for width in (PHONE, DESKTOP):
+            page.set_viewport_size({"width": width, "height": 800})
+            page.screenshot(path=f"{folder}/{name}-{scheme}-{width}.png", full_page=True)

@@ -67,4 +67,4 @@ def official() -> KaggleClient:
         why = str(error.stderr or error).strip()
         if os.environ.get("CI") == "true":
             raise AssertionError(why) from None
-        pytest.skip(f"the kaggle client cannot be installed: {why.splitlines()[-1]}")
+        pytest.skip(f"needs PyPI, or an index of packages like it, to install {CLIENT[0]}: {why.splitlines()[-1]}")

@@ -27,7 +27,11 @@ from tests.http_server import serve
 
 __all__ = ["official"]
 COMPETITIONS = "competitions"
-pytestmark = pytest.mark.timeout(600)  # the first one installs the client
+pytestmark = [
+    pytest.mark.heavy,  # the first one installs the client from PyPI
+    pytest.mark.timeout(600),
+    pytest.mark.usefixtures("one_day"),
+]
 
 
 @dataclass
@@ -79,7 +83,6 @@ def terminal(official: KaggleClient, service: Service, tmp_path: Path) -> Iterat
         yield Terminal(official, service, url, home)
 
 
-@pytest.mark.heavy
 def test_an_entry_from_the_terminal_to_the_board(terminal: Terminal) -> None:
     service, slug = terminal.service, terminal.service.competition()
     said = terminal.told("submit", "-f", terminal.file("mine.zip", zip_of(noise_images(9))), "-m", "first try", slug)
@@ -210,7 +213,6 @@ def test_our_command_points_the_client_here(terminal: Terminal) -> None:
     assert "by ours" in kennel("c", "submissions", slug).stdout
 
 
-@pytest.mark.heavy
 def test_our_command_refuses_what_leads_nowhere(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Refused, match="pip install kaggle"):
         kaggle.run_kaggle(["c", "list"], "http://127.0.0.1:9", "token")

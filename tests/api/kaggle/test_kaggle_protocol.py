@@ -16,6 +16,8 @@ from tests.api.submissions.test_resumable import send, stored
 from tests.factories import noise_images, zip_of
 from worker.maintenance import cleanup
 
+pytestmark = pytest.mark.usefixtures("one_day")
+
 ZIP = zip_of(noise_images(9))
 CALLS = "competitions.CompetitionApiService"
 

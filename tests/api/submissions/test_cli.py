@@ -19,6 +19,7 @@ from tests.linear_generators import audit_in_process, generator_with_operator
 from worker.evidence import generator_audit
 
 __all__ = ["terminal"]
+pytestmark = pytest.mark.usefixtures("one_day")
 PASSWORD = "correct horse battery"
 
 

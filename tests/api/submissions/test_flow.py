@@ -13,6 +13,8 @@ from PIL import Image
 from tests.api.conftest import Service
 from tests.factories import noise_images, zip_of
 
+pytestmark = pytest.mark.usefixtures("one_day")
+
 
 def board(service: Service, slug: str, who: str | None = None, **params: Any) -> Any:
     """The leaderboard as JSON."""

@@ -22,6 +22,8 @@ from tests.api.conftest import API, Service
 from tests.api.submissions.test_uploads import refused
 from tests.factories import noise_images, zip_of
 
+pytestmark = pytest.mark.usefixtures("one_day")
+
 TUS = {"Tus-Resumable": "1.0.0"}
 ZIP = zip_of(noise_images(9))
 

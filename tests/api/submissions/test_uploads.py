@@ -14,6 +14,8 @@ from scorer.teams.quotas import RETRY_AFTER_SECONDS
 from tests.api.conftest import API, Service
 from tests.factories import noise_images, zip_of
 
+pytestmark = pytest.mark.usefixtures("one_day")
+
 
 def refused(answer: Any, status: int, slug: str) -> dict[str, Any]:
     """The problem, after a look at its form."""

@@ -16,6 +16,8 @@ from tests.api.conftest import Service
 from tests.api.submissions.test_uploads import blobs, refused
 from tests.factories import noise_images, zip_of
 
+pytestmark = pytest.mark.usefixtures("one_day")
+
 NOTEBOOK = json.dumps({"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode()
 
 

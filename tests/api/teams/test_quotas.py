@@ -21,6 +21,8 @@ from tests.http_server import serve
 from worker.dispatch import run_next
 from worker.runtime.context import WorkerContext
 
+pytestmark = pytest.mark.usefixtures("one_day")
+
 CROWD = 200
 
 

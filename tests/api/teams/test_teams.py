@@ -16,6 +16,8 @@ from tests.api.conftest import Service
 from tests.api.submissions.test_uploads import refused
 from tests.factories import noise_images, zip_of
 
+pytestmark = pytest.mark.usefixtures("one_day")
+
 
 def create(service: Service, slug: str, who: str, name: str) -> Any:
     """An attempt to found a team."""

@@ -3,7 +3,7 @@
 import io
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ from tests.api.teams.test_final_picks_and_code import close
 from tests.conftest import fresh_settings
 from tests.factories import zip_of
 from tests.http_server import serve
-from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, browser
+from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, browser, take_pictures
 from tests.web.submissions.test_submissions import enter, read
 from tests.web.submissions.test_submissions_browser import LOAD_IMAGES, signed_in
 from tests.worker.evidence.test_evidence import COUNT, HELD_OUT, REFERENCES, SIZE, TRAINING, photographs
@@ -170,28 +170,26 @@ def test_the_review_desk_shows_the_strongest_findings_first(service: Service, en
     assert all("open" not in each.attributes for each in honest.all("details"))
 
 
-def look(browser: Browser, service: Service, pages: dict[str, tuple[str, str]], address: str, folder: Path) -> None:
-    """Every page fits every screen, makes no foreign request, and is saved as a picture."""
-    looks: tuple[tuple[Literal["light", "dark"], int], ...] = (("light", 1280), ("dark", 360))
+def look(browser: Browser, service: Service, pages: dict[str, tuple[str, str]], address: str) -> None:
+    """Every page fits every screen and makes no foreign request."""
     for name, (who, path) in pages.items():
-        for scheme, wide in looks:
-            with signed_in(browser, service, address + path, who=who, width=wide, scheme=scheme) as tab:
-                tab.page.screenshot(path=folder / f"{name}-closed-{scheme}-{wide}.png", full_page=True)
-                tab.page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true })")
-                for width in WIDTHS if scheme == "light" else ():
-                    tab.page.set_viewport_size({"width": width, "height": 800})
-                    assert tab.page.evaluate(OVERFLOWING_ELEMENTS, width) == [], (name, width)
-                    assert tab.page.evaluate("document.documentElement.scrollWidth") == width, (name, width)
-                tab.page.set_viewport_size({"width": wide, "height": 800})
-                tab.page.evaluate(LOAD_IMAGES)
-                tab.page.wait_for_load_state("networkidle")
-                tab.page.screenshot(path=folder / f"{name}-{scheme}-{wide}.png", full_page=True)
-                assert tab.console_messages == []
-                assert all(url.startswith(address) for url in tab.requests)
+        with signed_in(browser, service, address + path, who=who) as tab:
+            take_pictures(tab.page, f"{name}-closed")
+            tab.page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true })")
+            for width in WIDTHS:
+                tab.page.set_viewport_size({"width": width, "height": 800})
+                assert tab.page.evaluate(OVERFLOWING_ELEMENTS, width) == [], (name, width)
+                assert tab.page.evaluate("document.documentElement.scrollWidth") == width, (name, width)
+            tab.page.emulate_media(color_scheme="dark")
+            tab.page.evaluate(LOAD_IMAGES)
+            tab.page.wait_for_load_state("networkidle")
+            take_pictures(tab.page, name)
+            assert tab.console_messages == []
+            assert all(url.startswith(address) for url in tab.requests)
 
 
 def test_once_published_the_team_sees_all_and_others_the_words(
-    browser: Browser, service: Service, slug: str, entries: dict[str, str], tmp_path: Path
+    service: Service, slug: str, entries: dict[str, str]
 ) -> None:
     close(service, slug)
     act = {"published": True, "reason": "Over.", "override": "One entry waits for its evidence."}
@@ -211,14 +209,20 @@ def test_once_published_the_team_sees_all_and_others_the_words(
     enter(service, "ada")
     part = read(service, f"/submissions/{entry}").one("section", id="evidence")
     assert "signs of copying" in part.text
+
+
+@pytest.mark.heavy
+def test_published_evidence_fits_every_screen(
+    browser: Browser, service: Service, slug: str, entries: dict[str, str]
+) -> None:
     with serve(service.app) as address:
         pages = {
-            "desk": ("rita", f"/submissions/{entry}/desk"),
+            "desk": ("rita", f"/submissions/{entries['half']}/desk"),
             "mirrored": ("rita", f"/submissions/{entries['mirrored']}/desk"),
             "queue": ("rita", f"/competitions/{slug}/desk"),
-            "entry": ("ada", f"/submissions/{entry}"),
+            "entry": ("ada", f"/submissions/{entries['half']}"),
         }
-        look(browser, service, pages, address, tmp_path)
+        look(browser, service, pages, address)
 
 
 def test_training_images_alone_are_shown(service: Service, entries: dict[str, str]) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -19,7 +19,7 @@ from tests.linear_generators import (
     honest_generator,
     memorising_generator,
 )
-from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, browser
+from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, browser, take_pictures
 from tests.web.submissions.test_submissions_browser import LOAD_IMAGES, signed_in
 from worker.evidence import generator_audit
 
@@ -62,19 +62,19 @@ def test_a_team_uploads_its_generator_and_reviewers_see_what_it_holds(
     with signed_in(browser, service, address + entry) as tab:
         page = tab.page
         _fits(page)
-        _look(page, tmp_path, "form")
+        take_pictures(page, "form")
         fill(page, tmp_path, b"PK\3\4", 40)
         expect(page.get_by_role("alert")).to_contain_text("This is a zip")
         fill(page, tmp_path, generator_with_operator("Erf2"), 12)
         section = page.locator("#generator")
         expect(section).to_contain_text("It waits to be searched, on place 1.")
-        _look(page, tmp_path, "waiting")
+        take_pictures(page, "waiting")
         service.work()
         # The page notices by itself.
         expect(section).to_contain_text("The file cannot be used.", timeout=15_000)
         expect(section).to_contain_text("Erf2")
         _fits(page)
-        _look(page, tmp_path, "refused")
+        take_pictures(page, "refused")
         page.reload()
         fill(page, tmp_path, memorising_generator(noise_images(1, 40, 16)), 40)
         service.work()
@@ -98,7 +98,7 @@ def _see_on_the_review_desk(browser: Browser, service: Service, address: str, en
             expect(tab.page.locator(".reasons")).to_contain_text("recovered")
             tab.page.evaluate(LOAD_IMAGES)
             _fits(tab.page)
-            _look(tab.page, folder, f"desk-{who}")
+            take_pictures(tab.page, f"desk-{who}")
             assert tab.console_messages == []
             assert all(url.startswith(address) for url in tab.requests)
     # An organizer hands another one in there.
@@ -111,7 +111,7 @@ def _see_on_the_review_desk(browser: Browser, service: Service, address: str, en
         service.work()
         tab.page.reload()
         expect(tab.page.locator("#generator .recovered .mark").first).to_have_text("no sign of copying")
-        _look(tab.page, folder, "desk-honest")
+        take_pictures(tab.page, "desk-honest")
 
 
 def _fits(page: Any) -> None:
@@ -119,13 +119,3 @@ def _fits(page: Any) -> None:
         page.set_viewport_size({"width": width, "height": 800})
         assert page.evaluate(OVERFLOWING_ELEMENTS, width) == [], width
         assert page.evaluate("document.documentElement.scrollWidth") == width, width
-
-
-def _look(page: Any, folder: Path, name: str) -> None:
-    looks: tuple[tuple[Literal["light", "dark"], int], ...] = (("light", 1280), ("dark", 360))
-    for scheme, width in looks:
-        page.emulate_media(color_scheme=scheme)
-        page.set_viewport_size({"width": width, "height": 800})
-        page.locator("#generator").screenshot(path=folder / f"{name}-{scheme}-{width}.png")
-    page.emulate_media(color_scheme="light")
-    page.set_viewport_size({"width": 1280, "height": 800})

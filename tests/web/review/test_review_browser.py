@@ -1,8 +1,7 @@
 """The review desk in a real browser: by keyboard, on a phone, in the dark."""
 
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from tests.api.review.test_review import grainy, hire
 from tests.api.teams.test_final_picks_and_code import close, code_zip
 from tests.factories import noise_images
 from tests.http_server import serve
-from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, browser
+from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, browser, take_pictures
 from tests.web.submissions.test_submissions_browser import signed_in
 
 __all__ = ["browser"]  # a fixture is found by its name here
@@ -114,9 +113,7 @@ def test_keys_can_be_switched_off_and_the_form_needs_no_script(
 
 
 @pytest.mark.heavy
-def test_the_desk_fits_every_screen(
-    browser: Browser, service: Service, site: tuple[str, str, dict[str, str]], tmp_path: Path
-) -> None:
+def test_the_desk_fits_every_screen(browser: Browser, service: Service, site: tuple[str, str, dict[str, str]]) -> None:
     address, slug, entries = site
     nudged = entries["nudged"]
     close(service, slug)
@@ -140,12 +137,5 @@ def test_the_desk_fits_every_screen(
                 assert tab.page.evaluate(OVERFLOWING_ELEMENTS, width) == [], (name, width)
                 assert tab.page.evaluate("document.documentElement.scrollWidth") == width, (name, width)
             assert tab.console_messages == []
-        _look(browser, service, who, address + path, name, tmp_path)
-
-
-def _look(browser: Browser, service: Service, who: str, url: str, name: str, folder: Path) -> None:
-    looks: tuple[tuple[Literal["light", "dark"], int], ...] = (("light", 1280), ("dark", 360))
-    for scheme, width in looks:
-        with signed_in(browser, service, url, who=who, width=width, scheme=scheme) as tab:
             tab.page.wait_for_load_state("networkidle")
-            tab.page.screenshot(path=folder / f"{name}-{scheme}-{width}.png", full_page=True)
+            take_pictures(tab.page, name)

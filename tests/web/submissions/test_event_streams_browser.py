@@ -5,7 +5,6 @@ import re
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
@@ -135,7 +134,7 @@ def test_the_pages_of_notices_fit_and_can_be_read(service: Service, browser: Bro
 
 
 def test_an_entrys_page_shows_a_provisional_score_and_whether_it_can_be_cancelled(
-    service: Service, browser: Browser, tmp_path: Path
+    service: Service, browser: Browser
 ) -> None:
     slug = service.competition()
     with service.context.sessions.begin() as session:
@@ -161,7 +160,6 @@ def test_an_entrys_page_shows_a_provisional_score_and_whether_it_can_be_cancelle
         assert rough.locator("dd").all_inner_texts() == ["1,234.56780", "1,234.56780", "0.9877"]
         assert tab.page.locator("h1 + .status").inner_text().lower() == "scoring"
         assert tab.page.evaluate("document.documentElement.scrollWidth") == PHONE
-        tab.page.screenshot(path=tmp_path / "provisional.png", full_page=True)
         with service.context.sessions.begin() as session:
             assert outcomes.record_measurement(session, held, MEASURED, now=service.context.now())
         tab.page.get_by_role("heading", name="Public score", exact=True).wait_for()

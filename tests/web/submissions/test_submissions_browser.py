@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page
@@ -13,7 +13,7 @@ from tests.api.submissions.test_flow import _with_a_wrong_image as with_a_wrong_
 from tests.api.teams.test_final_picks_and_code import code_zip
 from tests.factories import noise_images, zip_of
 from tests.http_server import serve
-from tests.web.browser import LINES_OF_NUMBERS, OVERFLOWING_ELEMENTS, WIDTHS, browser, visit
+from tests.web.browser import LINES_OF_NUMBERS, OVERFLOWING_ELEMENTS, WIDTHS, browser, take_pictures, visit
 from tests.web.submissions.test_submissions import enter
 
 __all__ = ["browser"]  # a fixture is found by its name here
@@ -58,7 +58,7 @@ def site(service: Service) -> Iterator[tuple[str, dict[str, str]]]:
 
 @pytest.mark.heavy
 def test_pages_fit_every_screen_and_ask_nobody_else(
-    browser: Browser, service: Service, site: tuple[str, dict[str, str]], tmp_path: Path
+    browser: Browser, service: Service, site: tuple[str, dict[str, str]]
 ) -> None:
     address, pages = site
     for name, path in pages.items():
@@ -71,16 +71,8 @@ def test_pages_fit_every_screen_and_ask_nobody_else(
                 assert set(tab.page.evaluate(LINES_OF_NUMBERS)) <= {1}, (name, width)
             assert tab.console_messages == []
             assert all(url.startswith(address) for url in tab.requests)
-        _look(browser, service, address + path, name, tmp_path)
-
-
-def _look(browser: Browser, service: Service, url: str, name: str, folder: Path) -> None:
-    schemes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
-    for scheme in schemes:
-        for width in (1280, 360):
-            with signed_in(browser, service, url, width=width, scheme=scheme) as tab:
-                tab.page.evaluate(LOAD_IMAGES)  # the network never rests: a waiting entry listens
-                tab.page.screenshot(path=folder / f"{name}-{scheme}-{width}.png", full_page=True)
+            tab.page.evaluate(LOAD_IMAGES)  # the network never rests: a waiting entry listens
+            take_pictures(tab.page, name)
 
 
 def test_picks_and_code_by_keyboard_without_scripts(

@@ -1,15 +1,12 @@
 """Choosing the private extractor in a real browser, with a worker at work."""
 
-from pathlib import Path
-from typing import Literal
-
 import pytest
 from playwright.sync_api import Browser
 
 from tests.api.conftest import Service
 from tests.factories import noise_images
 from tests.http_server import serve
-from tests.web.browser import LINES_OF_NUMBERS, OVERFLOWING_ELEMENTS, WIDTHS, browser
+from tests.web.browser import LINES_OF_NUMBERS, OVERFLOWING_ELEMENTS, WIDTHS, browser, take_pictures
 from tests.web.submissions.test_submissions_browser import signed_in
 from tests.worker.tuning.test_extractor_choice import OTHER, label, near
 
@@ -17,7 +14,7 @@ __all__ = ["browser"]  # a fixture is found by its name here
 
 
 @pytest.mark.heavy
-def test_compare_and_choose(browser: Browser, service: Service, tmp_path: Path) -> None:
+def test_compare_and_choose(browser: Browser, service: Service) -> None:
     slug = service.competition()
     for who, name, images in (
         ("ada", "aug", near(0)),
@@ -47,7 +44,7 @@ def test_compare_and_choose(browser: Browser, service: Service, tmp_path: Path) 
             page.get_by_label("Why", exact=True).fill("it separates better")
             page.keyboard.press("Enter")
             page.get_by_text("3 to be scored").wait_for()
-            _look(browser, service, url, tmp_path)
+            take_pictures(page, "network")
             service.work()
             page.get_by_text("3 entries have a private score").wait_for()
             assert OTHER in page.locator(".lead").inner_text()
@@ -55,11 +52,3 @@ def test_compare_and_choose(browser: Browser, service: Service, tmp_path: Path) 
             assert all(each.startswith(address) for each in tab.requests)
         with signed_in(browser, service, url) as tab:
             assert OTHER not in tab.page.content()
-
-
-def _look(browser: Browser, service: Service, url: str, folder: Path) -> None:
-    schemes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
-    for scheme in schemes:
-        for width in (1280, 360):
-            with signed_in(browser, service, url, who="organizer", width=width, scheme=scheme) as tab:
-                tab.page.screenshot(path=folder / f"network-{scheme}-{width}.png", full_page=True)

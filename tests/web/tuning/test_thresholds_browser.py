@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser
@@ -16,7 +15,7 @@ from tests.bulk_rows import EntryRow, add_rows
 from tests.factories import make_competition, set_tau
 from tests.http_server import serve
 from tests.pure.oracles import competition_table
-from tests.web.browser import LINES_OF_NUMBERS, OVERFLOWING_ELEMENTS, WIDTHS, browser
+from tests.web.browser import LINES_OF_NUMBERS, OVERFLOWING_ELEMENTS, WIDTHS, browser, take_pictures
 from tests.web.submissions.test_submissions_browser import signed_in
 
 __all__ = ["browser"]  # a fixture is found by its name here
@@ -117,7 +116,7 @@ def test_without_scripts_the_page_says_the_same(browser: Browser, service: Servi
 
 
 @pytest.mark.heavy
-def test_the_released_table_of_2019(browser: Browser, service: Service, address: str, tmp_path: Path) -> None:
+def test_the_released_table_of_2019(browser: Browser, service: Service, address: str) -> None:
     """Margin on the private track catches 446 of 498 without a false alarm; applied and undone in the browser."""
     table, now = competition_table(), datetime.now(UTC)
     names = {"non-mem": "legitimate", "": None}
@@ -163,9 +162,6 @@ def test_the_released_table_of_2019(browser: Browser, service: Service, address:
             assert set(page.evaluate(LINES_OF_NUMBERS)) <= {1}
         assert tab.console_messages == []
         assert all(each.startswith(address) for each in tab.requests)
-    schemes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
-    for scheme in schemes:
-        for width in (1280, 360):
-            with desk(browser, service, f"{url}?method=margin", width=width, scheme=scheme) as tab:
-                tab.page.wait_for_selector(".live-desk")
-                tab.page.screenshot(path=tmp_path / f"tau-{scheme}-{width}.png", full_page=True)
+    with desk(browser, service, f"{url}?method=margin") as tab:
+        tab.page.wait_for_selector(".live-desk")
+        take_pictures(tab.page, "tau")

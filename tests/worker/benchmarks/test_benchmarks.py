@@ -231,7 +231,7 @@ that they have when quick."""
 )
 def test_a_measurement_runs(name: str, tmp_path: Path) -> None:
     for peer in ("cleanfid", "pytorch_fid") if name == "scoring" else ():
-        pytest.importorskip(peer, reason="the extra `bench` is not installed")
+        pytest.importorskip(peer, reason="needs the extra `bench`")
     threads = torch.get_num_threads()
     try:
         run([name], QUICK, tmp_path, run_here)

@@ -197,7 +197,7 @@ def test_provenance_says_what_ran(lite0: Extractor) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(compiler_fault() is not None, reason=f"no C++ compiler: {compiler_fault()}")
+@pytest.mark.skipif(compiler_fault() is not None, reason=f"needs a C++ compiler: {compiler_fault()}")
 def test_compiled_and_eager_agree(lite0: Extractor, tmp_path: Path) -> None:
     compiled = load("efficientnet_lite0", options=replace(CPU, mode="compiled", cache_dir=tmp_path))
     images = noise(11)
@@ -227,7 +227,7 @@ def test_the_mode_does_not_depend_on_the_machine(monkeypatch: pytest.MonkeyPatch
     assert ExtractorOptions(mode="compiled").resolved_mode == "compiled"
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
+@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
 def test_a_gpu_that_is_not_there_is_refused() -> None:
     with pytest.raises(Unavailable) as error:
         load("efficientnet_lite0", options=ExtractorOptions(device="cuda"))
@@ -291,7 +291,7 @@ def test_other_arrays_are_refused(images: NDArray[Any], lite0: Extractor) -> Non
     assert error.value.slug == "wrong-images"
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc only")
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux and its glibc")
 def test_freed_memory_is_kept_for_the_next_batch() -> None:
     def faults() -> int:
         before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt

@@ -221,7 +221,7 @@ def test_a_sum_is_shared_by_as_many_threads_as_then(service: Service, entry: str
         pytest.param(
             {"extractor": "efficientnet_lite0@1", "device": "cuda"},
             "no-gpu",
-            marks=pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here"),
+            marks=pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU"),
         ),
     ],
 )
