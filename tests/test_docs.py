@@ -64,9 +64,9 @@ def test_docs_has_its_folders_and_no_others() -> None:
 
 
 def missing_paths(text: str) -> list[str]:
-    """The paths in a page's code spans that do not exist; ``a/{b,c}.py`` and ``*`` stand for several."""
-    words = [word for code in code_spans(text) + code_blocks(text) for word in code.split()]
-    spans = [word.split("::")[0] for word in words]
+    """The paths in a page's code spans that do not exist, alone or in a command; ``a/{b,c}.py`` and ``*`` stand for
+    several."""
+    spans = [word.removeprefix("TESTS=").split("::")[0] for span in code_spans(text) for word in span.split()]
     named = [span for span in spans if (PATH.match(span) or FILE.match(span)) and span not in ELSEWHERE]
     return [span for span in named if not all(any(ROOT.glob(each)) for each in _expanded(span))]
 
@@ -87,6 +87,10 @@ def test_paths_are_found_and_missing_ones_named() -> None:
         "scorer/no_such.py",
         "scorer/{errors,none}.py",
         "no-such.yml",
+    ]
+    assert missing_paths("`python -m pytest tests/none.py -k x`, `make test TESTS=tests/no`") == [
+        "tests/none.py",
+        "tests/no",
     ]
 
 
