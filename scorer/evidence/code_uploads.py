@@ -15,8 +15,7 @@ from scorer.db.submissions import submissions
 from scorer.db.tables import Account, CodeAttachment, Submission
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
 from scorer.lifecycle import Phase
-from scorer.submissions.access import find_visible as find_submission
-from scorer.submissions.access import is_own, may_review, unknown_submission
+from scorer.submissions.access import find_submission, is_own, may_review, unknown_submission
 
 MAX_CODE_BYTES = 20 * 1024**2
 MAX_DIRECTORY_BYTES = 1 << 20

@@ -19,8 +19,7 @@ from scorer.errors import Conflict, TooMany
 from scorer.jobs import leases
 from scorer.lifecycle import JobState, Queue, Status, utc_day
 from scorer.onnx_files import Distribution
-from scorer.submissions.access import find_visible as find_submission
-from scorer.submissions.access import is_own
+from scorer.submissions.access import find_submission, is_own
 
 MAX_UPLOADS_A_DAY = 5
 """Files that a team may upload for one entry on a UTC day, because each costs a worker minutes."""

@@ -94,11 +94,11 @@ class Pairing:
     def _blocks(self, features: Features) -> Iterator[Vector]:
         return (self._placed(features[start : start + _CHUNK]) for start in range(0, len(features), _CHUNK))
 
-    def strips(self) -> Iterator["Strip"]:
+    def strips(self) -> Iterator["DistanceStrip"]:
         """All pairs, some rows of the first set with all rows of the second at a time."""
         height = min(_STRIP_ROWS, max(1, _STRIP_PAIRS // len(self.other)))
         for start in range(0, len(self.own), height):
-            yield Strip(self, slice(start, min(start + height, len(self.own))), np.float32)
+            yield DistanceStrip(self, slice(start, min(start + height, len(self.own))), np.float32)
 
     def bounds(self, rows: slice, precision: Precision) -> tuple[Features, Features]:
         """Lower and upper bounds, (rows, m), on the squared distances times the squared scale.
@@ -154,7 +154,7 @@ class Pairing:
         return own, own if self.other is self.own else numbered(self.other)
 
 
-class Strip:
+class DistanceStrip:
     """Some rows of the first set of a pairing with all rows of the second."""
 
     def __init__(self, pairing: Pairing, rows: slice, precision: Precision) -> None:
@@ -170,8 +170,8 @@ class Strip:
         return lower, upper
 
     @cached_property
-    def _in_float64(self) -> "Strip":
-        return Strip(self._pairing, self.rows, np.float64)
+    def _in_float64(self) -> "DistanceStrip":
+        return DistanceStrip(self._pairing, self.rows, np.float64)
 
     def _is_crowded(self, pairs: int) -> bool:
         """Whether so many open pairs are decided faster by bounds in float64."""

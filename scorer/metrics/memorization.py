@@ -29,7 +29,7 @@ __all__ = [
 
 # A row with more candidates than this costs less as a whole in float64 than pair by pair.
 _CROWD = 64
-_REDONE_AT_ONCE = 512
+_MAX_REDONE_AT_ONCE = 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +89,8 @@ def nearest(
     rows, columns, crowded = comparison.shortlist(np.float32, _CROWD, lambda share: report(0.9 * share))
     decided, columns, distances = _lowest(rows, columns, comparison.distances(rows, columns))
     distance[decided], index[decided] = distances, columns
-    for start in range(0, len(crowded), _REDONE_AT_ONCE):
-        some = crowded[start : start + _REDONE_AT_ONCE]
+    for start in range(0, len(crowded), _MAX_REDONE_AT_ONCE):
+        some = crowded[start : start + _MAX_REDONE_AT_ONCE]
         comparison = CosineComparison(own.take(some), other, signed)
         rows, columns, _ = comparison.shortlist(np.float64, len(other), lambda _share: None)
         decided, columns, distances = _lowest(rows, columns, comparison.distances(rows, columns))

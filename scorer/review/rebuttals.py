@@ -21,8 +21,7 @@ from scorer.notifications import notices
 from scorer.review import rulings
 from scorer.review.rulings import RulingKind
 from scorer.submissions import access
-from scorer.submissions.access import find_visible as find_submission
-from scorer.submissions.access import is_own
+from scorer.submissions.access import find_submission, is_own
 
 __all__ = ["Appeal", "Window", "answer", "rebut", "rebuttal_history", "rebuttal_refusal", "unanswered", "window_of"]
 

@@ -11,7 +11,7 @@ from scorer.errors import Forbidden, NotFound
 from scorer.teams import teams
 
 
-def find_visible(session: Session, submission_id: str, account: Account) -> Submission:
+def find_submission(session: Session, submission_id: str, account: Account) -> Submission:
     """A submission that the account may see: its team's, or any for organizers. ``NotFound`` otherwise, so that ids
     reveal nothing."""
     submission = submissions.submission_by_id(session, submission_id)
@@ -50,7 +50,7 @@ def find_by_ref(session: Session, ref: int, account: Account) -> Submission:
     if submission is None:
         raise unknown_submission(ref)
     try:
-        return find_visible(session, submission.id, account)
+        return find_submission(session, submission.id, account)
     except NotFound:
         raise unknown_submission(ref) from None
 

@@ -15,7 +15,7 @@ from scorer.errors import Conflict, Forbidden, Invalid
 from scorer.jobs import leases
 from scorer.lifecycle import CANCELLABLE, Queue, Status
 from scorer.notifications import notices
-from scorer.submissions.access import find_visible, is_own
+from scorer.submissions.access import find_submission, is_own
 
 
 def queue_evidence(session: Session, submission: Submission, track_id: int, *, now: datetime) -> None:
@@ -106,7 +106,7 @@ def record_measurement(session: Session, claim: leases.Claim, measured: NewMeasu
 def cancel(session: Session, submission_id: str, account: Account, *, now: datetime) -> Submission:
     """Cancel a submission of the account's team before its scoring begins; it is not counted then. Idempotent;
     ``Conflict`` once scoring has begun or the submission has ended otherwise."""
-    submission = find_visible(session, submission_id, account)
+    submission = find_submission(session, submission_id, account)
     if submission.account_id != account.id and not is_own(session, submission, account):
         raise Forbidden("not-yours", "An entry is cancelled by its own team.")
     # A locked job neither starts nor ends, so from here on the status does not change.

@@ -33,7 +33,7 @@ from worker.runtime.progress import StageProgress
 from worker.scoring.measure import SCORER_VERSION, measure
 from worker.scoring.provenance import environment
 from worker.scoring.reference_features import load_prepared
-from worker.scoring.verify import Comparison, MeasuredScores, compare_scores, provenance_differences
+from worker.scoring.verify import MeasuredScores, MeasurementComparison, compare_scores, provenance_differences
 
 REPEATED_OPTIONS = ("device", "mode", "batch_size", "threads", "precision")
 """The extractor options that a measurement's provenance records."""
@@ -71,7 +71,7 @@ class RepeatedMeasurement:
     scores: MeasuredScores
     standard_error: float | None
     differences: tuple[str, ...]
-    comparison: Comparison | None
+    comparison: MeasurementComparison | None
 
 
 def rescore(

@@ -26,7 +26,7 @@ from worker.scoring.reference_features import (
     require_same_weights,
 )
 
-CLOSEST_PAIRS = 20
+MAX_CLOSEST_PAIRS = 20
 
 
 def score_submission(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
@@ -122,7 +122,7 @@ def _closest_pairs(context: WorkerContext, numbers: RawMeasurement, sets: list[S
             "reference_name": names[pair.reference],
             "distance": pair.distance,
         }
-        for pair in closest_pairs(numbers.nearest, CLOSEST_PAIRS)
+        for pair in closest_pairs(numbers.nearest, MAX_CLOSEST_PAIRS)
     ]
 
 

@@ -41,7 +41,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True)
-class Comparison:
+class MeasurementComparison:
     """``relative`` is the larger relative difference of fid and s, ``images`` the number of images whose nearest
     distance or index differs, even by the last bit."""
 
@@ -60,7 +60,7 @@ class Comparison:
         return str(self.verdict)
 
 
-def compare_scores(recorded: MeasuredScores, repeated: MeasuredScores) -> Comparison:
+def compare_scores(recorded: MeasuredScores, repeated: MeasuredScores) -> MeasurementComparison:
     """Compare fid, s, and every image's nearest distance and index.
 
     IDENTICAL: all are equal, bit for bit. CLOSE: fid and s differ by at most :data:`SCORE_TOLERANCE` relative, each
@@ -73,7 +73,7 @@ def compare_scores(recorded: MeasuredScores, repeated: MeasuredScores) -> Compar
     )
     before, now = recorded.nearest, repeated.nearest
     if before.distance.shape != now.distance.shape or before.index.shape != now.index.shape:
-        return Comparison(Verdict.DIFFERENT, relative, max(len(before.distance), len(now.distance)))
+        return MeasurementComparison(Verdict.DIFFERENT, relative, max(len(before.distance), len(now.distance)))
     moved = before.distance != now.distance
     other = moved | (before.index != now.index)
     same_numbers = (recorded.fid, recorded.memorization_distance) == (repeated.fid, repeated.memorization_distance)
@@ -83,7 +83,7 @@ def compare_scores(recorded: MeasuredScores, repeated: MeasuredScores) -> Compar
     # Where all distances are equal bit for bit, a different index is no tie decided otherwise but a difference.
     elif relative <= SCORE_TOLERANCE and _within_tolerance(before, now) and (moved.any() or not other.any()):
         verdict = Verdict.CLOSE
-    return Comparison(verdict, relative, int(other.sum()))
+    return MeasurementComparison(verdict, relative, int(other.sum()))
 
 
 def _within_tolerance(before: Nearest, now: Nearest) -> bool:

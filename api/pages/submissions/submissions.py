@@ -90,7 +90,7 @@ def _etag_of_entry(values: dict[str, Any], viewer: Caller, now: datetime) -> str
 
 def _entry(session: Session, store: Blobs, submission_id: str, viewer: Caller, now: Now) -> dict[str, Any]:
     """The template values of an entry's page."""
-    submission = access.find_visible(session, submission_id, viewer.account)
+    submission = access.find_submission(session, submission_id, viewer.account)
     state = competition_state.state_of(session, submission.competition.slug, now)
     view = submission_view(session, submission, viewer.account)
     own = access.is_own(session, submission, viewer.account)

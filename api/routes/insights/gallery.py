@@ -41,7 +41,7 @@ def images(
     seed: Seed = 0,
 ) -> Response:
     """Ten of an entry's images side by side in one PNG, drawn by `seed`. Organizers only."""
-    entry = access.find_visible(session, submission_id, viewer)
+    entry = access.find_submission(session, submission_id, viewer)
     if entry.competition.slug != slug:
         raise access.unknown_submission(submission_id)
     key = files.sprite_key(entry)

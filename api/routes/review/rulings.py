@@ -54,7 +54,7 @@ def stakes_of(submission_id: str, session: DbSession, author: Organizer, now: No
 def rebut(submission_id: str, body: NewRebuttal, session: DbSession, author: Submitter, now: Now) -> RebuttalView:
     """Appeal against a ruling or a penalty, once against each, while the review lasts."""
     rebuttal = rebuttals.rebut(session, submission_id, body.text, author=author, now=now)
-    return rebuttal_view(access.find_visible(session, submission_id, author), Appeal(rebuttal, None))
+    return rebuttal_view(access.find_submission(session, submission_id, author), Appeal(rebuttal, None))
 
 
 @router.get("/competitions/{slug}/rebuttals")

@@ -57,7 +57,7 @@ async def follow(
 def _snapshot_of(begin: Transaction, submission_id: str, account: Account) -> tuple[int, StatusSnapshot]:
     with begin() as session:
         use_one_snapshot(session)
-        ref = access.find_visible(session, submission_id, account).ref
+        ref = access.find_submission(session, submission_id, account).ref
         return ref, progress.status_snapshots(session, {ref: 0}, now=moment())[ref]
 
 

@@ -67,7 +67,7 @@ def index(
 @router.get("/submissions/{submission_id}")
 def show(submission_id: str, session: DbSession, account: CurrentUser) -> SubmissionView:
     """One submission: its status, its faults, its measurements."""
-    return submission_view(session, access.find_visible(session, submission_id, account), account)
+    return submission_view(session, access.find_submission(session, submission_id, account), account)
 
 
 @router.post("/submissions/{submission_id}/cancel")

@@ -75,7 +75,7 @@ class FlaggedRow(NamedTuple):
         return cls(**{name: columns[name] for name in cls._fields if name != "found"}, found=columns)
 
 
-class FlaggedPage(NamedTuple):
+class FlaggedRows(NamedTuple):
     """A page of flagged entries, and totals of all flagged entries by name: ``total_open`` and so on for each state,
     ``medals_public``, ``medals_public_decided``, and so for private."""
 

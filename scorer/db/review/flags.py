@@ -37,7 +37,7 @@ from sqlalchemy.types import TypeEngine
 from scorer.db.evidence.generators import refs_with_overfitted_generator
 from scorer.db.evidence.signs import with_signs
 from scorer.db.leaderboard.scores import INFINITY, judged_entries
-from scorer.db.review.flag_query import FlaggedPage, FlaggedRow, FlagQuery, TrackBounds
+from scorer.db.review.flag_query import FlaggedRow, FlaggedRows, FlagQuery, TrackBounds
 from scorer.db.review.reviews import review_counts
 from scorer.db.tables import Submission, Team
 from scorer.db.teams import merges
@@ -246,7 +246,7 @@ def flagged_page(
     after: int,
     limit: int,
     exclude: int | None = None,
-) -> FlaggedPage:
+) -> FlaggedRows:
     """A page of the flagged entries in some states (without the one with ref ``exclude``), the greatest weight first,
     from number ``after + 1`` on."""
     flagged = _flagged(flag_query)
@@ -264,7 +264,7 @@ def flagged_page(
     query = _named(select(totals, page).select_from(totals.outerjoin(page, true())), page)
     # Every row also has the totals; an empty page is one row with the totals alone.
     rows = session.execute(query.order_by(page.c.place)).mappings().all()
-    return FlaggedPage([FlaggedRow.of(row) for row in rows if row["ref"] is not None], {**rows[0]})
+    return FlaggedRows([FlaggedRow.of(row) for row in rows if row["ref"] is not None], {**rows[0]})
 
 
 def _named(query: Select[Any], entries: Any) -> Select[Any]:

@@ -20,7 +20,7 @@ from scorer.metrics.features import Features, Vector, require_finite, require_ma
 # A pivot of the Cholesky factor that is smaller than this share of the largest variance means that the
 # covariance alone has lost digits that the data still have. Above it the eigenvalue form was within
 # 1e-10 of tr S_g + tr S_r on spectra of every shape tried; the bound asked for is 1e-9.
-_SMALLEST_PIVOT = 1e-9
+_MIN_PIVOT = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ def statistics_of(features: Features) -> Statistics:
         factor = np.ascontiguousarray(centred.T)
         return Statistics(mean, factor @ factor.T, count, factor)
     covariance = centred.T @ centred
-    triangle = _cholesky(covariance, _SMALLEST_PIVOT)
+    triangle = _cholesky(covariance, _MIN_PIVOT)
     if triangle is None:
         triangle = np.ascontiguousarray(np.asarray(np.linalg.qr(centred, mode="r"), np.float64).T)
     return Statistics(mean, covariance, count, triangle)
@@ -136,7 +136,7 @@ def factor_of(statistics: Statistics) -> Vector:
     if triangle is not None:
         return triangle
     values, vectors = np.linalg.eigh(statistics.covariance)
-    if values[0] < -_SMALLEST_PIVOT * values[-1]:  # more than rounding: no set of features has this one
+    if values[0] < -_MIN_PIVOT * values[-1]:  # more than rounding: no set of features has this one
         raise Invalid("bad-statistics", f"The covariance has the negative eigenvalue {values[0]:.3g}.")
     positive = values > noise * values[-1]
     return np.asarray(vectors[:, positive] * np.sqrt(values[positive]))
@@ -151,7 +151,7 @@ def _cholesky(covariance: Vector, share: float) -> Vector | None:
     return triangle if _is_regular(triangle, covariance, share) else None
 
 
-def _is_regular(factor: Vector, covariance: Vector, share: float = _SMALLEST_PIVOT) -> bool:
+def _is_regular(factor: Vector, covariance: Vector, share: float = _MIN_PIVOT) -> bool:
     """Whether a covariance is safely positive definite, by the diagonal of its triangular factor.
 
     A factor of another shape does not bound the smallest singular value and counts as irregular.
