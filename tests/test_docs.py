@@ -1,5 +1,6 @@
 """The documentation names things that exist: pages, paths, settings, commands and their options, calls, slugs."""
 
+import ast
 import itertools
 import os
 import re
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 from html.parser import HTMLParser
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -159,6 +161,19 @@ def test_every_target_of_make_exists(page: Path) -> None:
     named = [command for command in spoken_commands(page.read_text()) if command.startswith("make ")]
     words = [word for command in named for word in command.split("#")[0].split()[1:]]
     assert [word for word in words if "=" not in word and word not in targets] == []
+
+
+@every_page
+def test_every_name_that_a_program_imports_exists(page: Path) -> None:
+    imports = [
+        (node.module, name.name)
+        for block in blocks(page.read_text())
+        if block.language == "python"
+        for node in ast.walk(ast.parse(block.body))
+        if isinstance(node, ast.ImportFrom) and node.module and (ROOT / node.module.split(".")[0]).is_dir()
+        for name in node.names
+    ]
+    assert [(module, name) for module, name in imports if not hasattr(import_module(module), name)] == []
 
 
 @every_page
