@@ -33,10 +33,12 @@ demo: setup ## Run the demo competition (EXIT=1 stops at the end; IMAGES=400 ENT
 up: setup ## Run the service on this machine until Ctrl-C (PORT=8000)
 	$(BIN)/kennel up --port $(PORT)
 
-# A process more than there are cores, because many tests wait; five at most. Some machines forbid Python to keep
-# compiled modules: each of the many processes that tests start would compile everything anew.
-PYTEST = env -u PYTHONDONTWRITEBYTECODE OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest \
-  --numprocesses $$(( $$(nproc) + 1 )) --maxprocesses 5 --dist loadfile
+# As many processes as there are cores, five at most: another one would import and compile everything once more. One
+# thread of OpenBLAS in each: more of them wait for each other in loops, which costs half the time of numpy's tests.
+# Some machines forbid Python to keep compiled modules: each of the many processes that tests start would compile
+# everything anew.
+PYTEST = env -u PYTHONDONTWRITEBYTECODE OMP_WAIT_POLICY=PASSIVE OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest \
+  --numprocesses auto --maxprocesses 5 --dist loadfile
 
 test: setup ## Run the everyday tests: none takes long, and fewer examples are tried (TESTS=what)
 	$(PYTEST) $(TESTS)

@@ -51,6 +51,7 @@ def site(service: Service) -> Iterator[tuple[str, str, dict[str, str]]]:
         yield address, slug, entries
 
 
+@pytest.mark.heavy
 def test_entries_are_reviewed_by_keyboard_alone(
     browser: Browser, service: Service, site: tuple[str, str, dict[str, str]]
 ) -> None:
@@ -84,6 +85,7 @@ def test_entries_are_reviewed_by_keyboard_alone(
     assert (found["waiting"], found["open"]) == (3, 1)
 
 
+@pytest.mark.heavy
 def test_keys_can_be_switched_off_and_the_form_needs_no_script(
     browser: Browser, service: Service, site: tuple[str, str, dict[str, str]]
 ) -> None:

@@ -96,6 +96,7 @@ def test_picks_and_code_by_keyboard_without_scripts(
         assert "A zip of 200" in page.locator("main").inner_text()
 
 
+@pytest.mark.heavy
 def test_the_picture_of_distances_has_a_name_and_a_description(
     browser: Browser, service: Service, site: tuple[str, dict[str, str]]
 ) -> None:

@@ -91,6 +91,7 @@ def test_by_keyboard_from_the_slider_to_the_history(browser: Browser, service: S
         assert tab.console_messages == []
 
 
+@pytest.mark.heavy
 def test_without_scripts_the_page_says_the_same(browser: Browser, service: Service, address: str) -> None:
     slug = random_competition(service, seed=6)
     choose(service, slug, tau=0.2)
