@@ -38,7 +38,7 @@ up: setup ## Run the service on this machine until Ctrl-C (PORT=8000)
 # Some machines forbid Python to keep compiled modules: each of the many processes that tests start would compile
 # everything anew.
 PYTEST = env -u PYTHONDONTWRITEBYTECODE OMP_WAIT_POLICY=PASSIVE OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest \
-  --numprocesses auto --maxprocesses 5 --dist loadfile
+  --numprocesses $$(nproc) --maxprocesses 5 --dist loadfile
 
 test: setup ## Run the everyday tests: none takes long, and fewer examples are tried (TESTS=what)
 	$(PYTEST) $(TESTS)
