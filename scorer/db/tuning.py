@@ -18,7 +18,7 @@ from scorer.db.tables import (
     Threshold,
     Track,
 )
-from scorer.lifecycle import UNFINISHED, JobState, Queue
+from scorer.lifecycle import UNFINISHED, JobState, Queue, Status
 
 
 def newest_comparison(session: Session, competition_id: int) -> Comparison | None:
@@ -50,7 +50,7 @@ def refs_with_images(session: Session, competition_id: int) -> set[int]:
     """The refs of a competition's scored entries in time that have a zip (imported ones have none)."""
     query = select(Submission.ref).where(
         Submission.competition_id == competition_id,
-        Submission.status == "scored",
+        Submission.status == Status.SCORED,
         ~Submission.late,
         Submission.blob_key.is_not(None),
     )
@@ -60,7 +60,7 @@ def refs_with_images(session: Session, competition_id: int) -> set[int]:
 def count_without_images(session: Session, competition_id: int) -> int:
     """How many scored entries of a competition have no zip, because they were imported."""
     query = select(func.count()).where(
-        Submission.competition_id == competition_id, Submission.status == "scored", Submission.blob_key.is_(None)
+        Submission.competition_id == competition_id, Submission.status == Status.SCORED, Submission.blob_key.is_(None)
     )
     return int(session.scalar(query) or 0)
 

@@ -24,7 +24,7 @@ from scorer.errors import Conflict, Forbidden, Invalid, NotFound
 from scorer.identifiers import digest_of
 from scorer.jobs import leases
 from scorer.leaderboard.rows import rows_of
-from scorer.lifecycle import JobState, Queue
+from scorer.lifecycle import JobState, Queue, Status
 from scorer.metrics.statistics.rater_agreement import interval_alpha
 
 RatingKind = Literal["realism", "diversity"]
@@ -138,7 +138,7 @@ def _chosen(session: Session, state: CompetitionState, submission_ids: Sequence[
 
 
 def _is_ratable(state: CompetitionState, entry: Submission | None) -> bool:
-    return entry is not None and entry.competition_id == state.competition.id and entry.status == "scored"
+    return entry is not None and entry.competition_id == state.competition.id and entry.status == Status.SCORED
 
 
 def record_items(session: Session, claim: leases.Claim, items: Sequence[Mapping[str, Any]], *, now: datetime) -> bool:

@@ -42,7 +42,7 @@ from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Submission
 from scorer.errors import Conflict, KennelError, NotFound
-from scorer.lifecycle import CANCELLABLE, PENDING, STAGES, Phase
+from scorer.lifecycle import CANCELLABLE, PENDING, STAGES, Phase, Status
 from scorer.review import rebuttals
 from scorer.submissions import access, outcomes
 from scorer.teams import final_picks
@@ -239,7 +239,7 @@ def _submission_rows(
     for submission in submissions:
         own = finals is not None and access.is_own(session, submission, viewer.account)
         view = submission_view(session, submission, viewer.account, ranked=False)
-        can_be_picked = own and submission.status == "scored" and not submission.late
+        can_be_picked = own and submission.status == Status.SCORED and not submission.late
         rows.append((view, _pick_of(finals, submission.id), can_be_picked))
     return rows
 

@@ -15,6 +15,7 @@ from scorer.db.tables import Account
 from scorer.identifiers import new_public_id
 from scorer.import_export import data_release
 from scorer.import_export.data_release import IMAGES_IN, ReleaseStatus
+from scorer.lifecycle import JobState
 
 router = APIRouter(prefix="/competitions/{slug}/releases", tags=["releases"])
 
@@ -109,7 +110,7 @@ def release_view(status: ReleaseStatus, account: Account | None) -> ReleaseView:
         state=status.state,
         stage=job.stage if job else None,
         fraction=job.fraction if job else None,
-        error=job.error if job and is_organizer(account) and status.state != "done" else None,
+        error=job.error if job and is_organizer(account) and status.state != JobState.DONE else None,
         images=release.images,
         shown=status.shown,
         sha256=release.sha256,

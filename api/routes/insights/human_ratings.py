@@ -26,6 +26,7 @@ from scorer.competitions import competition_state
 from scorer.db.tables import Rater
 from scorer.insights import human_ratings
 from scorer.insights.human_ratings import MAX_BATCH_LENGTH, RatingKind, StudySpec, StudyStatus
+from scorer.lifecycle import JobState
 
 router = APIRouter(tags=["ratings"])
 
@@ -96,7 +97,7 @@ def _view(status: StudyStatus, agreement: dict[RatingKind, float | None]) -> Stu
         state=status.state,
         stage=job.stage if job else None,
         fraction=job.fraction if job else None,
-        error=job.error if job and status.state == "failed" else None,
+        error=job.error if job and status.state == JobState.FAILED else None,
         entries=len(study.submission_refs),
         created_at=study.created_at,
         ended_at=study.ended_at,

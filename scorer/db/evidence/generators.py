@@ -8,7 +8,7 @@ from sqlalchemy import Select, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from scorer.db.tables import GeneratorFile, Job, Recovery, Submission
-from scorer.lifecycle import UNFINISHED, Queue
+from scorer.lifecycle import UNFINISHED, JobState, Queue
 from scorer.metrics.copying.latent_recovery import MIN_GAP, MIN_SHARE_FOUND, SIGNIFICANCE_LEVEL
 
 
@@ -43,7 +43,7 @@ def cancel_work(session: Session, submission_ref: int, now: datetime) -> None:
     session.execute(
         update(Job)
         .where(Job.queue == Queue.RECOVER, Job.submission_ref == submission_ref, Job.state.in_(UNFINISHED))
-        .values(state="cancelled", holder=None, lease_until=None, stage=None, fraction=None, finished_at=now)
+        .values(state=JobState.CANCELLED, holder=None, lease_until=None, stage=None, fraction=None, finished_at=now)
     )
 
 

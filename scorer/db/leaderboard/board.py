@@ -18,6 +18,7 @@ from scorer.db.leaderboard import changes
 from scorer.db.leaderboard.scores import Score, id_list, judged_entries, name_at, newest_rulings
 from scorer.db.tables import Measurement, Submission, Team, Track
 from scorer.db.teams import merges
+from scorer.lifecycle import Status
 
 
 class EntryInfo(NamedTuple):
@@ -67,7 +68,7 @@ def _entry_info(late: bool, at: datetime | None) -> Select[Any]:
 def _entries_of(team_id: ColumnElement[int], late: bool, at: datetime | None) -> LateralFromClause:
     counted = select(
         func.count(Submission.ref).label("entries"), func.max(Submission.accepted_at).label("last_entry_at")
-    ).where(merges.belongs_to_team(team_id, at), Submission.status == "scored", Submission.late == late)
+    ).where(merges.belongs_to_team(team_id, at), Submission.status == Status.SCORED, Submission.late == late)
     if at is not None:
         measured = select(Measurement.id).where(
             Measurement.submission_ref == Submission.ref, Measurement.created_at <= at
