@@ -59,7 +59,7 @@ class Client:
     def get(self, path: str) -> dict[str, Any]:
         """The third look finds it."""
         self.asked += 1
-        assert path.startswith("/submissions/s1/evidence/")
+        assert path.startswith("/submissions/s")
         return found(state="running" if self.asked <= 2 else "done")
 
 
@@ -68,3 +68,11 @@ def test_it_waits_for_all_evidence() -> None:
     answers = evidence.wait_for_evidence(client, ["s1"], Console(quiet=True), every=0.0)
     assert answers["s1"]["private"]["state"] == "done"
     assert client.asked == 4
+
+
+def test_it_asks_for_one_unfinished_entry_at_a_time() -> None:
+    """All of them every second would exceed the service's limit of requests."""
+    client: Any = Client()
+    answers = evidence.wait_for_evidence(client, ["s1", "s2", "s3"], Console(quiet=True), every=0.0)
+    assert set(answers) == {"s1", "s2", "s3"}
+    assert client.asked == 2 + 3 * 2
