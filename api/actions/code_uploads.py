@@ -7,8 +7,7 @@ from datetime import datetime
 from fastapi.concurrency import run_in_threadpool
 
 from api.actions.zip_uploads import receive_blob
-from api.http.dependencies import Transaction
-from api.http.dependencies import utc_now as moment
+from api.http.dependencies import Transaction, utc_now
 from api.schemas.submissions.submissions import CodeView, code_view
 from scorer.blobs import Blobs, ReceivedBlob, require_bytes
 from scorer.db.tables import Account
@@ -33,7 +32,7 @@ async def store_code(
             code_uploads.require_code_change(session, submission_id, account, now)
 
     require_bytes(declared, code_uploads.MAX_CODE_BYTES)
-    await run_in_threadpool(admit, moment())
+    await run_in_threadpool(admit, utc_now())
     key = f"code/{submission_id}/{secrets.token_hex(8)}"
 
     def accept(received: ReceivedBlob, now: datetime) -> tuple[CodeView, str | None]:

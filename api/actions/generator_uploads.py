@@ -7,8 +7,7 @@ from datetime import datetime
 from fastapi.concurrency import run_in_threadpool
 
 from api.actions.zip_uploads import receive_blob, unused_key_of
-from api.http.dependencies import Transaction
-from api.http.dependencies import utc_now as moment
+from api.http.dependencies import Transaction, utc_now
 from api.schemas.evidence.generators import GeneratorView, generator_view
 from scorer.blobs import Blobs, ReceivedBlob
 from scorer.db.tables import Account
@@ -33,7 +32,7 @@ async def store_generator(
         with begin() as session:
             generator_uploads.require_generator_change(session, submission_id, account, now)
 
-    await run_in_threadpool(admit, moment())
+    await run_in_threadpool(admit, utc_now())
     key = f"generators/{submission_id}/{secrets.token_hex(8)}.onnx"
 
     def accept(received: ReceivedBlob, now: datetime) -> tuple[GeneratorView, str | None]:

@@ -17,8 +17,8 @@ from api.http.dependencies import (
     Now,
     Transaction,
     Transactions,
+    utc_now,
 )
-from api.http.dependencies import utc_now as moment
 from api.kaggle.protocol import KaggleRoute, Submitter, absolute_url_of
 from api.kaggle.schemas import (
     CreateSubmissionRequest,
@@ -82,7 +82,7 @@ async def receive_upload(
             pass  # a repeat after a lost answer; the client reads an answer only after it has sent everything
         return Response()
     life = timedelta(seconds=settings.upload_life_seconds)
-    appender = Appender(begin, store, upload.id, writer, 0, upload.length, life, moment)
+    appender = Appender(begin, store, upload.id, writer, 0, upload.length, life, utc_now)
     await appender.append(chunks)
     if appender.offset != upload.length:
         raise Conflict("not-complete", f"{appender.offset:,} bytes came, {upload.length:,} were announced.")
@@ -91,7 +91,7 @@ async def receive_upload(
 
 def _restart_upload(begin: Transaction, store: Blobs, upload_id: str, secret: str, writer: str) -> Upload:
     with begin() as session:
-        upload, dropped = upload_bytes.take_bytes(session, upload_id, secret, writer=writer, now=moment())
+        upload, dropped = upload_bytes.take_bytes(session, upload_id, secret, writer=writer, now=utc_now())
     if dropped:
         store.delete_all(dropped)
     return upload
@@ -116,7 +116,7 @@ def _wait_for_submission(body: CreateSubmissionRequest, begin: Transaction, stor
     """The upload with its submission; without one while another request is making it."""
     slug, note = body.competition_name, body.submission_description
     with begin() as session:
-        complete = upload_bytes.submit_wire_upload(session, slug, body.blob_file_tokens, note, account, now=moment())
-    upload = upload_bytes.finalise(begin, store, complete.id, public_id=new_public_id(), now=moment)
+        complete = upload_bytes.submit_wire_upload(session, slug, body.blob_file_tokens, note, account, now=utc_now())
+    upload = upload_bytes.finalise(begin, store, complete.id, public_id=new_public_id(), now=utc_now)
     uploads.require_not_refused(upload)
     return upload

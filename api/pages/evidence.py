@@ -8,8 +8,7 @@ from fastapi.responses import Response
 
 from api.actions.generator_uploads import store_generator
 from api.http import csrf, session_cookies
-from api.http.dependencies import AppSettings, BlobStore, Caller, Transaction, Transactions, Uploader
-from api.http.dependencies import utc_now as moment
+from api.http.dependencies import AppSettings, BlobStore, Caller, Transaction, Transactions, Uploader, utc_now
 from api.http.multipart import drain, open_form
 from api.http.problem_details import status_of
 from api.pages.review.review_queue import ReviewContext
@@ -60,11 +59,11 @@ def _submission_with_error(
     submission_id: str, begin: Transaction, store: Blobs, viewer: Caller, error: KennelError
 ) -> Response:
     with begin() as session:
-        return page_with_error(session, store, submission_id, viewer, error, place="generator", now=moment())
+        return page_with_error(session, store, submission_id, viewer, error, place="generator", now=utc_now())
 
 
 def _review_with_error(
     submission_id: str, begin: Transaction, store: Blobs, viewer: Caller, error: KennelError
 ) -> Response:
-    page = ReviewContext(submission_id, begin, store, viewer, moment())
+    page = ReviewContext(submission_id, begin, store, viewer, utc_now())
     return page.show(status=status_of(error), error=error.message, place="generator")

@@ -8,11 +8,11 @@ from uuid import uuid4
 
 from scorer.archive import ReferenceImages, read_references, zip_folder
 from scorer.errors import Invalid
-from scorer.extractors import ProgressCallback as Share
+from scorer.extractors import ProgressCallback
 from worker.runtime.decoded_images import arrays_in
 
 
-def read_images(path: Path, size: int, folder: Path, progress: Share) -> ReferenceImages:
+def read_images(path: Path, size: int, folder: Path, progress: ProgressCallback) -> ReferenceImages:
     """The images in a zip or a folder as the service reads them: (n, size, size, 3), in canonical order, memory-mapped
     from files in ``folder``. Raises as ``read_references`` does, with the file named in the message."""
     zip_path = path

@@ -28,8 +28,7 @@ from scorer.archive import (
 from scorer.archive.faults import MemberError
 from scorer.archive.zip_reader import map_members
 from scorer.errors import Invalid
-from scorer.extractors import Extractor, ExtractorOptions, default_mode, fingerprint, load
-from scorer.extractors import ProgressCallback as Share
+from scorer.extractors import Extractor, ExtractorOptions, ProgressCallback, default_mode, fingerprint, load
 from scorer.findings.signs import signs_of
 from scorer.metrics.copying.thumbnails import Pixels
 from scorer.metrics.cosine import normalise
@@ -191,7 +190,7 @@ def _prepare_reference(training: ReferenceImages, extractor: Extractor, progress
     return PreparedReference(statistics_of(features), normalise(features), not extractor.spec.non_negative)
 
 
-def _decode_submission(path: Path, folder: Path, progress: Share) -> DecodedSubmission:
+def _decode_submission(path: Path, folder: Path, progress: ProgressCallback) -> DecodedSubmission:
     """Decode all images of a zip; the expected size is that of the first one."""
     with open_zip(path) as file:
         listing = list_references(file)

@@ -24,9 +24,9 @@ from api.http.dependencies import (
     Transaction,
     Transactions,
     Uploader,
+    Visitor,
+    utc_now,
 )
-from api.http.dependencies import Visitor as Reader
-from api.http.dependencies import utc_now as moment
 from api.http.etags import etag_of, is_known
 from api.http.forms import FormFields, text
 from api.http.multipart import drain, open_form
@@ -60,7 +60,7 @@ def show_submission(
     request: Request,
     session: DbSession,
     store: BlobStore,
-    account: Reader,
+    account: Visitor,
     viewer: CurrentCaller,
     now: Now,
 ) -> Response:
@@ -141,7 +141,7 @@ def _page_with_code_error(
     submission_id: str, begin: Transaction, store: Blobs, viewer: Caller, error: KennelError
 ) -> Response:
     with begin() as session:
-        return page_with_error(session, store, submission_id, viewer, error, place="code", now=moment())
+        return page_with_error(session, store, submission_id, viewer, error, place="code", now=utc_now())
 
 
 def page_with_error(

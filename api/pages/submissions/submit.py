@@ -19,8 +19,8 @@ from api.http.dependencies import (
     Transaction,
     Transactions,
     Uploader,
+    utc_now,
 )
-from api.http.dependencies import utc_now as moment
 from api.http.multipart import drain, open_form
 from api.http.problem_details import headers_of, status_of
 from api.rendering import formatting, templates
@@ -121,4 +121,4 @@ def _page_with_error(
     begin: Transaction, settings: Settings, slug: str, viewer: Caller, error: KennelError, note: str
 ) -> Response:
     with begin() as session:
-        return _page(session, settings, slug, viewer, moment(), error=error, note=note)
+        return _page(session, settings, slug, viewer, utc_now(), error=error, note=note)

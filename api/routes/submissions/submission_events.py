@@ -8,8 +8,7 @@ from fastapi import APIRouter, Header, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
-from api.http.dependencies import AppEventHub, CurrentUser, Transaction, Transactions
-from api.http.dependencies import utc_now as moment
+from api.http.dependencies import AppEventHub, CurrentUser, Transaction, Transactions, utc_now
 from api.http.server_sent_events import StatusUpdate
 from api.schemas.submissions.submissions import StateView, provisional_view
 from scorer.db.session import use_one_snapshot
@@ -58,7 +57,7 @@ def _snapshot_of(begin: Transaction, submission_id: str, account: Account) -> tu
     with begin() as session:
         use_one_snapshot(session)
         ref = access.find_submission(session, submission_id, account).ref
-        return ref, progress.status_snapshots(session, {ref: 0}, now=moment())[ref]
+        return ref, progress.status_snapshots(session, {ref: 0}, now=utc_now())[ref]
 
 
 def _last_seen_step(last_event_id: str, known: StatusSnapshot) -> int:

@@ -11,8 +11,7 @@ from pydantic import ValidationError
 
 from api.actions.zip_uploads import declared_bytes
 from api.http import tus
-from api.http.dependencies import AppSettings, BlobStore, DbSession, Now, Submitter, Transaction, Transactions
-from api.http.dependencies import utc_now as moment
+from api.http.dependencies import AppSettings, BlobStore, DbSession, Now, Submitter, Transaction, Transactions, utc_now
 from api.schemas.submissions.uploads import (
     MAX_NAME_LENGTH,
     MAX_NOTE_LENGTH,
@@ -148,7 +147,7 @@ async def append(
     upload = await run_in_threadpool(_begin_append, begin, upload_id, account, upload_offset, adds, writer)
     if upload.completed_at is None:
         life = timedelta(seconds=settings.upload_life_seconds)
-        appender = Appender(begin, store, upload.id, writer, upload_offset, upload.length, life, moment)
+        appender = Appender(begin, store, upload.id, writer, upload_offset, upload.length, life, utc_now)
         chunks = tus.with_idle_timeout(request.stream())
         if checksum is None:
             await appender.append(chunks)
@@ -162,14 +161,14 @@ def _begin_append(
     begin: Transaction, upload_id: str, account: Account, offset: int, adds: int | None, writer: str
 ) -> Upload:
     with begin() as session:
-        upload = uploads.find_upload(session, upload_id, account, now=moment())
+        upload = uploads.find_upload(session, upload_id, account, now=utc_now())
         uploads.require_not_refused(upload)
         uploads.take_over(session, upload, offset=offset, adds=adds, writer=writer)
         return upload
 
 
 def _finalise(begin: Transaction, store: Blobs, upload_id: str) -> Upload:
-    upload = upload_bytes.finalise(begin, store, upload_id, public_id=new_public_id(), now=moment)
+    upload = upload_bytes.finalise(begin, store, upload_id, public_id=new_public_id(), now=utc_now)
     uploads.require_not_refused(upload)
     return upload
 
@@ -178,13 +177,13 @@ def _finalise(begin: Transaction, store: Blobs, upload_id: str) -> Upload:
 def complete(upload_id: str, begin: Transactions, store: BlobStore, account: Submitter) -> UploadView:
     """Make the submission of an upload whose bytes are complete. Needed after a PUT; harmless after tus."""
     with begin() as session:
-        upload = uploads.find_upload(session, upload_id, account, now=moment())
+        upload = uploads.find_upload(session, upload_id, account, now=utc_now())
         uploads.require_not_refused(upload)
     if upload.method == "put" and upload.completed_at is None:
-        upload_bytes.complete_presigned_upload(begin, store, upload, now=moment())
+        upload_bytes.complete_presigned_upload(begin, store, upload, now=utc_now())
     else:
         uploads.require_whole(upload)
-    return upload_view(_finalise(begin, store, upload_id), store, moment())
+    return upload_view(_finalise(begin, store, upload_id), store, utc_now())
 
 
 @resumable.delete("/uploads/{upload_id}", status_code=204)
