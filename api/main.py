@@ -97,7 +97,8 @@ def set_up_state(app: FastAPI, settings: Settings) -> None:
     # A pool apart: requests that wait for a board must not use up the connections with which it is read.
     readers = Connections(settings, max_connections=MAX_READ_CONNECTIONS)
     app.state.settings = settings
-    app.state.engine, app.state.readers = engine, readers
+    app.state.engine = engine
+    app.state.readers = readers
     app.state.sessions = sessions_of(engine, board_cache=BoardCache(readers))
     app.state.blobs = Blobs(settings.blob_url, public_endpoint=settings.s3_public_endpoint)
     app.state.broker = create_celery_app(settings)

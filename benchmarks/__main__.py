@@ -62,7 +62,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if unknown:
         parser.error(f"there is no measurement {', '.join(sorted(unknown))}; there are {', '.join(MEASUREMENTS)}")
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    plan, names = _plan(options), options.names or list(MEASUREMENTS)
+    plan = _plan(options)
+    names = options.names or list(MEASUREMENTS)
     if options.render:
         render(HERE)
     elif options.quick:

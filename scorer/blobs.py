@@ -68,7 +68,8 @@ class Blobs:
         If the stream breaks off nothing is stored; parts that an S3 store has received already are left to the bucket's
         rule for aborted uploads.
         """
-        digest, size = hashlib.sha256(), 0
+        digest = hashlib.sha256()
+        size = 0
         writer = obstore.open_writer_async(self._store, key)
         async for chunk in chunks:
             size += len(chunk)
@@ -93,7 +94,8 @@ class Blobs:
     def join(self, keys: Sequence[str], key: str) -> ReceivedBlob:
         """Concatenate the blobs ``keys`` into ``key``, with one of them in memory at a time; ``NotFound`` if one is
         missing, and then nothing is stored."""
-        digest, size = hashlib.sha256(), 0
+        digest = hashlib.sha256()
+        size = 0
         writer = obstore.open_writer(self._store, key)
         for part_key in keys:
             data = self.read(part_key)
@@ -110,7 +112,8 @@ class Blobs:
             obstore.copy(self._store, key, to)
         except (FileNotFoundError, NotFoundError):
             raise NotFound("blob-missing", f"The blob {key} is missing.") from None
-        digest, size = hashlib.sha256(), 0
+        digest = hashlib.sha256()
+        size = 0
         for chunk in obstore.get(self._store, to).stream(min_chunk_size=READ_AHEAD):
             size += len(chunk)
             digest.update(chunk)

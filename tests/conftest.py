@@ -66,7 +66,8 @@ def compiled_statements() -> Iterator[None]:
 
     A compiled statement depends on the kind of database, not on which one it is.
     """
-    create, kept = sqlalchemy.create_engine, LRUCache[Any, Any](10_000)
+    create = sqlalchemy.create_engine
+    kept = LRUCache[Any, Any](10_000)
 
     def create_engine(*args: Any, **options: Any) -> Engine:
         engine = create(*args, **options)

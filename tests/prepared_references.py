@@ -75,7 +75,8 @@ def _prepared(
     """The worker's preparation of these sets, made in a temporary blob store."""
     if preparation.key not in _kept:
         with TemporaryDirectory() as name:
-            folder, size = Path(name), preparation.image_size
+            folder = Path(name)
+            size = preparation.image_size
             settings = context.settings.model_copy(update={"scratch": folder / "scratch"})
             alone = replace(context, settings=settings, blobs=Blobs((folder / "blobs").as_uri()))
             for role in SEEDS:

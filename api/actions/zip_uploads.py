@@ -97,7 +97,8 @@ class ZipUpload:
     ) -> View:
         """Stream a zip into the store and make a submission of it; ``view_of`` makes the answer in the same
         transaction. What can be refused before or during the transfer is; a refused zip is deleted."""
-        begun, new_id = utc_now(), new_public_id()
+        begun = utc_now()
+        new_id = new_public_id()
 
         def admit() -> CompetitionState:
             most = self.max_bytes

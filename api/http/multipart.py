@@ -30,7 +30,8 @@ async def open_form(content_type: str, body: AsyncIterator[bytes]) -> UploadForm
     boundary = options.get(b"boundary")
     if kind != FORM_MEDIA_TYPE or not boundary:
         raise Invalid("not-a-form", "This address takes the form of its page.")
-    events, fields = _events(body, boundary), dict[str, str]()
+    events = _events(body, boundary)
+    fields = dict[str, str]()
     async for headers in events:
         if not isinstance(headers, dict) or len(fields) > MAX_FIELDS:
             raise Invalid("not-a-form", "This is not a form of ours.")

@@ -115,14 +115,16 @@ class EventHub:
 
     async def _states(self, channel: Channel, after: int, heartbeat: float) -> AsyncGenerator[StatusUpdate | None]:
         loop = asyncio.get_running_loop()
-        end, sent_progress = loop.time() + STREAM_LIFETIME_SECONDS, None
+        end = loop.time() + STREAM_LIFETIME_SECONDS
+        sent_progress = None
         while not self._closed and loop.time() < end:
             changed = channel.changed
             updates = channel.updates_after(after)
             if not updates and channel.steps and sent_progress != channel.progress:
                 updates = [(channel.steps[-1], channel.progress)]
             for step, progress in updates:
-                after, sent_progress = step.id, progress
+                after = step.id
+                sent_progress = progress
                 yield step, progress
             if channel.is_over:
                 return
@@ -162,7 +164,8 @@ class EventHub:
 def closed_by_signals(hub: EventHub) -> Iterator[None]:
     """Close ``hub`` on SIGTERM or SIGINT. A stopping server waits for responses in progress; a stream would keep it
     waiting."""
-    loop, before = asyncio.get_running_loop(), {}
+    loop = asyncio.get_running_loop()
+    before = {}
     if threading.current_thread() is threading.main_thread():
         before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
 

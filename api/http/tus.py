@@ -33,7 +33,9 @@ class TusError(Exception):
 
     def __init__(self, status: int, slug: str, title: str) -> None:
         super().__init__(title)
-        self.status, self.slug, self.title = status, slug, title
+        self.status = status
+        self.slug = slug
+        self.title = title
 
 
 class TusRoute(APIRoute):

@@ -47,7 +47,8 @@ def list_submissions(
     state = competition_state.visible_state(session, body.competition_name, account, now)
     before = int(body.page_token) if body.page_token else None
     submissions = access.list_submissions(session, state, account, before=before, limit=body.page_size + 1)
-    page, more = submissions[: body.page_size], len(submissions) > body.page_size
+    page = submissions[: body.page_size]
+    more = len(submissions) > body.page_size
     return SubmissionsResponse(
         submissions=[_entry(session, state, each, account, settings.public_url) for each in page],
         next_page_token=str(page[-1].ref) if more else "",

@@ -38,7 +38,8 @@ from scorer.submissions.uploads import UploadRequest
 
 router = APIRouter(route_class=KaggleRoute)
 BYTES = "/kaggle/uploads"
-MAX_POLLS, POLL_SECONDS = 60, 0.5
+MAX_POLLS = 60
+POLL_SECONDS = 0.5
 """While another request makes the submission: how often to look for it, and how many seconds apart."""
 
 
@@ -53,7 +54,8 @@ def start_upload(
         NewSubmission(body.kept_name), body.content_length, method="wire", put_digest=digest_of(secret)
     )
     life = timedelta(seconds=settings.upload_life_seconds)
-    new_id, most = secrets.token_urlsafe(16), settings.max_upload_bytes
+    new_id = secrets.token_urlsafe(16)
+    most = settings.max_upload_bytes
     upload = uploads.begin(
         session, body.competition_name, wanted, account, upload_id=new_id, max_bytes=most, life=life, now=now
     )
@@ -75,7 +77,8 @@ async def receive_upload(
     """Receive all bytes of an upload; the secret in the address authorises it. After a broken connection the client
     starts again from the first byte, so earlier bytes are dropped."""
     await run_in_threadpool(rates.hit, "request", "address", network_of(browser.address))
-    writer, chunks = secrets.token_hex(8), tus.with_idle_timeout(request.stream())
+    writer = secrets.token_hex(8)
+    chunks = tus.with_idle_timeout(request.stream())
     upload = await run_in_threadpool(_restart_upload, begin, store, upload_id, secret, writer)
     if upload.state == "done":
         async for _ in chunks:
@@ -105,7 +108,8 @@ async def create_submission(
     for _ in range(MAX_POLLS):
         upload = await run_in_threadpool(_wait_for_submission, body, begin, store, account)
         if upload.submission is not None:
-            submission, title = upload.submission, upload.competition.title
+            submission = upload.submission
+            title = upload.competition.title
             url = f"{settings.public_url}/submissions/{submission.id}"
             return CreateSubmissionResponse(message=f"Successfully submitted to {title}: {url}\n", ref=submission.ref)
         await anyio.sleep(POLL_SECONDS)

@@ -89,7 +89,8 @@ def show_team(page: CurrentTeam, done: str = "") -> Response:
 @router.post("")
 def create_team(page: CurrentTeam, fields: FormFields) -> Response:
     """Create a team."""
-    name, account = text(fields, "name"), page.viewer.account
+    name = text(fields, "name")
+    account = page.viewer.account
     return page.act(
         lambda session: teams.create(session, page.slug, name, account=account, now=page.now),
         place="name",
@@ -100,7 +101,8 @@ def create_team(page: CurrentTeam, fields: FormFields) -> Response:
 @router.post("/name")
 def rename_team(page: CurrentTeam, fields: FormFields) -> Response:
     """Give the team another name."""
-    name, account = text(fields, "name"), page.viewer.account
+    name = text(fields, "name")
+    account = page.viewer.account
     return page.act(
         lambda session: teams.rename(session, page.slug, name, account=account, now=page.now),
         place="name",
@@ -111,7 +113,8 @@ def rename_team(page: CurrentTeam, fields: FormFields) -> Response:
 @router.post("/invitations")
 def invite_person(page: CurrentTeam, fields: FormFields, rates: AppRateLimiter) -> Response:
     """Invite a person."""
-    handle, author = text(fields, "handle"), page.viewer.account
+    handle = text(fields, "handle")
+    author = page.viewer.account
     rates.hit("team-invitation", author.id)
     return page.act(
         lambda session: invitations.invite_person(session, page.slug, handle, author=author, now=page.now),
@@ -123,7 +126,8 @@ def invite_person(page: CurrentTeam, fields: FormFields, rates: AppRateLimiter) 
 @router.post("/merges")
 def propose_merge(page: CurrentTeam, fields: FormFields, rates: AppRateLimiter) -> Response:
     """Invite another team to merge into this one."""
-    name, author = text(fields, "team"), page.viewer.account
+    name = text(fields, "team")
+    author = page.viewer.account
     rates.hit("team-invitation", author.id)
     return page.act(
         lambda session: invitations.propose_merge(session, page.slug, name, author=author, now=page.now),

@@ -102,11 +102,13 @@ def _panel(chart: Chart, panel: Panel, top: float) -> list[str]:
 def _scales(frame: _Frame) -> list[str]:
     parts = []
     for tick in frame.panel.ticks:
-        kind, y = "axis" if tick == 0 else "grid", frame.y(tick)
+        kind = "axis" if tick == 0 else "grid"
+        y = frame.y(tick)
         parts += [f'<line class="{kind}" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y}" y2="{y}"/>']
         parts += [f'<text class="dim" x="{LEFT - 8}" y="{y + 4}" text-anchor="end">{_number(tick)}</text>']
     for tick in frame.chart.ticks:
-        x, y = frame.x(tick), frame.floor + 18
+        x = frame.x(tick)
+        y = frame.floor + 18
         parts += [f'<text class="dim" x="{x}" y="{y}" text-anchor="middle">{tick:g}</text>']
     return parts
 
@@ -115,7 +117,9 @@ def _marks(frame: _Frame) -> list[str]:
     """Vertical lines, labelled in the first panel only; the first label is to the left of its line."""
     parts = []
     for number, (place, label) in enumerate(frame.chart.marks):
-        x, side, shift = frame.x(place), "start" if number else "end", 6 if number else -6
+        x = frame.x(place)
+        side = "start" if number else "end"
+        shift = 6 if number else -6
         parts += [f'<line class="mark" x1="{x}" x2="{x}" y1="{frame.ceiling}" y2="{frame.floor}"/>']
         if frame.top == 0:
             attributes = f'x="{x + shift}" y="{frame.ceiling + 12}" text-anchor="{side}"'

@@ -70,7 +70,8 @@ class Stopwatch:
 
     def __init__(self) -> None:
         self.seconds = 0.0
-        self._depth, self._start = 0, 0.0
+        self._depth = 0
+        self._start = 0.0
 
     def enter(self, *_: object) -> None:
         """A module is called."""
@@ -109,7 +110,9 @@ class PeerNetwork:
 
     def __init__(self, spec: ExtractorSpec, folder: Path, scale: float) -> None:
         torch.set_num_threads(THREADS)
-        self._network, self._scale, self._side = plain_network(spec, folder), scale, spec.input_size
+        self._network = plain_network(spec, folder)
+        self._scale = scale
+        self._side = spec.input_size
         self._mean, self._std = (torch.tensor(each).view(3, 1, 1) for each in (spec.mean, spec.std))
         self.watch = Stopwatch()
         with torch.no_grad():  # once before timing, as Kennel's extractor does when it is loaded

@@ -96,7 +96,8 @@ def row_of(
 ) -> tuple[dict[str, Any], Audit]:
     """Train, export and audit a generator: one row of the table as JSON, and the audit."""
     held_out, others = images
-    train, start = others[: model.images], perf_counter()
+    train = others[: model.images]
+    start = perf_counter()
     content = _train_to_onnx(model, train, setting, folder)
     trained = perf_counter()
     log.info("%s: %d images, %d bytes, %.0f s", model.name, len(train), len(content), trained - start)
@@ -132,7 +133,8 @@ def _train_to_onnx(model: Model, train: Pixels, setting: Setting, folder: Path |
 
 def _fid(content: bytes, train: Pixels, held_out: Pixels, setting: Setting) -> dict[str, float | int | None]:
     """FID to training and to equally many held-out images. Without sandbox, since the file is our own."""
-    generator, count = read_generator(content, setting.latent, size=setting.size), setting.sampled
+    generator = read_generator(content, setting.latent, size=setting.size)
+    count = setting.sampled
     with torch.no_grad():
         generated = pixels_of(generator(setting.latent.draw(count, 7)))
     network = extractors.load(setting.extractor, options=ExtractorOptions())
@@ -163,7 +165,9 @@ def pairs_image_of(audits: Sequence[Audit], scale: int = 2) -> Image.Image:
 
 def run(setting: Setting, folder: Path, models: Path | None = None) -> str:
     """Run the experiment, write results, page and figure below ``folder``, and return the page."""
-    rows, audits, images = [], [], tiles(setting)
+    rows = []
+    audits = []
+    images = tiles(setting)
     for model in setting.models:
         row, audit = row_of(model, setting, images, models)
         rows.append(row)

@@ -47,7 +47,8 @@ def glo(images: Pixels, latent: Latent, *, width: int, steps: int, batch: int, s
     """GLO, fitted to map latent point i to image i of (n, s, s, 3); points are drawn once and stay, as in the paper."""
     torch.manual_seed(seed)
     model = generator_of(latent, images.shape[1], width)
-    targets, points = targets_of(images), latent.draw(len(images), seed)
+    targets = targets_of(images)
+    points = latent.draw(len(images), seed)
     optimiser = torch.optim.Adam(model.parameters(), lr=2e-3, betas=(0.5, 0.999))
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
     for rows in _batches(len(images), batch, steps):
@@ -62,7 +63,9 @@ def gan(images: Pixels, latent: Latent, *, width: int, steps: int, batch: int, s
     """A DCGAN (Radford et al. 2016) with spectral norm and the hinge loss on images (n, s, s, 3)."""
     torch.manual_seed(seed)
     size = images.shape[1]
-    model, critic, targets = generator_of(latent, size, width), discriminator_of(size, width), targets_of(images)
+    model = generator_of(latent, size, width)
+    critic = discriminator_of(size, width)
+    targets = targets_of(images)
     generator_optimiser = torch.optim.Adam(model.parameters(), lr=4e-4, betas=(0.0, 0.9))
     critic_optimiser = torch.optim.Adam(critic.parameters(), lr=4e-4, betas=(0.0, 0.9))
     for rows in _batches(len(images), batch, steps):

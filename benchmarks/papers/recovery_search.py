@@ -9,7 +9,8 @@ from torch import Tensor, nn
 
 from scorer.generators.recovery.lbfgs import LbfgsOptions, minimise
 
-ITERATIONS, HISTORY = 80, LbfgsOptions().history
+ITERATIONS = 80
+HISTORY = LbfgsOptions().history
 Loss = Callable[[Tensor, Tensor], Tensor]
 """Latent points (k, d) of the targets (k,) to their errors (k,)."""
 
@@ -73,7 +74,8 @@ def _jointly(loss: Loss, start: Tensor) -> tuple[Tensor, int]:
 
 
 def _with_torch(loss: Loss, start: Tensor, rows: Tensor) -> tuple[Tensor, int]:
-    point, calls = start.clone().requires_grad_(), 0
+    point = start.clone().requires_grad_()
+    calls = 0
     optimiser = torch.optim.LBFGS(
         [point], max_iter=ITERATIONS, max_eval=100 * ITERATIONS, history_size=HISTORY, line_search_fn="strong_wolfe"
     )

@@ -63,7 +63,8 @@ def _table_1(rows: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def _row_1(row: Mapping[str, Any]) -> Sequence[str]:
-    measured, values = row["measured"], {name: each["value"] for name, each in row["findings"].items()}
+    measured = row["measured"]
+    values = {name: each["value"] for name, each in row["findings"].items()}
     interval = "" if measured["gap_low"] is None else f" ({measured['gap_low']:+.3f} to {measured['gap_high']:+.3f})"
     medians = [f"{values[f'recovery_{kind}']:.2e}" for kind in ("train", "held_out", "generated", "warp_train")]
     verdict = "**copies**" if row["verdict"] == "copies" else row["verdict"]

@@ -51,7 +51,8 @@ def prepare(folder: str, dimension: int, count: int, reference: int, held_out: i
         np.save(destination / f"{name}.npy", features(rows, dimension, stream))
     training, held_out_features = np.load(destination / "training.npy"), np.load(destination / "held_out.npy")
     statistics = statistics_of(training)
-    manifold, bins = manifold_of(training), bins_of(training, MIN_BINS, seed=0)
+    manifold = manifold_of(training)
+    bins = bins_of(training, MIN_BINS, seed=0)
     arrays = {
         "mean": statistics.mean,
         "covariance": statistics.covariance,
@@ -105,7 +106,8 @@ class _PreparedInputs:
 
 
 def _timed(test: Callable[[], float]) -> Run:
-    start, cpu_start = time.perf_counter(), time.process_time()
+    start = time.perf_counter()
+    cpu_start = time.process_time()
     value = test()
     return {"seconds": time.perf_counter() - start, "cpu_seconds": time.process_time() - cpu_start, "value": value}
 
@@ -116,13 +118,15 @@ def _random() -> np.random.Generator:
 
 def frechet_error(folder: str) -> Run:
     """The standard error of FID; 0 if there are no more images than dimensions, which leaves it undefined."""
-    inputs, statistics = _PreparedInputs(folder), _PreparedInputs(folder).statistics
+    inputs = _PreparedInputs(folder)
+    statistics = _PreparedInputs(folder).statistics
     return _timed(lambda: frechet_standard_error(inputs.generated, statistics) or 0.0)
 
 
 def frechet_limit(folder: str) -> Run:
     """FID-infinity from 15 sizes, the smallest being half of the images."""
-    inputs, statistics = _PreparedInputs(folder), _PreparedInputs(folder).statistics
+    inputs = _PreparedInputs(folder)
+    statistics = _PreparedInputs(folder).statistics
 
     def limit() -> float:
         estimate = fid_infinity(inputs.generated, statistics, random=_random(), smallest=len(inputs.generated) // 2)
@@ -133,26 +137,30 @@ def frechet_limit(folder: str) -> Run:
 
 def kid(folder: str) -> Run:
     """KID from 100 subsets of 1,000 images, or of all if there are fewer."""
-    inputs, real = _PreparedInputs(folder), np.array(_PreparedInputs(folder).part("training"))
+    inputs = _PreparedInputs(folder)
+    real = np.array(_PreparedInputs(folder).part("training"))
     size = min(1000, len(inputs.generated))
     return _timed(lambda: kernel_inception_distance(inputs.generated, real, random=_random(), subset_size=size).mean)
 
 
 def overlap(folder: str) -> Run:
     """Precision, recall, density and coverage with errors, from the reference's manifold."""
-    inputs, manifold = _PreparedInputs(folder), _PreparedInputs(folder).manifold
+    inputs = _PreparedInputs(folder)
+    manifold = _PreparedInputs(folder).manifold
     return _timed(lambda: prdc_with_error(inputs.generated, manifold)[0].precision)
 
 
 def authenticity(folder: str) -> Run:
     """Authenticity, from the reference's manifold."""
-    inputs, manifold = _PreparedInputs(folder), _PreparedInputs(folder).manifold
+    inputs = _PreparedInputs(folder)
+    manifold = _PreparedInputs(folder).manifold
     return _timed(lambda: authenticity_metric.authenticity(inputs.generated, manifold).share)
 
 
 def two_sample(folder: str) -> Run:
     """The nearest-neighbour two-sample test on as many training as generated images."""
-    inputs, real = _PreparedInputs(folder), _PreparedInputs(folder).part("training")
+    inputs = _PreparedInputs(folder)
+    real = _PreparedInputs(folder).part("training")
     return _timed(lambda: two_sample_test(inputs.generated, real, random=_random()).both.share)
 
 
@@ -165,7 +173,8 @@ def relative_mmd(folder: str) -> Run:
 
 def prd(folder: str) -> Run:
     """PRD from one clustering."""
-    inputs, real = _PreparedInputs(folder), _PreparedInputs(folder).part("training")
+    inputs = _PreparedInputs(folder)
+    real = _PreparedInputs(folder).part("training")
     return _timed(lambda: prd_curve(inputs.generated, real, random=_random()).mean.recall)
 
 
@@ -187,7 +196,8 @@ def data_copying(folder: str) -> Run:
 def near_copies(folder: str) -> Run:
     """Near duplicates of mirrored training images; the search among upright ones belongs to the score."""
     inputs = _PreparedInputs(folder)
-    mirrored, distances = inputs.normalised("mirrored"), np.array(inputs.part("fresh"))
+    mirrored = inputs.normalised("mirrored")
+    distances = np.array(inputs.part("fresh"))
     held_out_originals = originals_of(Nearest(distances, np.zeros(len(distances), np.int64)))
 
     def share() -> float:
@@ -200,7 +210,8 @@ def near_copies(folder: str) -> Run:
 def repeats(folder: str) -> Run:
     """Near duplicates within the entry, with the limit set by held-out images."""
     inputs = _PreparedInputs(folder)
-    distances, training = np.array(inputs.part("fresh")), len(inputs.part("training"))
+    distances = np.array(inputs.part("fresh"))
+    training = len(inputs.part("training"))
     limit = partial_copying(distances, distances)
     return _timed(lambda: internal_duplicates(inputs.generated, limit, training).share)
 
@@ -212,7 +223,8 @@ def references(folder: str) -> Run:
 
 def all_tests(folder: str) -> Run:
     """All tests one after the other in one process, as a worker runs them."""
-    reference, statistics = _reference_analysis(folder), _PreparedInputs(folder).statistics
+    reference = _reference_analysis(folder)
+    statistics = _PreparedInputs(folder).statistics
     generated = np.array(_PreparedInputs(folder).generated)
     hashes = np.arange(4 * len(generated), dtype=np.uint32).view(np.uint8).reshape(len(generated), -1)
     names = [f"{row:06}.png" for row in range(max(len(generated), len(reference.training)))]
@@ -243,7 +255,8 @@ def _reference_thumbnails(inputs: _PreparedInputs) -> ReferenceThumbnails:
 
 
 def _reference_analysis(folder: str) -> ReferenceAnalysis:
-    store, inputs = Path(folder), _PreparedInputs(folder)
+    store = Path(folder)
+    inputs = _PreparedInputs(folder)
 
     def cache(name: str, make: Callable[[], Arrays]) -> Arrays:
         path = store / f"analysis-{name}.npz"

@@ -106,9 +106,11 @@ def _prepared_inputs(folder: str) -> tuple[NDArray[np.float32], Moments]:
 def _classic(folder: str, trace_of_root: Any) -> Run:
     generated, (mean, covariance) = _prepared_inputs(folder)
     start = time.perf_counter()
-    own_mean, own_covariance = generated.mean(axis=0, dtype=np.float64), np.cov(generated, rowvar=False)
+    own_mean = generated.mean(axis=0, dtype=np.float64)
+    own_covariance = np.cov(generated, rowvar=False)
     half = time.perf_counter()
-    shift, root = own_mean - mean, trace_of_root(own_covariance @ covariance)
+    shift = own_mean - mean
+    root = trace_of_root(own_covariance @ covariance)
     value = float(shift @ shift + np.trace(own_covariance) + np.trace(covariance) - 2 * root)
     return _timed(start, half, value)
 

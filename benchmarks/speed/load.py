@@ -45,7 +45,9 @@ class Reader:
 
     def ask(self) -> None:
         """Send the request."""
-        self.answer, self.length, self.asked_at = b"", None, time.perf_counter()
+        self.answer = b""
+        self.length = None
+        self.asked_at = time.perf_counter()
         self.socket.sendall(self.request)
 
     def take(self) -> int | None:

@@ -22,7 +22,8 @@ def prepare(folder: str, network: str, count: int) -> Run:
 
     That is half of the memorization distance of the held-out photographs.
     """
-    destination, spec = Path(folder), spec_of(network)
+    destination = Path(folder)
+    spec = spec_of(network)
     destination.mkdir(parents=True, exist_ok=True)
     write_weights(spec, destination)
     photographs = bundled_photographs(SEED)
@@ -37,7 +38,8 @@ def prepare(folder: str, network: str, count: int) -> Run:
 
 def measured(folder: str, network: str, precision: Precision) -> Run:
     """``fid:KEY`` and ``distance:KEY`` of every entry, and the ``seconds`` that all of them took together."""
-    inputs, spec = Path(folder), spec_of(network)
+    inputs = Path(folder)
+    spec = spec_of(network)
     extractor = extractor_of(spec, inputs, precision)
     rows = np.load(inputs / "reference.npy")
     reference = PreparedReference(statistics_of(rows), normalise(rows), signed=False)

@@ -96,7 +96,8 @@ def count_cost(name: str) -> Work:
         if isinstance(module, nn.BatchNorm2d):
             parent, _, child = path.rpartition(".")
             setattr(network.get_submodule(parent), child, getattr(module, "act", nn.Identity()))
-    flops, traffic = FlopCounterMode(display=False), _Traffic()
+    flops = FlopCounterMode(display=False)
+    traffic = _Traffic()
     with torch.inference_mode(), flops, traffic:
         network.eval()(image)
     weights = sum(_bytes(each) for each in network.parameters())

@@ -46,9 +46,13 @@ networks, in a short trial of the plain networks."""
 
 def kennel(folder: str, network: str, count: int) -> Run:
     """The worker's functions: the deep check decodes into one mapped array, which is then measured."""
-    inputs, spec = Path(folder), spec_of(network)
-    extractor, reference = extractor_of(spec, inputs), _reference(inputs)
-    known, images_spec, blobs = hashes_of(inputs), ImageSpec(count, 64), Blobs(inputs.as_uri())
+    inputs = Path(folder)
+    spec = spec_of(network)
+    extractor = extractor_of(spec, inputs)
+    reference = _reference(inputs)
+    known = hashes_of(inputs)
+    images_spec = ImageSpec(count, 64)
+    blobs = Blobs(inputs.as_uri())
     with TemporaryDirectory() as scratch, outermost_forwards() as forwards:
         start = time.perf_counter()
         path = decoded_images.path_of(Path(scratch), "submission")
@@ -120,7 +124,8 @@ def torch_fidelity(folder: str, network: str, count: int) -> Run:  # noqa: ARG00
 
 def pytorch_fid(folder: str, network: str, count: int) -> Run:  # noqa: ARG001
     """What pytorch-fid's command does with a folder and an .npz: batches of 50, a loading process per core."""
-    inputs, spec = Path(folder), spec_of(network)
+    inputs = Path(folder)
+    spec = spec_of(network)
     peer = PeerNetwork(spec, inputs, 1.0)
     mean, covariance = compute_statistics_of_path(str(inputs / "reference.npz"), None, 50, spec.dimension, "cpu")
     start = time.perf_counter()
@@ -136,7 +141,8 @@ def clean_fid(folder: str, network: str, count: int) -> Run:  # noqa: ARG001
     clean-fid resizes to the network's size itself (bicubic, per image, in the loading processes). Its default of 12
     loading processes is replaced by one per core, as torch recommends.
     """
-    inputs, spec = Path(folder), spec_of(network)
+    inputs = Path(folder)
+    spec = spec_of(network)
     peer = PeerNetwork(spec, inputs, 1 / 255)
     with np.load(inputs / "reference.npz") as statistics:
         reference = statistics["mu"], statistics["sigma"]

@@ -23,14 +23,16 @@ def prepare(folder: str, network: str, count: int, reference_count: int, source_
     made from the features of ``source_count`` others, see :func:`blended`: its images do not matter for speed, and
     extracting so many would take longer than the benchmark.
     """
-    destination, spec = Path(folder), spec_of(network)
+    destination = Path(folder)
+    spec = spec_of(network)
     destination.mkdir(parents=True, exist_ok=True)
     write_weights(spec, destination)
     submission, others = _photographs(count, source_count)
     with (destination / "submission.zip").open("wb") as file:
         write_images(submission, file)
     features = blended(extractor_of(spec, destination).features(others), reference_count, np.random.default_rng(SEED))
-    statistics, normalised = statistics_of(features), normalise(features)
+    statistics = statistics_of(features)
+    normalised = normalise(features)
     if statistics.factor is None:
         raise ValueError("a reference's statistics need their factor")
     arrays: dict[str, NDArray[Any]] = {

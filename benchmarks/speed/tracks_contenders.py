@@ -29,8 +29,10 @@ PARTS = ("mean", "covariance", "factor", "features", "squares")
 
 def prepare_reference(folder: str, key: str, dimension: int, reference: int) -> Run:
     """Store a reference as ``worker.scoring.reference_features.prepare_reference`` does."""
-    context, rows = worker_context_in(Path(folder)), features(reference, dimension, 1)
-    statistics, normalised = statistics_of(rows), normalise(rows)
+    context = worker_context_in(Path(folder))
+    rows = features(reference, dimension, 1)
+    statistics = statistics_of(rows)
+    normalised = normalise(rows)
     if statistics.factor is None:
         raise ValueError("a reference's statistics need their factor")
     arrays = (statistics.mean, statistics.covariance, statistics.factor, normalised.features, normalised.squares)
@@ -54,7 +56,8 @@ def both_tracks(folder: str, count: int, tracks: list[str]) -> Run:
 
     ``decoded`` is the number of images that the decoder was called for.
     """
-    context, spec = worker_context_in(Path(folder)), ImageSpec(count, SIZE)
+    context = worker_context_in(Path(folder))
+    spec = ImageSpec(count, SIZE)
     extractors = [context.extractor(extractor_catalogue.find_extractor(track).identity) for track in tracks]
     key = f"{count}.zip"
     start = time.perf_counter()

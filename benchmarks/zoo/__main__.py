@@ -34,7 +34,8 @@ def zoo_of(inputs: Inputs, plan: ZooPlan, cache: EntryCache) -> Zoo:
     """All entries of the zoo, scored and tested on both tracks."""
     entries = entry_features_of(NAMES, inputs, plan, cache)
     entries += list(mixed(entries))
-    names, cached = dict(zip(TRACKS, plan.spaces, strict=True)), CachedExtractors(plan.spaces, cache)
+    names = dict(zip(TRACKS, plan.spaces, strict=True))
+    cached = CachedExtractors(plan.spaces, cache)
     spaces = {track: cached.space(extractor, inputs, private=track == "private") for track, extractor in names.items()}
     outcomes = [
         Outcome(

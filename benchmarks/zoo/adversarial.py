@@ -26,7 +26,8 @@ def adversarial(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedIm
     """``gan``: generator and discriminator in turn, with the hinge loss, on training images mirrored at random."""
     with single_threaded(seed):
         images = tensor_of(train)
-        generator, critic = decoder(SEEDS, plan.width), discriminator(plan.width)
+        generator = decoder(SEEDS, plan.width)
+        critic = discriminator(plan.width)
         generator_optimiser = torch.optim.Adam(generator.parameters(), lr=5e-4, betas=_BETAS)
         critic_optimiser = torch.optim.Adam(critic.parameters(), lr=5e-4, betas=_BETAS)
 

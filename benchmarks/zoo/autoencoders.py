@@ -45,7 +45,8 @@ class Variational(nn.Module):
     def __init__(self, width: int) -> None:
         """Codes of :data:`VAE_CODES` numbers."""
         super().__init__()
-        self.encoder, self.decoder = encoder(2 * VAE_CODES, width), decoder(VAE_CODES, width)
+        self.encoder = encoder(2 * VAE_CODES, width)
+        self.decoder = decoder(VAE_CODES, width)
 
     def codes(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """Means and standard deviations of the codes of images, both (n, codes)."""
@@ -79,7 +80,8 @@ def variational(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedIm
         for number in epochs(network, plan.vae, epoch):
             strength = f"{number} epochs"
             with torch.no_grad():
-                known, means = network.codes(images), network.codes(originals)[0]
+                known = network.codes(images)
+                means = network.codes(originals)[0]
             random = torch.randn(plan.images, VAE_CODES)
             yield GeneratedImages("vae", strength, images_drawn_from(network.decoder, means))
             yield GeneratedImages("vae random", strength, images_drawn_from(network.decoder, random))
@@ -96,7 +98,8 @@ def _sample_flow(mean: Tensor, deviation: Tensor, plan: ZooPlan) -> Tensor:
     for _ in range(plan.flow):
         rows = torch.randint(len(mean), (_FLOW_BATCH,))
         end = mean[rows] + deviation[rows] * torch.randn(_FLOW_BATCH, mean.shape[1])
-        start, times = torch.randn_like(end), torch.rand(_FLOW_BATCH, 1)
+        start = torch.randn_like(end)
+        times = torch.rand(_FLOW_BATCH, 1)
         points = start + times * (end - start)
         gradient_step(optimiser, functional.mse_loss(velocity(points, times), end - start))
     codes = torch.randn(plan.images, mean.shape[1])

@@ -72,7 +72,8 @@ def _membership_discriminator(images: Tensor, plan: ZooPlan) -> Membership:
     )
     for _ in range(plan.membership):
         for rows in batches(len(images), plan.batch):
-            members, share = images[rows], torch.rand(len(rows), 1, 1, 1)
+            members = images[rows]
+            share = torch.rand(len(rows), 1, 1, 1)
             changed = (
                 members + share * (images[rows.roll(1)] - images[rows.roll(2)]) + share * torch.randn_like(members) / 4
             )

@@ -23,7 +23,8 @@ class CachedExtractors:
 
     def __init__(self, extractors: tuple[str, ...], cache: EntryCache) -> None:
         """Equal names are one extractor. Nothing is loaded yet."""
-        self.extractors, self._cache = tuple(dict.fromkeys(extractors)), cache
+        self.extractors = tuple(dict.fromkeys(extractors))
+        self._cache = cache
         self._loaded: dict[str, FeatureFunction] = {}
 
     def features(self, extractor: str, images: Pixels) -> Features:

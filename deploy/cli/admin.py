@@ -49,7 +49,8 @@ def _database(data: Path | None) -> Iterator[tuple[Session, Settings]]:
 @app.command()
 def create_admin(handle: str, data: Data = None) -> None:
     """Make an admin, or give an existing one a new token, directly in the database: DATABASE_URL, or --data."""
-    secret, now = secrets.token_urlsafe(32), datetime.now(UTC)
+    secret = secrets.token_urlsafe(32)
+    now = datetime.now(UTC)
     with _database(data) as (session, _):
         account = db_accounts.account_by_handle(session, handle)
         if account is None:
@@ -65,7 +66,8 @@ def create_admin(handle: str, data: Data = None) -> None:
 @app.command()
 def reset_link(handle: str, data: Data = None) -> None:
     """Print a link with which somebody sets their password, within an hour; directly in the database."""
-    secret, now = secrets.token_urlsafe(32), datetime.now(UTC)
+    secret = secrets.token_urlsafe(32)
+    now = datetime.now(UTC)
     with _database(data) as (session, settings):
         account = db_accounts.account_by_handle(session, handle)
         if account is None:

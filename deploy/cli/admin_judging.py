@@ -50,7 +50,8 @@ def retune(
     path = f"/competitions/{slug}/tracks/{track}/thresholds"
     body: dict[str, Any] = {"method": method, "tau": tau, "alpha": alpha, "reason": reason, "preview": preview}
     if undo:
-        path, body = f"{path}/undo", {"reason": reason}
+        path = f"{path}/undo"
+        body = {"reason": reason}
     with Client(url, token) as client:
         json.dump(client.post(path, body), sys.stdout, indent=2)
     print()

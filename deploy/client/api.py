@@ -19,7 +19,9 @@ class Refused(Exception):
     def __init__(self, status: int, problem: dict[str, Any], *, retry_after: int | None = None) -> None:
         faults = "".join(f"\n  - {fault}" for fault in problem.get("faults", ()))
         super().__init__(f"{problem.get('title', 'The service refused this.')}{faults}")
-        self.status, self.problem, self.retry_after = status, problem, retry_after
+        self.status = status
+        self.problem = problem
+        self.retry_after = retry_after
 
     @property
     def slug(self) -> str:

@@ -53,13 +53,16 @@ def upload_resumably(
     sleep: Callable[[float], None] = time.sleep,
 ) -> str:
     """Upload an entry and return the id of the submission; ``Refused`` for errors that a retry cannot cure."""
-    path, reached, tries = "", 0, 0
+    path = ""
+    reached = 0
+    tries = 0
     while True:
         try:
             view = client.get(path) if path else pending.begin(client)
             path = f"/uploads/{view['id']}"
             if view["offset"] > reached:
-                reached, tries = view["offset"], 0
+                reached = view["offset"]
+                tries = 0
             submission = _step(client, path, view, file, progress)
             if submission is not None:
                 progress(pending.length, pending.length)

@@ -56,7 +56,8 @@ def expected_sign_lines(by_entry: Mapping[str, EvidenceByTrack], entries: Mappin
     """For each entry, the sentence of its evidence about each expected sign."""
     lines = []
     for submission_id, evidence in by_entry.items():
-        entry, sentences = entries[submission_id], _sign_sentences(evidence)
+        entry = entries[submission_id]
+        sentences = _sign_sentences(evidence)
         lines += [
             f"{entry.team} ({name.replace('-', ' ')}): {sentences[name]}"
             for name in entry.expected_signs
@@ -74,7 +75,8 @@ def unexpected_evidence(by_entry: Mapping[str, EvidenceByTrack], entries: Mappin
     sign."""
     surprises = []
     for submission_id, evidence in by_entry.items():
-        entry, signs = entries[submission_id], _sign_sentences(evidence)
+        entry = entries[submission_id]
+        signs = _sign_sentences(evidence)
         failed = [track for track, each in evidence.items() if each["state"] != JobState.DONE]
         missing = [name for name in entry.expected_signs if name not in signs]
         surprises += [f"{entry.team}: its {track} evidence is {evidence[track]['state']}" for track in failed]

@@ -79,7 +79,8 @@ def _leaves(
 ) -> Iterator[tuple[str, Mapping[str, Any], str]]:
     """Every field (path, JSON schema, default); the fields of inner tables have dotted paths."""
     for name, field in of["properties"].items():
-        inner, path = _inner(field, schema), f"{prefix}{name}"
+        inner = _inner(field, schema)
+        path = f"{prefix}{name}"
         if inner is None:
             yield path, field, _default(name, field, of)
         else:

@@ -47,7 +47,9 @@ class RestartPolicy:
     """At most ``limit`` restarts in any ``window`` seconds, with a delay that doubles from ``first``."""
 
     def __init__(self, first: float = 0.5, limit: int = 5, window: float = 60.0) -> None:
-        self.first, self.limit, self.window = first, limit, window
+        self.first = first
+        self.limit = limit
+        self.window = window
         self._times: list[float] = []
 
     def delay(self, now: float) -> float | None:
@@ -76,7 +78,8 @@ class ChildProcess:
     """One process of a child, in its own session and process group (so a terminal's Ctrl-C reaches only us)."""
 
     def __init__(self, child: Child, log: Log) -> None:
-        self._child, self._log = child, log
+        self._child = child
+        self._log = log
         self._last_lines: deque[str] = deque(maxlen=10)
         self.status = 0  # once ``ended``: the exit status, or -N for signal N
         self.ended = threading.Event()

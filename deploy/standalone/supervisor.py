@@ -61,7 +61,8 @@ class SupervisedChild:
     """A child with its current process, its restarts and the outcome of its first start."""
 
     def __init__(self, child: Child, restarts: RestartPolicy) -> None:
-        self.child, self.restarts = child, restarts
+        self.child = child
+        self.restarts = restarts
         self.running: ChildProcess | None = None
         self._outcome: Literal["ready", "failed"] | None = None
         self._lock = threading.Lock()
@@ -85,7 +86,10 @@ class Supervisor:
 
     def __init__(self, log: Log, *, signals: bool = False, hold: Sequence[int] = (), first_delay: float = 0.5) -> None:
         self.failure: str | None = None  # why all parts were ended, if that was not requested
-        self._log, self._signals, self._hold, self._first_delay = log, signals, hold, first_delay
+        self._log = log
+        self._signals = signals
+        self._hold = hold
+        self._first_delay = first_delay
         self._parts: list[SupervisedChild] = []
         self._watchers: list[threading.Thread] = []
         self._stopping = threading.Event()

@@ -51,7 +51,8 @@ class RateLimiter:
 
     def hit(self, name: str, *who: object) -> None:
         """Count one request; ``TooMany`` with the seconds to wait if it exceeds the limit."""
-        item, key = self._items[name], [name, *map(str, who)]
+        item = self._items[name]
+        key = [name, *map(str, who)]
         try:
             if self._limiter.hit(item, *key):
                 return

@@ -143,7 +143,8 @@ def _end(tail: Tail) -> Directory:
 
 def _zip64_end(end: Directory) -> Directory:
     """The directory of the zip64 end record if there is one, else ``end``."""
-    tail, locator_at = end.tail, end.position - _LOCATOR64.size
+    tail = end.tail
+    locator_at = end.position - _LOCATOR64.size
     locator = tail.read(locator_at, _LOCATOR64.size) if locator_at >= 0 else b""
     if not locator.startswith(b"PK\6\7"):
         return end

@@ -93,7 +93,8 @@ def _critical(png: bytes, size: int) -> tuple[bytes, list[bytes]]:
 
 def _chunks(png: bytes) -> Iterator[tuple[bytes, bytes]]:
     """Kind and content of each chunk up to IEND, with the CRC checked (section 5.3)."""
-    at, kind = len(_SIGNATURE), b""
+    at = len(_SIGNATURE)
+    kind = b""
     while kind != b"IEND":
         start = at + 8
         stop = start + int.from_bytes(png[at : at + 4], "big")

@@ -90,7 +90,8 @@ def read_references(
     _refuse_array(len(names), size)
     images: ReferencePixels = allocate((len(names), size, size, 3), np.uint8)
     hashes = np.zeros((2, len(names), HASH_BYTES), np.uint8)
-    resized, errors = 0, dict[int, MemberError]()
+    resized = 0
+    errors = dict[int, MemberError]()
     for index, result in map_members(file, listing.members, lambda _, data: _decoded(data, size), progress):
         if isinstance(result, MemberError):
             errors[index] = result

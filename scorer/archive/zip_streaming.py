@@ -45,7 +45,8 @@ def _dos(moment: datetime) -> tuple[int, int]:
 
 
 def _local(file: ZipEntry) -> bytes:
-    name, (time, date) = file.name.encode(), _dos(file.modified)
+    name = file.name.encode()
+    time, date = _dos(file.modified)
     extra = struct.pack("<HHQQ", 1, 16, file.bytes, file.bytes)
     numbers = (
         VERSION,
@@ -63,7 +64,8 @@ def _local(file: ZipEntry) -> bytes:
 
 
 def _central(file: ZipEntry, offset: int) -> bytes:
-    name, (time, date) = file.name.encode(), _dos(file.modified)
+    name = file.name.encode()
+    time, date = _dos(file.modified)
     extra = struct.pack("<HHQQQ", 1, 24, file.bytes, file.bytes, offset)
     sizes = (file.crc32, SIZE_IN_EXTRA_FIELD, SIZE_IN_EXTRA_FIELD, len(name), len(extra))
     numbers = (VERSION, VERSION, UTF8, 0, time, date, *sizes, 0, 0, 0, 0, SIZE_IN_EXTRA_FIELD)

@@ -190,8 +190,10 @@ def record_preparation(
     if not leases.finish_job(session, claim, now):
         return False
     preparation = session.get_one(Preparation, claim.preparation_id)
-    preparation.count, preparation.dimension = count, dimension
-    preparation.heldout_distance, preparation.provenance = heldout_distance, provenance
+    preparation.count = count
+    preparation.dimension = dimension
+    preparation.heldout_distance = heldout_distance
+    preparation.provenance = provenance
     preparation.finished_at = now
     for track in competitions.tracks_with_preparation(session, preparation.id):
         set_first_threshold(session, track, preparation, now=now)

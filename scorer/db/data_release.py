@@ -78,7 +78,8 @@ def _is_newest(row: Any, *columns: Any) -> ColumnElement[bool]:
 
 def submissions(session: Session, competition_id: int) -> Iterable[Any]:
     """Every entry, oldest first, with the team that it belongs to now."""
-    merged, team = merges.newest_merges(), Team
+    merged = merges.newest_merges()
+    team = Team
     label = _newest(Label, Label.label).subquery("label")
     ruling = _newest(Ruling, Ruling.kind).subquery("ruling")
     picks = (

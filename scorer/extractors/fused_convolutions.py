@@ -51,7 +51,8 @@ class FusedConvolution(nn.Module):
 
     def __init__(self, convolution: nn.Conv2d, activation: _Activation) -> None:
         super().__init__()
-        self._plain, self._activation = convolution, activation
+        self._plain = convolution
+        self._activation = activation
         # timm's class for TensorFlow's 'same' padding, which depends on the input size.
         self._same = type(convolution).__name__ == "Conv2dSame"
         self._reordered: Tensor | None = None

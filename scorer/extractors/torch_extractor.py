@@ -37,7 +37,8 @@ class TorchExtractor:
 
     def __init__(self, spec: ExtractorSpec, weights: Weights, options: ExtractorOptions) -> None:
         self.spec = spec
-        self._options, self._device = options, _device(options)
+        self._options = options
+        self._device = _device(options)
         self._dtype = _dtype(options.precision, self._device)
         trunk, *self.classifier = build_network(spec, weights)
         record_sha256(spec, options, weights)
@@ -92,7 +93,8 @@ class TorchExtractor:
         return self._network(preprocess(batch, self.spec).to(self._dtype)).to(torch.float32)
 
     def _measured_batch_size(self) -> int:
-        gpu, side = self._gpu, self.spec.input_size
+        gpu = self._gpu
+        side = self.spec.input_size
         assert gpu is not None  # noqa: S101 - for the type checker
 
         def used_share(batch: int) -> float:

@@ -48,7 +48,8 @@ def c_t_sentence(test: DataCopying) -> str:
 
 def copied_cells_sentence(test: DataCopying) -> str:
     """The sentence that names the copied cells."""
-    copied, tested = copied_cells(test, SIGNIFICANCE_LEVEL), len(test.used)
+    copied = copied_cells(test, SIGNIFICANCE_LEVEL)
+    tested = len(test.used)
     if not tested:
         return "No region holds enough images to be looked at alone."
     if not copied:
@@ -123,7 +124,8 @@ def data_copying_findings(test: DataCopying) -> tuple[Finding, ...]:
 
 def cell_count_findings(test: DataCopying) -> tuple[Finding, ...]:
     """NDB-over and NDB-under."""
-    direction, sentence = FIVE_PERCENT, representation_sentence(test)
+    direction = FIVE_PERCENT
+    sentence = representation_sentence(test)
     return (
         Finding("ndb_over", float(test.ndb_over), REGIONS, direction, sentence),
         Finding("ndb_under", float(test.ndb_under), REGIONS, direction, sentence),

@@ -192,7 +192,8 @@ def fid_finding(fid: float, error: float | None) -> Finding:
 
 def fid_infinity_finding(line: FidInfinity | None, fid: float) -> Finding:
     """FID-infinity beside the FID, >= 0, of all images."""
-    name, unit = "fid_infinity", FID
+    name = "fid_infinity"
+    unit = FID
     if line is None:
         return Finding(name, None, unit, LOWER, "There are too few images to tell what FID would be for more of them.")
     sentence = (

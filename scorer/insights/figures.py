@@ -197,7 +197,8 @@ def _shake_up(session: Session, data: InsightsData) -> Figure:
     """Ranks of the teams that are on both boards. Labels are of submissions, so the label filter does not apply."""
     competition, tracks = data.state.competition, data.state.tracks
     public, private = (rows_of(session, competition, tracks, kind).page(0, None) for kind in TRACK_KINDS)
-    public_ranks, names = {row.team_id: row.rank or 0 for row in public}, board.team_names(session, competition.id)
+    public_ranks = {row.team_id: row.rank or 0 for row in public}
+    names = board.team_names(session, competition.id)
     rows = [
         (names[row.team_id], public_ranks[row.team_id], row.rank, public_ranks[row.team_id] - row.rank)
         for row in private

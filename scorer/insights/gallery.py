@@ -48,7 +48,8 @@ def exhibits(session: Session, state: CompetitionState, kind: TrackKind, account
     rows = rows_of(session, state.competition, state.tracks, kind)
     at_ranks = {rank: row for rank in RANKS for row in rows.page(rank - 1, 1)}
     refs = [row.ref for row in at_ranks.values()]
-    names, submissions = board.entry_info_of(session, refs), submissions_submissions.submissions_by_ref(session, refs)
+    names = board.entry_info_of(session, refs)
+    submissions = submissions_submissions.submissions_by_ref(session, refs)
     return [
         Exhibit(rank, names[row.ref].team, row.score, submission)
         for (rank, row), submission in zip(at_ranks.items(), submissions, strict=True)

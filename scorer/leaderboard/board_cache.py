@@ -123,7 +123,8 @@ class CachedBoards:
 
     def _finals(self, connection: Connection, at: datetime | None) -> FinalPicks:
         """The entries that the private board ranks: picks, and for teams without picks their best public entries."""
-        public, competition_id = self._judge(connection, self.public_id, at), self.feed.competition_id
+        public = self._judge(connection, self.public_id, at)
+        competition_id = self.feed.competition_id
         if at is not None:
             return finals_of(public, columns.picks_of(connection, competition_id, at=at), self.max_final_picks)
         if self._picks is None:
@@ -152,7 +153,8 @@ class CachedBoards:
     def _columns_at(self, connection: Connection, track_id: int, at: datetime) -> EntryColumns:
         """The columns as they were at a past moment: an entry that was measured later appears with its newest earlier
         measurement, or not at all. Only those entries are read, unless they are more than half of all."""
-        current, moment = self._current_columns(connection, track_id), columns.to_microseconds(at)
+        current = self._current_columns(connection, track_id)
+        moment = columns.to_microseconds(at)
         unchanged = current.measured_at <= moment
         measured_later = current.ref[~unchanged]
         if len(measured_later) > len(current) // 2:
@@ -171,7 +173,8 @@ class BoardCache:
     """
 
     def __init__(self, connections: Connections) -> None:
-        self._connections, self._lock = connections, Lock()
+        self._connections = connections
+        self._lock = Lock()
         self._boards: OrderedDict[int, CachedBoards] = OrderedDict()
         """By the id of the competition; ``_ids`` has that by slug."""
         self._ids: dict[str, int] = {}

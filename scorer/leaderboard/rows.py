@@ -69,7 +69,8 @@ class BoardRows:
 
     def _rows(self, positions: Ints, first_rank: int | None = None) -> list[BoardRow]:
         """The entries at these positions of the columns; ranked from ``first_rank`` on, or without a rank (None)."""
-        judged, entry = self.board.judged, self.board.judged.columns
+        judged = self.board.judged
+        entry = self.board.judged.columns
         columns = (entry.ref, judged.team, judged.score, entry.fid, entry.distance, judged.penalised, entry.accepted_at)
         entries = zip(*(column[positions].tolist() for column in columns), strict=True)
         ranks = repeat(None) if first_rank is None else count(first_rank)

@@ -48,7 +48,8 @@ def board_version(
 ) -> str:
     """A hash of everything that a viewer's board depends on, for ETags: equal hashes, equal boards. ``now``: for boards
     that show who has moved since the day began."""
-    track, organizer = visible_track(state, kind, account), is_organizer(account)
+    track = visible_track(state, kind, account)
+    organizer = is_organizer(account)
     snapshot = session.info.get(SNAPSHOT_KEY)
     if snapshot is not None and snapshot.state is state:  # taken by this very request
         counts = snapshot.version(track.id, labels=organizer)
@@ -135,7 +136,8 @@ class _BoardReader:
 
     def board(self, after: int, limit: int | None, search: str) -> Board:
         """The page of at most ``limit`` places after rank ``after``; with ``search``, of the teams found."""
-        rows, team_ids = self._rows(self.track.board_kind, self.as_of), self._teams_matching(search)
+        rows = self._rows(self.track.board_kind, self.as_of)
+        team_ids = self._teams_matching(search)
         page = rows.page(after, limit) if team_ids is None else _page(rows.of_teams(team_ids), after, limit)
         own_team_id = _own_team_id(self.session, self.state, self.account)
         own = [] if own_team_id is None else rows.of_teams([own_team_id])
@@ -169,12 +171,16 @@ class _BoardReader:
         return labels.labels_of(self.session, refs) if refs and is_organizer(self.account) else {}
 
     def _places(self, rows: Sequence[BoardRow]) -> list[Place]:
-        entries, labels = self._entry_info(rows), self._labels(rows)
-        earlier_ranks, public_ranks = self._ranks_at_day_start(rows), self._public_ranks(rows)
+        entries = self._entry_info(rows)
+        labels = self._labels(rows)
+        earlier_ranks = self._ranks_at_day_start(rows)
+        public_ranks = self._public_ranks(rows)
 
         def place(row: BoardRow) -> Place:
-            rank, entry = row.rank or 0, entries[row.ref]
-            earlier_rank, award = earlier_ranks.get(row.team_id), self._award(rank)
+            rank = row.rank or 0
+            entry = entries[row.ref]
+            earlier_rank = earlier_ranks.get(row.team_id)
+            award = self._award(rank)
             return Place(
                 rank=rank,
                 team_id=row.team_id,
@@ -220,21 +226,27 @@ class _BoardReader:
         ]
 
     def _copies(self, rows: Sequence[BoardRow]) -> list[CopyingTeam]:
-        entries, labels, reasons = self._entry_info(rows), self._labels(rows), self._unranked_reasons(rows)
+        entries = self._entry_info(rows)
+        labels = self._labels(rows)
+        reasons = self._unranked_reasons(rows)
 
         def copy(row: BoardRow) -> CopyingTeam:
             reason, entry = reasons[row.ref], entries[row.ref]
             why = why_copy(reason.exact_copies or 0, reason.mirrored_copies or 0, reason.copied_share or 0.0)
-            distance, label = row.memorization_distance, labels.get(row.ref)
+            distance = row.memorization_distance
+            label = labels.get(row.ref)
             return CopyingTeam(entry.team, why, distance, entry.id, row.accepted_at, label)
 
         return [copy(row) for row in rows]
 
     def _disqualified(self, rows: Sequence[BoardRow]) -> list[DisqualifiedTeam]:
-        entries, labels, reasons = self._entry_info(rows), self._labels(rows), self._unranked_reasons(rows)
+        entries = self._entry_info(rows)
+        labels = self._labels(rows)
+        reasons = self._unranked_reasons(rows)
 
         def disqualified(row: BoardRow) -> DisqualifiedTeam:
-            entry, reason = entries[row.ref], shorten_reason(reasons[row.ref].reason or "")
+            entry = entries[row.ref]
+            reason = shorten_reason(reasons[row.ref].reason or "")
             return DisqualifiedTeam(entry.team, reason, entry.id, row.accepted_at, labels.get(row.ref))
 
         return [disqualified(row) for row in rows]

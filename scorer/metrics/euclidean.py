@@ -53,7 +53,8 @@ def neighbours(
     if k < 1:
         raise Invalid("bad-count", f"The number of neighbours must be at least 1, not {k}.")
     require_matrix(pairing.other, "reference" if other is not None else "given", min_rows=k + (other is None))
-    squares, index = np.empty((len(own), k)), np.empty((len(own), k), np.int64)
+    squares = np.empty((len(own), k))
+    index = np.empty((len(own), k), np.int64)
     for strip in pairing.strips():
         squares[strip.rows], index[strip.rows] = strip.nearest(k)
         if progress:
@@ -75,7 +76,8 @@ class Pairing:
             require_matrix(features, whose)
             require_finite(features, whose)
         require_same_dimension(own.shape[1], other.shape[1])
-        self.own, self.other = own, other
+        self.own = own
+        self.other = other
         # About a common centre and at a common scale the products lose fewest digits.
         self._centre = other.mean(axis=0, dtype=np.float64)
         self.scale = 1.0
@@ -159,7 +161,8 @@ class DistanceStrip:
 
     def __init__(self, pairing: Pairing, rows: slice, precision: Precision) -> None:
         self.rows = rows
-        self._pairing, self._precision = pairing, precision
+        self._pairing = pairing
+        self._precision = precision
 
     @cached_property
     def _bounds(self) -> tuple[Features, Features]:

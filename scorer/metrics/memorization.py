@@ -84,7 +84,8 @@ def nearest(
     require_same_dimension(own.features.shape[1], other.features.shape[1])
     report = progress or (lambda _share: None)
 
-    distance, index = np.full(len(own), np.inf), np.full(len(own), -1, np.int64)
+    distance = np.full(len(own), np.inf)
+    index = np.full(len(own), -1, np.int64)
     comparison = CosineComparison(own, other, signed)
     rows, columns, crowded = comparison.shortlist(np.float32, _CROWD, lambda share: report(0.9 * share))
     decided, columns, distances = _lowest(rows, columns, comparison.distances(rows, columns))

@@ -86,7 +86,9 @@ def _log_in(server: smtplib.SMTP, url: SplitResult, *, safe: bool) -> None:
 def message_of(mail: Mail, sender: str, site: str) -> EmailMessage:
     """The mail as a MIME message. Its Message-ID is stable, so that a duplicate can be recognised."""
     message = EmailMessage()
-    message["From"], message["To"], message["Subject"] = sender, mail.recipient, mail.subject
+    message["From"] = sender
+    message["To"] = mail.recipient
+    message["Subject"] = mail.subject
     message["Date"] = format_datetime(mail.created_at)
     domain = parseaddr(sender)[1].rpartition("@")[2] or "localhost"
     message["Message-ID"] = f"<kennel.{mail.id}.{int(mail.created_at.timestamp())}@{domain}>"

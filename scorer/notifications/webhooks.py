@@ -65,7 +65,8 @@ def require_url(url: str, *, local: bool) -> None:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError:
-        host, port = None, 0
+        host = None
+        port = 0
     usable = host is not None and port != 0 and parts.scheme in ({"https", "http"} if local else {"https"})
     if (
         not usable

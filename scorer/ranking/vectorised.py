@@ -60,10 +60,12 @@ class RankedBoard:
 
     def would_be_rank(self, ref: int) -> int | None:
         """The rank that the entry ``ref`` would take as its team's only one; None if it could take none."""
-        judged, row = self.judged, self.judged.row_of(ref)
+        judged = self.judged
+        row = self.judged.row_of(ref)
         if row is None or not judged.can_rank[row] or judged.is_benchmark[row]:
             return None
-        low, high = 0, len(self.rows)
+        low = 0
+        high = len(self.rows)
         while low < high:
             middle = (low + high) // 2
             low, high = (middle + 1, high) if judged.key(self.rows[middle]) < judged.key(row) else (low, middle)
@@ -120,7 +122,8 @@ class JudgedEntries:
     @cached_property
     def score(self) -> Floats:
         """MiFID, rounded as shown; nan where there is none."""
-        entry, scale = self.columns, 10.0**self.rules.decimals
+        entry = self.columns
+        scale = 10.0**self.rules.decimals
         exact = mifid(entry.fid, entry.distance, self.tau, self.rules.epsilon, copied_share=entry.copied_share)
         return np.asarray(np.floor(exact * scale + 0.5) / scale)
 
@@ -161,7 +164,8 @@ def order_of(judged: JudgedEntries, *, late: bool = False) -> RankedBoard:
     :func:`scorer.ranking.specification.final_standings`.
     """
     on_board = (judged.columns.late == late) & judged.counts
-    rankable, is_benchmark = on_board & judged.can_rank, judged.is_benchmark
+    rankable = on_board & judged.can_rank
+    is_benchmark = judged.is_benchmark
     best = _sorted(judged, _best_of_each(judged, rankable & ~is_benchmark))
     benchmarks = _sorted(judged, _best_of_each(judged, (judged.can_rank & is_benchmark)))
     has_rank = _teams_with(judged, rankable)

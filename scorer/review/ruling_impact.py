@@ -75,7 +75,8 @@ def ruling_impacts_of(session: Session, state: CompetitionState, submission: Sub
     benchmark. For organizers only: it reveals private ranks."""
     if submission.late or submission.team.benchmark:
         return []
-    current, boards = rows.newest_ruling(session, submission.ref), _boards(session, state)
+    current = rows.newest_ruling(session, submission.ref)
+    boards = _boards(session, state)
     others = [each for each in get_args(RulingKind) if each != (current.kind if current is not None else "keep")]
     team = current_team_of(session, submission).id
     orders: dict[TrackKind, RankedBoard] = {kind: boards.order(kind) for kind in ("private", "public")}
@@ -135,7 +136,8 @@ def _ref_of(order: RankedBoard, rank: int) -> int:
 
 
 def _win(state: CompetitionState, kind: TrackKind, order: RankedBoard, team: int) -> Win:
-    rank, competition = order.rank_of_team(team), state.competition
+    rank = order.rank_of_team(team)
+    competition = state.competition
     if rank is None:
         return Win(None, None, None)
     return Win(rank, *award_of(rank, kind, medals=competition.medals, prizes=competition.prizes))

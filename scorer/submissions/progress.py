@@ -82,7 +82,8 @@ def progress_of(session: Session, refs: Collection[int], *, now: datetime) -> di
     )
     progress = {}
     for job in jobs:
-        ref, seconds = job.submission_ref or 0, usual[job.queue, job.track_id]
+        ref = job.submission_ref or 0
+        seconds = usual[job.queue, job.track_id]
         progress[ref] = (
             _running(job, seconds, provisional.get(ref), now)
             if job.state == JobState.RUNNING

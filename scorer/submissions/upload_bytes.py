@@ -86,7 +86,9 @@ class Appender:
         return len(self._filling) >= PART_BYTES
 
     async def _store(self) -> None:
-        data, self._filling, self._since = bytes(self._filling), bytearray(), None
+        data = bytes(self._filling)
+        self._filling = bytearray()
+        self._since = None
         self._parts.append(uploads.part_key(self.upload_id, self.offset + self._stored, self.writer))
         await self.store.write_async(self._parts[-1], data)
         self._stored += len(data)
@@ -106,7 +108,10 @@ class Appender:
         self._parts = []
 
     async def _discard(self) -> None:
-        parts, self._parts, self._stored, self._filling = self._parts, [], 0, bytearray()
+        parts = self._parts
+        self._parts = []
+        self._stored = 0
+        self._filling = bytearray()
         if parts:
             await to_thread.run_sync(self.store.delete_all, parts)
 

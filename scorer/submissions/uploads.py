@@ -233,7 +233,8 @@ def finish(session: Session, upload: Upload, received: ReceivedBlob, *, public_i
     arrived = upload.completed_at
     if arrived is None:
         raise ValueError(f"upload {upload.id} is not whole")
-    slug, account = upload.competition.slug, upload.account
+    slug = upload.competition.slug
+    account = upload.account
     submission = intake.accept(
         session, slug, entry, account, received, public_id=public_id, now=arrived, begun=upload.begun_at
     )

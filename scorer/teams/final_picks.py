@@ -38,7 +38,8 @@ def picks_of(session: Session, team_id: int, at: datetime | None = None) -> tupl
 
 def best_public(session: Session, state: CompetitionState, team_id: int) -> tuple[int, ...]:
     """The refs of the submissions that count for a team without picks: its best on the public track, best first."""
-    refs, track = board.refs_of_team(session, team_id), state.tracks["public"]
+    refs = board.refs_of_team(session, team_id)
+    track = state.tracks["public"]
     judged = columns.judged_of(session.connection(), track.id, refs=refs)
     return tuple(best_of(judged, state.competition.final_picks).tolist())
 

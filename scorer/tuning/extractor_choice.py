@@ -53,7 +53,8 @@ def replace_extractor(
     session.refresh(former)
     preparation = _require_possible(session, state, former, change)
     job_queue.cancel_on_track(session, former.id, now)
-    former.kind, former.replaced_at = "former", now
+    former.kind = "former"
+    former.replaced_at = now
     session.flush()
     track = Track(
         competition_id=state.competition.id,

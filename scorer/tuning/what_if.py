@@ -48,7 +48,8 @@ class WhatIfTable:
 
 def table_of(session: Session, state: CompetitionState, kind: TrackKind) -> WhatIfTable:
     """The what-if table of a track, with the measurements, labels and rulings of now."""
-    track, competition = track_of(state, kind), state.competition
+    track = track_of(state, kind)
+    competition = state.competition
     labels = label_info_of(session, competition.id)
     free_scores = {row.ref: row.mifid for row in board.scores_of_track(session, track.id, tau=0.0)}
     scores = board.scores_of_track(session, track.id, tau=TAU_ABOVE_ALL)

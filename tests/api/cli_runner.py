@@ -92,7 +92,9 @@ class CliTerminal:
         """
         mine, theirs = pty.openpty()
         its: int | None = theirs
-        tty, answers, seen = os.ttyname(theirs), dict(answers), ""
+        tty = os.ttyname(theirs)
+        answers = dict(answers)
+        seen = ""
         kennel = f"{shlex.quote(sys.executable)} -c 'from deploy.cli.main import main; main()' {command}"
         with subprocess.Popen(
             # The shell opens the terminal itself, so that passwords are asked for there.

@@ -32,7 +32,8 @@ def add(session: Session, table: type[Table], **values: Any) -> Any:
 
 
 def test_sessions_and_links_go_when_they_are_over(session: Session, now: datetime) -> None:
-    person, kept = make_account(session, now), []
+    person = make_account(session, now)
+    kept = []
     for table, end, extra in (
         (WebSession, "ended_at", {"address": "", "agent": "", "last_seen_at": now}),
         (OneTimeLink, "used_at", {"purpose": "reset"}),
@@ -56,10 +57,8 @@ def test_mails_and_deliveries_go_when_nothing_is_to_be_sent(session: Session, no
         for n, ended in enumerate((None, now - DAY, now - DAY))
     ]
     said = {"subject": "", "body": "", "attempts": 1, "created_at": now - 9 * DAY}
-    mails, sent = (
-        ("waiting", "sending", "sent", "failed", "unknown", "expired"),
-        ("waiting", "sending", "sent", "failed"),
-    )
+    mails = ("waiting", "sending", "sent", "failed", "unknown", "expired")
+    sent = ("waiting", "sending", "sent", "failed")
     for state in mails:
         add(session, Mail, recipient="a@x.org", state=state, due_at=now - DAY, **said)
     for state in sent:
@@ -73,7 +72,8 @@ def test_mails_and_deliveries_go_when_nothing_is_to_be_sent(session: Session, no
 
 
 def test_uploads_go_when_they_are_closed_and_their_bytes_are_gone(session: Session, now: datetime) -> None:
-    person, state = make_account(session, now), make_competition(session, now)
+    person = make_account(session, now)
+    state = make_competition(session, now)
     shared = {
         "competition_id": state.competition.id, "account_id": person.id, "method": "tus", "file_name": "", "note": "",
         "described": "", "length": 1, "received": 0, "begun_at": now,

@@ -179,7 +179,8 @@ def test_a_second_start_goes_on_where_the_first_stopped(folder: Path) -> None:
     urls = []
     for first in (True, False):
         with open_data_folder(folder) as data, Supervisor(Log(None), hold=[data.lock]) as supervisor:
-            queue, postgres = Redis(data), Postgres(data, durable=False)
+            queue = Redis(data)
+            postgres = Postgres(data, durable=False)
             queue.start(supervisor)
             postgres.start(supervisor)
             urls.append(postgres.url(APP).partition("@")[0])

@@ -85,7 +85,8 @@ def test_lines_stay_whole_and_aligned_when_parts_talk_at_once() -> None:
 
 
 def test_standard_error_is_logged_and_a_last_line_needs_no_newline(tmp_path: Path) -> None:
-    out, started = io.StringIO(), tmp_path / "started"
+    out = io.StringIO()
+    started = tmp_path / "started"
     # A part that ends before `start` has looked would be one that failed.
     script = f"while [ ! -e {started} ]; do sleep 0.02; done; echo wrong >&2; printf unfinished"
     with Supervisor(Log(out)) as supervisor:
@@ -102,7 +103,8 @@ class Terminal(io.StringIO):
 
 def test_colours_only_on_a_terminal_and_never_from_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
-    terminal, file = Terminal(), io.StringIO()
+    terminal = Terminal()
+    file = io.StringIO()
     for out in (terminal, file):
         Log(out).line("api", "a \x1b[2Jname\r\tand more")
     assert file.getvalue() == "api        | a \\x1b[2Jname\\x0d\tand more\n"
@@ -156,7 +158,8 @@ def test_a_part_that_is_never_ready_is_given_up_and_ended() -> None:
 
 
 def test_a_part_that_crashes_is_started_again(tmp_path: Path) -> None:
-    out, count = io.StringIO(), tmp_path / "count"
+    out = io.StringIO()
+    count = tmp_path / "count"
     script = f"echo >> {count}; [ $(wc -l < {count}) -gt 2 ] || exit 3; echo up; exec sleep 60"
     with Supervisor(Log(out), first_delay=0.01) as supervisor:
         supervisor.start(shell("worker", script, restart=True))
@@ -326,7 +329,8 @@ def test_a_second_ctrl_c_kills(run: Callable[..., Runner]) -> None:
 
 
 def test_a_second_ctrl_c_is_neither_the_first_one_forwarded_nor_a_sigterm(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, out = [100.0], io.StringIO()
+    clock = [100.0]
+    out = io.StringIO()
     with Supervisor(Log(out)) as supervisor:
         supervisor.start(shell("worker", DEAF.replace(" QUIT", ""), out, stop_timeout=300.0))
         monkeypatch.setattr("deploy.standalone.supervisor.time", SimpleNamespace(monotonic=lambda: clock[0]))

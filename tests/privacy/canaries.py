@@ -84,7 +84,8 @@ FAR_FUTURE = timedelta(days=9000)
 TAU = 0.3141812
 EPSILON = 3.7182e-13
 INSIDE, OUTSIDE = {"fid": 4173.1415926, "distance": 0.2731726}, {"fid": 2813.3718281, "distance": 0.2236067}
-HIDDEN_COUNT, HELD_OUT = 73519, 0.6171819
+HIDDEN_COUNT = 73519
+HELD_OUT = 0.6171819
 
 
 @dataclass
@@ -136,7 +137,8 @@ def plant_canaries(session: Session, settings: Settings, now: datetime) -> Canar
         teams.find_or_create_team(session, state.competition.id, people[each], now=now)
         for each in ("insider", "outsider")
     )
-    own.name, other.name = "Alpha Kennel", "Beta Kennel"
+    own.name = "Alpha Kennel"
+    other.name = "Beta Kennel"
     _entries(session, planted, state, own, people["insider"], now, INSIDE, "own", "team")
     _entries(session, planted, state, other, people["outsider"], now, OUTSIDE, "other", None)
     for number_, distance in enumerate((0.61, 0.62)):
@@ -376,7 +378,8 @@ def _offer(
     session: Session, planted: Canaries, store: Blobs, scored: Submission, account: Account, now: datetime
 ) -> None:
     """A data file for all who accepted the rules."""
-    key, content = planted.word("data-key", "storage"), b"1,2"
+    key = planted.word("data-key", "storage")
+    content = b"1,2"
     store.write(key, content)
     session.add(
         DataFile(
@@ -407,7 +410,8 @@ def _recovered(session: Session, planted: Canaries, store: Blobs, account: Accou
         for group in groups
         for side in ("target", "recovered")
     }
-    key, buffer = planted.word("recovery-key", "storage"), io.BytesIO()
+    key = planted.word("recovery-key", "storage")
+    buffer = io.BytesIO()
     np.savez(buffer, allow_pickle=False, **arrays)
     store.write(key, buffer.getvalue())
     errors = {
@@ -462,7 +466,8 @@ def _correspondence(
     session.flush()
     planted.ids["webhook"] = hook.id
     planted.ids["notice"] = notices.list_notices(session, ada, limit=1)[0].id
-    friend, asked = make_account(session, now, handle=planted.word("asked-friend", "team")[:30]), []
+    friend = make_account(session, now, handle=planted.word("asked-friend", "team")[:30])
+    asked = []
     for person in (friend, ada):
         asking = team if person is friend else teams.find_or_create_team(
             session, state.competition.id, make_account(session, now), now=now

@@ -40,7 +40,8 @@ def number_canary(name: str, kind: str, value: float) -> Canary:
 
     Digits within a word, as in random tokens, do not count.
     """
-    rounded, cut = _forms(value), repr(value)[:6]
+    rounded = _forms(value)
+    cut = repr(value)[:6]
     whole = [*(re.escape(form) + r"(?!\w)" for form in rounded), re.escape(cut) + r"\d"]
     return Canary(name, kind, (*rounded, cut), pattern=re.compile(r"(?<![\w.])(?:" + "|".join(whole) + ")"))
 

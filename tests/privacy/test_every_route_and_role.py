@@ -109,12 +109,16 @@ def test_what_is_private_changes_nothing_that_competitors_see(
 def change_what_is_private(session: Session) -> None:
     """Other private scores in another order, another tau, another network, other images, more work, other labels."""
     track = session.scalars(select(Track).where(Track.kind == "private", Track.preparation_id.is_not(None))).one()
-    track.extractor, track.epsilon = "another", 1e-9
+    track.extractor = "another"
+    track.epsilon = 1e-9
     session.add(Threshold(track_id=track.id, tau=0.05, method="manual", choice={}, reason="", created_at=NOW))
     ranked = session.scalars(select(Measurement).where(Measurement.track_id == track.id)).all()
     for place, measurement in enumerate(sorted(ranked, key=lambda each: each.fid)):
-        measurement.fid, measurement.memorization_distance = 9000.0 - 1000 * place, 0.9
-        measurement.histogram, measurement.provenance, measurement.closest_pairs = {}, {"a": 1}, []
+        measurement.fid = 9000.0 - 1000 * place
+        measurement.memorization_distance = 0.9
+        measurement.histogram = {}
+        measurement.provenance = {"a": 1}
+        measurement.closest_pairs = []
         session.add(
             Label(
                 submission_ref=measurement.submission_ref, label="legitimate", note="", created_at=NOW,
@@ -152,9 +156,15 @@ def change_what_is_the_insiders(session: Session, world: Environment) -> None:
     """Other notes, files, code, images, picks, uploads, invitations and addresses, and one entry less in the queue."""
     for name in ("scored own", "waiting own"):
         entry = session.scalars(select(Submission).where(Submission.id == world.planted.ids[name])).one()
-        entry.note, entry.file_name, entry.sha256, entry.bytes = "another", "another.zip", "0" * 64, 99
-        entry.sprite_key, entry.pixels_sha256, entry.idempotency_key = None, "0" * 64, name
-    entry.status, entry.reason = "rejected", "A reason of another team."
+        entry.note = "another"
+        entry.file_name = "another.zip"
+        entry.sha256 = "0" * 64
+        entry.bytes = 99
+        entry.sprite_key = None
+        entry.pixels_sha256 = "0" * 64
+        entry.idempotency_key = name
+    entry.status = "rejected"
+    entry.reason = "A reason of another team."
     session.execute(update(CodeAttachment).values(sha256="0" * 64, bytes=7))
     session.execute(update(GeneratorFile).values(sha256="0" * 64, bytes=7, dimension=9))
     session.execute(update(PickSet).values(submission_refs=[]))

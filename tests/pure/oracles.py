@@ -187,11 +187,14 @@ def relative_mmd_by_matrices(
         return np.asarray(np.exp(-((left[:, None] - right[None]) ** 2).sum(axis=2) / (2 * sigma**2)))
 
     n = len(training)
-    difference, zeta, across = 0.0, 0.0, []
+    difference = 0.0
+    zeta = 0.0
+    across = []
     for sign, other in ((1.0, held_out), (-1.0, generated)):
         inside, between = kernel(other, other), kernel(training, other)
         np.fill_diagonal(inside, 0.0)
-        u, v = inside.sum() / (n * (n - 1)), between.mean()
+        u = inside.sum() / (n * (n - 1))
+        v = between.mean()
         difference += sign * (u - 2 * v)
         zeta += (inside @ inside).sum() / n**3 - u**2
         zeta += (between @ between.T).sum() / n**3 + (between.T @ between).sum() / n**3 - 2 * v**2

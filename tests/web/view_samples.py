@@ -187,7 +187,8 @@ def sample_data_file(number: int, name: str, count: int) -> DataFile:
 
 def allowance(*, daily: int | None = 5, charged: int = 2, pending: int = 0, rejected: int = 0) -> Quota:
     """A team's quota at ``NOW``; 2 may be in progress and 20 rejected."""
-    of, usage = QuotaLimits(daily, 2, 20), QuotaUsage(charged, pending, rejected)
+    of = QuotaLimits(daily, 2, 20)
+    usage = QuotaUsage(charged, pending, rejected)
     return Quota(of, usage, refusal_of(of, usage), utc_day(NOW)[1], next_entry_at(of, usage, NOW))
 
 

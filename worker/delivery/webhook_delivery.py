@@ -26,7 +26,8 @@ ROUND_SECONDS = 5.0
 
 def post_due_deliveries(context: WorkerContext) -> int:
     """Post the due deliveries of one round; returns how many notices have arrived."""
-    end, arrived = time.monotonic() + ROUND_SECONDS, 0
+    end = time.monotonic() + ROUND_SECONDS
+    arrived = 0
     while time.monotonic() < end:
         with transaction(context.sessions, context.broker) as session:
             claimed = webhooks.claim_deliveries(session, now=context.now(), limit=MAX_CONCURRENT_POSTS)

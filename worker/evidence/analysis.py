@@ -54,7 +54,10 @@ class Analysis:
     def __init__(
         self, entry: AnalysedEntry, reference: ReferenceAnalysis, statistics: Statistics, *, seed: int
     ) -> None:
-        self.entry, self.reference, self.statistics, self.seed = entry, reference, statistics, seed
+        self.entry = entry
+        self.reference = reference
+        self.statistics = statistics
+        self.seed = seed
         self.progress: ProgressCallback = lambda _share: None
 
     def random(self, stream: int) -> np.random.Generator:

@@ -23,7 +23,8 @@ MAX_CELL_EXAMPLES, MAX_CLOSE_EXAMPLES, MAX_GROUPS, MAX_GROUP_EXAMPLES = 6, 12, 1
 def details_of(analysis: Analysis, reference_names: Sequence[str]) -> dict[str, Any]:
     """Examples by the images' names, as JSON: ``cells``, ``near_copies``, ``thumbnail_copies``, ``partly_copied``,
     ``repeats``, ``identical``, ``mirrored_twins``. A list is empty where nothing was found or no test could be made."""
-    names, duplicates = analysis.entry.names, analysis.exact_duplicates
+    names = analysis.entry.names
+    duplicates = analysis.exact_duplicates
     return {
         "cells": _cells(analysis, reference_names),
         "near_copies": _near_duplicate_examples(analysis, "near_copies", reference_names),
@@ -57,7 +58,8 @@ def evidence_columns_of(analysis: Analysis) -> dict[str, Any]:
         numbers |= {"repeats_share": repeats.share, "repeats_pairs": repeats.pairs, "repeats_p": repeats.p_value}
         numbers |= {"repeats_expected_pairs": repeats.expected_pairs}
     if _is_computable(analysis, "authenticity") and analysis.reference.held_out is not None:
-        generated, held_out = analysis.authenticity, analysis.reference.held_out.authenticity
+        generated = analysis.authenticity
+        held_out = analysis.reference.held_out.authenticity
         numbers |= {"authenticity_share": generated.share, "authenticity_expected": held_out.share}
         numbers |= {"authenticity_p": p_fewer(generated, held_out)}
     return numbers
@@ -163,7 +165,8 @@ def _partial_copying_examples(analysis: Analysis, reference_names: Sequence[str]
 
 def _pairs(analysis: Analysis) -> list[list[Any]]:
     """The two nearest images, and their distance, of each of the largest groups of internal near duplicates."""
-    names, pairs = analysis.entry.names, list[list[Any]]()
+    names = analysis.entry.names
+    pairs = list[list[Any]]()
     for group in analysis.repeats.examples():
         distance, one, other = min((_cosine_distance(analysis, *pair), *pair) for pair in combinations(group, 2))
         pairs.append([names[one], names[other], distance])

@@ -46,7 +46,8 @@ def run_generator_audit(context: WorkerContext, claim: Claim, heartbeat: Heartbe
 
     The file is opened only in the sandbox, a process that ends when a public score waits.
     """
-    inputs, progress = _audit_inputs(context, claim), preemptible(context, heartbeat)
+    inputs = _audit_inputs(context, claim)
+    progress = preemptible(context, heartbeat)
     plan = plan_from({**context.settings.recovery, "seed": inputs.generator.seed})
     provenance = environment() | {"worker": context.name, "generator_sha256": inputs.generator.sha256}
     train, held_out = (_images(context, address, progress) for address in (inputs.train, inputs.held_out))

@@ -113,7 +113,8 @@ def _prd(analysis: Analysis) -> tuple[Finding, ...]:
 
 
 def _kid(analysis: Analysis) -> tuple[Finding, ...]:
-    generated, real = analysis.entry.features, analysis.training
+    generated = analysis.entry.features
+    real = analysis.training
     kid = kernel_inception_distance(
         generated,
         real,

@@ -52,8 +52,10 @@ def evidence_of(
     the reason. Other faults raise ``Invalid``. ``progress`` receives the finished share, rising to 1.0.
     """
     analysis = Analysis(entry, reference, statistics, seed=seed)
-    total, done = sum(method.weight for method in TEST_METHODS), 0.0
-    findings, seconds = [], {}
+    total = sum(method.weight for method in TEST_METHODS)
+    done = 0.0
+    findings = []
+    seconds = {}
     for method in TEST_METHODS:
         analysis.progress = _monotonic_part(progress, done / total, (done + method.weight) / total)
         start = time.perf_counter()

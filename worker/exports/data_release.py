@@ -110,7 +110,8 @@ def _write_tables(
 ) -> ReleaseContents:
     """Write all tables, of one database snapshot, as Parquet files in ``folder``."""
     state = competition_state.state_of(session, release.competition.slug, context.now())
-    names, counts = Pseudonyms(release.key), ReleaseCounts()
+    names = Pseudonyms(release.key)
+    counts = ReleaseCounts()
     for done, (table, columns) in enumerate(TABLES.items()):
         progress(done / len(TABLES))
         rows = counts.counted_rows(table, table_rows(session, state, table, names))
@@ -159,7 +160,8 @@ def _repack_images(
 
 
 def _figures(release: Release, contents: ReleaseContents, with_images: int, missing: int) -> CardNumbers:
-    counts, tracks = contents.counts, contents.state.tracks
+    counts = contents.counts
+    tracks = contents.state.tracks
     return CardNumbers(
         rows=counts.rows,
         statuses=counts.statuses,
@@ -181,7 +183,8 @@ def _put(path: Path, content: bytes) -> Path:
 
 def _zip_files(folder: Path) -> Path:
     """Tables, card and manifest as one zip, the same bytes for the same contents."""
-    path, members = folder / BUNDLE, sorted(folder.iterdir())
+    path = folder / BUNDLE
+    members = sorted(folder.iterdir())
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
         for each in members:
             member = zipfile.ZipInfo(each.name, ZIP_TIMESTAMP)
@@ -195,7 +198,8 @@ def _store_file(
     context: WorkerContext, release: Release, path: Path, rows: int | None = None, *, name: str | None = None
 ) -> dict[str, Any]:
     """Store a file of the release; returns its name, bytes, SHA-256 and rows."""
-    name, digest = name or path.name, hashlib.sha256()
+    name = name or path.name
+    digest = hashlib.sha256()
     with path.open("rb") as file:
         while chunk := file.read(CHUNK_BYTES):
             digest.update(chunk)

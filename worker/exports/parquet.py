@@ -37,7 +37,8 @@ def schema_of(columns: Sequence[Column]) -> pa.Schema:
 
 def write_table(path: Path, columns: Sequence[Column], rows: Iterator[TableRow]) -> int:
     """Write rows to a Parquet file, a group at a time; returns how many there were."""
-    schema, count = schema_of(columns), 0
+    schema = schema_of(columns)
+    count = 0
     with pq.ParquetWriter(path, schema, version="2.6", compression="zstd", compression_level=9) as writer:
         while batch := list(islice(rows, ROW_GROUP_SIZE)):
             writer.write_table(_table(schema, batch), row_group_size=ROW_GROUP_SIZE)

@@ -99,7 +99,8 @@ def decoded_images_of(
 
 def submission_images(context: WorkerContext, submission: Submission, progress: ProgressCallback) -> NDArray[np.uint8]:
     """A submission's images in the scratch folder of ``context``; see :func:`decoded_images_of`."""
-    spec, key = image_spec_of(submission), stored_zip(submission).key
+    spec = image_spec_of(submission)
+    key = stored_zip(submission).key
     return decoded_images_of(context.scratch, submission.id, context.blobs, key, spec, progress)
 
 

@@ -21,7 +21,8 @@ class Heartbeat:
     ``LeaseLost`` as soon as another worker is known to have the job."""
 
     def __init__(self, context: WorkerContext, claim: leases.Claim) -> None:
-        self._context, self._claim = context, claim
+        self._context = context
+        self._claim = claim
         self._stage: str | None = None
         self._fraction: float | None = None
         self._lost = False

@@ -274,7 +274,8 @@ def answer_rebuttal(
     """Answer a rebuttal: refuse it, or grant it with the ruling that follows."""
 
     def answer(session: Session) -> str:
-        answer_text, granted = text(fields, "answer", max_length=MAX_TEXT_LENGTH), text(fields, "ruling")
+        answer_text = text(fields, "answer", max_length=MAX_TEXT_LENGTH)
+        granted = text(fields, "ruling")
         ruling = _one_of(fields, "ruling", RulingKind) if granted != "refuse" else None
         if not granted:
             raise Invalid("no-answer", "Please say whether the rebuttal is granted.")

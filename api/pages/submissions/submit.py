@@ -93,7 +93,8 @@ async def submit_zip(
     viewer: Uploader,
 ) -> Response:
     """Accept the plain form: the zip is streamed into the blob store."""
-    note, body = "", request.stream()
+    note = ""
+    body = request.stream()
     try:
         form = await open_form(request.headers.get("content-type", ""), body)
         csrf.require_csrf(session_cookies.session_secret(request) or "", form.fields.get(csrf.CSRF_FIELD))

@@ -69,7 +69,8 @@ def _page(
     try:
         retuning = _preview(session, state, kind, request, viewer, now)
     except KennelError as wrong:
-        error, request = error or wrong, _first(table.threshold.tau if table.threshold else None, options)
+        error = error or wrong
+        request = _first(table.threshold.tau if table.threshold else None, options)
         retuning = _preview(session, state, kind, request, viewer, now)
     steps = threshold_history.threshold_history(session, state, kind)
     return render_page(

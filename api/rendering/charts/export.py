@@ -36,7 +36,8 @@ def _legend(drawing: FigureChart) -> list[tuple[str, str, float, float]]:
         text = f"{words} {count:,}"
         width = 30 + LETTER * len(text)
         if x + width > WIDTH:
-            x, y = LEFT, y + LEADING
+            x = LEFT
+            y = y + LEADING
         placed.append((kind, text, round(x, 1), y))
         x += width
     return placed

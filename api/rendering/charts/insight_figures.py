@@ -131,7 +131,8 @@ def _x_ticks(across: Scale) -> list[AxisMark]:
 
 
 def _distances(figure: Figure) -> FigureChart:
-    values, kinds = figure.column("distance"), _kinds(figure)
+    values = figure.column("distance")
+    kinds = _kinds(figure)
     across = Scale(0.0, max(*values, figure.tau or 0.0, 1e-6) * 1.04)
     edges = np.linspace(0.0, across.high, BINS + 1).tolist()
     counts: dict[str, list[int]] = {}
@@ -153,7 +154,8 @@ def _distances(figure: Figure) -> FigureChart:
 
 
 def _stack(counts: Mapping[str, int], column: int, where: str, down: Scale) -> list[FigureBar]:
-    bars, height = [], 0.0
+    bars = []
+    height = 0.0
     for kind, count in counts.items():
         if count:
             bar_height = down.share(count) * (FLOOR - TOP)
@@ -185,7 +187,8 @@ def _chosen(figure: Figure) -> list[int]:
 
 
 def _fid(figure: Figure) -> FigureChart:
-    values, kinds = figure.column("fid"), _kinds(figure)
+    values = figure.column("fid")
+    kinds = _kinds(figure)
     rows = {kind: place for place, kind in enumerate(each for each in LABEL_NAMES if each in set(kinds))}
     across = _of_fids(values)
     strips = []
@@ -214,7 +217,8 @@ def _strip(place: int) -> float:
 
 def _of_fids(values: Sequence[float]) -> Scale:
     """A logarithmic scale; a linear one if a value is 0, or nearly 0 beside the others."""
-    least, most = min(values), max(values)
+    least = min(values)
+    most = max(values)
     return scale_around(least, most, log=0.0 < most < MAX_LOG_RATIO * least)
 
 
@@ -223,7 +227,8 @@ def _worded(words: str, scale: Scale) -> str:
 
 
 def _scatter(figure: Figure, x: str, y: str, scales: tuple[Scale, Scale], words: tuple[str, str]) -> FigureChart:
-    (across, down), kinds = scales, _kinds(figure)
+    across, down = scales
+    kinds = _kinds(figure)
     left, up = figure.column(x), figure.column(y)
     dots = [Dot(100 * across.share(left[row]), _pixel(down, up[row]), kinds[row], row) for row in _chosen(figure)]
     return replace(_blank(figure, across, words[0], down=words[1]), dots=dots, y_ticks=_y_ticks(down))

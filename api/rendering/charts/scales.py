@@ -18,7 +18,9 @@ class Scale:
 
     def share(self, value: float) -> float:
         """The position of a value: 0 at ``low``, 1 at ``high``."""
-        low, high, at = self.low, self.high, value
+        low = self.low
+        high = self.high
+        at = value
         if self.log:
             low, high, at = math.log10(low), math.log10(high), math.log10(at)
         return (at - low) / (high - low)
@@ -36,7 +38,8 @@ def scale_around(least: float, most: float, *, log: bool = False, room: float = 
     span = most - least
     if span < 1e-9 * size:  # nearly equal values: a span around them, so that they are in the middle
         span = 0.1 * size
-    low, high = least - room * span, most + room * span
+    low = least - room * span
+    high = most + room * span
     return Scale(10.0**low, 10.0**high, log=True) if log else Scale(low, high)
 
 

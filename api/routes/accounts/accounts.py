@@ -43,7 +43,8 @@ def create(body: NewAccount, session: DbSession, admin: Admin, now: Now) -> NewA
     account = accounts.create_account(session, **body.model_dump(), now=now)
     secret = new_secret()
     api_tokens.issue(session, account, secret, name=f"made by {admin.handle}", now=now)
-    subject, after = f"account:{account.handle}", {"role": account.role}
+    subject = f"account:{account.handle}"
+    after = {"role": account.role}
     audit_log.record_action(session, "account.created", subject, actor=admin, now=now, after=after)
     view = AccountView.model_validate(account, from_attributes=True)
     return NewAccountView(**view.model_dump(), token=secret)

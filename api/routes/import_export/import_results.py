@@ -60,7 +60,8 @@ def _load_results(
 
 
 async def _received(chunks: AsyncIterator[bytes], file: IO[bytes]) -> str:
-    digest, size = hashlib.sha256(), 0
+    digest = hashlib.sha256()
+    size = 0
     async for chunk in chunks:
         size += len(chunk)
         require_bytes(size, MAX_CSV_BYTES)

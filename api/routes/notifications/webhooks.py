@@ -33,7 +33,8 @@ def create(
     body: NewWebhook, response: Response, session: DbSession, caller: SignedIn, settings: AppSettings, now: Now
 ) -> NewWebhookView:
     """Register a webhook. Needs a session: a leaked API token must not be able to make one."""
-    secret, account = new_secret(), caller.account
+    secret = new_secret()
+    account = caller.account
     state = competition_state.visible_state(session, body.competition, account, now) if body.competition else None
     team = webhooks.team_in(session, account, state.competition) if state else None
     local = settings.webhooks_local

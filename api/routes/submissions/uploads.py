@@ -143,7 +143,8 @@ async def append(
     if upload_offset is None:
         raise tus.TusError(400, "no-offset", "Say where these bytes belong: the header Upload-Offset.")
     checksum = tus.checksum_of(upload_checksum)
-    writer, adds = secrets.token_hex(8), declared_bytes(request)
+    writer = secrets.token_hex(8)
+    adds = declared_bytes(request)
     upload = await run_in_threadpool(_begin_append, begin, upload_id, account, upload_offset, adds, writer)
     if upload.completed_at is None:
         life = timedelta(seconds=settings.upload_life_seconds)

@@ -20,7 +20,8 @@ READ_TIMEOUT_SECONDS = 45.0
 
 def events_of(client: Client, submission: str, *, sleep: Callable[[float], None] = time.sleep) -> Iterator[Event]:
     """The states of an entry up to its final one. Resumes after a broken connection; ``Refused`` if it cannot."""
-    last, tries = "", 0
+    last = ""
+    tries = 0
     while True:
         headers = {"Accept": "text/event-stream", **({"Last-Event-ID": last} if last else {})}
         try:
@@ -29,7 +30,8 @@ def events_of(client: Client, submission: str, *, sleep: Callable[[float], None]
                 if answer.status_code == 204:
                     return  # the final state has already been received
                 for number, event in parse_events(answer.iter_lines()):
-                    last, tries = number, 0
+                    last = number
+                    tries = 0
                     yield event
                     if event["over"]:
                         return

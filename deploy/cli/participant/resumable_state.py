@@ -32,7 +32,8 @@ class ResumableUpload:
 
 def resumable_upload_of(url: str, slug: str, file: BinaryIO, *, file_name: str, note: str) -> ResumableUpload:
     """The upload of a file: the one stored for the same bytes, name and note, else a new one."""
-    length, sha256 = file.seek(0, os.SEEK_END), sha256_of(file)
+    length = file.seek(0, os.SEEK_END)
+    sha256 = sha256_of(file)
     description = {"url": url, "competition": slug, "file_name": file_name, "note": note, "sha256": sha256}
     folder = user_state_path("kennel") / "uploads"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -62,7 +63,8 @@ def _saved_key(state_file: Path) -> str | None:
 
 def _new_key(state_file: Path, description: dict[str, str]) -> str:
     """A new key, written to disk completely before it is sent to the service."""
-    key, draft = secrets.token_hex(16), state_file.with_suffix(".new")
+    key = secrets.token_hex(16)
+    draft = state_file.with_suffix(".new")
     draft.write_text(json.dumps({**description, "key": key}))
     draft.replace(state_file)
     return key

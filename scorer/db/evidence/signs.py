@@ -23,7 +23,8 @@ def conditions(images: int) -> dict[str, ColumnElement[bool]]:
 
 def with_signs(track_id: int, images: int) -> Select[Any]:
     """Every entry whose newest evidence on a track shows a sign: ``ref``, and each sign by its name."""
-    newer, condition_of = aliased(Evidence), conditions(images)
+    newer = aliased(Evidence)
+    condition_of = conditions(images)
     replaced = exists().where(
         newer.track_id == Evidence.track_id, newer.submission_ref == Evidence.submission_ref, newer.id > Evidence.id
     )

@@ -124,12 +124,10 @@ def judged_entries(
 def _measured(track_id: Any, tau: float | None, at: datetime | None, refs: Collection[int] | None) -> Select[Any]:
     """The newest measurement of every submission, with the tau that it is judged with and its ruling."""
     measured_rows = newest_measurements(track_id, at, refs)
-    measured, chosen, merged, ruled = (
-        measured_rows.c,
-        _newest_thresholds(at),
-        merges.newest_merges(at),
-        newest_rulings(at),
-    )
+    measured = measured_rows.c
+    chosen = _newest_thresholds(at)
+    merged = merges.newest_merges(at)
+    ruled = newest_rulings(at)
     threshold: Any = chosen.c.tau if tau is None else literal(tau)
     ruling = func.coalesce(ruled.c.kind, KEEP)
     return (

@@ -33,7 +33,8 @@ def read_encoder(content: bytes, latent: Latent, *, size: int, limits: Generator
     :func:`~scorer.generators.onnx.shape_tracing.traced_shape` do, and ``wrong-encoder`` for other shapes.
     """
     graph = graph_of(content, latent.dimension, limits)
-    declared, expected = graph.latent_shape, (None, 3, size, size)
+    declared = graph.latent_shape
+    expected = (None, 3, size, size)
     if len(declared) != 4 or any(one not in {None, other} for one, other in zip(declared, expected, strict=True)):
         shape_text = " x ".join("n" if side is None else str(side) for side in declared)
         raise Invalid("wrong-encoder", f"The encoder takes {shape_text}, and should images of n x 3 x {size} x {size}.")

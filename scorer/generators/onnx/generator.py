@@ -32,7 +32,9 @@ class Generator(nn.Module):
 
     def __init__(self, network: OnnxModule, axes: int, values: Range = "tanh") -> None:
         super().__init__()
-        self.network, self.axes, self.values = network, axes, values
+        self.network = network
+        self.axes = axes
+        self.values = values
 
     def forward(self, latents: Tensor) -> Tensor:
         """The images of latents (n, d)."""

@@ -27,7 +27,9 @@ class _NumberCounter(TorchDispatchMode):  # type: ignore[no-untyped-call] # torc
 
     def __init__(self, node: Node, limit: int) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.node, self.limit, self.count = node, limit, 0
+        self.node = node
+        self.limit = limit
+        self.count = 0
 
     def __torch_dispatch__(
         self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -47,7 +49,9 @@ class _Trace:
     """One trace through the nodes with ``rows`` latents, and the budgets that are left."""
 
     def __init__(self, network: OnnxModule, rows: int, limits: GeneratorLimits) -> None:
-        self.network, self.rows, self.limits = network, rows, limits
+        self.network = network
+        self.rows = rows
+        self.limits = limits
         self.activations = limits.activations * rows
         self.constants = limits.constants
         self.operations = 0

@@ -38,7 +38,8 @@ def array_of(tensor: onnx.TensorProto) -> Array:
 
     ``Invalid``: ``bad-weights`` for another type, or a number of bytes that does not fit the shape; ``not-finite``.
     """
-    name, count = printable_name(tensor.name), count_of(tensor)
+    name = printable_name(tensor.name)
+    count = count_of(tensor)
     if tensor.data_type not in _TYPES:
         raise Invalid(
             "bad-weights",

@@ -46,7 +46,8 @@ class LbfgsHistory:
         """The approximate inverse Hessian of each row (k,) times its gradient (k, d), by the two-loop recursion."""
         depth = min(int(self._count[rows].max()), self.length)
         back = [(self._count[rows] - 1 - age) % self.length for age in range(depth)]
-        product, weights = gradient, []
+        product = gradient
+        weights = []
         for place in back:
             weight = self._inverse[place, rows] * (self._steps[place, rows] * product).sum(1)
             product = product - weight[:, None] * self._changes[place, rows]
@@ -106,7 +107,8 @@ class _Minimisation:
     def __init__(self, objective: Objective, start: Tensor, options: LbfgsOptions) -> None:
         count = len(start)
         every = torch.arange(count, device=start.device)
-        self._objective, self._options = objective, options
+        self._objective = objective
+        self._options = options
         self._history = LbfgsHistory(count, options.history, start)
         self._point = start.clone()
         self._value, self._gradient = objective(self._point, every)

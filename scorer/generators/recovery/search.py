@@ -119,7 +119,8 @@ class Search:
 
     def recover(self, targets: Tensor, seed: int, progress: ProgressCallback | None = None) -> RecoveredImages:
         """Recover targets (n, 3, s, s): the best of the plan's starts, further ones only for targets not recovered."""
-        parts, done = [], 0
+        parts = []
+        done = 0
         for some in torch.split(targets, self.plan.batch):
             parts.append(self._recover_batch(some, seed + done, _part_of(progress, done, len(some), len(targets))))
             done += len(some)

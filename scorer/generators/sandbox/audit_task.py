@@ -31,7 +31,8 @@ def run_audit(
     """
     content, train, held_out, request = inputs
     torch.set_num_threads(limits.threads)
-    latent, begun = Latent(**request.latent), time.monotonic()
+    latent = Latent(**request.latent)
+    begun = time.monotonic()
     progress("reading", 0.0)
     try:
         values = cast("Range | None", request.values)

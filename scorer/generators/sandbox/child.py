@@ -51,13 +51,15 @@ class _ProgressWriter:
     """Writes the stage and its share to standard output, at most every ``_REPORT_EVERY_SECONDS`` within a stage."""
 
     def __init__(self) -> None:
-        self._stage, self._written_at = "", 0.0
+        self._stage = ""
+        self._written_at = 0.0
 
     def __call__(self, stage: str, share: float) -> None:
         now = time.monotonic()
         if stage == self._stage and share < 1.0 and now - self._written_at < _REPORT_EVERY_SECONDS:
             return
-        self._stage, self._written_at = stage, now
+        self._stage = stage
+        self._written_at = now
         sys.stdout.write(json.dumps({"stage": stage, "share": share}) + "\n")
         sys.stdout.flush()
 

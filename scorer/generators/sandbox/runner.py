@@ -145,7 +145,8 @@ def _report_progress(line: bytes, progress: StageProgress) -> None:
     """Report one line of progress; any other line is ignored."""
     try:
         message = json.loads(line)
-        stage, share = str(message["stage"])[:40], float(message["share"])
+        stage = str(message["stage"])[:40]
+        share = float(message["share"])
     except (ValueError, TypeError, KeyError, RecursionError):
         return
     if 0.0 <= share <= 1.0:

@@ -170,14 +170,16 @@ def _placed(
     if scope == "global":
         nearest = neighbours(projected, reference.training, progress=report)
         return PlacedImages(cell, nearest.index[:, 0], np.sqrt(nearest.squares[:, 0]))
-    index, distance = np.empty(len(projected), np.int64), np.empty(len(projected))
+    index = np.empty(len(projected), np.int64)
+    distance = np.empty(len(projected))
     training_cell = reference.partition.cells_of(reference.training)
     for number in np.unique(cell):
         rows, candidates = np.flatnonzero(cell == number), np.flatnonzero(training_cell == number)
         if not len(candidates):
             raise Invalid("empty-cell", f"No training image lies in cell {number}, so nothing there can be compared.")
         nearest = neighbours(projected[rows], reference.training[candidates])
-        index[rows], distance[rows] = candidates[nearest.index[:, 0]], np.sqrt(nearest.squares[:, 0])
+        index[rows] = candidates[nearest.index[:, 0]]
+        distance[rows] = np.sqrt(nearest.squares[:, 0])
         report(float((cell <= number).mean()))
     return PlacedImages(cell, index, distance)
 

@@ -102,7 +102,8 @@ def internal_duplicates(
     if training < 1:
         raise Invalid("bad-count", f"There must be at least 1 training image, not {training}.")
     own = generated if isinstance(generated, NormalisedFeatures) else normalise(generated, "generated")
-    count, pairs = len(own), 0
+    count = len(own)
+    pairs = 0
     group = np.arange(count)
     # Of unit rows the squared Euclidean distance is twice the cosine distance.
     limits = np.full((1, count), 2.0 * held_out.limit)

@@ -164,7 +164,8 @@ def kolmogorov_smirnov(train: Vector, held_out: Vector) -> KolmogorovSmirnov:
     of_training, of_held_out = _errors_of(train), _errors_of(held_out)
     with warnings.catch_warnings():  # scipy warns where counting all paths is too much and it takes the limit law
         warnings.simplefilter("ignore", RuntimeWarning)
-        both, smaller = ks_2samp(of_training, of_held_out), ks_2samp(of_training, of_held_out, alternative="greater")
+        both = ks_2samp(of_training, of_held_out)
+        smaller = ks_2samp(of_training, of_held_out, alternative="greater")
     return KolmogorovSmirnov(
         statistic=float(both.statistic),
         p_value=float(both.pvalue),

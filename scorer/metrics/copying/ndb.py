@@ -108,7 +108,8 @@ def compare_counts(generated: Indices, training: Indices) -> BinComparison:
     q, p = generated / generated.sum(), training / training.sum()
     for own, count in ((q, int(generated.sum())), (p, int(training.sum()))):
         filled = own > 0.0
-        shares, middle = own[filled], (p + q)[filled] / 2.0
+        shares = own[filled]
+        middle = (p + q)[filled] / 2.0
         influence = np.log(shares / middle) / 2.0
         mean = float(shares @ influence)
         divergence += mean

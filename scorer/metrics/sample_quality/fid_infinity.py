@@ -54,7 +54,8 @@ def fid_infinity(
     require_same_dimension(features.shape[1], len(reference.mean))
     if len(features) <= smallest:
         return None
-    reference, counts = with_factor(reference), np.linspace(smallest, len(features), sizes).astype(np.int64)
+    reference = with_factor(reference)
+    counts = np.linspace(smallest, len(features), sizes).astype(np.int64)
     distances = np.empty(sizes)
     for number, count in enumerate(counts):
         part = features[np.sort(random.choice(len(features), count, replace=False))]

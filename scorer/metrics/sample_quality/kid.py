@@ -91,7 +91,8 @@ def squared_mmd(
     _require_both(generated, reference, min_rows=2)
     n, m = len(generated), len(reference)
     # A set against itself costs half, by symmetry.
-    finished, whole = 0.0, n * n / 2 + m * m / 2 + n * m
+    finished = 0.0
+    whole = n * n / 2 + m * m / 2 + n * m
 
     def report(share: float) -> None:
         if progress:

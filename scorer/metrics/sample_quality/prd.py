@@ -18,7 +18,9 @@ from scorer.errors import Invalid
 from scorer.metrics.features import Features, Vector
 from scorer.metrics.statistics.subsampling import equal_subsamples
 
-CELLS, ANGLES, WEIGHT = 20, 1001, 8.0
+CELLS = 20
+ANGLES = 1001
+WEIGHT = 8.0
 _RESAMPLES = 100
 _EDGE = 1e-10  # the first angle's distance from 0, and the last one's from a right angle
 
@@ -86,7 +88,8 @@ def prd(
     if clusterings < 1 or cells < 1:
         raise Invalid("bad-count", f"At least 1 clustering of 1 cell is needed, not {clusterings} of {cells}.")
     drawn = equal_subsamples({"generated": generated, "reference": reference}, random, min_images=cells)
-    both, count = np.concatenate(drawn), len(drawn[0])
+    both = np.concatenate(drawn)
+    count = len(drawn[0])
     means, errors = [], []
     for number in range(clusterings):
         labels = _labels(both, cells, int(random.integers(2**31)))

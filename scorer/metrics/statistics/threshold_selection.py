@@ -145,7 +145,8 @@ def _by_otsu(entries: _LabelledDistances) -> float:
     splits = np.flatnonzero(np.diff(ordered)) + 1  # sizes of the lower part
     if not len(splits):
         raise Invalid("no-split", "Otsu's method needs entries with at least two different distances.")
-    total, lower = ordered.sum(), np.cumsum(ordered)[splits - 1]
+    total = ordered.sum()
+    lower = np.cumsum(ordered)[splits - 1]
     upper_size = len(ordered) - splits
     between = lower**2 / splits + (total - lower) ** 2 / upper_size  # between the parts, up to a constant
     size = int(splits[np.argmax(between)])

@@ -402,7 +402,8 @@ def test_one_kind_of_link_does_not_do_for_another(service: Service) -> None:
 
 def test_an_unknown_name_and_a_wrong_password_are_answered_alike(service: Service) -> None:
     sign_up(service)
-    known, unknown = sign_in(service, password="wrong"), sign_in(service, "nobody", "wrong")
+    known = sign_in(service, password="wrong")
+    unknown = sign_in(service, "nobody", "wrong")
     assert refused(known, 401, "wrong-login") == refused(unknown, 401, "wrong-login")
 
 

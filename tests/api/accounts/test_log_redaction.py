@@ -63,7 +63,8 @@ def test_the_servers_log_of_requests_is_discreet(settings: Settings, tmp_path: P
         "REDIS_URL": settings.redis_url.get_secret_value(),
         "BLOB_URL": settings.blob_url,
     }
-    port, log = free_port(), tmp_path / "log"
+    port = free_port()
+    log = tmp_path / "log"
     command = (sys.executable, "-m", "uvicorn", "--factory", "api.main:create_app", "--port", str(port))
     with (
         log.open("wb") as file,

@@ -35,7 +35,8 @@ def notices(service: Service, who: str) -> list[dict[str, str]]:
 
 def test_nobody_else_enters_by_any_way(service: Service) -> None:
     slug = service.competition(invitation_only=True, rules=RULES)
-    path, rules = f"/competitions/{slug}", version(service, slug)
+    path = f"/competitions/{slug}"
+    rules = version(service, slug)
     refused(service.submit("ada", slug, ZIP), 403, "not-invited")
     assert blobs(service) == [], "said before a byte was read"
     refused(create_upload(service, slug, 1000), 403, "not-invited")

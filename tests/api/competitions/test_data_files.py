@@ -54,7 +54,9 @@ def test_parts_go_on_with_a_broken_download(service: Service) -> None:
     slug = service.competition()
     put(service, slug)
     whole = get(service, slug)
-    etag, modified, size = whole.headers["etag"], whole.headers["last-modified"], len(SAMPLE)
+    etag = whole.headers["etag"]
+    modified = whole.headers["last-modified"]
+    size = len(SAMPLE)
     assert (whole.headers["accept-ranges"], etag.startswith('"')) == ("bytes", True)
     for validator in (etag, modified):
         part = get(service, slug, Range="bytes=300000-", If_Range=validator)

@@ -66,7 +66,8 @@ def with_texts(images: Any) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for number, image in enumerate(images):
-            told, file = PngImagePlugin.PngInfo(), io.BytesIO()
+            told = PngImagePlugin.PngInfo()
+            file = io.BytesIO()
             told.add_text("Author", "signed by ada")
             Image.fromarray(image).save(file, "PNG", pnginfo=told)
             archive.writestr(f"ada-{number}.png", file.getvalue())
@@ -304,7 +305,9 @@ def one_is_made_at_a_time_and_tried_again(service: Service, slug: str) -> None:
     assert (again.status_code, again.json()["type"]) == (409, "urn:kennel:problem:release-running")
     with service.context.sessions.begin() as session:
         job = session.query(Job).filter_by(release_id=asked["id"]).one()
-        job.state, job.error, job.finished_at = "failed", "the disk was full", datetime.now(UTC)
+        job.state = "failed"
+        job.error = "the disk was full"
+        job.finished_at = datetime.now(UTC)
         job_id = job.id
     seen = service.call("organizer", "GET", f"{where}/{asked['id']}").json()
     assert (seen["state"], seen["error"]) == ("failed", "the disk was full")

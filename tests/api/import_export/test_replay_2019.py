@@ -106,7 +106,8 @@ def test_every_score_comes_out_again(service: Service, rows: list[dict[str, str]
         zip(column(data, "team"), zip(column(data, "score"), column(data, "penalised"), strict=True), strict=True)
     )
     told = {f"Entry {row['submission_id']}": row for row in rows}
-    off, penalised = [], 0
+    off = []
+    penalised = 0
     for team, (score, is_penalised) in seen.items():
         row = told[team]
         stated = float(row[f"{track}_score"])

@@ -84,7 +84,8 @@ def terminal(official: KaggleClient, service: Service, tmp_path: Path) -> Iterat
 
 
 def test_an_entry_from_the_terminal_to_the_board(terminal: Terminal) -> None:
-    service, slug = terminal.service, terminal.service.competition()
+    service = terminal.service
+    slug = terminal.service.competition()
     said = terminal.told("submit", "-f", terminal.file("mine.zip", zip_of(noise_images(9))), "-m", "first try", slug)
     assert "Successfully submitted to" in said
     assert "submissions remaining today" in said
@@ -155,7 +156,8 @@ def test_what_is_refused_is_said_in_words(terminal: Terminal) -> None:
 
 
 def test_files_are_listed_and_downloaded(terminal: Terminal) -> None:
-    service, slug = terminal.service, terminal.service.competition()
+    service = terminal.service
+    slug = terminal.service.competition()
     assert terminal.rows("files", slug) == []
     sample = b"image,source\n" * 5000
     service.call("organizer", "PUT", f"/competitions/{slug}/data/sample.csv", content=sample)
@@ -179,7 +181,8 @@ def test_files_are_listed_and_downloaded(terminal: Terminal) -> None:
 
 
 def test_a_cut_upload_begins_again(terminal: Terminal) -> None:
-    slug, content = terminal.service.competition(), zip_of(noise_images(9))
+    slug = terminal.service.competition()
+    content = zip_of(noise_images(9))
     proxy = FlakyProxy([terminal.url], after=len(content) // 2, cuts=2)
     with proxy.running() as url:
         terminal.told("submit", "-f", terminal.file("mine.zip", content), "-m", "", slug, http_proxy=url)
@@ -189,7 +192,8 @@ def test_a_cut_upload_begins_again(terminal: Terminal) -> None:
 
 
 def test_our_command_points_the_client_here(terminal: Terminal) -> None:
-    slug, token = terminal.service.competition(), terminal.service.tokens["ada"]
+    slug = terminal.service.competition()
+    token = terminal.service.tokens["ada"]
     kaggle_own = terminal.home / ".kaggle"
     kaggle_own.mkdir()
     (kaggle_own / "kaggle.json").write_text(json.dumps({"username": "ada-at-kaggle", "key": "not-for-us"}))

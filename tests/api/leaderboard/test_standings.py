@@ -31,7 +31,8 @@ class Arena:
     """A competition whose rows are written as they are wanted, each change in a transaction of its own."""
 
     def __init__(self, service: Service, **changes: Any) -> None:
-        self.service, self.now = service, datetime.now(UTC)
+        self.service = service
+        self.now = datetime.now(UTC)
         self.begin = service.context.sessions.begin
         with self.begin() as session:
             self.state = make_competition(session, self.now - timedelta(days=9), **changes)
@@ -63,10 +64,12 @@ class Arena:
             session.add(row)
 
     def publish(self, *, published: bool = True, days: float = 0) -> None:
-        at, author = self.now - timedelta(days=days), self.state.competition.created_by
+        at = self.now - timedelta(days=days)
+        author = self.state.competition.created_by
         with self.begin() as session:
             act = Publication(competition_id=self.state.competition.id, published=published, reason="")
-            act.author_id, act.created_at = author, at
+            act.author_id = author
+            act.created_at = at
             session.add(act)
 
     def get(self, who: str | None = None, **params: Any) -> Any:
@@ -195,7 +198,8 @@ def test_a_past_private_board_is_of_final_picks_though_the_track_was_replaced(se
     assert ranks(arena.board("organizer", track="private")) == ["Bob", "Ada"]
     with arena.begin() as session:
         former = session.merge(arena.state.tracks["private"])
-        former.kind, former.replaced_at = "former", arena.now
+        former.kind = "former"
+        former.replaced_at = arena.now
         session.flush()
         other = {"extractor": "other", "signed": False, "epsilon": former.epsilon}
         session.add(Track(competition_id=former.competition_id, kind="private", **other))
@@ -208,7 +212,8 @@ def rename(team: Team, name: str, *, by: int, at: datetime) -> None:
     session = Session.object_session(team)
     assert session is not None
     row = TeamRenaming(competition_id=team.competition_id, team_id=team.id, before=team.name, after=name, account_id=by)
-    row.created_at, team.name = at, name
+    row.created_at = at
+    team.name = name
     session.add(row)
 
 
@@ -267,7 +272,8 @@ class Changes:
         with self.arena.begin() as session:
             ids = [self.arena.team(session, handle).id for handle in ("eve", "bob")]
             row = TeamMerge(competition_id=self.arena.state.competition.id, team_id=ids[0], into_team_id=ids[1])
-            row.account_id, row.created_at = self.arena.state.competition.created_by, self.arena.now
+            row.account_id = self.arena.state.competition.created_by
+            row.created_at = self.arena.now
             session.add(row)
 
     def benchmark(self) -> None:
@@ -299,8 +305,10 @@ STEPS = (
 
 def test_cached_boards_equal_those_of_the_tables_after_every_change(service: Service) -> None:
     arena = Arena(service, final_picks=2)
-    changes, connections = Changes(arena), Connections(service.context.settings, max_connections=2)
-    cache, past = BoardCache(connections), arena.now - timedelta(days=1)
+    changes = Changes(arena)
+    connections = Connections(service.context.settings, max_connections=2)
+    cache = BoardCache(connections)
+    past = arena.now - timedelta(days=1)
     kinds: list[tuple[TrackKind, bool]] = [("public", False), ("private", False), ("public", True)]
     seen: set[Any] = set()
     for step in STEPS:

@@ -21,7 +21,9 @@ def fail_private(service: Service, entry: str) -> int:
             for each in session.query(Job).filter_by(queue="score", priority=1)
             if each.submission and each.submission.id == entry
         ]
-        job.state, job.error, job.attempts = "failed", "the disk was full", 3
+        job.state = "failed"
+        job.error = "the disk was full"
+        job.attempts = 3
         job.finished_at = service.context.now()
         return job.id
 

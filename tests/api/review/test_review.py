@@ -158,7 +158,8 @@ def test_an_admin_who_is_neither_of_them_decides_where_reviewers_disagree(desk: 
 
 
 def test_who_may_review(desk: Desk) -> None:
-    near, call = desk.entries["near"], desk.service.call
+    near = desk.entries["near"]
+    call = desk.service.call
     for who, status in (("ada", 403), ("bob", 403), (None, 401)):
         assert call(who, "GET", f"/competitions/{desk.slug}/desk").status_code == status
         assert call(who, "GET", f"/submissions/{near}/desk").status_code == status

@@ -204,7 +204,8 @@ def test_what_hangs_on_a_ruling_is_what_the_ruling_does(desk: Desk) -> None:
         before = {track: ranks(track) for track in ("private", "public")}
         rule(desk, entry, ruled)
         for each, track in zip(told, ("private", "public"), strict=True):
-            after, team = ranks(track), teams[entry]
+            after = ranks(track)
+            team = teams[entry]
             assert (each["track"], each["before"], each["after"]) == (track, before[track].get(team), after.get(team))
             turns = {turn["team"]: (turn["before"]["rank"], turn["after"]["rank"]) for turn in each["turns"]}
             # All places win something here, so whoever comes in or falls out is told; gold does not turn to gold.

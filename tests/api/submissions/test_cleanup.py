@@ -25,7 +25,8 @@ def later(service: Service, by: timedelta) -> None:
 
 
 def test_an_abandoned_upload_ends_and_its_bytes_go(service: Service, slug: str) -> None:
-    path, other = begun(service, slug, Idempotency_Key="k"), begun(service, slug)
+    path = begun(service, slug, Idempotency_Key="k")
+    other = begun(service, slug)
     send(service, path, 0, ZIP[:50])
     later(service, DAY - timedelta(minutes=5))
     cleanup.clean_up_uploads(service.context)

@@ -88,10 +88,8 @@ def test_an_entry_is_submitted_and_followed_to_its_score(
 
 def test_faults_are_found_before_anything_is_sent(terminal: CliTerminal, service: Service, tmp_path: Path) -> None:
     slug = service.competition()
-    few, wrong = (
-        file_of(tmp_path, zip_of(noise_images(9, 7)), "few.zip"),
-        file_of(tmp_path, with_a_wrong_image(noise_images(9))),
-    )
+    few = file_of(tmp_path, zip_of(noise_images(9, 7)), "few.zip")
+    wrong = file_of(tmp_path, with_a_wrong_image(noise_images(9)))
     found = terminal.run("submit", slug, wrong)
     assert found.status == ExitCode.FAULTY
     assert "  - " in found.err, "the first faults, by name"
@@ -121,7 +119,8 @@ def test_faults_are_found_before_anything_is_sent(terminal: CliTerminal, service
 
 
 def test_refusals_have_statuses_and_say_what_to_do(terminal: CliTerminal, service: Service, tmp_path: Path) -> None:
-    file, now = file_of(tmp_path, zip_of(noise_images(9))), datetime.now(UTC)
+    file = file_of(tmp_path, zip_of(noise_images(9)))
+    now = datetime.now(UTC)
     slug = service.competition(daily_limit=1)
     assert terminal.run("submit", slug, file).status == ExitCode.DONE
     full = terminal.run("submit", slug, file)

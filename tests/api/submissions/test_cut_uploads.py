@@ -70,7 +70,8 @@ def test_a_tus_client_sends_checksums_and_learns_of_a_refusal(service: Service) 
 
 def test_our_own_client_goes_on_after_cuts(service: Service) -> None:
     count, size = 40, 128
-    slug, content = service.competition(image_count=count, image_size=size), zip_of(noise_images(3, count, size))
+    slug = service.competition(image_count=count, image_size=size)
+    content = zip_of(noise_images(3, count, size))
     seen: list[int] = []
     pauses: list[float] = []
     with serve(service.app) as server:

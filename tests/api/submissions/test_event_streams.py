@@ -376,7 +376,8 @@ def test_a_stream_ends_in_time_and_when_the_service_stops(monkeypatch: pytest.Mo
 def test_a_server_that_shuts_down_does_not_wait_for_listeners(service: Service) -> None:
     slug = service.competition()
     entry = service.submit("ada", slug, zip_of(noise_images(10))).json()
-    port, settings = free_port(), service.context.settings
+    port = free_port()
+    settings = service.context.settings
     environment = os.environ | {
         "DATABASE_URL": settings.database_url.get_secret_value(),
         "REDIS_URL": settings.redis_url.get_secret_value(),

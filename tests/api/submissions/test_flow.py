@@ -92,7 +92,8 @@ def test_a_bad_image_is_named_and_costs_no_slot(service: Service) -> None:
 
 
 def _with_a_wrong_image(images: np.ndarray[Any, Any]) -> bytes:
-    source, target = io.BytesIO(zip_of(images)), io.BytesIO()
+    source = io.BytesIO(zip_of(images))
+    target = io.BytesIO()
     with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
         for number, name in enumerate(sorted(old.namelist())):
             content = old.read(name)

@@ -160,7 +160,8 @@ def test_a_wrong_offset_is_answered_with_the_right_one(service: Service, slug: s
 
 def appender(service: Service, path: str, writer: str, offset: int = 0) -> Appender:
     """A request that has taken the upload over and adds bytes from ``offset`` on."""
-    begin, upload_id = service.context.sessions.begin, path.rsplit("/", 1)[1]
+    begin = service.context.sessions.begin
+    upload_id = path.rsplit("/", 1)[1]
     with begin() as session:
         upload = uploads.current_upload(session, upload_id)
         uploads.take_over(session, upload, offset=offset, adds=None, writer=writer)
@@ -430,7 +431,8 @@ def test_the_same_key_is_the_same_upload(service: Service, slug: str) -> None:
 
 
 def test_a_straight_upload_and_a_resumable_one_share_their_keys(service: Service, slug: str) -> None:
-    straight, once = f"/competitions/{slug}/submissions", {"Idempotency-Key": "once"}
+    straight = f"/competitions/{slug}/submissions"
+    once = {"Idempotency-Key": "once"}
     made = service.call("ada", "POST", straight, content=ZIP, headers=once).json()["id"]
     path = begun(service, slug, Idempotency_Key="once")
     assert head(service, path).headers["kennel-submission"] == made
@@ -446,7 +448,8 @@ def test_a_straight_upload_and_a_resumable_one_share_their_keys(service: Service
 def test_a_straight_repetition_with_other_bytes_is_refused_even_if_it_hides_its_length(
     service: Service, slug: str
 ) -> None:
-    straight, once = f"/competitions/{slug}/submissions", {"Idempotency-Key": "once"}
+    straight = f"/competitions/{slug}/submissions"
+    once = {"Idempotency-Key": "once"}
     assert service.call("ada", "POST", straight, content=ZIP, headers=once).status_code == 202
     other = service.call("ada", "POST", straight, content=iter([zip_of(noise_images(10))]), headers=once)
     refused(other, 409, "key-reused")

@@ -217,7 +217,8 @@ def test_a_draft_does_not_exist_for_participants(service: Service) -> None:
 
 def test_a_draft_is_opened_by_a_change(service: Service) -> None:
     draft = service.competition(opens_at=None, closes_at=None)
-    path, now = f"/competitions/{draft}", datetime.now(UTC)
+    path = f"/competitions/{draft}"
+    now = datetime.now(UTC)
     assert service.call("organizer", "GET", path).json()["missing"] == ["opens_at is not set"]
     opened = {"opens_at": (now - timedelta(hours=1)).isoformat()}
     refused(service.call("ada", "PATCH", path, json=opened), 403, "wrong-role")
@@ -228,8 +229,10 @@ def test_a_draft_is_opened_by_a_change(service: Service) -> None:
 
 
 def test_a_repeated_request_after_the_close_is_still_the_same_submission(service: Service) -> None:
-    slug, now = service.competition(), datetime.now(UTC)
-    path, once = f"/competitions/{slug}/submissions", {"Idempotency-Key": "once"}
+    slug = service.competition()
+    now = datetime.now(UTC)
+    path = f"/competitions/{slug}/submissions"
+    once = {"Idempotency-Key": "once"}
     first = service.call("ada", "POST", path, content=zip_of(noise_images(9)), headers=once)
     change = {"closes_at": (now - timedelta(hours=1)).isoformat(), "opens_at": (now - timedelta(days=2)).isoformat()}
     assert service.call("organizer", "PATCH", f"/competitions/{slug}", json=change).status_code == 200

@@ -143,7 +143,8 @@ def test_an_entry_is_cancelled_while_it_waits_for_its_score(service: Service) ->
 def test_an_entry_that_is_being_checked_is_cancelled_and_the_check_is_dropped(service: Service) -> None:
     slug = service.competition(daily_limit=1)
     entry = submitted(service, slug)
-    held, context = claimed(service.context, Queue.CHECK), service.context
+    held = claimed(service.context, Queue.CHECK)
+    context = service.context
     assert cancel(service, entry).json()["status"] == "cancelled"
     with transaction(context.sessions, context.broker) as session:
         assert not leases.finish_job(session, held, context.now())

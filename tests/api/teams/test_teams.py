@@ -65,7 +65,8 @@ def backdate(service: Service, days: int) -> None:
 def hook(service: Service, who: str, url: str, slug: str | None = None) -> None:
     """A webhook of a person, or of their team."""
     with service.context.sessions.begin() as session:
-        account, now = session.query(Account).filter_by(handle=who).one(), service.context.now()
+        account = session.query(Account).filter_by(handle=who).one()
+        now = service.context.now()
         team = teams.find_own_team(session, state_of(session, slug, now), account) if slug else None
         webhooks.register(session, account, url, secret="s", team=team, local=False, now=now)
 

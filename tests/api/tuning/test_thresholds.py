@@ -19,7 +19,8 @@ MEDALS = {"gold": 3, "silver": 8, "bronze": 15}
 
 def random_competition(service: Service, seed: int = 1, entries: int = 80) -> str:
     """A competition with entries of every kind: labelled or not, ties, copies, waived, disqualified, picked."""
-    rng, now = np.random.default_rng(seed), datetime.now(UTC)
+    rng = np.random.default_rng(seed)
+    now = datetime.now(UTC)
     labels = [None, None, "legitimate", "mgan", "sup", "aug", "other"]
     rows = []
     for index in range(entries):

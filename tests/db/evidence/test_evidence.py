@@ -11,7 +11,8 @@ from tests.factories import add_evidence, make_competition, make_scored, make_te
 def test_the_newest_evidence_of_a_track_counts(session: Session, now: datetime) -> None:
     state = make_competition(session, now)
     entry = make_scored(session, state, make_team(session, state, now), fid=1.0, distance=0.3, now=now)
-    public, private = state.tracks["public"].id, state.tracks["private"].id
+    public = state.tracks["public"].id
+    private = state.tracks["private"].id
     assert newest_evidence(session, entry.ref, public) is None
     assert newest_evidence_job(session, entry.ref, public) is None
     add_evidence(session, state, entry, now=now, c_t=-4.5)

@@ -20,7 +20,9 @@ def test_only_what_can_be_compared_takes_a_generator(session: Session, now: date
     scored = make_scored(session, state, team, fid=10.0, distance=0.4, now=now)
     waiting = make_submission(session, state, team, now=now, status="queued")
     imported = make_scored(session, state, team, fid=11.0, distance=0.4, now=now)
-    imported.external_id, imported.blob_key, imported.sha256 = "1", None, None
+    imported.external_id = "1"
+    imported.blob_key = None
+    imported.sha256 = None
     session.flush()
     for entry, why in ((scored, "no-held-out"), (waiting, "not-scored"), (imported, "imported")):
         with pytest.raises(Conflict) as refused:

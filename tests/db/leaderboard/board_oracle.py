@@ -31,7 +31,9 @@ def refs_of(entries: tuple[specification.ScoredEntry, ...]) -> list[int]:
 
 def assert_matches_specification(order: RankedBoard, drawn: DrawnCompetition, which: str, minute: int) -> None:
     """Compare ranks, benchmarks, separately listed entries, and the rank of every entry and team."""
-    kind, late, judged = "private" if which == "private" else "public", which == "late", order.judged
+    kind = "private" if which == "private" else "public"
+    late = which == "late"
+    judged = order.judged
     expected = drawn.standings(kind, minute, late=late)
     found = [
         (rank, float(judged.score[row]), int(judged.columns.ref[row]), int(judged.team[row]))

@@ -21,7 +21,9 @@ BASE = 10_000_000
 """Ids of drawn rows, far from those that others make."""
 PUBLIC, PRIVATE = BASE + 1, BASE + 2
 TEAMS, BENCHMARK = 6, 5
-DECIMALS, MAX_FINAL_PICKS, TAUS = 1, 2, (0.1, 0.25, 0.4)
+DECIMALS = 1
+MAX_FINAL_PICKS = 2
+TAUS = (0.1, 0.25, 0.4)
 
 DIALECT = postgresql.dialect()  # type: ignore[no-untyped-call]
 
@@ -61,7 +63,8 @@ class DrawnCompetition:
 
     def flat_merges(self) -> list[tuple[int, int, int]]:
         """Merges as the service writes them: teams merged earlier into a merged team get rows of their own."""
-        now, rows = {team: team for team in range(TEAMS)}, []
+        now = {team: team for team in range(TEAMS)}
+        rows = []
         for minute, team, other in self.merges:
             if BENCHMARK in {team, other} or now[team] != team or now[other] != other or team == other:
                 continue
@@ -87,7 +90,8 @@ class DrawnCompetition:
         _, fid, distance = known[-1]
         taus = [tau for minute, tau in self.taus[kind] if minute <= at]
         words = [word for minute, each, word in self.rulings if each == number and minute <= at]
-        ruling, benchmark = (words or ["keep"])[-1], entry.team == BENCHMARK
+        ruling = (words or ["keep"])[-1]
+        benchmark = entry.team == BENCHMARK
         tau = 0.0 if benchmark or ruling == "waive" else (taus or [math.nan])[-1]
         return ScoredEntry(
             ref=BASE + number,
@@ -169,7 +173,8 @@ class Writer:
             self.session.execute(text(f"EXECUTE write_{table} (:rows)"), {"rows": given})
 
     def _prepare(self, table: str, names: list[str]) -> None:
-        listed, identity = ", ".join(names), "OVERRIDING SYSTEM VALUE" if {"id", "ref"} & set(names) else ""
+        listed = ", ".join(names)
+        identity = "OVERRIDING SYSTEM VALUE" if {"id", "ref"} & set(names) else ""
         types = Table.metadata.tables[table].columns
         record = ", ".join(f"{name} {types[name].type.compile(DIALECT)}" for name in names)
         given = f"SELECT {listed} FROM json_to_recordset($1) AS given ({record})"

@@ -25,7 +25,8 @@ from tests.examples import examples
 from tests.factories import make_account, make_competition, make_scored, make_team, set_tau
 
 MOMENT = datetime.fromisoformat("2026-03-14T12:00:00+00:00")
-TAU, DECIMALS = 0.25, 1
+TAU = 0.25
+DECIMALS = 1
 
 entries = st.lists(
     st.tuples(
@@ -151,7 +152,8 @@ def test_late_is_what_began_after_the_close_or_took_longer_than_the_grace(
 
 def accept(session: Session, state: CompetitionState, *, begun: int | None, complete: int) -> bool:
     """Whether an upload with these times (in seconds after the close) is taken as a late one."""
-    slug, now = state.competition.slug, CLOSES + timedelta(seconds=complete)
+    slug = state.competition.slug
+    now = CLOSES + timedelta(seconds=complete)
     account = make_account(session, MOMENT)
     taken = intake.accept(
         session,

@@ -53,7 +53,8 @@ class Prepared:
     """Statements that the server plans once."""
 
     def __init__(self, session: Session) -> None:
-        self.session, self._numbers = session, itertools.count()
+        self.session = session
+        self._numbers = itertools.count()
         self._names: dict[int, str] = {}
 
     def all(self, statement: Select[Any]) -> list[Any]:
@@ -72,7 +73,8 @@ def scores_are_the_definition(ask: Any, drawn: DrawnCompetition, which: str, min
     rows = {row.ref: row for row in ask(statement_of(TRACK_OF_BOARD[which].id, minute))}
     assert rows.keys() == {entry.ref for entry in expected}
     for entry in expected:
-        row, score = rows[entry.ref], entry.score if entry.score is not None else math.nan
+        row = rows[entry.ref]
+        score = entry.score if entry.score is not None else math.nan
         told = (row.team_id, row.accepted_at, row.copy, row.benchmark, row.disqualified)
         assert told == (entry.team, entry.accepted_at, entry.copy, entry.benchmark, entry.disqualified)
         assert row.mifid == score or (math.isnan(row.mifid) and math.isnan(score))
@@ -98,7 +100,8 @@ def test_columns_read_from_the_tables_are_the_readable_definition(
     writer, ask = tools
     with session.begin_nested() as savepoint:
         write_competition(writer, drawn)
-        late, at = which == "late", moment_of(minute)
+        late = which == "late"
+        at = moment_of(minute)
         kind: TrackKind = "private" if which == "private" else "public"
         order = ranked_board_of(session, COMPETITION, TRACKS, kind, late=late, at=at)
         assert_matches_specification(order, drawn, which, minute)

@@ -237,8 +237,11 @@ def test_an_address_that_is_none_for_a_webhook(session: Session, now: datetime, 
 
 def test_webhooks_are_few_and_ones_own(session: Session, state: CompetitionState, now: datetime) -> None:
     team = make_team(session, state, now)
-    member, mate, stranger = join(session, team, now), join(session, team, now), make_account(session, now)
-    of_team, personal = hook(session, member, now, team), hook(session, member, now)
+    member = join(session, team, now)
+    mate = join(session, team, now)
+    stranger = make_account(session, now)
+    of_team = hook(session, member, now, team)
+    personal = hook(session, member, now)
     assert [each.id for each in webhooks.list_webhooks(session, member)] == [of_team, personal]
     assert [each.id for each in webhooks.list_webhooks(session, mate)] == [of_team], "of the whole team, the team's"
     for account, forbidden in ((mate, personal), (stranger, personal), (stranger, of_team)):

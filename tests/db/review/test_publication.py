@@ -209,7 +209,8 @@ def test_a_failed_entry_waits_again_when_its_job_does(session: Session, now: dat
 def test_a_failed_job_that_was_replaced_is_no_concern(session: Session, state: CompetitionState, now: datetime) -> None:
     entry = scored(session, state, now, fid=1, distance=0.4)
     failed = session.query(Job).filter_by(submission_ref=entry.ref, priority=1).one()
-    failed.state, failed.error = "failed", "once"
+    failed.state = "failed"
+    failed.error = "once"
     session.flush()
     assert [row.id for row in failed_scores.failed_private(session, state)] == [failed.id]
     add_measurement(session, state, entry, fid=1, distance=0.4, now=now, kind="private")

@@ -213,8 +213,11 @@ def test_private_work_moves_no_estimate_and_no_place(session: Session, state: Co
         session.flush()
         job = job_queue.jobs_of(session, entries[0].ref)[-1]
         if not waits:
-            job.state, job.holder, job.worker = "running", worker, worker
-            job.started_at, job.lease_until = now, now + LEASE
+            job.state = "running"
+            job.holder = worker
+            job.worker = worker
+            job.started_at = now
+            job.lease_until = now + LEASE
     session.flush()
     after = look_at(session, entries[1], now)
     assert (after, after.progress.estimate_seconds) == (before, before.progress.estimate_seconds)

@@ -76,7 +76,8 @@ def test_a_preview_is_what_happens_and_the_table_says_the_same(
 ) -> None:
     with session.begin_nested() as savepoint:
         state = made(session, drawn)
-        author, track = make_account(session, MOMENT, "organizer"), state.tracks["public"]
+        author = make_account(session, MOMENT, "organizer")
+        track = state.tracks["public"]
         choose(session, state, author, first)
         names = board.team_names(session, state.competition.id)
 

@@ -125,7 +125,8 @@ class BrokenZipEntry:
 
 def raw_zip(entries: Sequence[BrokenZipEntry], *, zip64: bool = False, disk: int = 0, disks: int = 1) -> io.BytesIO:
     """A zip byte by byte. Entries with an ``offset`` of their own are listed but not written."""
-    file, directory = io.BytesIO(), b""
+    file = io.BytesIO()
+    directory = b""
     for entry in entries:
         directory += entry.central(file.tell())
         if entry.offset is None:

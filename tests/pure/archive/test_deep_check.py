@@ -61,7 +61,8 @@ def saved(image: Image.Image, kind: str = "PNG", **options: object) -> bytes:
 
 
 def test_what_was_written_is_what_is_read() -> None:
-    images, file = random_images(30), io.BytesIO()
+    images = random_images(30)
+    file = io.BytesIO()
     write_images(images, file)
     out, hashes = checked(file, 30)
     np.testing.assert_array_equal(out, images)
@@ -98,7 +99,8 @@ def test_progress_ends_with_all_images() -> None:
 
 @pytest.mark.parametrize("shape", [(2, 8, 8, 3), (3, 9, 9, 3), (3, 8, 8, 4)])
 def test_an_array_of_another_shape_is_a_mistake_of_the_caller(shape: tuple[int, ...]) -> None:
-    file, spec = zipped(pngs()), ImageSpec(3, 8)
+    file = zipped(pngs())
+    spec = ImageSpec(3, 8)
     with pytest.raises(ValueError, match="out must be"):
         check_images(file, list_images(file, spec), spec, np.zeros(shape, np.uint8))
 

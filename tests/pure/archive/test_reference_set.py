@@ -39,7 +39,8 @@ def refused(content: bytes, name: str = "dog.png") -> str:
 
 
 def test_images_of_the_right_size_pass_unchanged() -> None:
-    images, file = random_images(12), io.BytesIO()
+    images = random_images(12)
+    file = io.BytesIO()
     write_images(images, file)
     read = read_references(file, 8)
     assert (read.images.dtype.name, read.resized, read.duplicates) == ("uint8", 0, 0)

@@ -43,7 +43,8 @@ def figure(name: str, rows: list[Any], *, tau: float | None = None, labels: bool
     if name == "shake-up":
         rows = [(*row, row[1] - row[2]) for row in rows]
     elif not labels:
-        columns, rows = columns[1:], [row[1:] for row in rows]
+        columns = columns[1:]
+        rows = [row[1:] for row in rows]
     track: TrackKind | None = None if name in COLUMNS else "private"
     return Figure(name, track, "all", columns, rows, {"count": len(rows), **TOLD}, [], tau)
 

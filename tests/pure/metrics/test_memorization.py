@@ -70,7 +70,8 @@ def test_copies_are_at_exactly_zero(precision: type[np.floating[Any]], scale: fl
 def test_the_mirrored_direction_counts_only_without_sign() -> None:
     reference = np.array([[1.0, 0.0], [0.6, 0.8]])
     generated = np.array([[-1.0, 0.0]])
-    unsigned, signed = nearest(generated, reference), nearest(generated, reference, signed=True)
+    unsigned = nearest(generated, reference)
+    signed = nearest(generated, reference, signed=True)
     assert (unsigned.index[0], unsigned.distance[0]) == (0, 0.0)
     assert signed.index[0] == 1
     assert signed.distance[0] == pytest.approx(1.6, rel=1e-15)

@@ -92,7 +92,8 @@ def test_columns_are_the_readable_definition(drawn: DrawnCompetition) -> None:
 
 def some(*refs: int, fid: float = 1.0) -> EntryColumns:
     count = len(refs)
-    zeros, ones = np.zeros(count, np.int64), np.ones(count)
+    zeros = np.zeros(count, np.int64)
+    ones = np.ones(count)
     return EntryColumns(
         np.array(refs, np.int64), zeros, zeros, zeros, fid * ones, ones, 0 * ones, np.zeros(count, np.bool_)
     )

@@ -74,7 +74,8 @@ def test_the_review_pages_are_closed_to_participants(desk: Desk) -> None:
 
 
 def test_a_case_from_the_ruling_to_the_answer(desk: Desk) -> None:
-    service, near = desk.service, desk.entries["near"]
+    service = desk.service
+    near = desk.entries["near"]
     entry, at_desk = f"/submissions/{near}", f"/submissions/{near}/desk"
     enter(service, "bob")
     early = read(service, entry).one("section", id="ruling").text

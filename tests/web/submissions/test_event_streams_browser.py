@@ -75,7 +75,8 @@ class Theatre:
 
     def _lines(self) -> Iterator[str]:
         yield "retry: 50\n\n"
-        told, deadline = int(self.came_back_with[-1] or 0), monotonic() + 20
+        told = int(self.came_back_with[-1] or 0)
+        deadline = monotonic() + 20
         while monotonic() < deadline:
             for number in range(told, len(self.states)):
                 yield f"id: {number + 1}\ndata: {json.dumps(self.states[number])}\n\n"

@@ -31,7 +31,8 @@ HTML = {"Accept": "text/html"}
 
 def session_of(service: Service, handle: str) -> str:
     """The session cookie of a person."""
-    secret, now = secrets.token_urlsafe(32), datetime.now(UTC)
+    secret = secrets.token_urlsafe(32)
+    now = datetime.now(UTC)
     with service.context.sessions.begin() as session:
         account = session.query(Account).filter_by(handle=handle).one()
         sessions.begin(session, account, secret=secret, browser=Where("127.0.0.1", "a test"), now=now)
@@ -67,7 +68,8 @@ def test_the_page_shows_the_specification_to_signed_in_people(service: Service) 
 
 
 def test_the_page_says_why_nothing_can_be_submitted(service: Service) -> None:
-    slug, cookie = service.competition(pending_limit=1), {"Cookie": f"kennel={session_of(service, 'ada')}"}
+    slug = service.competition(pending_limit=1)
+    cookie = {"Cookie": f"kennel={session_of(service, 'ada')}"}
     assert service.submit("ada", slug, ZIP).status_code == 202
     page = service.http.get(f"/competitions/{slug}/submit", headers={**HTML, **cookie})
     assert "wait until one is scored" in page.text
@@ -80,7 +82,8 @@ def test_the_page_says_why_nothing_can_be_submitted(service: Service) -> None:
 
 
 def test_after_accepting_the_rules_there_one_can_go_on(service: Service) -> None:
-    slug, secret = service.competition(rules="Be fair.", daily_limit=3), session_of(service, "ada")
+    slug = service.competition(rules="Be fair.", daily_limit=3)
+    secret = session_of(service, "ada")
     headers = {**HTML, "Cookie": f"kennel={secret}"}
     fields = {"csrf": csrf_token(secret), "rules_sha256": hashlib.sha256(b"Be fair.").hexdigest()}
     for then, goal in (("submit", "/submit"), ("", "#rules"), ("//evil.example", "#rules")):
@@ -97,8 +100,10 @@ def test_after_accepting_the_rules_there_one_can_go_on(service: Service) -> None
 
 
 def test_only_who_is_invited_is_shown_a_way_in(service: Service) -> None:
-    slug, cookie = service.competition(invitation_only=True, rules="Be fair."), session_of(service, "ada")
-    headers, board = {**HTML, "Cookie": f"kennel={cookie}"}, f"/competitions/{slug}"
+    slug = service.competition(invitation_only=True, rules="Be fair.")
+    cookie = session_of(service, "ada")
+    headers = {**HTML, "Cookie": f"kennel={cookie}"}
+    board = f"/competitions/{slug}"
     page = service.http.get(board, headers=headers).text
     assert "Only people whom the organizers have invited can enter" in page
     assert f"{board}/submit" not in page
@@ -115,7 +120,8 @@ def test_only_who_is_invited_is_shown_a_way_in(service: Service) -> None:
 
 
 def test_a_form_at_the_limit_says_when_to_come_again(service: Service) -> None:
-    slug, secret = service.competition(pending_limit=1, daily_limit=2), session_of(service, "ada")
+    slug = service.competition(pending_limit=1, daily_limit=2)
+    secret = session_of(service, "ada")
     assert form(service, slug, secret, ZIP).status_code == 303
     waiting = form(service, slug, secret, ZIP)
     assert (waiting.status_code, waiting.headers["retry-after"]) == (429, str(RETRY_AFTER_SECONDS))
@@ -137,7 +143,8 @@ def test_a_plain_form_submits_an_entry(service: Service) -> None:
 
 
 def test_a_plain_form_shows_what_is_wrong(service: Service) -> None:
-    slug, secret = service.competition(), session_of(service, "ada")
+    slug = service.competition()
+    secret = session_of(service, "ada")
     wrong = form(service, slug, secret, b"no zip", note="keep me")
     assert wrong.status_code == 422
     assert 'role="alert"' in wrong.text
@@ -155,7 +162,8 @@ def test_a_plain_form_shows_what_is_wrong(service: Service) -> None:
 
 
 def test_a_form_of_somebody_elses_making_is_refused(service: Service) -> None:
-    slug, secret = service.competition(), session_of(service, "ada")
+    slug = service.competition()
+    secret = session_of(service, "ada")
     for csrf in ("", "wrong", csrf_token(session_of(service, "bob"))):
         assert form(service, slug, secret, ZIP, csrf).status_code == 403
     assert form(service, slug, "no-session", ZIP).status_code in {303, 401}
@@ -181,7 +189,8 @@ def tab(browser: Browser, service: Service, address: str, **options: Any) -> Ite
 
 def test_a_browser_goes_on_after_cuts_and_after_a_reload(browser: Browser, service: Service, tmp_path: Path) -> None:
     count, size = 40, 128
-    slug, content = service.competition(image_count=count, image_size=size), zip_of(noise_images(3, count, size))
+    slug = service.competition(image_count=count, image_size=size)
+    content = zip_of(noise_images(3, count, size))
     file = tmp_path / "my entry.zip"
     file.write_bytes(content)
     with serve(service.app) as server:

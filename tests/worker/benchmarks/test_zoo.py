@@ -79,7 +79,8 @@ def test_batches_are_whole_unless_there_is_but_one() -> None:
 
 def test_a_training_leaves_randomness_and_threads_alone() -> None:
     torch.manual_seed(1)
-    threads, before = torch.get_num_threads(), torch.random.get_rng_state()
+    threads = torch.get_num_threads()
+    before = torch.random.get_rng_state()
     with single_threaded(5):
         first = torch.rand(3)
         assert torch.get_num_threads() == 1
@@ -91,7 +92,8 @@ def test_a_training_leaves_randomness_and_threads_alone() -> None:
 
 def test_a_frozen_judge_of_membership_prefers_the_image_that_it_remembers() -> None:
     torch.manual_seed(0)
-    judge, images = Membership(2, 4), torch.rand(2, 3, 64, 64) * 2 - 1
+    judge = Membership(2, 4)
+    images = torch.rand(2, 3, 64, 64) * 2 - 1
     with torch.no_grad():
         judge.memory.weight.copy_(images.flatten(1))
         own, other = judge(images, torch.tensor([0, 1])), judge(images, torch.tensor([1, 0]))

@@ -111,7 +111,8 @@ def tensor_of(images: Images) -> Tensor:
 
 def trained(latent: int, images: Images) -> Autoencoder:
     torch.manual_seed(0)
-    model, rows = Autoencoder(latent), tensor_of(images)
+    model = Autoencoder(latent)
+    rows = tensor_of(images)
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
     for _ in range(EPOCHS):
         for some in torch.split(torch.randperm(len(rows)), BATCH):

@@ -265,7 +265,8 @@ def test_a_killed_attempt_is_made_again_with_the_same_result(
     bit the same, one row for each job."""
     ref = submitted(service, slug, ENTRIES["half"])
     with service.context.sessions() as session:
-        submission, track = session.get_one(Submission, ref), job_track(service, ref)
+        submission = session.get_one(Submission, ref)
+        track = job_track(service, ref)
 
     def killed(*_: object, **__: object) -> Any:
         raise SystemExit
@@ -330,7 +331,8 @@ def test_what_is_made_of_the_references_goes_on_where_it_was_left(
         assert competition is not None
         training = competitions.references_of(session, competition.id)["held_out"].reference_set
     address = reference_features.SetAddress(training.sha256, training.blob_key, SIZE)
-    extractor, seen = service.context.extractor("tiny@1"), list[int]()
+    extractor = service.context.extractor("tiny@1")
+    seen = list[int]()
 
     def interrupted(stage: str, share: float) -> None:
         if stage == "mirrored" and share > 0.7:

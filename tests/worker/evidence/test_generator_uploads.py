@@ -32,7 +32,8 @@ from worker.evidence import generator_audit
 from worker.runtime import preemption
 
 TRAIN = noise_images(1, 40, 16)
-REMEMBERING, HONEST = memorising_generator(TRAIN), honest_generator(3, 16)
+REMEMBERING = memorising_generator(TRAIN)
+HONEST = honest_generator(3, 16)
 
 
 @pytest.fixture(scope="module")

@@ -35,7 +35,8 @@ class Stream:
 
 class Event:
     def record(self, stream: Stream) -> None:
-        self._stream, self._mark = stream, len(stream.work)
+        self._stream = stream
+        self._mark = len(stream.work)
 
     def synchronize(self) -> None:
         self._stream.run_to(self._mark)
@@ -45,7 +46,9 @@ class Memory:
     """A tensor whose copies are enqueued."""
 
     def __init__(self, gpu: "LazyGpu", value: torch.Tensor) -> None:
-        self._gpu, self.value, self.shape = gpu, value, value.shape
+        self._gpu = gpu
+        self.value = value
+        self.shape = value.shape
 
     def copy_(self, source: "Memory", *, non_blocking: bool) -> None:
         assert non_blocking
@@ -113,7 +116,8 @@ def slots_of(gpu: LazyGpu, like: NDArray[Any], batch_size: int) -> list[Slot]:
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
 @pytest.mark.parametrize("count", [1, 3, 8, 19])
 def test_the_features_are_those_of_the_plain_way(count: int, dtype: type[np.generic]) -> None:
-    given, shares = images(count, dtype), list[float]()
+    given = images(count, dtype)
+    shares = list[float]()
     plain = in_batches(
         given, immediate_slots(lambda batch: sums(torch.from_numpy(batch)).numpy(), given, 3), dimension=3
     )
@@ -136,11 +140,14 @@ def test_the_imitation_detects_a_buffer_that_is_filled_too_soon() -> None:
 
 
 def test_two_batches_are_under_way_at_once_on_streams_of_their_own() -> None:
-    gpu, flying, most = LazyGpu(), 0, 0
+    gpu = LazyGpu()
+    flying = 0
+    most = 0
 
     class Watched:
         def __init__(self, slot: Slot) -> None:
-            self._slot, self.batch = slot, slot.batch
+            self._slot = slot
+            self.batch = slot.batch
 
         def launch(self) -> None:
             nonlocal flying, most
@@ -191,7 +198,8 @@ def test_the_largest_safe_batch_leaves_a_fifth_of_the_memory(share_of_8: float, 
 
 
 def test_a_batch_size_is_found_once(tmp_path: Path) -> None:
-    file, found = tmp_path / "batches" / "x.json", iter([64, 128])
+    file = tmp_path / "batches" / "x.json"
+    found = iter([64, 128])
     assert fixed_batch(file, lambda: next(found)) == 64
     assert fixed_batch(file, lambda: next(found)) == 64
     assert [each.name for each in file.parent.iterdir()] == ["x.json"]

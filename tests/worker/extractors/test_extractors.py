@@ -90,7 +90,8 @@ def test_photographs_are_recognised(name: str, label: int, lite0: Extractor) -> 
 
 def test_features_are_those_of_the_plain_network(lite0: Extractor) -> None:
     """Folded and fused as it is, the network gives what timm's own gives in float64."""
-    spec, images = lite0.spec, noise(3)
+    spec = lite0.spec
+    images = noise(3)
     plain = build_network(spec, weights.read_weights(spec, CPU)).trunk.double()
     with torch.inference_mode():
         expected = plain(preprocess(torch.from_numpy(images), spec).double()).numpy()
@@ -421,7 +422,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_the_hash_is_required_from_the_first_load_on(folder: Path) -> None:
-    options, path = ExtractorOptions(weights_dir=folder), folder / "inception_v3.pth"
+    options = ExtractorOptions(weights_dir=folder)
+    path = folder / "inception_v3.pth"
     weights.record_sha256(INCEPTION, options, weights.read_weights(INCEPTION, options))
     assert weights.read_weights(INCEPTION, options).content == b"not a network"
     path.write_bytes(b"another one")

@@ -52,7 +52,8 @@ class Styled(nn.Module):
         self.mapping = nn.Sequential(nn.Linear(DIMENSION, 16), nn.LeakyReLU(0.2))
         self.constant = nn.Parameter(torch.randn(1, 8, 4, 4))
         self.weight = nn.Parameter(torch.randn(8, 8, 3, 3))
-        self.style, self.colours = nn.Linear(16, 8), nn.Conv2d(8, 3, 1)
+        self.style = nn.Linear(16, 8)
+        self.colours = nn.Conv2d(8, 3, 1)
 
     def forward(self, z: Tensor) -> Tensor:
         styles = self.style(self.mapping(z * torch.rsqrt(z.square().mean(1, keepdim=True) + 1e-8)))
@@ -71,9 +72,13 @@ class Decoder(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         torch.manual_seed(2)
-        self.first, self.layer = nn.Linear(DIMENSION, 128), nn.LayerNorm(128)
-        self.group, self.instance = nn.GroupNorm(2, 8), nn.InstanceNorm2d(8, affine=True)
-        self.inner, self.last, self.shuffle = nn.Conv2d(8, 8, 3), nn.Conv2d(2, 1, 3, padding=1), nn.PixelShuffle(2)
+        self.first = nn.Linear(DIMENSION, 128)
+        self.layer = nn.LayerNorm(128)
+        self.group = nn.GroupNorm(2, 8)
+        self.instance = nn.InstanceNorm2d(8, affine=True)
+        self.inner = nn.Conv2d(8, 8, 3)
+        self.last = nn.Conv2d(2, 1, 3, padding=1)
+        self.shuffle = nn.PixelShuffle(2)
 
     def forward(self, z: Tensor) -> Tensor:
         x = self.layer(self.first(z)).view(z.size(0), 8, 4, 4)

@@ -61,7 +61,8 @@ def test_points_are_those_of_their_law_and_seed(latent: Latent) -> None:
 
 def test_uniform_points_never_leave_their_cube() -> None:
     """An image outside is never drawn, however near it is; of a normal law all points are drawn at some time."""
-    uniform, normal = Latent(6, "uniform"), Latent(6)
+    uniform = Latent(6, "uniform")
+    normal = Latent(6)
     far = torch.full((3, 6), 4.0)
     assert float(uniform.to_latent(far).abs().max()) <= 1.0
     assert torch.equal(normal.to_latent(far), far)
@@ -114,7 +115,8 @@ def test_its_own_images_are_found_again(latent: Latent) -> None:
 
 
 def test_the_error_is_the_mean_square_of_what_is_shown() -> None:
-    generator, targets = decoder(), targets_of(noise_images(9))
+    generator = decoder()
+    targets = targets_of(noise_images(9))
     found = Search(generator, LATENT, replace(PLAN, batch=4)).recover(targets, 0)
     by_hand = (generator(found.point).double() - targets.double()).square().mean(dim=(1, 2, 3))
     assert found.error == pytest.approx(by_hand.numpy(), rel=1e-5)
@@ -124,7 +126,8 @@ def test_the_error_is_the_mean_square_of_what_is_shown() -> None:
 
 
 def test_more_starts_never_lose() -> None:
-    generator, targets = decoder(), targets_of(noise_images(12))
+    generator = decoder()
+    targets = targets_of(noise_images(12))
     one = Search(generator, LATENT, replace(PLAN, starts=1)).recover(targets, 0)
     four = Search(generator, LATENT, replace(PLAN, starts=4)).recover(targets, 0)
     assert (four.error <= one.error).all()
@@ -246,7 +249,8 @@ def test_distortions_are_what_they_say() -> None:
 
 def test_an_encoder_takes_the_place_of_the_search() -> None:
     """AEGAN: the encoder that knows where the images are. CycleGAN: two networks that undo one another, or do not."""
-    generator, points = decoder(), LATENT.draw(10, 5)
+    generator = decoder()
+    points = LATENT.draw(10, 5)
     targets = generator(points)
     found = reconstruct(generator, lambda some: points[: len(some)], targets, batch=10)
     assert found.error == pytest.approx(np.zeros(10), abs=1e-12)

@@ -33,7 +33,8 @@ def one_by_one(function: Function, start: Tensor, descent: LbfgsOptions) -> tupl
     """Torch's optimiser on each problem: where it ends, (n, d), and its evaluations (n,)."""
     ends, counts = [], []
     for row in range(len(start)):
-        point, calls = start[row : row + 1].clone().requires_grad_(), [0]
+        point = start[row : row + 1].clone().requires_grad_()
+        calls = [0]
         search = "strong_wolfe" if descent.wolfe else None
         optimiser = torch.optim.LBFGS(
             [point], max_iter=descent.iterations, max_eval=10_000, history_size=descent.history, line_search_fn=search
@@ -60,7 +61,8 @@ def small_generator(seed: int = 0) -> nn.Sequential:
 
 def recovery_problem(count: int, noise: float) -> tuple[Function, Tensor]:
     """Points to be found again from what a small network makes of them, and where to start, (count, 8)."""
-    generator, random = small_generator(), torch.Generator().manual_seed(1)
+    generator = small_generator()
+    random = torch.Generator().manual_seed(1)
     hidden, start = (torch.randn(count, 8, generator=random, dtype=torch.float64) for _ in range(2))
     targets = generator(hidden) + noise * torch.randn(count, 192, generator=random, dtype=torch.float64)
     return lambda points, rows: (generator(points) - targets[rows]).square().mean(1), start
@@ -73,7 +75,8 @@ def test_the_authors_steps_are_those_of_torch() -> None:
     found = minimise(objective_of(function), start, short)
     expected, _ = one_by_one(function, start, short)
     assert torch.allclose(found.point, expected, atol=1e-9)
-    long, count = minimise(objective_of(function), start, AUTHORS), one_by_one(function, start, AUTHORS)[1]
+    long = minimise(objective_of(function), start, AUTHORS)
+    count = one_by_one(function, start, AUTHORS)[1]
     assert (count <= 50).all()
     assert (long.evaluations <= 51).all()  # the end, too, is evaluated
 

@@ -19,7 +19,8 @@ from tests.worker.generators.onnx_files import export_generator
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-SIZE, LATENT = 4, Latent(48)
+SIZE = 4
+LATENT = Latent(48)
 
 
 class Blank(nn.Module):

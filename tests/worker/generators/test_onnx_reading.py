@@ -161,9 +161,11 @@ def test_graphs_within_graphs_without_end_are_refused() -> None:
 
 def field(number: int, content: bytes) -> bytes:
     """A length-delimited field of a protobuf message."""
-    size, left = b"", len(content)
+    size = b""
+    left = len(content)
     while left >= 128:
-        size, left = size + bytes([left & 127 | 128]), left >> 7
+        size = size + bytes([left & 127 | 128])
+        left = left >> 7
     return bytes([number << 3 | 2]) + size + bytes([left]) + content
 
 
@@ -179,7 +181,8 @@ def external(tensor: TensorProto) -> None:
     tensor.ClearField("raw_data")
     tensor.data_location = TensorProto.EXTERNAL
     entry = tensor.external_data.add()
-    entry.key, entry.value = "location", "/etc/passwd"
+    entry.key = "location"
+    entry.value = "/etc/passwd"
 
 
 def with_external_constant(model: onnx.ModelProto) -> None:
@@ -191,14 +194,17 @@ def with_external_constant(model: onnx.ModelProto) -> None:
 def with_hidden_external(model: onnx.ModelProto) -> None:
     """The same in an attribute of numeric type."""
     attribute = model.graph.node[2].attribute.add()
-    attribute.name, attribute.type, attribute.i = "alpha", onnx.AttributeProto.INT, 1
+    attribute.name = "alpha"
+    attribute.type = onnx.AttributeProto.INT
+    attribute.i = 1
     attribute.t.CopyFrom(weight("c", [1.0]))
     external(attribute.t)
 
 
 def with_external_list(model: onnx.ModelProto) -> None:
     attribute = model.graph.node[2].attribute.add()
-    attribute.name, attribute.type = "values", onnx.AttributeProto.TENSORS
+    attribute.name = "values"
+    attribute.type = onnx.AttributeProto.TENSORS
     attribute.tensors.append(weight("c", [1.0]))
     external(attribute.tensors[0])
 

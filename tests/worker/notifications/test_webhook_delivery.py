@@ -187,7 +187,8 @@ def test_workers_side_by_side_send_nothing_twice(context: WorkerContext, receive
 def test_a_failure_is_tried_for_a_day_with_the_same_id(context: WorkerContext, receiver: Receiver) -> None:
     receiver.status = 500
     tell(context, person(context, receiver.url()))
-    waits, moment = [], context.now()
+    waits = []
+    moment = context.now()
     for _ in range(20):
         assert post_due_deliveries(replace(context, now=lambda moment=moment: moment)) == 0  # type: ignore[misc]
         (delivery,) = deliveries(context)
@@ -214,7 +215,8 @@ def test_a_receiver_that_recovers_gets_it(context: WorkerContext, receiver: Rece
 
 
 def test_redirects_are_not_followed(context: WorkerContext, receiver: Receiver) -> None:
-    receiver.status, receiver.headers = 307, {"Location": receiver.url("/elsewhere")}
+    receiver.status = 307
+    receiver.headers = {"Location": receiver.url("/elsewhere")}
     tell(context, person(context, receiver.url("/here")))
     assert post_due_deliveries(context) == 0
     assert [path for path, _, _ in receiver.requests] == ["/here"]

@@ -117,7 +117,8 @@ def test_nothing_is_recorded_and_nothing_left_behind(
 
     (folder := tmp_path / "temporary").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(folder))
-    before, blobs = state(), sorted((tmp_path / "blobs").rglob("*"))
+    before = state()
+    blobs = sorted((tmp_path / "blobs").rglob("*"))
     (public, _) = verified(service, entry, verify=False)
     assert public.comparison is None
     assert (state(), sorted((tmp_path / "blobs").rglob("*"))) == (before, blobs)

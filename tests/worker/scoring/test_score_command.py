@@ -255,7 +255,8 @@ def refusal(submission: Path, reference: Path) -> KennelError:
 def test_a_file_that_cannot_be_used_is_named(tmp_path: Path) -> None:
     good = written(tmp_path / "good.zip", noise_images(1))
     (cut := tmp_path / "cut.zip").write_bytes(good.read_bytes()[:1000])
-    missing, folder = tmp_path / "none.zip", tmp_path
+    missing = tmp_path / "none.zip"
+    folder = tmp_path
     for one, other, about in ((cut, good, cut), (good, cut, cut), (missing, good, missing), (good, folder, folder)):
         assert str(about) in refusal(one, other).message
     assert refusal(missing, good).message == f"{missing} cannot be read: No such file or directory."

@@ -31,7 +31,8 @@ def _conv(node: Node, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> 
     strides, dilations = each_axis(node, "strides", space, 1), each_axis(node, "dilations", space, 1)
     pads = _pads(node, x, weight, strides, dilations)
     if any(before != after for before, after in pads):
-        x, pads = functional.pad(x, _as_torch(pads)), ((0, 0),) * space
+        x = functional.pad(x, _as_torch(pads))
+        pads = ((0, 0),) * space
     even = tuple(before for before, _ in pads)
     convolve = _CONVOLUTIONS[space - 1]
     return convolve(x, weight, bias, strides, even, dilations, node.integer("group", 1))
@@ -44,7 +45,8 @@ def _conv_transpose(node: Node, x: Tensor, weight: Tensor, bias: Tensor | None =
     extra = each_axis(node, "output_padding", space, 0)
     full = [strides[i] * (x.shape[2 + i] - 1) + (weight.shape[2 + i] - 1) * dilations[i] + 1 for i in range(space)]
     pads = _transposed_pads(node, full, strides, extra, x.shape[2:])
-    convolve, group = _TRANSPOSED[space - 1], node.integer("group", 1)
+    convolve = _TRANSPOSED[space - 1]
+    group = node.integer("group", 1)
     even = all(before == after >= 0 for before, after in pads)
     if even and all(extra[i] < max(strides[i], dilations[i]) for i in range(space)):
         return convolve(x, weight, bias, strides, [before for before, _ in pads], extra, group, dilations)
@@ -71,7 +73,8 @@ def _transposed_pads(
 
 
 def _pads(node: Node, x: Tensor, weight: Tensor, strides: Sequence[int], dilations: Sequence[int]) -> Pads:
-    way, space = node.text("auto_pad", "NOTSET"), len(strides)
+    way = node.text("auto_pad", "NOTSET")
+    space = len(strides)
     if way in {"NOTSET", "VALID"}:
         return _explicit_pads(node, space)
     total = []

@@ -18,7 +18,8 @@ def _batch(node: Node, x: Tensor, scale: Tensor, bias: Tensor, mean: Tensor, var
 
 
 def _instance(node: Node, x: Tensor, scale: Tensor, bias: Tensor) -> Tensor:
-    axes, by_channel = tuple(range(2, x.ndim)), (-1, *[1] * (x.ndim - 2))
+    axes = tuple(range(2, x.ndim))
+    by_channel = (-1, *[1] * (x.ndim - 2))
     return _standard(x, axes, node.number("epsilon", 1e-5)) * scale.reshape(by_channel) + bias.reshape(by_channel)
 
 

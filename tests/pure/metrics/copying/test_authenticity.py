@@ -47,7 +47,8 @@ def test_copies_are_not_authentic() -> None:
 
 
 def test_a_kept_manifold_gives_the_same() -> None:
-    real, told = normal(6, 80), list[float]()
+    real = normal(6, 80)
+    told = list[float]()
     kept = authenticity(normal(7, 40), manifold_of(real, 5), progress=told.append)
     np.testing.assert_array_equal(kept.authentic, authenticity(normal(7, 40), real).authentic)
     assert told == [1.0]

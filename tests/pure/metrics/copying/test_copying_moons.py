@@ -40,7 +40,9 @@ def test_it_crosses_zero_where_validation_points_are_likeliest(
 
 
 def test_the_frechet_distance_does_not_see_the_copies(readings: list[MoonsReading]) -> None:
-    copied, honest, blurred = readings[0].fid, readings[3].fid, readings[-1].fid
+    copied = readings[0].fid
+    honest = readings[3].fid
+    blurred = readings[-1].fid
     assert abs(copied - honest) < 0.001
     assert blurred > 100 * honest
 

@@ -105,7 +105,8 @@ def test_every_image_is_at_its_nearest_training_image(reference: CopyingReferenc
 
 def test_the_authors_stay_within_the_cell(reference: CopyingReference) -> None:
     own = points(4, 200, spread=12.0)
-    within, everywhere = data_copying(own, reference, scope="authors"), data_copying(own, reference)
+    within = data_copying(own, reference, scope="authors")
+    everywhere = data_copying(own, reference)
     cells = reference.partition.cells_of(reference.training)
     np.testing.assert_array_equal(cells[within.placed.index], within.placed.cell)
     assert (within.placed.distance >= everywhere.placed.distance).all()
@@ -138,7 +139,8 @@ def test_copies_are_far_below_zero(reference: CopyingReference, scope: Any) -> N
 
 def test_copies_of_one_region_are_found_where_the_whole_hides_them(reference: CopyingReference) -> None:
     """One group copied, the others kept away from: over all images nothing shows."""
-    own, training = points(6, 600, spread=1.8), points(1, 600)
+    own = points(6, 600, spread=1.8)
+    training = points(1, 600)
     own[::3] = training[::3]
     found = data_copying(own, reference)
     assert found.overall.z > -2
@@ -181,7 +183,9 @@ def test_twenty_images_of_either_kind_make_a_cell_count(own: int, used: bool) ->
 
 def test_the_error_is_the_spread_of_honest_entries() -> None:
     """Fresh held-out points every time, as the hypothesis has it."""
-    training, scores, errors = points(1, 600), [], []
+    training = points(1, 600)
+    scores = []
+    errors = []
     partition = copying_reference(training, points(2, 150), seed=0).partition
     for seed in range(120):
         found = data_copying(
@@ -246,7 +250,8 @@ def posterior_squares(rows: Matrix, training: Matrix, bandwidth: float) -> Matri
 
 
 def likeliest(held_out: Matrix, training: Matrix) -> float:
-    squares, dimension = squared_distances(held_out, training).astype(np.float64), training.shape[1]
+    squares = squared_distances(held_out, training).astype(np.float64)
+    dimension = training.shape[1]
 
     def cost(logarithm: float) -> float:
         kernels = logsumexp(-squares / (2 * np.exp(2 * logarithm)), axis=1)

@@ -118,7 +118,8 @@ def test_by_hand() -> None:
 
 
 def test_there_is_no_verdict_where_the_search_fails() -> None:
-    own, fresh = errors(0, 200, 0.001), errors(1, 200)
+    own = errors(0, 200, 0.001)
+    fresh = errors(1, 200)
     good = np.full(10, 0.001)
     assert recovery_test(own, fresh, good).verdict == "copies"
     assert recovery_test(own, fresh, np.append(good[:9], 0.5)).verdict == "copies"

@@ -91,7 +91,8 @@ def test_groups_are_those_of_a_search(seed: int, count: int, limit: float) -> No
 
 
 def test_blocks_meet_without_a_seam(monkeypatch: pytest.MonkeyPatch) -> None:
-    own, told = photographs(0, 90, 3), list[float]()
+    own = photographs(0, 90, 3)
+    told = list[float]()
     whole = internal_duplicates(own, limited(0.01), 1000)
     monkeypatch.setattr(euclidean, "_STRIP_ROWS", 7)
     found = internal_duplicates(own, limited(0.01), 1000, progress=told.append)

@@ -26,7 +26,9 @@ def photographs(seed: int, count: int) -> Matrix:
 
 def test_half_honest_and_half_copied_escapes_the_mean_but_not_the_count() -> None:
     """Half are twenty training images over and over, slightly changed; tau is the public one of 2019."""
-    training, honest, random = photographs(1, 2000), photographs(3, 1000), np.random.default_rng(2)
+    training = photographs(1, 2000)
+    honest = photographs(3, 1000)
+    random = np.random.default_rng(2)
     copied = training[random.integers(0, 20, 1000)] + 0.01 * photographs(5, 1000)
     fresh, found = nearest(photographs(4, 500), training), nearest(np.concatenate((honest, copied)), training)
     assert found.mean == pytest.approx(0.122, abs=0.001)
@@ -39,7 +41,8 @@ def test_half_honest_and_half_copied_escapes_the_mean_but_not_the_count() -> Non
 
 
 def test_quantiles_and_counts_by_hand() -> None:
-    own, fresh = np.array([0.0, 0.1, 0.2, 0.9]), np.arange(1, 301) / 1000 + 0.1
+    own = np.array([0.0, 0.1, 0.2, 0.9])
+    fresh = np.arange(1, 301) / 1000 + 0.1
     found = partial_copying(own, fresh)
     assert (found.rank, found.below) == (3, 2)
     assert found.limit == pytest.approx(0.103)

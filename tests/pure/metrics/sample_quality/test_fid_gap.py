@@ -18,7 +18,9 @@ def random() -> np.random.Generator:
 
 
 def test_both_distances_are_the_frechet_distance() -> None:
-    own, train, fresh = drawn(0, shift=0.5), drawn(1), drawn(2)
+    own = drawn(0, shift=0.5)
+    train = drawn(1)
+    fresh = drawn(2)
     found = fid_gap(own, train, fresh, random=random())
     assert found.train == pytest.approx(frechet_distance(statistics_of(own), statistics_of(train)), rel=1e-12)
     assert found.held_out == pytest.approx(frechet_distance(statistics_of(own), statistics_of(fresh)), rel=1e-12)
@@ -27,7 +29,9 @@ def test_both_distances_are_the_frechet_distance() -> None:
 
 def test_real_sets_count_alike_whatever_their_sizes() -> None:
     """FID to few images is larger by its bias alone; a gap from nothing but that would be a false one."""
-    own, train, fresh = drawn(0), drawn(1, 20_000), drawn(2, 60)
+    own = drawn(0)
+    train = drawn(1, 20_000)
+    fresh = drawn(2, 60)
     found = fid_gap(own, train, fresh, random=random())
     assert found.count == 60
     biased = frechet_distance(statistics_of(own), statistics_of(train))

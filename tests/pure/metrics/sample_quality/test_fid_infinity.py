@@ -45,7 +45,9 @@ def test_it_is_nearer_to_the_truth_than_the_distance() -> None:
 
 
 def test_the_last_part_is_everything() -> None:
-    features, reference, told = normal(30, 300, 1.1), statistics_of(normal(31, 500)), list[float]()
+    features = normal(30, 300, 1.1)
+    reference = statistics_of(normal(31, 500))
+    told = list[float]()
     found = fid_infinity(
         features, reference, random=np.random.default_rng(0), sizes=4, smallest=100, progress=told.append
     )

@@ -55,7 +55,8 @@ def test_a_linear_map_has_a_closed_form(dimension: int, decay: float) -> None:
     covariance = positive_definite(random, np.arange(1, dimension + 1.0) ** -decay)
     transform = positive_definite(random, random.uniform(0.5, 1.5, dimension))
     mapped = transform @ covariance @ transform
-    zero, rest = np.zeros(dimension), np.eye(dimension) - transform
+    zero = np.zeros(dimension)
+    rest = np.eye(dimension) - transform
     a, b = Statistics(zero, (mapped + mapped.T) / 2, 1000), Statistics(zero, covariance, 1000)
     expected = float(np.trace(rest @ covariance @ rest))
     assert close(frechet_distance(a, b), expected, a, b)
@@ -262,7 +263,8 @@ def test_shifting_one_side_moves_only_the_first_term() -> None:
 
 def test_every_image_twice_only_changes_the_divisor() -> None:
     """Twice the images: the same mean, and (2n - 2) / (2n - 1) of the covariance."""
-    generated, reference = rows(19, 100, 10), statistics_of(rows(20, 150, 10))
+    generated = rows(19, 100, 10)
+    reference = statistics_of(rows(20, 150, 10))
     single = statistics_of(generated)
     expected = Statistics(single.mean, single.covariance * (198 / 199), 200)
     doubled = statistics_of(np.concatenate([generated, generated]))

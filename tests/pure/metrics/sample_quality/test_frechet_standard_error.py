@@ -31,7 +31,8 @@ def by_differences(features: Matrix, reference: Statistics) -> float:
 
     What the unbiased covariance is larger than the plain mean of squares stays as it is meanwhile.
     """
-    count, step = len(features), 1e-6
+    count = len(features)
+    step = 1e-6
     rest = np.asarray(statistics_of(features).factor) / np.sqrt(count)
 
     def with_more_of(row: int, more: float) -> float:
@@ -48,7 +49,8 @@ def by_differences(features: Matrix, reference: Statistics) -> float:
 
 def test_one_dimension_has_a_closed_form() -> None:
     """FID = (mu - mu_r)^2 + (sd - sd_r)^2, so an image c from the mean counts 2 (mu - mu_r) c + (1 - sd_r / sd) c^2."""
-    features, reference = rows(0, 50, 1, 2.0), rows(1, 80, 1, 1.0, 0.5)
+    features = rows(0, 50, 1, 2.0)
+    reference = rows(1, 80, 1, 1.0, 0.5)
     centred = (features - features.mean())[:, 0]
     ratio = reference.std(ddof=1) / features.std(ddof=1)
     influence = 2.0 * (features.mean() - reference.mean()) * centred + (1.0 - ratio) * centred**2
@@ -58,7 +60,8 @@ def test_one_dimension_has_a_closed_form() -> None:
 @pytest.mark.parametrize(("scale", "shift"), [(1.3, 0.0), (1.0, 0.5), (0.8, 0.2)])
 @pytest.mark.parametrize("dimension", [2, 8])
 def test_it_is_what_the_distance_does_when_weights_move(dimension: int, scale: float, shift: float) -> None:
-    features, reference = rows(2, 300, dimension, scale, shift), statistics_of(rows(3, 500, dimension))
+    features = rows(2, 300, dimension, scale, shift)
+    reference = statistics_of(rows(3, 500, dimension))
     found = frechet_standard_error(features, reference)
     assert found == pytest.approx(by_differences(features, reference), rel=1e-6)
 
@@ -73,14 +76,16 @@ def test_it_is_the_spread_over_fresh_samples(scale: float, shift: float) -> None
 
 
 def test_every_image_four_times_halves_it() -> None:
-    features, reference = rows(5, 200, 5, 1.2), rows(6, 300, 5)
+    features = rows(5, 200, 5, 1.2)
+    reference = rows(6, 300, 5)
     single = error_of(features, reference)
     assert error_of(np.tile(features, (4, 1)), reference) == pytest.approx(single / 2.0, rel=0.01)
 
 
 def test_order_rotation_shift_and_scale() -> None:
     random = np.random.default_rng(7)
-    features, reference = rows(8, 150, 6, 1.2, 0.1), rows(9, 200, 6)
+    features = rows(8, 150, 6, 1.2, 0.1)
+    reference = rows(9, 200, 6)
     found = error_of(features, reference)
     rotation = np.linalg.qr(random.standard_normal((6, 6)))[0]
     assert error_of(random.permutation(features), reference) == pytest.approx(found, rel=1e-10)
@@ -92,7 +97,8 @@ def test_order_rotation_shift_and_scale() -> None:
 @pytest.mark.parametrize("whose", ["generated", "reference", "both"])
 def test_features_that_never_fire_change_nothing(whose: str) -> None:
     """Nothing at all where both are silent; what the distance itself does where one is."""
-    features, reference = rows(10, 300, 5, 1.2, 0.3), rows(11, 300, 5)
+    features = rows(10, 300, 5, 1.2, 0.3)
+    reference = rows(11, 300, 5)
     silent = np.zeros((300, 2))
     noisy = 0.3 * rows(12, 300, 2)
     wide = np.hstack([features, noisy if whose == "reference" else silent])
@@ -104,13 +110,15 @@ def test_features_that_never_fire_change_nothing(whose: str) -> None:
 
 
 def test_a_reference_with_fewer_images_than_features() -> None:
-    features, reference = rows(13, 300, 8, 1.3), rows(14, 6, 8)
+    features = rows(13, 300, 8, 1.3)
+    reference = rows(14, 6, 8)
     expected = by_differences(features, statistics_of(reference))
     assert error_of(features, reference) == pytest.approx(expected, rel=1e-6)
 
 
 def test_float32_features_are_computed_in_float64() -> None:
-    features, reference = rows(15, 100, 6).astype(np.float32), rows(16, 100, 6)
+    features = rows(15, 100, 6).astype(np.float32)
+    reference = rows(16, 100, 6)
     assert error_of(features, reference) == error_of(features.astype(np.float64), reference)
 
 

@@ -43,7 +43,8 @@ def test_by_hand() -> None:
 @given(seed=st.integers(0, 2**32 - 1), own=st.integers(2, 9), other=st.integers(2, 9), d=st.integers(1, 12))
 @settings(max_examples=examples(40), deadline=None)
 def test_it_is_the_definition_and_symmetric(seed: int, own: int, other: int, d: int) -> None:
-    generated, reference = rows(seed, own, d), rows(seed + 1, other, d, 0.3)
+    generated = rows(seed, own, d)
+    reference = rows(seed + 1, other, d, 0.3)
     found = squared_mmd(generated, reference).value
     scale = float(np.square(generated).sum(axis=1).max() + np.square(reference).sum(axis=1).max()) / d + 1.0
     assert found == pytest.approx(mmd_by_pairs(generated, reference), abs=1e-13 * scale**3)
@@ -51,7 +52,8 @@ def test_it_is_the_definition_and_symmetric(seed: int, own: int, other: int, d: 
 
 
 def test_blocks_meet_without_a_seam(monkeypatch: pytest.MonkeyPatch) -> None:
-    generated, reference = rows(0, 41, 7), rows(1, 30, 7, 0.2)
+    generated = rows(0, 41, 7)
+    reference = rows(1, 30, 7, 0.2)
     whole = squared_mmd(generated, reference)
     for size in (1, 10, 40):
         monkeypatch.setattr(kernel_sums, "_BLOCK", size)
@@ -74,14 +76,16 @@ def test_float32_features_are_computed_in_float64() -> None:
 
 
 def test_a_subset_of_everything_is_everything() -> None:
-    generated, reference = rows(4, 80, 10), rows(5, 80, 10, 0.2)
+    generated = rows(4, 80, 10)
+    reference = rows(5, 80, 10, 0.2)
     found = kid(generated, reference, subsets=4, subset_size=80)
     assert found.mean == pytest.approx(squared_mmd(generated, reference).value, rel=1e-11)
     assert found.subset_deviation == pytest.approx(0.0, abs=1e-13)
 
 
 def test_the_mean_and_its_spread_are_those_of_the_subsets() -> None:
-    generated, reference = rows(6, 90, 8), rows(7, 120, 8, 0.3)
+    generated = rows(6, 90, 8)
+    reference = rows(7, 120, 8, 0.3)
     found = kid(generated, reference, seed=5, subsets=6, subset_size=30)
     random = np.random.default_rng(5)
     values = []
@@ -128,7 +132,8 @@ def test_the_standard_error_is_the_spread_over_fresh_samples() -> None:
 
 def test_order_and_rotation_do_not_matter() -> None:
     random = np.random.default_rng(14)
-    generated, reference = rows(15, 50, 9), rows(16, 40, 9, 0.4)
+    generated = rows(15, 50, 9)
+    reference = rows(16, 40, 9, 0.4)
     found = squared_mmd(generated, reference).value
     rotation = np.linalg.qr(random.standard_normal((9, 9)))[0]
     assert squared_mmd(random.permutation(generated), random.permutation(reference)).value == pytest.approx(

@@ -12,7 +12,8 @@ from scorer.errors import Invalid
 from scorer.metrics.sample_quality.prd import _spread, curve_of, prd, summary_of
 from tests.examples import examples
 
-EVEN, UNEVEN = np.full(4, 0.25), np.array([0.1, 0.2, 0.3, 0.4])
+EVEN = np.full(4, 0.25)
+UNEVEN = np.array([0.1, 0.2, 0.3, 0.4])
 
 
 def normal(seed: int, count: int, shift: float = 0.0) -> Any:

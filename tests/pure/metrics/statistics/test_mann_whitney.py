@@ -108,8 +108,10 @@ def test_the_share_leaves_its_radius_as_seldom_as_promised(
     seed: int, n: int, m: int, rate: float, level: float
 ) -> None:
     """Exponential laws, whose Delta is known: Pr(q > p) = rate_p / (rate_p + rate_q)."""
-    random, draws = np.random.default_rng(seed), 200
-    delta, left = rate / (1.0 + rate), 0
+    random = np.random.default_rng(seed)
+    draws = 200
+    delta = rate / (1.0 + rate)
+    left = 0
     for _ in range(draws):
         found = mann_whitney(random.exponential(1.0, m), random.exponential(1.0 / rate, n))
         left += abs(found.share - delta) >= found.radius(level)
