@@ -19,7 +19,7 @@ from deploy.client.references import attach, prepare
 from deploy.standalone.data_folder import addresses_in
 from scorer import audit_log
 from scorer.accounts import accounts, api_tokens, password_resets, roles
-from scorer.db import accounts as db_accounts
+from scorer.db.accounts import account_by_handle
 from scorer.db.session import engine_of, sessions_of
 from scorer.settings import Settings, read_settings
 
@@ -52,7 +52,7 @@ def create_admin(handle: str, data: Data = None) -> None:
     secret = secrets.token_urlsafe(32)
     now = datetime.now(UTC)
     with _database(data) as (session, _):
-        account = db_accounts.account_by_handle(session, handle)
+        account = account_by_handle(session, handle)
         if account is None:
             account = accounts.create_account(session, handle=handle, name="", role="admin", now=now)
         roles.require_role(account)
@@ -69,7 +69,7 @@ def reset_link(handle: str, data: Data = None) -> None:
     secret = secrets.token_urlsafe(32)
     now = datetime.now(UTC)
     with _database(data) as (session, settings):
-        account = db_accounts.account_by_handle(session, handle)
+        account = account_by_handle(session, handle)
         if account is None:
             raise Refused(0, {"title": f"There is no account {handle!r}."})
         link = password_resets.link_for(session, account, secret=secret, site=settings.public_url, now=now)

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from deploy.cli import admin, admin_closing, admin_judging, exit_codes
-from deploy.cli import kaggle as cli_kaggle
+from deploy.cli.kaggle import run_kaggle
 from deploy.cli.participant import competitions, generators, login, submissions, submit
 from deploy.cli.participant.check import check_zip
 from deploy.cli.participant.connection import connected_client, reported_errors, require_token
@@ -158,13 +158,13 @@ def recover(
 ) -> None:
     """Test by latent recovery whether a generator makes its training photographs better than others; in a sandbox."""
     # Only commands that look at images import torch.
-    from deploy.cli import recover as cli_recover  # noqa: PLC0415
+    from deploy.cli.recover import recover_files, report_lines, write_pairs  # noqa: PLC0415
     from scorer.generators.latents import Latent  # noqa: PLC0415
     from scorer.generators.recovery.plan import Plan  # noqa: PLC0415
 
     with reported_errors(as_json=as_json), show_progress(err) as progress:
         plan = Plan(train=targets, held_out=targets, region=region, seed=seed)
-        audit = cli_recover.recover_files(
+        audit = recover_files(
             generator,
             train,
             held_out,
@@ -175,9 +175,9 @@ def recover(
             encoder=encoder,
         )
     if pairs is not None:
-        cli_recover.write_pairs(audit, pairs)
+        write_pairs(audit, pairs)
     report = audit.report()
-    print(json.dumps(report) if as_json else "\n".join(cli_recover.report_lines(report)))
+    print(json.dumps(report) if as_json else "\n".join(report_lines(report)))
 
 
 @app.command()
@@ -208,7 +208,7 @@ def kaggle(context: typer.Context) -> None:
     """Run the official kaggle client against Kennel: kennel kaggle competitions submit ..."""
     with reported_errors():
         login = current_login()
-        cli_kaggle.run_kaggle(context.args, login.url, require_token(login))
+        run_kaggle(context.args, login.url, require_token(login))
 
 
 @app.command()

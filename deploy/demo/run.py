@@ -26,7 +26,7 @@ from deploy.standalone.run import print_greeting
 from deploy.standalone.supervisor import Supervisor
 from scorer.accounts import accounts, api_tokens
 from scorer.archive import write_images
-from scorer.db import accounts as db_accounts
+from scorer.db.accounts import account_by_handle
 from scorer.db.session import engine_of, sessions_of
 from scorer.errors import Unavailable
 from scorer.lifecycle import UNFINISHED
@@ -108,7 +108,7 @@ def organizer_token(running: service.RunningService) -> str:
     secret = secrets.token_urlsafe(32)
     now = datetime.now(UTC)
     with sessions_of(engine).begin() as session:
-        account = db_accounts.account_by_handle(session, service.ADMIN)
+        account = account_by_handle(session, service.ADMIN)
         if account is None:
             account = accounts.create_account(session, handle=service.ADMIN, name="", role="admin", now=now)
         api_tokens.issue(session, account, secret, name="demo", now=now)

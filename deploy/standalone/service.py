@@ -21,7 +21,7 @@ from deploy.standalone.postgres import Postgres
 from deploy.standalone.redis import Redis
 from deploy.standalone.supervisor import Supervisor
 from scorer.accounts import accounts, api_tokens
-from scorer.db import accounts as db_accounts
+from scorer.db.accounts import any_admin
 from scorer.db.session import engine_of, sessions_of
 from scorer.settings import Settings, read_settings
 from worker.runtime.startup import require_weights
@@ -94,7 +94,7 @@ def ensure_admin(settings: Settings) -> str | None:
     engine = engine_of(settings)
     try:
         with sessions_of(engine).begin() as session:
-            if db_accounts.any_admin(session):
+            if any_admin(session):
                 return None
             now = datetime.now(UTC)
             secret = secrets.token_urlsafe(32)

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from scorer.accounts import accounts
 from scorer.accounts.sign_up import Mode
-from scorer.db import accounts as db_accounts
+from scorer.db.accounts import account_by_email, account_by_identity, is_name_taken, lock_names
 from scorer.db.tables import Account, Identity
 from scorer.errors import Forbidden
 
@@ -33,11 +33,11 @@ class OidcIdentity:
 def account_for(session: Session, person: OidcIdentity, *, mode: Mode, now: datetime) -> Account:
     """The account of an authenticated person: the one linked to this identity, else the one with the same verified
     mail address, else a new participant's. ``Forbidden`` instead of a new one where accounts are by invitation."""
-    db_accounts.lock_names(session)
-    linked = db_accounts.account_by_identity(session, person.issuer, person.subject)
+    lock_names(session)
+    linked = account_by_identity(session, person.issuer, person.subject)
     if linked is not None:
         return linked
-    account = db_accounts.account_by_email(session, person.email) if person.email else None
+    account = account_by_email(session, person.email) if person.email else None
     if account is None:
         account = _new_account(session, person, mode=mode, now=now)
     session.add(Identity(account_id=account.id, issuer=person.issuer, subject=person.subject, created_at=now))
@@ -51,9 +51,9 @@ def _new_account(session: Session, person: OidcIdentity, *, mode: Mode, now: dat
     handle = _handle_of(person)
     numbered = (f"{handle}-{number}" for number in itertools.count(2))
     candidates = itertools.chain([handle], numbered)
-    free_handle = next(candidate for candidate in candidates if not db_accounts.is_name_taken(session, candidate))
+    free_handle = next(candidate for candidate in candidates if not is_name_taken(session, candidate))
     name = "".join(character for character in person.name if unicodedata.category(character)[0] != "C").strip()[:100]
-    if db_accounts.is_name_taken(session, name):
+    if is_name_taken(session, name):
         name = ""
     account = accounts.create_account(session, handle=free_handle, name=name, role="participant", now=now)
     account.email = person.email

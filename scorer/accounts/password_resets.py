@@ -6,7 +6,7 @@ from sqlalchemy.orm import Session
 
 from scorer import audit_log
 from scorer.accounts import accounts, one_time_links
-from scorer.db import accounts as db_accounts
+from scorer.db.accounts import account_by_email, end_sessions
 from scorer.db.tables import Account
 from scorer.notifications import outbox
 
@@ -24,7 +24,7 @@ If it was not you, ignore this mail: nothing has changed.
 def request_reset(session: Session, email: str, *, secret: str, site: str, now: datetime) -> None:
     """Mail a reset link to the account with this confirmed address. For an unknown address nothing happens, so that
     the caller cannot learn which addresses have accounts."""
-    account = db_accounts.account_by_email(session, accounts.require_email(email))
+    account = account_by_email(session, accounts.require_email(email))
     if account is None or account.email is None:
         return
     link = link_for(session, account, secret=secret, site=site, now=now)
@@ -46,6 +46,6 @@ def complete(session: Session, secret: str, password_hash: str, *, now: datetime
     account = one_time_links.use(session, "reset", secret, now=now).account
     assert account is not None  # noqa: S101 - reset links are made for accounts only
     account.password_hash = password_hash
-    db_accounts.end_sessions(session, account.id, now)
+    end_sessions(session, account.id, now)
     audit_log.record_action(session, "password.reset", f"account:{account.handle}", actor=account, now=now)
     return account

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from scorer import audit_log
 from scorer.accounts import accounts, one_time_links
-from scorer.db import accounts as db_accounts
+from scorer.db.accounts import account_by_email, lock_names
 from scorer.db.tables import Account
 from scorer.errors import Conflict, Forbidden
 from scorer.notifications import outbox
@@ -78,7 +78,7 @@ def ask_confirmation(session: Session, account: Account, email: str, *, secret: 
     instead."""
     email = accounts.require_email(email)
     one_time_links.issue(session, "confirmation", secret, account=account, email=email, now=now)
-    owner = db_accounts.account_by_email(session, email)
+    owner = account_by_email(session, email)
     if owner is None or owner.id == account.id:
         body = CONFIRM.format(handle=account.handle, site=site, secret=secret)
         expires_at = now + one_time_links.LINK_LIFETIMES["confirmation"]
@@ -94,8 +94,8 @@ def confirm_address(session: Session, secret: str, *, now: datetime) -> Account:
     link = one_time_links.use(session, "confirmation", secret, now=now)
     assert link.account is not None  # noqa: S101 - confirmation links are made for accounts and addresses only
     assert link.email is not None  # noqa: S101
-    db_accounts.lock_names(session)
-    owner = db_accounts.account_by_email(session, link.email)
+    lock_names(session)
+    owner = account_by_email(session, link.email)
     if owner is not None and owner.id != link.account.id:
         raise Conflict("email-taken", f"This address belongs to the account {owner.handle}.")
     link.account.email = link.email

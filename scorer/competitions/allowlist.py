@@ -12,9 +12,8 @@ from sqlalchemy.orm import Session
 from scorer import audit_log
 from scorer.accounts import accounts, one_time_links
 from scorer.competitions.competition_state import CompetitionState
-from scorer.db import accounts as db_accounts
 from scorer.db import competitions
-from scorer.db import competitions as rows
+from scorer.db.accounts import account_by_email, account_by_handle
 from scorer.db.tables import Account, Competition, Guest
 from scorer.errors import Forbidden, Invalid, NotFound
 from scorer.lifecycle import Phase
@@ -46,7 +45,7 @@ def invite_guests(
     """Add people (handles or mail addresses) to the allowlist and notify those who are new on it. ``Invalid``, and
     nobody is added, if a handle is unknown or an address malformed. Returns the whole allowlist."""
     competitions.lock_competition(session, state.competition.slug, share=False)
-    invited = {guest.who.lower() for guest in rows.list_guests(session, state.competition.id)}
+    invited = {guest.who.lower() for guest in competitions.list_guests(session, state.competition.id)}
     added: dict[str, Guest] = {}
     for guest in _read(session, state.competition, wanted, author, now):
         if guest.who.lower() not in invited | set(added):
@@ -58,14 +57,14 @@ def invite_guests(
     if added:
         after = {"who": [guest.who for guest in added.values()]}
         audit_log.record_action(session, "guests.invited", _subject(state), actor=author, now=now, after=after)
-    return rows.list_guests(session, state.competition.id)
+    return competitions.list_guests(session, state.competition.id)
 
 
 def withdraw(session: Session, state: CompetitionState, who: str, *, author: Account, now: datetime) -> None:
     """Remove a person from the allowlist; their submissions stay. ``NotFound`` if they are not on it by that handle or
     address."""
     competitions.lock_competition(session, state.competition.slug, share=False)
-    invited = {guest.who.lower(): guest for guest in rows.list_guests(session, state.competition.id)}
+    invited = {guest.who.lower(): guest for guest in competitions.list_guests(session, state.competition.id)}
     guest = invited.get(who.strip().lower())
     if guest is None:
         raise NotFound("no-guest", f"Nobody is invited as {who.strip()!r}.")
@@ -79,12 +78,12 @@ def withdraw(session: Session, state: CompetitionState, who: str, *, author: Acc
 
 def list_guests(session: Session, state: CompetitionState) -> Sequence[Guest]:
     """The allowlist, the latest invitation first."""
-    return rows.list_guests(session, state.competition.id)
+    return competitions.list_guests(session, state.competition.id)
 
 
 def is_invited(session: Session, competition: Competition, account: Account) -> bool:
     """Whether the competition is open to all, or the account is on its allowlist."""
-    return not competition.invitation_only or rows.is_invited(session, competition.id, account)
+    return not competition.invitation_only or competitions.is_invited(session, competition.id, account)
 
 
 def require_invited(session: Session, competition: Competition, account: Account) -> None:
@@ -116,7 +115,7 @@ def _read(
 def _who(session: Session, name: str) -> dict[str, object]:
     if "@" in name:
         return {"email": accounts.require_email(name).lower()}
-    account = db_accounts.account_by_handle(session, name)
+    account = account_by_handle(session, name)
     if account is None:
         raise Invalid("no-account", "there is nobody with this handle.")
     return {"account": account, "account_id": account.id}
@@ -127,7 +126,7 @@ def _notify_guest(
 ) -> None:
     """Send a notice to a person with an account, otherwise a mail with a sign-up link."""
     competition = state.competition
-    account = guest.account or db_accounts.account_by_email(session, guest.email or "")
+    account = guest.account or account_by_email(session, guest.email or "")
     opens_at = competition.opens_at if state.phase is Phase.DRAFT else None
     opens = f" It opens, and has its page, from {opens_at:%Y-%m-%d %H:%M} UTC on." if opens_at else ""
     text = INVITED.format(author=author.name, competition=competition.title, opens=opens)

@@ -12,8 +12,8 @@ from scorer import audit_log
 from scorer.competitions import competition_state, setup
 from scorer.competitions.competition_state import CompetitionState
 from scorer.competitions.spec import CompetitionSpec, TrackSpec
-from scorer.db import competitions as db_competitions
 from scorer.db import import_results, tuning
+from scorer.db.competitions import competition_by_slug, lock_competition
 from scorer.db.tables import Account
 from scorer.errors import Conflict, Invalid
 from scorer.import_export.results_csv import MAX_FAULTS_LISTED, NUMBER_COLUMNS, ResultsLine, ResultsTable
@@ -95,10 +95,10 @@ def import_table(
     ``Conflict``: ``has-entries`` if people have submitted there, ``changed-rows`` if a submission has other numbers
     than before, ``team-taken`` if a team of people has a name of the table.
     """
-    created = db_competitions.competition_by_slug(session, slug) is None
+    created = competition_by_slug(session, slug) is None
     if created:
         setup.create(session, _spec(slug, len(sheet.lines), request, now), author=author, now=now)
-    db_competitions.lock_competition(session, slug, share=False)
+    lock_competition(session, slug, share=False)
     state = competition_state.state_of(session, slug, now)
     added = _unknown(session, state, sheet.lines)
     provenance = {"imported": True, "file": request.file_name, "table_sha256": table_sha256}

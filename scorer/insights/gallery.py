@@ -12,8 +12,8 @@ from scorer.archive.sprite_sheet import Layout, layout_of
 from scorer.competitions.competition_state import CompetitionState, visible_track
 from scorer.db.leaderboard import board
 from scorer.db.submissions import duplicates
-from scorer.db.submissions import submissions as submissions_submissions
 from scorer.db.submissions.duplicates import SharedEntry
+from scorer.db.submissions.submissions import submissions_by_ref
 from scorer.db.tables import Account, Submission
 from scorer.leaderboard.rows import rows_of
 from scorer.lifecycle import TrackKind
@@ -49,7 +49,7 @@ def exhibits(session: Session, state: CompetitionState, kind: TrackKind, account
     at_ranks = {rank: row for rank in RANKS for row in rows.page(rank - 1, 1)}
     refs = [row.ref for row in at_ranks.values()]
     names = board.entry_info_of(session, refs)
-    submissions = submissions_submissions.submissions_by_ref(session, refs)
+    submissions = submissions_by_ref(session, refs)
     return [
         Exhibit(rank, names[row.ref].team, row.score, submission)
         for (rank, row), submission in zip(at_ranks.items(), submissions, strict=True)

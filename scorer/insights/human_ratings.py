@@ -16,8 +16,8 @@ from scorer import audit_log
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import human_ratings
 from scorer.db.human_ratings import ListedRater, RatedEntry, RatedItem
-from scorer.db.submissions import labels as submissions_labels
 from scorer.db.submissions import submissions
+from scorer.db.submissions.labels import decided_labels
 from scorer.db.tables import Account, Job, Rater, RatingItem, RatingStudy, Submission
 from scorer.db.teams import members
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
@@ -121,7 +121,7 @@ def _subject(study: RatingStudy) -> str:
 def _best(session: Session, state: CompetitionState, limit: int) -> list[int]:
     """The refs of the best ``limit`` submissions on the private board that are not penalised and have no decided label
     other than legitimate."""
-    labels = submissions_labels.decided_labels(session, state.competition.id)
+    labels = decided_labels(session, state.competition.id)
     rows = rows_of(session, state.competition, state.tracks, "private").page(0, None)
     refs = [row.ref for row in rows if not row.penalised and labels.get(row.ref, "legitimate") == "legitimate"]
     return refs[:limit]

@@ -18,7 +18,7 @@ from scorer.competitions.competition_state import CompetitionState, may_see_priv
 from scorer.db import tuning
 from scorer.db.leaderboard import board
 from scorer.db.leaderboard.scores import Score
-from scorer.db.submissions import labels as submissions_labels
+from scorer.db.submissions.labels import decided_labels
 from scorer.db.tables import Account
 from scorer.errors import Invalid
 from scorer.leaderboard import standings
@@ -89,7 +89,7 @@ def insights_of(
     if label != "all" and not everything:
         raise Invalid("no-labels", "Labels are shown when the organizers publish the final board.")
     kinds = TRACK_KINDS if everything else TRACK_KINDS[:1]
-    labels = submissions_labels.decided_labels(session, state.competition.id) if everything else {}
+    labels = decided_labels(session, state.competition.id) if everything else {}
     by_track: dict[str, TrackColumns] = {}
     taus: dict[str, float | None] = {}
     for kind in kinds:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
-from scorer.db.leaderboard import columns as leaderboard_columns
+from scorer.db.leaderboard.columns import from_microseconds, judged_of, picks_of
 from scorer.db.tables import Competition, Track
 from scorer.leaderboard import board_cache
 from scorer.lifecycle import TrackKind
@@ -75,7 +75,7 @@ class BoardRows:
         entries = zip(*(column[positions].tolist() for column in columns), strict=True)
         ranks = repeat(None) if first_rank is None else count(first_rank)
         return [
-            BoardRow._make((rank, *values, leaderboard_columns.from_microseconds(accepted_at)))
+            BoardRow._make((rank, *values, from_microseconds(accepted_at)))
             for rank, (*values, accepted_at) in zip(ranks, entries, strict=False)
         ]
 
@@ -122,10 +122,10 @@ def read_ranked_board(
     """The ranked board of a track, read from the database as this transaction sees it, with what it has written."""
     session.flush()  # columns are read past the session, whose own queries would flush
     connection = session.connection()
-    judged = leaderboard_columns.judged_of(connection, tracks[kind].id, at=at)
+    judged = judged_of(connection, tracks[kind].id, at=at)
     if kind == "private":
-        public = leaderboard_columns.judged_of(connection, tracks["public"].id, at=at)
-        picks = leaderboard_columns.picks_of(connection, competition.id, at=at)
+        public = judged_of(connection, tracks["public"].id, at=at)
+        picks = picks_of(connection, competition.id, at=at)
         judged = replace(judged, finals=finals_of(public, picks, competition.final_picks))
     return order_of(judged, late=late)
 

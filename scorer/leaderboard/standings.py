@@ -14,8 +14,8 @@ from sqlalchemy.orm import Session
 from scorer.accounts.roles import is_organizer
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState, visible_track
-from scorer.db import competitions as db_competitions
 from scorer.db import tuning
+from scorer.db.competitions import published_since, tracks_at
 from scorer.db.leaderboard import board
 from scorer.db.leaderboard.board import EntryInfo, UnrankedReason
 from scorer.db.submissions import labels
@@ -89,7 +89,7 @@ def standings(  # noqa: PLR0913 - every option of a board
     if late and kind != "public":
         raise Invalid("late-is-public", "Entries after the close are scored on the public track alone.")
     if as_of is not None:
-        state = replace(state, tracks=db_competitions.tracks_at(session, state.tracks, as_of))
+        state = replace(state, tracks=tracks_at(session, state.tracks, as_of))
     return _BoardReader(session, state, track, account, late, as_of, now).board(after, limit, search)
 
 
@@ -104,8 +104,8 @@ def _require_visible_then(
 ) -> None:
     if as_of is None or kind != "private" or is_organizer(account):
         return
-    published_since = db_competitions.published_since(session, state.competition.id)
-    if published_since is None or as_of < published_since:
+    since = published_since(session, state.competition.id)
+    if since is None or as_of < since:
         raise Forbidden("not-published-then", "The private board can be seen as it was since it was published.")
 
 

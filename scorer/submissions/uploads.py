@@ -11,8 +11,8 @@ from scorer import errors
 from scorer.blobs import Blobs, ReceivedBlob
 from scorer.competitions.competition_state import visible_state
 from scorer.db import accounts
-from scorer.db.submissions import submissions as submissions_submissions
 from scorer.db.submissions import uploads as rows
+from scorer.db.submissions.submissions import submission_by_idempotency_key
 from scorer.db.tables import Account, Submission, Upload
 from scorer.errors import Conflict, Invalid, KennelError, NotFound, TooLarge
 from scorer.submissions import intake
@@ -123,7 +123,7 @@ def _submission_under_key(
     key = wanted.entry.idempotency_key
     if key is None:
         return None
-    submission = submissions_submissions.submission_by_idempotency_key(session, competition_id, account.id, key)
+    submission = submission_by_idempotency_key(session, competition_id, account.id, key)
     if submission is not None and (submission.bytes != wanted.length or wanted.sha256 not in {None, submission.sha256}):
         raise intake.key_reused_error()
     return submission

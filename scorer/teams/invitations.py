@@ -13,8 +13,7 @@ from scorer.competitions import rules
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import accounts, notifications
 from scorer.db.tables import Account, Team, TeamInvitation, TeamMerge
-from scorer.db.teams import members as teams_members
-from scorer.db.teams import merges
+from scorer.db.teams import members, merges
 from scorer.errors import Conflict, Forbidden, NotFound
 from scorer.lifecycle import possible_from
 from scorer.notifications import notices
@@ -36,7 +35,7 @@ def invite_person(session: Session, slug: str, handle: str, *, author: Account, 
     if any(member.id == person.id for member in roster.members):
         raise Conflict("is-member", f"{person.name} is in your team already.")
     _require_place(state, len(roster.members) + 1)
-    earlier = teams_members.open_invitation(session, roster.team.id, account_id=person.id)
+    earlier = members.open_invitation(session, roster.team.id, account_id=person.id)
     if earlier is not None:
         return earlier
     invitation = _add(session, roster.team, author=author, account=person, now=now)
@@ -47,14 +46,14 @@ def invite_person(session: Session, slug: str, handle: str, *, author: Account, 
 def propose_merge(session: Session, slug: str, name: str, *, author: Account, now: datetime) -> TeamInvitation:
     """Ask another team to merge into the one that ``author`` leads; idempotent while the request is open."""
     state, roster = _asking(session, slug, author, now=now)
-    other = teams_members.competing_team(session, state.competition.id, name.strip())
-    members = teams_members.members_of(session, other.id) if other is not None else []
-    if other is None or not members:
+    other = members.competing_team(session, state.competition.id, name.strip())
+    other_members = members.members_of(session, other.id) if other is not None else []
+    if other is None or not other_members:
         raise NotFound("no-team", f"There is no team {name.strip()!r} in this competition.")
     if other.id == roster.team.id:
         raise Conflict("same-team", "This is your own team.")
     _require_mergeable(session, state, roster.team, other, now=now)
-    earlier = teams_members.open_invitation(session, roster.team.id, invited_team_id=other.id)
+    earlier = members.open_invitation(session, roster.team.id, invited_team_id=other.id)
     if earlier is not None:
         return earlier
     invitation = _add(session, roster.team, author=author, invited_team=other, now=now)
@@ -65,16 +64,14 @@ def propose_merge(session: Session, slug: str, name: str, *, author: Account, no
 def received_invitations(session: Session, state: CompetitionState, account: Account) -> Sequence[TeamInvitation]:
     """The open invitations to an account and to its team, oldest first."""
     team = teams.find_own_team(session, state, account)
-    return teams_members.invitations_sent_to(
-        session, state.competition.id, account.id, team.id if team is not None else None
-    )
+    return members.invitations_sent_to(session, state.competition.id, account.id, team.id if team is not None else None)
 
 
 def withdraw(session: Session, slug: str, invitation_id: int, *, author: Account, now: datetime) -> None:
     """Withdraw an invitation of the team that ``author`` leads; idempotent."""
     state = teams.lock_changeable(session, slug, author, now=now)
     roster = teams.led_roster(session, state, author)
-    invitation = teams_members.lock_invitation(session, state.competition.id, invitation_id)
+    invitation = members.lock_invitation(session, state.competition.id, invitation_id)
     if invitation is None or invitation.team_id != roster.team.id:
         raise NotFound("no-invitation", "Your team has made no such invitation.")
     if invitation.state != "withdrawn":
@@ -87,7 +84,7 @@ def answer(
 ) -> TeamInvitation:
     """Accept or decline an invitation to the account, or to the team that it leads; idempotent for the same answer."""
     state = teams.lock_changeable(session, slug, account, now=now)
-    invitation = teams_members.lock_invitation(session, state.competition.id, invitation_id)
+    invitation = members.lock_invitation(session, state.competition.id, invitation_id)
     if invitation is None or not _is_for(session, state, invitation, account):
         raise NotFound("no-invitation", "There is no such invitation for you.")
     wanted = "accepted" if accept else "declined"
@@ -119,7 +116,7 @@ def _is_for(session: Session, state: CompetitionState, invitation: TeamInvitatio
     team = teams.find_own_team(session, state, account)
     if team is None or team.id != invitation.invited_team_id:
         return False
-    leader = teams_members.members_of(session, team.id)[0]
+    leader = members.members_of(session, team.id)[0]
     if leader.id != account.id:
         raise Forbidden("leader-needed", f"This is for the leader of your team, {leader.name}.")
     return True
@@ -140,10 +137,10 @@ def _enter(session: Session, state: CompetitionState, team: Team, account: Accou
     """Let a person join a team. They leave a team of one that has no submission yet."""
     rules.require_entrant(session, state.competition, account)
     old = teams.find_own_team(session, state, account)
-    teams_members.lock_teams(session, [team.id, *([old.id] if old is not None else [])])
+    members.lock_teams(session, [team.id, *([old.id] if old is not None else [])])
     if old is not None and old.id == team.id:
         return
-    if old is not None and len(teams_members.members_of(session, old.id)) > 1:
+    if old is not None and len(members.members_of(session, old.id)) > 1:
         raise Conflict("in-a-team", f"You are in the team {old.name!r}; leave it first.")
     if teams.has_entered(session, state, account):
         raise Conflict(
@@ -151,7 +148,7 @@ def _enter(session: Session, state: CompetitionState, team: Team, account: Accou
             "You have entered this competition already, and your entries must come along: ask the leader of "
             f"{team.name!r} to propose a merge to your team.",
         )
-    _require_place(state, len(teams_members.members_of(session, team.id)) + 1)
+    _require_place(state, len(members.members_of(session, team.id)) + 1)
     teams.join(session, team, [account], now=now)
     if old is not None:
         teams.disband_if_empty(session, old, now=now)
@@ -161,9 +158,9 @@ def _merge(
     session: Session, state: CompetitionState, team: Team, other: Team, account: Account, *, now: datetime
 ) -> None:
     """Merge ``other`` into ``team`` for good: members, submissions and webhooks."""
-    teams_members.lock_teams(session, [team.id, other.id])
+    members.lock_teams(session, [team.id, other.id])
     _require_mergeable(session, state, team, other, now=now)
-    members = teams_members.members_of(session, other.id)
+    other_members = members.members_of(session, other.id)
     notifications.move_webhooks(session, [other.id], team.id)
     for team_id in (other.id, *merges.absorbed_ids(session, other.id)):
         session.add(
@@ -175,7 +172,7 @@ def _merge(
                 created_at=now,
             )
         )
-    teams.join(session, team, members, now=now)
+    teams.join(session, team, other_members, now=now)
     teams.disband_if_empty(session, other, now=now)
 
 
@@ -187,11 +184,11 @@ def _require_place(state: CompetitionState, size: int) -> None:
 
 def _require_mergeable(session: Session, state: CompetitionState, team: Team, other: Team, *, now: datetime) -> None:
     """``Conflict`` if the merged team would exceed the team size, or the submissions that one team could have made."""
-    _require_place(state, sum(len(teams_members.members_of(session, each.id)) for each in (team, other)))
+    _require_place(state, sum(len(members.members_of(session, each.id)) for each in (team, other)))
     daily = state.competition.daily_limit
     opens_at = state.competition.opens_at or now
     ids = [team_id for each in (team, other) for team_id in (each.id, *merges.absorbed_ids(session, each.id))]
-    entries = teams_members.count_charged(session, ids)
+    entries = members.count_charged(session, ids)
     earliest = possible_from(entries, daily, opens_at)
     if now < earliest:
         last = state.competition.team_merge_deadline or state.competition.closes_at
@@ -247,7 +244,7 @@ def _notify_invited(session: Session, invitation: TeamInvitation, state: Competi
         subject = f"You are asked to join the team {invitation.team.name}"
         notices.notify(session, invitation.account, kind, subject, INVITED.format(**fields), link, now)
     elif invited_team is not None:
-        leader = teams_members.members_of(session, invited_team.id)[0].name
+        leader = members.members_of(session, invited_team.id)[0].name
         subject = f"Your team is asked to merge into {invitation.team.name}"
         body = ASKED_TO_MERGE.format(own=invited_team.name, leader=leader, **fields)
         notices.notify_team(session, invited_team.id, kind, subject, body, link, now)

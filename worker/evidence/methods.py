@@ -4,8 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from scorer.findings import copying, duplicates
-from scorer.findings import sample_quality as baselines
+from scorer.findings import copying, duplicates, sample_quality
 from scorer.findings.duplicates import thumbnail_copies_finding
 from scorer.findings.finding import HIGHER, LOWER, SHARE, Finding
 from scorer.findings.sample_quality import CLASSES, FID, HALF, NATS, NEITHER, RATIO, SQUARED_MMD, USUAL
@@ -79,14 +78,14 @@ def _internal_duplicates(analysis: Analysis) -> tuple[Finding, ...]:
 
 def _authenticity(analysis: Analysis) -> tuple[Finding, ...]:
     held_out = analysis.reference.held_out
-    return (baselines.authenticity_finding(analysis.authenticity, held_out.authenticity if held_out else None),)
+    return (sample_quality.authenticity_finding(analysis.authenticity, held_out.authenticity if held_out else None),)
 
 
 def _two_sample(analysis: Analysis) -> tuple[Finding, ...]:
     result = two_sample(
         analysis.entry.features, analysis.training, random=analysis.random(1), progress=analysis.progress
     )
-    return baselines.two_sample_findings(result)
+    return sample_quality.two_sample_findings(result)
 
 
 def _relative_mmd(analysis: Analysis) -> tuple[Finding, ...]:
@@ -97,19 +96,19 @@ def _relative_mmd(analysis: Analysis) -> tuple[Finding, ...]:
         random=analysis.random(2),
         progress=analysis.progress,
     )
-    return (baselines.relative_mmd_finding(mmd),)
+    return (sample_quality.relative_mmd_finding(mmd),)
 
 
 def _ndb(analysis: Analysis) -> tuple[Finding, ...]:
     bins = analysis.reference.bins
     if not isinstance(bins, TrainingBins):
         raise NotComputable(bins)
-    return baselines.ndb_findings(compare_with_bins(analysis.entry.features, bins))
+    return sample_quality.ndb_findings(compare_with_bins(analysis.entry.features, bins))
 
 
 def _prd(analysis: Analysis) -> tuple[Finding, ...]:
     curve = prd(analysis.entry.features, analysis.training, random=analysis.random(3), progress=analysis.progress)
-    return baselines.prd_findings(curve)
+    return sample_quality.prd_findings(curve)
 
 
 def _kid(analysis: Analysis) -> tuple[Finding, ...]:
@@ -122,11 +121,11 @@ def _kid(analysis: Analysis) -> tuple[Finding, ...]:
         subset_size=min(KID_SUBSET_SIZE, len(generated), len(real)),
         progress=analysis.progress,
     )
-    return (baselines.kid_finding(kid),)
+    return (sample_quality.kid_finding(kid),)
 
 
 def _prdc(analysis: Analysis) -> tuple[Finding, ...]:
-    return baselines.prdc_findings(
+    return sample_quality.prdc_findings(
         *prdc_with_error(analysis.entry.features, analysis.manifold, progress=analysis.progress)
     )
 
@@ -134,7 +133,7 @@ def _prdc(analysis: Analysis) -> tuple[Finding, ...]:
 def _scores(analysis: Analysis) -> tuple[Finding, ...]:
     entry = analysis.entry
     error = frechet_standard_error(entry.features, analysis.statistics, progress=analysis.progress)
-    return baselines.fid_finding(entry.fid, error), copying.memorization_distance_finding(
+    return sample_quality.fid_finding(entry.fid, error), copying.memorization_distance_finding(
         entry.distance, entry.distance_se
     )
 
@@ -143,13 +142,13 @@ def _fid_infinity(analysis: Analysis) -> tuple[Finding, ...]:
     extrapolated = fid_infinity(
         analysis.entry.features, analysis.statistics, random=analysis.random(5), progress=analysis.progress
     )
-    return (baselines.fid_infinity_finding(extrapolated, analysis.entry.fid),)
+    return (sample_quality.fid_infinity_finding(extrapolated, analysis.entry.fid),)
 
 
 def _inception_score(analysis: Analysis) -> tuple[Finding, ...]:
     if analysis.entry.logits is None:
         raise NotComputable(NO_CLASSIFIER)
-    return (baselines.inception_score_finding(inception_score(analysis.entry.logits, random=analysis.random(6))),)
+    return (sample_quality.inception_score_finding(inception_score(analysis.entry.logits, random=analysis.random(6))),)
 
 
 TEST_METHODS = (

@@ -17,8 +17,8 @@ from sqlalchemy.orm import Session
 from scorer.archive import ImageSpec, write_images
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
-from scorer.db import data_release as release_rows
 from scorer.db import tuning
+from scorer.db.data_release import entries_with_images
 from scorer.db.session import use_one_snapshot
 from scorer.db.tables import Release, Submission
 from scorer.extractors import ProgressCallback
@@ -118,17 +118,17 @@ def _write_tables(
         counts.rows[table] = write_table(folder / f"{table}.parquet", columns, rows)
     newest = {kind: tuning.newest_threshold(session, track.id) for kind, track in state.tracks.items()}
     tau = {kind: threshold.tau if threshold else None for kind, threshold in newest.items()}
-    return ReleaseContents(state, counts, tau, _entries_with_images(session, state, release))
+    return ReleaseContents(state, counts, tau, _select_entries_with_images(session, state, release))
 
 
-def _entries_with_images(session: Session, state: CompetitionState, release: Release) -> Sequence[Submission]:
+def _select_entries_with_images(session: Session, state: CompetitionState, release: Release) -> Sequence[Submission]:
     if release.images == "none":
         return ()
     refs = None
     if release.images == "ranked":
         boards = [ranked_board_of(session, state.competition, state.tracks, kind).refs for kind in state.tracks]
         refs = sorted({ref for board in boards for ref in board})
-    return release_rows.entries_with_images(session, state.competition.id, refs)
+    return entries_with_images(session, state.competition.id, refs)
 
 
 def _store_images(

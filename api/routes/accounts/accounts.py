@@ -19,8 +19,7 @@ from api.schemas.accounts import (
 )
 from scorer import audit_log
 from scorer.accounts import accounts, api_tokens
-from scorer.accounts import sign_up as accounts_sign_up
-from scorer.accounts.sign_up import Application
+from scorer.accounts.sign_up import Application, invite_account
 
 router = APIRouter(tags=["accounts"])
 
@@ -64,9 +63,7 @@ def invite(
     """Make a link with which one person can sign up, and mail it if there is an address. Organizers only."""
     site = settings.public_url
     return InvitationView(
-        link=accounts_sign_up.invite_account(
-            session, body.email, inviter=author, secret=new_secret(), site=site, now=now
-        )
+        link=invite_account(session, body.email, inviter=author, secret=new_secret(), site=site, now=now)
     )
 
 

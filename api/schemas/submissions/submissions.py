@@ -12,8 +12,8 @@ from scorer.db.tables import Account, CodeAttachment, Submission
 from scorer.evidence import code_uploads
 from scorer.leaderboard import submission_scores
 from scorer.lifecycle import Status, TrackKind
-from scorer.submissions import progress as submissions_progress
 from scorer.submissions import provisional_scores
+from scorer.submissions.progress import progress_of_one
 from scorer.teams import teams
 
 
@@ -124,7 +124,7 @@ def submission_view(
 ) -> SubmissionView:
     """The submission with its progress and measurements. ``ranked``: with ranks, which lists leave out; ``desk``: with
     private scores, for the review queue."""
-    progress = submissions_progress.progress_of_one(session, submission)
+    progress = progress_of_one(session, submission)
     organizer = is_organizer(account)
     fields: dict[str, Any] = {name: getattr(submission, name, None) for name in SubmissionView.model_fields}
     fields |= {

@@ -9,13 +9,13 @@ from typing import Annotated, Any, BinaryIO
 import typer
 
 from deploy.cli.exit_codes import ExitCode
-from deploy.cli.participant import submit as participant_submit
 from deploy.cli.participant import tables
 from deploy.cli.participant.competitions import accept_rules
 from deploy.cli.participant.connection import connected_client, err, interruptible
 from deploy.cli.participant.follow import follow_submission
 from deploy.cli.participant.options import IDS, PANEL, AsJson, Slug, Watch
 from deploy.cli.participant.resumable_state import ResumableUpload, resumable_upload_of
+from deploy.cli.participant.submit import begin_upload, check_before_upload, is_empty, upload_rest
 from deploy.cli.progress import show_progress
 from deploy.client.api import Client, Refused, open_file, segment
 from scorer.lifecycle import PENDING, Status
@@ -57,17 +57,17 @@ def submit(
 
 def _submit_file(client: Client, resumable: ResumableUpload, content: BinaryIO, *, check: bool, ask: bool) -> str:
     try:
-        upload = participant_submit.begin_upload(client, resumable)
+        upload = begin_upload(client, resumable)
     except Refused as refusal:
         if refusal.slug != "rules-not-accepted" or not ask or not _accepts_rules(client, resumable.pending.slug):
             raise
-        upload = participant_submit.begin_upload(client, resumable)
+        upload = begin_upload(client, resumable)
     if upload["offset"] > 0:
         err.print(f"Going on with an upload begun earlier: {upload['offset'] / upload['length']:.0%} is there.")
     with interruptible(INTERRUPTED_MESSAGE), show_progress(err) as progress:
-        if check and participant_submit.is_empty(upload):
-            participant_submit.check_before_upload(client, resumable, upload, content, progress)
-        return participant_submit.upload_rest(client, resumable, content, progress)
+        if check and is_empty(upload):
+            check_before_upload(client, resumable, upload, content, progress)
+        return upload_rest(client, resumable, content, progress)
 
 
 def _accepts_rules(client: Client, slug: str) -> bool:
