@@ -1,4 +1,4 @@
-"""What JSON routes and pages do alike, beyond one call into :mod:`scorer`.
+"""Controller functions that JSON routes and pages share, where a request needs more than one call into :mod:`scorer`.
 
 sign_in: signing up and in, passwords and mail addresses, with rate limits
 zip_uploads: one request, one submission

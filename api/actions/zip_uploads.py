@@ -101,9 +101,9 @@ class ZipUpload:
         new_id = new_public_id()
 
         def admit() -> CompetitionState:
-            most = self.max_bytes
+            limit = self.max_bytes
             with self.begin() as session:
-                return intake.admit(session, slug, entry, account, declared_bytes=declared, max_bytes=most, now=begun)
+                return intake.admit(session, slug, entry, account, declared_bytes=declared, max_bytes=limit, now=begun)
 
         state = await run_in_threadpool(admit)
         limit = intake.upload_limit(state, self.max_bytes)

@@ -53,11 +53,11 @@ def show_leaderboard(
     accepted = account is not None and rules.has_accepted(session, state.competition, account)
     invited = account is not None and allowlist.is_invited(session, state.competition, account)
     may_enter = state.phase is Phase.OPEN or takes_late(state, now)
-    room = quota_message_of(quotas.quota_of(session, state, account, now=now)) if account and may_enter else None
+    quota = quota_message_of(quotas.quota_of(session, state, account, now=now)) if account and may_enter else None
     files = data_files.list_files(session, state)
     file_ids = [file.id for file in files]
     parts = _etag_parts(session, state, track, viewer, now)
-    etag = etag_of(*parts, accepted, invited, room, after, search, late, as_of, file_ids)
+    etag = etag_of(*parts, accepted, invited, quota, after, search, late, as_of, file_ids)
     if is_known(request, etag):
         return templates.not_modified(etag)
 
@@ -82,12 +82,12 @@ def show_leaderboard(
                 rules_accepted=accepted,
                 may_enter=may_enter,
                 invited=invited,
-                room=room,
+                quota=quota,
                 files=files,
                 may_download=(accepted and invited) or roles.is_organizer(account),
                 state=state,
                 board=board,
-                leaf=board_page_of(board, after=after),
+                page=board_page_of(board, after=after),
                 deadline=formatting.deadline(state, now),
                 tabs=board_tabs_of(state, account, now, late=late),
                 medals=[(medal, state.competition.medals.get(medal, 0)) for medal in MEDALS],

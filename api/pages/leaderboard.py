@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BeforeValidator
 from scorer.competitions.competition_state import CompetitionState, may_see_private, takes_late
 from scorer.db.tables import Account
 from scorer.leaderboard.board import Benchmark, Board, CopyingTeam, DisqualifiedTeam, Place
+from scorer.lifecycle import TrackKind
 
 PAGE_SIZE = 100
 MAX_SHOWN_APART = 100
@@ -41,9 +42,9 @@ class TableRow:
 class BoardPage:
     """A page of the board; ``previous`` and ``next`` are the ``after`` of its neighbours."""
 
-    lines: Sequence[TableRow]
+    rows: Sequence[TableRow]
     own: TableRow | None
-    """The row of the viewer's team, unless it is among ``lines``."""
+    """The row of the viewer's team, unless it is among ``rows``."""
     copies: Sequence[CopyingTeam]
     more_copies: int
     disqualified: Sequence[DisqualifiedTeam]
@@ -59,7 +60,7 @@ class BoardTab:
     """One of a competition's boards."""
 
     text: str
-    track: str
+    track: TrackKind
     late: bool
 
     @property
@@ -87,12 +88,12 @@ def board_page_of(board: Board, *, after: int = 0, size: int = PAGE_SIZE) -> Boa
     """
     places, beyond = board.places[:size], board.places[size : size + 1]
     benchmarks = [each for each in board.benchmarks if _is_on_page(each, places, beyond, after)]
-    lines = [*(_row_of(place, board) for place in places), *(TableRow(each, None) for each in benchmarks)]
+    rows = [*(_row_of(place, board) for place in places), *(TableRow(each, None) for each in benchmarks)]
     copies, out = (board.copies, board.disqualified) if after == 0 else ([], [])
     own = board.own
     return BoardPage(
         # The sort is stable and lower is better: teams keep their order, a benchmark stands after its equals.
-        lines=sorted(lines, key=lambda line: (line.entry.score, line.place is None)),
+        rows=sorted(rows, key=lambda row: (row.entry.score, row.place is None)),
         own=None if own is None or any(place.rank == own.rank for place in places) else _row_of(own, board),
         copies=copies[:MAX_SHOWN_APART],
         more_copies=max(0, len(copies) - MAX_SHOWN_APART),

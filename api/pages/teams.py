@@ -55,7 +55,7 @@ class TeamContext:
                 roster=teams.own_roster(session, state, account) if team is not None else None,
                 entered=teams.has_entered(session, state, account),
                 received=invitations.received_invitations(session, state, account),
-                room=quota_message_of(quotas.quota_of(session, state, account, now=self.now)),
+                quota=quota_message_of(quotas.quota_of(session, state, account, now=self.now)),
                 changeable=teams.is_changeable(state, self.now),
                 max_length=teams.MAX_TEAM_NAME_LENGTH,
                 now=self.now,

@@ -1,4 +1,4 @@
-"""What pages are rendered from.
+"""The view layer of the pages: templates, formatting, charts.
 
 templates: the Jinja environment, page headers, static files and error pages
 formatting: times, numbers and names as pages show them

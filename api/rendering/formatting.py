@@ -13,7 +13,7 @@ from scorer.review import rulings
 
 MINUTE, HOUR, DAY, MONTH = 60, 3600, 86_400, 2_629_746
 SPANS = ((2 * MONTH, MONTH, "month"), (2 * DAY, DAY, "day"), (HOUR, HOUR, "hour"), (MINUTE, MINUTE, "minute"))
-"""(least seconds, seconds of the unit, its name): a deadline within two days is given in hours."""
+"""(minimum seconds, seconds of the unit, its name): a deadline within two days is given in hours."""
 
 PHASES = {Phase.DRAFT: "Draft", Phase.OPEN: "Open", Phase.REVIEW: "In review", Phase.FINAL: "Final"}
 LABELS = {
@@ -64,8 +64,8 @@ def spoken(name: str) -> str:
 
 def span(seconds: float) -> str:
     """A duration in its largest sensible unit, rounded down: ``3 hours``; under a minute, ``a moment``."""
-    for least, unit, name in SPANS:
-        if seconds >= least:
+    for min_seconds, unit, name in SPANS:
+        if seconds >= min_seconds:
             return counted(int(seconds // unit), name)
     return "a moment"
 

@@ -290,12 +290,12 @@ def test_over_all_pages_every_line_is_shown_once_and_in_order(
     after = 0
     while True:
         page = replace(whole, places=[place for place in places if place.rank > after][: size + 1])
-        leaf = board_page.board_page_of(page, after=after, size=size)
-        lines += leaf.lines
-        if leaf.next is None:
+        shown = board_page.board_page_of(page, after=after, size=size)
+        lines += shown.rows
+        if shown.next is None:
             break
-        assert leaf.next == after + size
-        after = leaf.next
+        assert shown.next == after + size
+        after = shown.next
     assert [line.place for line in lines if line.place] == places
     assert sorted(line.entry.team for line in lines if not line.place) == sorted(b.team for b in whole.benchmarks)
     # A benchmark with a team's score stands below it.

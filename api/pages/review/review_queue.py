@@ -114,9 +114,9 @@ class ReviewContext:
     viewer: Caller
     now: datetime
 
-    def show(self, *, status: int = 200, skip: int = 0, weigh: bool = False, **outcome: Any) -> Response:
-        """The page as this reviewer may see it, with the outcome of what was just done; ``weigh``: with the impact of
-        other rulings."""
+    def show(self, *, status: int = 200, skip: int = 0, with_impact: bool = False, **outcome: Any) -> Response:
+        """The page as this reviewer may see it, with the outcome of what was just done; ``with_impact``: with
+        the impact of other rulings."""
         account = self.viewer.account
         with self.begin() as session:
             submission = access.find_for_review(session, self.submission_id, account)
@@ -143,8 +143,8 @@ class ReviewContext:
                 intents=get_args(Intent),
                 kinds=get_args(RulingKind),
                 skip=skip,
-                stakes=ruling_impact.ruling_impacts_of(session, state, submission)
-                if weigh and is_organizer(account)
+                impacts=ruling_impact.ruling_impacts_of(session, state, submission)
+                if with_impact and is_organizer(account)
                 else None,
                 **{"error": None, "place": None, "done": None, **outcome},
             )
@@ -196,10 +196,15 @@ CurrentReview = Annotated[ReviewContext, Depends(review_context)]
 
 @router.api_route("/submissions/{submission_id}/desk", methods=["GET", "HEAD"])
 def show_submission(
-    page: CurrentReview, reviewer: Reviewer, skip: SkipCount = 0, done: DoneKey = "", stakes: bool = False
+    page: CurrentReview,
+    reviewer: Reviewer,
+    skip: SkipCount = 0,
+    done: DoneKey = "",
+    with_impact: Annotated[bool, Query(alias="stakes")] = False,
 ) -> Response:
-    """An entry with all that helps to judge it; with ``stakes``, for organizers, the impact of each possible ruling."""
-    return page.show(skip=skip, done=done, weigh=stakes)
+    """An entry with all that helps to judge it; ``with_impact``: for organizers, with the impact of each
+    possible ruling."""
+    return page.show(skip=skip, done=done, with_impact=with_impact)
 
 
 @router.post("/submissions/{submission_id}/desk")

@@ -73,12 +73,12 @@ def _page(
         state=state,
         deadline=formatting.deadline(state, now),
         rules_sha256=rules.rules_version_of(state.competition),
-        room=quota_message_of(quotas.quota_of(session, state, viewer.account, now=now)) if may_enter else None,
+        quota=quota_message_of(quotas.quota_of(session, state, viewer.account, now=now)) if may_enter else None,
         closed=closed if error is None else None,
         error=error,
         note=note,
-        longest_note=MAX_NOTE_LENGTH,
-        most_bytes=intake.upload_limit(state, settings.max_upload_bytes),
+        max_note_length=MAX_NOTE_LENGTH,
+        max_bytes=intake.upload_limit(state, settings.max_upload_bytes),
         now=now,
     )
 

@@ -17,8 +17,8 @@ UNLABELLED = "unlabelled"
 BINS = 80
 MIN_RIGHT_EDGE = 1e-3
 """The least distance at the right edge; entries below it are all copies."""
-TOP, AXIS, FLOOR, HEIGHT = 26, 186, 266, 292
-"""Pixels: below a line of text; the axis below the labelled entries; below the unlabelled ones; below the ticks."""
+TOP, AXIS, FLOOR = 26, 186, 266
+"""Pixels: below a line of text; the axis below the labelled entries; below the unlabelled ones."""
 
 
 @dataclass(frozen=True)
@@ -44,23 +44,23 @@ class Distribution:
         return min(100.0, 100.0 * distance / self.right)
 
 
-def distribution_of(lines: Sequence[WhatIfRow], tau: float | None) -> Distribution:
+def distribution_of(rows: Sequence[WhatIfRow], tau: float | None) -> Distribution:
     """The chart of a track's entries; the axis reaches ``tau``, too."""
-    highest = max([line.distance for line in lines] + [tau or 0.0, MIN_RIGHT_EDGE])
+    highest = max([row.distance for row in rows] + [tau or 0.0, MIN_RIGHT_EDGE])
     step = _round_below(highest / 500)
     right = math.ceil(highest * 1.04 / step) * step
     edges = [right * index / BINS for index in range(BINS + 1)]
     columns = [Counter[str]() for _ in range(BINS)]
-    for line in lines:
-        columns[min(BINS - 1, int(line.distance / right * BINS))][line.label or UNLABELLED] += 1
-    counts = Counter(line.label or UNLABELLED for line in lines)
+    for row in rows:
+        columns[min(BINS - 1, int(row.distance / right * BINS))][row.label or UNLABELLED] += 1
+    counts = Counter(row.label or UNLABELLED for row in rows)
     return Distribution(
         pieces=list(_pieces(columns, edges, right)),
         ticks=[AxisMark(100 * at / right, f"{at:g}", "middle" if at else "start") for at in ticks_of(right)],
         counts=[(label, counts[label]) for label in (*LABELS, UNLABELLED) if counts[label]],
         right=round(right, 9),
         step=step,
-        description=_described(lines),
+        description=_described(rows),
     )
 
 
@@ -87,11 +87,11 @@ def _pieces(columns: Sequence[Counter[str]], edges: Sequence[float], right: floa
             yield Piece(x, width, AXIS, column[UNLABELLED] * scale, UNLABELLED)
 
 
-def _described(lines: Sequence[WhatIfRow]) -> str:
+def _described(rows: Sequence[WhatIfRow]) -> str:
     """The chart as text, for screen readers: each label with its smallest, middle and largest distance."""
     groups: dict[str, list[float]] = {}
-    for line in lines:
-        groups.setdefault(line.label or UNLABELLED, []).append(line.distance)
+    for row in rows:
+        groups.setdefault(row.label or UNLABELLED, []).append(row.distance)
     parts = []
     for label in (*LABELS, UNLABELLED):
         distances = sorted(groups.get(label, ()))

@@ -10,8 +10,8 @@ from api.rendering.charts.scales import round_ticks
 from api.rendering.charts.shapes import AxisMark, Box
 from api.rendering.formatting import DISTANCE_DECIMALS
 
-TOP, FLOOR, HEIGHT = 44, 204, 230
-"""Pixels: two lines of labels above the bars, the axis below them."""
+TOP, FLOOR = 44, 204
+"""Pixels: two lines of labels above the bars."""
 MIN_BAR_WIDTH = 0.6
 """Per cent: equal distances give one bar, which must stay visible."""
 
@@ -25,13 +25,13 @@ class Bin(Box):
 
 @dataclass(frozen=True)
 class Histogram:
-    """What the template draws; ``most`` is the count of the highest bar."""
+    """What the template draws; ``max_count`` is the count of the highest bar."""
 
     bars: Sequence[Bin]
     ticks: Sequence[AxisMark]
     mean: AxisMark
     tau: AxisMark | None
-    most: int
+    max_count: int
     right: float
     """The distance at the right end of the axis."""
     description: str
@@ -55,7 +55,7 @@ def histogram_of(counted: Mapping[str, Any], mean: float, tau: float | None, *, 
         ticks=[AxisMark(100 * at / right, f"{at:g}", "middle" if at else "start") for at in ticks_of(right)],
         mean=_mark(mean, right, "mean"),
         tau=None if limit is None else _mark(limit, right, "tau"),
-        most=max(counts),
+        max_count=max(counts),
         right=right,
         description=_described(counts, edges, mean, limit),
     )

@@ -16,7 +16,7 @@ from scorer.insights.figures import Figure
 
 TOP, FLOOR, BELOW = 34, 330, 44
 BINS = 48
-STRIP = 58
+FID_STRIP_HEIGHT = 58
 MAX_LOG_RATIO = 1e6
 """With a larger factor between the least and the greatest value, the least is next to 0 and a logarithmic axis would
 show little else; then the axis is linear."""
@@ -43,7 +43,7 @@ class Dot:
 
 
 @dataclass(frozen=True)
-class Strip:
+class FidStrip:
     """A row of dots with its name, quartiles and median; ``y`` in pixels, the others in per cent."""
 
     name: str
@@ -78,7 +78,7 @@ class FigureChart:
     y_ticks: Sequence[AxisMark] = ()
     bars: Sequence[FigureBar] = ()
     dots: Sequence[Dot] = ()
-    strips: Sequence[Strip] = ()
+    strips: Sequence[FidStrip] = ()
     lines: Sequence[FigureLine] = ()
     tau: AxisMark | None = None
     left_out: int = 0
@@ -195,31 +195,30 @@ def _fid(figure: Figure) -> FigureChart:
     for kind, place in rows.items():
         of_kind = [value for value, each in zip(values, kinds, strict=True) if each == kind]
         low, median, high = (100 * across.share(each) for each in np.quantile(of_kind, (0.25, 0.5, 0.75)))
-        strips.append(Strip(f"{LABEL_NAMES[kind]} ({len(of_kind):,})", _strip(place), low, high, median))
+        strips.append(FidStrip(f"{LABEL_NAMES[kind]} ({len(of_kind):,})", _strip_middle(place), low, high, median))
     dots = [
         # Multiples of the golden ratio spread neighbouring rows over the height of a strip.
         Dot(
             100 * across.share(values[row]),
-            _strip(rows[kinds[row]]) + (row * 0.618034 % 1 - 0.5) * 22,
+            _strip_middle(rows[kinds[row]]) + (row * 0.618034 % 1 - 0.5) * 22,
             kinds[row],
             row,
         )
         for row in _chosen(figure)
     ]
-    height = TOP + STRIP * len(rows) + BELOW
+    height = TOP + FID_STRIP_HEIGHT * len(rows) + BELOW
     return replace(_blank(figure, across, _worded("FID", across), height=height), dots=dots, strips=strips)
 
 
-def _strip(place: int) -> float:
+def _strip_middle(place: int) -> float:
     """The y of a strip's middle, in pixels."""
-    return TOP + STRIP * (place + 0.5) + 6
+    return TOP + FID_STRIP_HEIGHT * (place + 0.5) + 6
 
 
 def _of_fids(values: Sequence[float]) -> Scale:
     """A logarithmic scale; a linear one if a value is 0, or nearly 0 beside the others."""
-    least = min(values)
-    most = max(values)
-    return scale_around(least, most, log=0.0 < most < MAX_LOG_RATIO * least)
+    low, high = min(values), max(values)
+    return scale_around(low, high, log=0.0 < high < MAX_LOG_RATIO * low)
 
 
 def _worded(words: str, scale: Scale) -> str:

@@ -7,7 +7,7 @@ from statistics import median
 
 from api.rendering.charts.scales import Scale, scale_around
 from api.rendering.charts.shapes import AxisMark, anchor_of
-from api.rendering.charts.strip_plot import HEIGHT, StripPlotRow, marks_of
+from api.rendering.charts.strip_plot import STRIP_HEIGHT, StripPlotRow, marks_of
 from api.rendering.formatting import GROUPS
 from scorer.metrics.copying.latent_recovery import VERBATIM
 
@@ -34,11 +34,11 @@ def recovery_errors_chart_of(report: Mapping[str, Mapping[str, Sequence[float]]]
     """The chart of ``report["errors"]``: errors by image group, each at least 0."""
     errors = {group: report["errors"][group] for group in GROUPS if group in report["errors"]}
     scale = scale_around(MIN_ERROR, max(VERBATIM, *map(max, errors.values())), log=True)
-    floor = TOP + len(errors) * HEIGHT + APART
+    floor = TOP + len(errors) * STRIP_HEIGHT + APART
     return RecoveryErrorsChart(
         strips=[
             StripPlotRow(
-                group, len(values), TOP + place * HEIGHT, marks_of([_share(scale, each) for each in values], 1.0)
+                group, len(values), TOP + place * STRIP_HEIGHT, marks_of([_share(scale, each) for each in values], 1.0)
             )
             for place, (group, values) in enumerate(errors.items())
         ],

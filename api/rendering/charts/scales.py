@@ -6,6 +6,8 @@ from dataclasses import dataclass
 TICKS = 5
 MANY = 500.0
 """A logarithmic axis over a larger factor has ticks at powers of ten only."""
+PADDING = 0.04
+"""Space on each side of the values, as a share of their span."""
 
 
 @dataclass(frozen=True)
@@ -30,16 +32,16 @@ class Scale:
         return _powers(self.low, self.high) if self.log else round_ticks(self.low, self.high)
 
 
-def scale_around(least: float, most: float, *, log: bool = False, room: float = 0.04) -> Scale:
-    """A scale for values from ``least`` to ``most``, with the share ``room`` of that span added on both sides."""
+def scale_around(minimum: float, maximum: float, *, log: bool = False) -> Scale:
+    """A scale for values from ``minimum`` to ``maximum``, with some padding on both sides."""
     if log:
-        least, most = math.log10(least), math.log10(most)
-    size = max(abs(most), 1.0)
-    span = most - least
+        minimum, maximum = math.log10(minimum), math.log10(maximum)
+    size = max(abs(maximum), 1.0)
+    span = maximum - minimum
     if span < 1e-9 * size:  # nearly equal values: a span around them, so that they are in the middle
         span = 0.1 * size
-    low = least - room * span
-    high = most + room * span
+    low = minimum - PADDING * span
+    high = maximum + PADDING * span
     return Scale(10.0**low, 10.0**high, log=True) if log else Scale(low, high)
 
 

@@ -12,7 +12,7 @@ from scorer.review.reviews import LabelName
 PLACES = 200
 """Distinct positions on the axis. Entries at the same one share a mark, whose opacity grows with their number."""
 MIN_STRENGTH = 0.4
-HEIGHT = 32
+STRIP_HEIGHT = 32
 """Height of a strip in pixels: its name, and its marks below."""
 
 
@@ -44,7 +44,7 @@ def strip_plot_of(labelled: Iterable[tuple[str, float]], right: float) -> StripP
     if not present:
         return None
     strips = [
-        StripPlotRow(label, len(distances), index * HEIGHT, marks_of(distances, right))
+        StripPlotRow(label, len(distances), index * STRIP_HEIGHT, marks_of(distances, right))
         for index, (label, distances) in enumerate(present.items())
     ]
     parts = (
@@ -52,13 +52,14 @@ def strip_plot_of(labelled: Iterable[tuple[str, float]], right: float) -> StripP
         f" {max(distances):.{DISTANCE_DECIMALS}f}, half of them below {median(distances):.{DISTANCE_DECIMALS}f}"
         for label, distances in present.items()
     )
-    return StripPlot(strips, len(strips) * HEIGHT, f"Labelled entries by their distance. {'; '.join(parts)}.")
+    return StripPlot(strips, len(strips) * STRIP_HEIGHT, f"Labelled entries by their distance. {'; '.join(parts)}.")
 
 
 def marks_of(distances: Sequence[float], right: float) -> list[tuple[float, float]]:
     """(Position in per cent of an axis from 0 to ``right``, opacity) of each mark; opacity grows with the count."""
     at = Counter(min(round(PLACES * distance / right), PLACES) for distance in distances)
-    most = max(at.values())
+    max_count = max(at.values())
     return [
-        (100 * place / PLACES, MIN_STRENGTH + (1 - MIN_STRENGTH) * count / most) for place, count in sorted(at.items())
+        (100 * place / PLACES, MIN_STRENGTH + (1 - MIN_STRENGTH) * count / max_count)
+        for place, count in sorted(at.items())
     ]

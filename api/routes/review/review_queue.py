@@ -8,7 +8,7 @@ from api.http.dependencies import BlobStore, CurrentUser, DbSession, Now, Review
 from api.http.etags import etag_of, is_known
 from api.http.media import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS
 from api.schemas.review.review_queue import DeskEntryView, DeskView, NewReview, OpinionsView
-from api.schemas.review.review_queue_views import desk_view, entry_view, opinions_view
+from api.schemas.review.review_queue_views import entry_view, opinions_view, review_queue_view
 from scorer.accounts.roles import is_organizer
 from scorer.competitions.competition_state import state_of, visible_state
 from scorer.db.review.flag_query import QueueState
@@ -37,7 +37,7 @@ def queue(
     competition = visible_state(session, slug, reviewer, now)
     access.require_reviewer(session, competition, reviewer)
     page = flags.list_flagged(session, competition, reviewer, states=state or STATES, after=after, limit=limit)
-    return desk_view(competition, page, reviews.agreement(session, competition), after=after)
+    return review_queue_view(competition, page, reviews.agreement(session, competition), after=after)
 
 
 @router.get("/submissions/{submission_id}/desk")

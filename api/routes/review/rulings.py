@@ -15,8 +15,8 @@ from api.schemas.review.rulings import (
     StakeView,
     case_view,
     rebuttal_view,
+    ruling_impact_view,
     ruling_view,
-    stake_view,
 )
 from scorer.competitions.competition_state import state_of
 from scorer.db.review.rulings import Appeal
@@ -47,7 +47,7 @@ def stakes_of(submission_id: str, session: DbSession, author: Organizer, now: No
     only."""
     submission, _ = access.find_with_rulings(session, submission_id, author)
     state = state_of(session, submission.competition.slug, now)
-    return [stake_view(each) for each in ruling_impact.ruling_impacts_of(session, state, submission)]
+    return [ruling_impact_view(each) for each in ruling_impact.ruling_impacts_of(session, state, submission)]
 
 
 @router.post("/submissions/{submission_id}/rebuttals", status_code=201)

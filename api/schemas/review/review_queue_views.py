@@ -31,7 +31,7 @@ from scorer.review.flags import FlaggedEntry, FlaggedPage
 from scorer.review.reviews import Agreement, Opinions
 
 
-def desk_view(state: CompetitionState, queue: FlaggedPage, agreement: Agreement, *, after: int) -> DeskView:
+def review_queue_view(state: CompetitionState, queue: FlaggedPage, agreement: Agreement, *, after: int) -> DeskView:
     """A page of the queue."""
     kappa = None if math.isnan(agreement.kappa) else agreement.kappa
     return DeskView(
@@ -60,7 +60,7 @@ def entry_view(
     """An entry as this reviewer may see it."""
     entry = review_queue.review_entry_for(session, state, submission, reviewer)
     return DeskEntryView(
-        entry=submission_view(session, submission, reviewer, ranked=False, desk=True),
+        entry=submission_view(session, submission, reviewer, ranked=False, for_review=True),
         flagged=flagged_view(entry.flagged) if entry.flagged else None,
         findings=[ReasonView(**vars(each)) for each in entry.findings],
         pairs={kind: [pair_view(each) for each in of_track] for kind, of_track in pairs.items()},

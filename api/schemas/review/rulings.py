@@ -130,13 +130,13 @@ def ruling_view(ruling: Ruling, *, inside: bool) -> RulingView:
     return RulingView.model_validate(fields | extra)
 
 
-def stake_view(stake: RulingImpact) -> StakeView:
+def ruling_impact_view(impact: RulingImpact) -> StakeView:
     """The impact of another ruling."""
     turns = [
         TurnView(team=turn.team, before=WinView(**turn.before._asdict()), after=WinView(**turn.after._asdict()))
-        for turn in stake.turns
+        for turn in impact.turns
     ]
-    return StakeView(kind=stake.kind, track=stake.track, before=stake.before, after=stake.after, turns=turns)
+    return StakeView(kind=impact.kind, track=impact.track, before=impact.before, after=impact.after, turns=turns)
 
 
 def rebuttal_view(submission: Submission, appeal: Appeal) -> RebuttalView:

@@ -120,10 +120,10 @@ class StateView(BaseModel):
 
 
 def submission_view(
-    session: Session, submission: Submission, account: Account, *, ranked: bool = True, desk: bool = False
+    session: Session, submission: Submission, account: Account, *, ranked: bool = True, for_review: bool = False
 ) -> SubmissionView:
-    """The submission with its progress and measurements. ``ranked``: with ranks, which lists leave out; ``desk``: with
-    private scores, for the review queue."""
+    """The submission with its progress and measurements. ``ranked``: with ranks, which lists leave out;
+    ``for_review``: with private scores."""
     progress = progress_of_one(session, submission)
     organizer = is_organizer(account)
     fields: dict[str, Any] = {name: getattr(submission, name, None) for name in SubmissionView.model_fields}
@@ -140,7 +140,9 @@ def submission_view(
         "private_state": progress.private_state if organizer else None,
         "measurements": [
             _measurement(each, organizer=organizer)
-            for each in submission_scores.measurements_of(session, submission, account, ranked=ranked, for_review=desk)
+            for each in submission_scores.measurements_of(
+                session, submission, account, ranked=ranked, for_review=for_review
+            )
         ],
     }
     return SubmissionView(**fields)

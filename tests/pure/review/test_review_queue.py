@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.rendering.charts.histogram import histogram_of
-from api.rendering.charts.strip_plot import HEIGHT, strip_plot_of
+from api.rendering.charts.strip_plot import STRIP_HEIGHT, strip_plot_of
 from deploy.demo.entries import ENTRIES
 from deploy.demo.review import escaped_memoriser, rank_moves
 from scorer.review.review_queue import held_out_sentence, near_share, share_below
@@ -42,7 +42,10 @@ def test_labelled_entries_lie_on_the_axis_of_the_histogram() -> None:
     assert drawing.right == pytest.approx(0.4 * 1.04)
     lanes = strip_plot_of([("ae", 0.1), ("legitimate", 0.4), ("ae", 0.1), ("ae", 0.3)], drawing.right)
     assert lanes is not None
-    assert [(lane.label, lane.count, lane.top) for lane in lanes.strips] == [("legitimate", 1, 0), ("ae", 3, HEIGHT)]
+    assert [(lane.label, lane.count, lane.top) for lane in lanes.strips] == [
+        ("legitimate", 1, 0),
+        ("ae", 3, STRIP_HEIGHT),
+    ]
     (near, strong), (far, faint) = lanes.strips[1].marks
     assert near < far < 100
     assert strong == 1.0

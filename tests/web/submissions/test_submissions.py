@@ -239,7 +239,7 @@ def test_the_drawing_holds_the_counts_the_mean_and_tau() -> None:
     assert [round(bar.x * 0.4 * 1.04 / 100, 6) for bar in drawing.bars] == [0.1, 0.2]
     assert drawing.tau is not None
     assert drawing.mean.at < drawing.tau.at < 100
-    assert (drawing.tau.text, drawing.mean.text, drawing.most) == ("tau 0.2500", "mean 0.1700", 10)
+    assert (drawing.tau.text, drawing.mean.text, drawing.max_count) == ("tau 0.2500", "mean 0.1700", 10)
     assert [tick.text for tick in drawing.ticks] == ["0", "0.1", "0.2", "0.3", "0.4"]
 
 
