@@ -1,12 +1,12 @@
 """The competition: rules, numbers, state and storage. Knows nothing of HTTP; only ``db`` contains SQL.
 
-From the bottom up, each wing importing only earlier ones (``docs/architecture.md``):
+From the bottom up, each package importing only earlier ones (``docs/architecture.md``):
 
 errors, identifiers, settings, lifecycle, extractor_catalogue, onnx_files: what all others use; plain data
 archive, metrics, ranking, findings: zips to images; arrays to numbers; the order of a board; numbers to sentences
 blobs: files by key, in a folder or S3
 extractors, generators: images to features; uploaded ONNX files, read and searched in a sandbox
-db: all SQL, under the names of the wings that use it
+db: all SQL, under the names of the packages that use it
 audit_log, notifications: what organizers did; notices, the outbox, webhooks
 jobs: leases, the broker, the backlog
 accounts, competitions, teams: people and tokens; competitions and reference sets; members, quotas, final picks

@@ -29,7 +29,7 @@ PLANTED = {
     "worker/runtime/heartbeat.py": "from worker.scoring import score",
     "api/http/etags.py": "from api.schemas import base",
 }
-"""Lines that break the contracts: upwards, sideways, torch among pure wings, a module that no layer knows."""
+"""Lines that break the contracts: upwards, sideways, torch among pure packages, a module that no layer knows."""
 CAUGHT = (
     "scorer.submissions.intake -> scorer.review.flags",
     "scorer.leaderboard.rows -> scorer.teams.quotas",

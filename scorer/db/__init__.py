@@ -1,6 +1,6 @@
-"""All SQL of the service: tables, and queries under the name of the wing that uses them. Nothing here commits.
+"""All SQL of the service: tables, and queries under the name of the package that uses them. Nothing here commits.
 
-tables: the tables as SQLAlchemy classes, one module for each wing
+tables: the tables as SQLAlchemy classes, one module for each package
 session: the engine, sessions and read-only connections
 grants: what the service's database role may do
 retention: deletion of rows whose time is over

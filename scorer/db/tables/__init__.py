@@ -1,4 +1,4 @@
-"""The tables as SQLAlchemy classes, one module for each wing; import them from here.
+"""The tables as SQLAlchemy classes, one module for each package; import them from here.
 
 Most tables only grow: the newest row counts, and the history stays.
 
