@@ -66,7 +66,7 @@ def _track_json(repeated: RepeatedMeasurement) -> dict[str, Any]:
 
 
 def track_lines(track: dict[str, Any], *, verified: bool) -> list[str]:
-    """A track as lines of text: both numbers, with ``verified`` the recorded ones and the verdict, and differing
+    """A track as lines of text: both numbers, with ``verified`` the recorded ones and how they compare, and differing
     environments."""
     lines = [f"{track['track']} ({track['extractor']})"]
     for name in ("fid", "memorization_distance"):

@@ -25,16 +25,18 @@ def thumbnail_copies_finding(duplicates: NearDuplicates) -> Finding:
     )
     mirrored = f", {duplicates.mirrored:,} of them mirrored" if duplicates.mirrored else ""
     chance = f"; chance alone makes {format_percent(closeness.expected)}"
-    verdict = ": nothing out of the ordinary."
+    conclusion = ": nothing out of the ordinary."
     if closeness.p_value < SIGNIFICANCE_LEVEL:
         few = closeness.share < MIN_SHARE
-        verdict = f" ({format_p_value(closeness.p_value)}): {'more than chance, but few.' if few else _copied_phrase()}"
+        conclusion = (
+            f" ({format_p_value(closeness.p_value)}): {'more than chance, but few.' if few else _copied_phrase()}"
+        )
     return Finding(
         THUMBNAIL_COPIES,
         closeness.share,
         SHARE,
         LOWER,
-        sentence + mirrored + chance + verdict,
+        sentence + mirrored + chance + conclusion,
         closeness.standard_error,
         closeness.p_value,
     )

@@ -28,13 +28,13 @@ def two_sample_findings(test: TwoSample) -> tuple[Finding, ...]:
         f"By the kind of its nearest image {shares} are told right, where chance makes"
         f" {format_percent(test.both.expected)}"
     )
-    verdict = f"{outcome}: the two can't be told apart."
+    conclusion = f"{outcome}: the two can't be told apart."
     if test.both.p_below < SIGNIFICANCE_LEVEL:
-        verdict = (
+        conclusion = (
             f"{outcome} ({format_p_value(test.both.p_below)}): generated images lie beside real ones, as copies do."
         )
     if test.both.p_above < SIGNIFICANCE_LEVEL:
-        verdict = f"{outcome} ({format_p_value(test.both.p_above)}): the two can be told apart."
+        conclusion = f"{outcome} ({format_p_value(test.both.p_above)}): the two can be told apart."
     return (
         _accuracy("two_sample_real", test.real, f"Of the real images {_nearest(test.real, 'real')}."),
         _accuracy(
@@ -42,7 +42,7 @@ def two_sample_findings(test: TwoSample) -> tuple[Finding, ...]:
             test.generated,
             f"Of the generated images {_nearest(test.generated, 'generated')}.",
         ),
-        _accuracy("two_sample", test.both, verdict),
+        _accuracy("two_sample", test.both, conclusion),
     )
 
 
@@ -60,10 +60,10 @@ def _nearest(accuracy: Accuracy, kind: str) -> str:
 def ndb_findings(comparison: BinComparison) -> tuple[Finding, ...]:
     """NDB / K and the Jensen-Shannon divergence."""
     bins = len(comparison.excess)
-    verdict = "more than chance" if comparison.p_value < SIGNIFICANCE_LEVEL else "no more than chance"
+    conclusion = "more than chance" if comparison.p_value < SIGNIFICANCE_LEVEL else "no more than chance"
     share = (
         f"{comparison.different} of {bins} bins hold another share of the generated images than of the training images,"
-        f" {NDB_LEVEL * bins:.0f} are expected; all bins together differ {verdict}"
+        f" {NDB_LEVEL * bins:.0f} are expected; all bins together differ {conclusion}"
         f" ({format_p_value(comparison.p_value)})."
     )
     divergence = (
@@ -112,13 +112,15 @@ def relative_mmd_finding(test: RelativeMmd) -> Finding:
         f"By the kernel distance, generated images are {test.generated:.2g} from the training images and fresh"
         f" photographs {test.held_out:.2g}"
     )
-    verdict = f"{outcome}: no difference that chance doesn't make."
+    conclusion = f"{outcome}: no difference that chance doesn't make."
     if test.p_closer < SIGNIFICANCE_LEVEL:
-        verdict = f"{outcome} ({format_p_value(test.p_closer)}): closer than photographs are."
+        conclusion = f"{outcome} ({format_p_value(test.p_closer)}): closer than photographs are."
     if test.p_farther < SIGNIFICANCE_LEVEL:
-        verdict = f"{outcome} ({format_p_value(test.p_farther)}): farther than photographs are, which shows no copying."
+        conclusion = (
+            f"{outcome} ({format_p_value(test.p_farther)}): farther than photographs are, which shows no copying."
+        )
     difference = test.held_out - test.generated
-    return Finding("relative_mmd", difference, SQUARED_MMD, NEITHER, verdict, test.standard_error, test.p_closer)
+    return Finding("relative_mmd", difference, SQUARED_MMD, NEITHER, conclusion, test.standard_error, test.p_closer)
 
 
 def kid_finding(kid: KernelInceptionDistance) -> Finding:

@@ -1,4 +1,4 @@
-"""Comparison of a repeated measurement with the recorded one. Pure: numbers in, a verdict out."""
+"""Comparison of a repeated measurement with the recorded one. Pure."""
 
 import math
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ class MeasuredScores:
     nearest: Nearest
 
 
-class Verdict(StrEnum):
+class ComparisonOutcome(StrEnum):
     """How a repeated measurement compares with the recorded one."""
 
     IDENTICAL = "equal, bit for bit"
@@ -45,19 +45,19 @@ class MeasurementComparison:
     """``relative`` is the larger relative difference of fid and s, ``images`` the number of images whose nearest
     distance or index differs, even by the last bit."""
 
-    verdict: Verdict
+    outcome: ComparisonOutcome
     relative: float
     images: int
 
     @property
     def equal(self) -> bool:
         """Whether the two agree within the promised tolerances."""
-        return self.verdict is not Verdict.DIFFERENT
+        return self.outcome is not ComparisonOutcome.DIFFERENT
 
     def __str__(self) -> str:
-        if self.verdict is Verdict.CLOSE:
+        if self.outcome is ComparisonOutcome.CLOSE:
             return f"equal to {self.relative:.1e} relative"
-        return str(self.verdict)
+        return str(self.outcome)
 
 
 def compare_scores(recorded: MeasuredScores, repeated: MeasuredScores) -> MeasurementComparison:
@@ -73,17 +73,19 @@ def compare_scores(recorded: MeasuredScores, repeated: MeasuredScores) -> Measur
     )
     before, now = recorded.nearest, repeated.nearest
     if before.distance.shape != now.distance.shape or before.index.shape != now.index.shape:
-        return MeasurementComparison(Verdict.DIFFERENT, relative, max(len(before.distance), len(now.distance)))
+        return MeasurementComparison(
+            ComparisonOutcome.DIFFERENT, relative, max(len(before.distance), len(now.distance))
+        )
     moved = before.distance != now.distance
     other = moved | (before.index != now.index)
     same_numbers = (recorded.fid, recorded.memorization_distance) == (repeated.fid, repeated.memorization_distance)
-    verdict = Verdict.DIFFERENT
+    outcome = ComparisonOutcome.DIFFERENT
     if same_numbers and not other.any():
-        verdict = Verdict.IDENTICAL
+        outcome = ComparisonOutcome.IDENTICAL
     # Where all distances are equal bit for bit, a different index is no tie decided otherwise but a difference.
     elif relative <= SCORE_TOLERANCE and _within_tolerance(before, now) and (moved.any() or not other.any()):
-        verdict = Verdict.CLOSE
-    return MeasurementComparison(verdict, relative, int(other.sum()))
+        outcome = ComparisonOutcome.CLOSE
+    return MeasurementComparison(outcome, relative, int(other.sum()))
 
 
 def _within_tolerance(before: Nearest, now: Nearest) -> bool:

@@ -8,7 +8,13 @@ import pytest
 from numpy.typing import ArrayLike
 
 from scorer.metrics.memorization import Nearest
-from worker.scoring.verify import IMAGE_TOLERANCE, MeasuredScores, Verdict, compare_scores, provenance_differences
+from worker.scoring.verify import (
+    IMAGE_TOLERANCE,
+    ComparisonOutcome,
+    MeasuredScores,
+    compare_scores,
+    provenance_differences,
+)
 
 
 def result(
@@ -19,14 +25,14 @@ def result(
 
 def test_the_same_bits_are_the_same() -> None:
     found = compare_scores(result(), result())
-    assert (found.verdict, found.relative, found.images, found.equal) == (Verdict.IDENTICAL, 0.0, 0, True)
+    assert (found.outcome, found.relative, found.images, found.equal) == (ComparisonOutcome.IDENTICAL, 0.0, 0, True)
     assert str(found) == "equal, bit for bit"
 
 
 @pytest.mark.parametrize("moved", [{"fid": math.nextafter(90, 91)}, {"s": math.nextafter(0.3, 1)}])
 def test_a_last_bit_is_near_enough_and_reported(moved: dict[str, float]) -> None:
     found = compare_scores(result(), result(**moved))
-    assert found.verdict is Verdict.CLOSE
+    assert found.outcome is ComparisonOutcome.CLOSE
     assert found.equal
     assert 0 < found.relative < 1e-15
     assert str(found) == f"equal to {found.relative:.1e} relative"
@@ -34,7 +40,7 @@ def test_a_last_bit_is_near_enough_and_reported(moved: dict[str, float]) -> None
 
 def test_a_last_bit_of_one_image_is_reported() -> None:
     found = compare_scores(result(), result((0.25, math.nextafter(0.5, 1), 0.125)))
-    assert (found.verdict, found.images) == (Verdict.CLOSE, 1)
+    assert (found.outcome, found.images) == (ComparisonOutcome.CLOSE, 1)
 
 
 @pytest.mark.parametrize("factor", [1 + 2e-6, 1 - 2e-6, 2.0, math.nan])
@@ -42,7 +48,7 @@ def test_a_last_bit_of_one_image_is_reported() -> None:
 def test_more_than_what_was_promised_is_not_equal(name: str, factor: float) -> None:
     there = replace(result(), **{name: getattr(result(), name) * factor})
     for found in (compare_scores(result(), there), compare_scores(there, result())):
-        assert found.verdict is Verdict.DIFFERENT
+        assert found.outcome is ComparisonOutcome.DIFFERENT
         assert not found.equal
         assert str(found) == "not equal"
 
@@ -50,35 +56,37 @@ def test_more_than_what_was_promised_is_not_equal(name: str, factor: float) -> N
 @pytest.mark.parametrize("name", ["fid", "memorization_distance"])
 def test_less_than_what_was_promised_is_equal(name: str) -> None:
     there = replace(result(), **{name: getattr(result(), name) * (1 + 9e-7)})
-    assert compare_scores(result(), there).verdict is Verdict.CLOSE
+    assert compare_scores(result(), there).outcome is ComparisonOutcome.CLOSE
 
 
 def test_next_to_zero_rounding_is_not_a_difference() -> None:
     copies = result((0.0, 0.0, 0.0), fid=3e-11, s=0.0)
-    assert compare_scores(copies, replace(copies, fid=0.0, memorization_distance=2e-16)).verdict is Verdict.CLOSE
-    assert compare_scores(copies, replace(copies, fid=2e-6)).verdict is Verdict.DIFFERENT
-    assert compare_scores(copies, replace(copies, memorization_distance=2e-9)).verdict is Verdict.DIFFERENT
+    assert (
+        compare_scores(copies, replace(copies, fid=0.0, memorization_distance=2e-16)).outcome is ComparisonOutcome.CLOSE
+    )
+    assert compare_scores(copies, replace(copies, fid=2e-6)).outcome is ComparisonOutcome.DIFFERENT
+    assert compare_scores(copies, replace(copies, memorization_distance=2e-9)).outcome is ComparisonOutcome.DIFFERENT
 
 
 @pytest.mark.parametrize("by", [2 * IMAGE_TOLERANCE, math.nan])
 def test_one_image_that_moved_is_found_under_equal_means(by: float) -> None:
     found = compare_scores(result(), result((0.25, 0.5 + by, 0.125)))
-    assert (found.verdict, found.images) == (Verdict.DIFFERENT, 1)
+    assert (found.outcome, found.images) == (ComparisonOutcome.DIFFERENT, 1)
 
 
 def test_another_nearest_image_at_the_same_distance_is_another_image() -> None:
-    assert compare_scores(result(), result(index=(4, 1, 7))).verdict is Verdict.DIFFERENT
+    assert compare_scores(result(), result(index=(4, 1, 7))).outcome is ComparisonOutcome.DIFFERENT
 
 
 def test_another_nearest_image_may_win_a_tie_where_the_last_bits_moved() -> None:
     found = compare_scores(result(), result((0.25, math.nextafter(0.5, 0), 0.125), (4, 1, 7)))
-    assert (found.verdict, found.images) == (Verdict.CLOSE, 1)
+    assert (found.outcome, found.images) == (ComparisonOutcome.CLOSE, 1)
 
 
 def test_another_number_of_images_is_not_equal() -> None:
     found = compare_scores(result(), result((0.25, 0.5), (4, 0)))
-    assert (found.verdict, found.images) == (Verdict.DIFFERENT, 3)
-    assert compare_scores(result(), result(index=(4, 0))).verdict is Verdict.DIFFERENT
+    assert (found.outcome, found.images) == (ComparisonOutcome.DIFFERENT, 3)
+    assert compare_scores(result(), result(index=(4, 0))).outcome is ComparisonOutcome.DIFFERENT
 
 
 def test_what_differs_is_reported_in_words() -> None:

@@ -26,7 +26,7 @@ from tests.api.conftest import Service
 from worker.dispatch import run_next
 from worker.scoring.measure import PreparedReference, RawMeasurement, measure
 from worker.scoring.rescore import rescore
-from worker.scoring.verify import SCORE_TOLERANCE, Verdict
+from worker.scoring.verify import SCORE_TOLERANCE, ComparisonOutcome
 
 COUNT, SIZE = 48, 32
 PHOTOGRAPHS: tuple[Callable[[], NDArray[np.uint8]], ...] = (astronaut, cat, coffee)
@@ -97,7 +97,7 @@ def test_a_shuffled_zip_another_process_and_a_later_day_change_no_bit(service: S
     assert (first.fid, first.memorization_distance) == (second.fid, second.memorization_distance)
     assert first.closest_pairs == second.closest_pairs
     again = rescore(service.context, ids[1], verify=True, progress=lambda _stage, _share: None)
-    assert [each.comparison and each.comparison.verdict for each in again] == [Verdict.IDENTICAL]
+    assert [each.comparison and each.comparison.outcome for each in again] == [ComparisonOutcome.IDENTICAL]
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from tests.api.conftest import Service
 from tests.factories import noise_images, zip_of
 from worker.runtime.heartbeat import Heartbeat
 from worker.scoring.rescore import RepeatedMeasurement, options_from, rescore
-from worker.scoring.verify import Verdict
+from worker.scoring.verify import ComparisonOutcome
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def test_both_tracks_are_equal_bit_for_bit(service: Service, entry: str) -> None
     assert [each.recorded.track for each in tracks] == ["public", "private"]
     for each in tracks:
         assert each.comparison is not None
-        assert (each.comparison.verdict, each.differences) == (Verdict.IDENTICAL, ())
+        assert (each.comparison.outcome, each.differences) == (ComparisonOutcome.IDENTICAL, ())
         assert each.scores.fid == each.recorded.fid
     assert tracks[0].scores.fid != tracks[1].scores.fid
 
@@ -153,7 +153,10 @@ def test_a_false_number_is_found(service: Service, entry: str, name: str) -> Non
     public, private = verified(service, entry)
     assert public.comparison is not None
     assert private.comparison is not None
-    assert (public.comparison.verdict, private.comparison.verdict) == (Verdict.DIFFERENT, Verdict.IDENTICAL)
+    assert (public.comparison.outcome, private.comparison.outcome) == (
+        ComparisonOutcome.DIFFERENT,
+        ComparisonOutcome.IDENTICAL,
+    )
     assert public.comparison.relative == pytest.approx(1e-5, rel=1e-3)
     assert public.comparison.images == 0
 
@@ -162,7 +165,7 @@ def test_a_last_bit_is_reported(service: Service, entry: str) -> None:
     falsify(service, entry, fid=float(np.nextafter(newest(service, entry).fid, np.inf)))
     comparison = verified(service, entry)[0].comparison
     assert comparison is not None
-    assert (comparison.verdict, comparison.equal) == (Verdict.CLOSE, True)
+    assert (comparison.outcome, comparison.equal) == (ComparisonOutcome.CLOSE, True)
 
 
 def test_a_false_neighbour_is_found(service: Service, entry: str) -> None:
@@ -175,7 +178,7 @@ def test_a_false_neighbour_is_found(service: Service, entry: str) -> None:
     service.context.blobs.write(key, buffer.getvalue())
     comparison = verified(service, entry)[0].comparison
     assert comparison is not None
-    assert (comparison.verdict, comparison.images) == (Verdict.DIFFERENT, 1)
+    assert (comparison.outcome, comparison.images) == (ComparisonOutcome.DIFFERENT, 1)
 
 
 @pytest.mark.parametrize("damage", [b"", b"no arrays", b"PK\x05\x06" + bytes(18)])
@@ -202,7 +205,7 @@ def test_other_versions_are_notes_beside_the_result(service: Service, entry: str
     falsify(service, entry, {"numpy": "1.0", "batch_size": 3}, scorer_version="0")
     public = verified(service, entry)[0]
     assert public.comparison is not None
-    assert public.comparison.verdict is Verdict.IDENTICAL, "tiny does not depend on its batch"
+    assert public.comparison.outcome is ComparisonOutcome.IDENTICAL, "tiny does not depend on its batch"
     numpy, scorer = public.differences
     assert numpy == f"numpy: 1.0 then, {np.__version__} now"
     assert scorer.startswith("scorer version: 0 then")
