@@ -20,8 +20,8 @@ from scorer.archive.pixel_hashes import (
     PixelHashes,
     TrainingImageCopies,
     find_training_image_copies,
+    hash_pixels,
     mirror_images,
-    pixel_hashes,
 )
 from scorer.archive.reference_image import BOTTLENECK
 from scorer.archive.reference_set import ReferenceImages, list_references, read_references
@@ -40,10 +40,10 @@ __all__ = [
     "check_images",
     "find_exact_duplicates",
     "find_training_image_copies",
+    "hash_pixels",
     "list_images",
     "list_references",
     "mirror_images",
-    "pixel_hashes",
     "read_images_at",
     "read_references",
     "write_images",

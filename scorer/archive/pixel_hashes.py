@@ -33,7 +33,7 @@ def pixel_hash(image: Images) -> bytes:
     return hashlib.blake2b(np.ascontiguousarray(image).data, digest_size=HASH_BYTES).digest()
 
 
-def pixel_hashes(images: Images) -> PixelHashes:
+def hash_pixels(images: Images) -> PixelHashes:
     """The hash of each image of (n, h, w, 3) uint8, as (n, 16) uint8.
 
     Bytes rather than numpy's ``S16``, which drops zeros at the end. Raises ``TypeError`` for another dtype:
@@ -56,7 +56,7 @@ def find_training_image_copies(
     """How many images (n hashes) equal one of m reference images, or its mirror image; the rule for copies is in
     ``docs/explanation/metrics.md#copies-without-a-score``.
 
-    All three are (·, 16) uint8 of ``pixel_hashes``. Ties go to the lowest reference index.
+    All three are (·, 16) uint8 of :func:`hash_pixels`. Ties go to the lowest reference index.
     """
     exact_index = _first_index(hashes, reference_hashes)
     mirrored_index = _first_index(hashes, mirrored_reference_hashes)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scorer.archive import PixelHashes, mirror_images, pixel_hashes
+from scorer.archive import PixelHashes, hash_pixels, mirror_images
 from scorer.db.tables import Submission
 from scorer.errors import NotFound
 from scorer.extractors import Extractor, Features
@@ -41,7 +41,7 @@ class CachedFeatures(NamedTuple):
 
 def cached_features_of(images: NDArray[np.uint8], features: Features) -> CachedFeatures:
     """What is cached of images (n, s, s, 3) uint8 with these features (n, d)."""
-    return CachedFeatures(features, pixel_hashes(images), pixel_hashes(mirror_images(images)), thumbnails_of(images))
+    return CachedFeatures(features, hash_pixels(images), hash_pixels(mirror_images(images)), thumbnails_of(images))
 
 
 def _key(submission_id: str, track_id: int | None) -> str:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from PIL import Image
 
-from scorer.archive import ImageSpec, PixelHashes, check_images, list_images, pixel_hashes, write_images
+from scorer.archive import ImageSpec, PixelHashes, check_images, hash_pixels, list_images, write_images
 from scorer.errors import Invalid, KennelError
 from tests.examples import examples
 from tests.pure.archive.broken_files import (
@@ -66,7 +66,7 @@ def test_what_was_written_is_what_is_read() -> None:
     write_images(images, file)
     out, hashes = checked(file, 30)
     np.testing.assert_array_equal(out, images)
-    np.testing.assert_array_equal(hashes, pixel_hashes(images))
+    np.testing.assert_array_equal(hashes, hash_pixels(images))
 
 
 @pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])

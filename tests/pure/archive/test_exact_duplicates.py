@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scorer.archive import ExactDuplicates, find_exact_duplicates, mirror_images, pixel_hashes
+from scorer.archive import ExactDuplicates, find_exact_duplicates, hash_pixels, mirror_images
 from scorer.findings.duplicates import exact_duplicates_findings
 
 
 def duplicates_of(images: np.ndarray[tuple[int, ...], np.dtype[np.uint8]]) -> ExactDuplicates:
-    return find_exact_duplicates(pixel_hashes(images), pixel_hashes(mirror_images(images)))
+    return find_exact_duplicates(hash_pixels(images), hash_pixels(mirror_images(images)))
 
 
 @pytest.mark.heavy

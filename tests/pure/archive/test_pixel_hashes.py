@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from scorer.archive import find_training_image_copies, mirror_images, pixel_hashes
+from scorer.archive import find_training_image_copies, hash_pixels, mirror_images
 from tests.pure.archive.broken_files import random_images
 
 
@@ -12,7 +12,7 @@ def test_images_have_the_same_hash_if_and_only_if_they_have_the_same_pixels() ->
     images[7] = images[3]
     images[11] = images[3]
     images[11, 7, 7, 2] ^= 1
-    hashes = pixel_hashes(images)
+    hashes = hash_pixels(images)
     assert (hashes.shape, hashes.dtype.name) == ((20, 16), "uint8")
     assert len({row.tobytes() for row in hashes}) == 19
     np.testing.assert_array_equal(hashes[7], hashes[3])
@@ -20,13 +20,13 @@ def test_images_have_the_same_hash_if_and_only_if_they_have_the_same_pixels() ->
 
 def test_a_hash_does_not_depend_on_the_memory_layout() -> None:
     images = random_images(5)
-    np.testing.assert_array_equal(pixel_hashes(np.asfortranarray(images)), pixel_hashes(images))
-    np.testing.assert_array_equal(pixel_hashes(mirror_images(mirror_images(images))), pixel_hashes(images))
+    np.testing.assert_array_equal(hash_pixels(np.asfortranarray(images)), hash_pixels(images))
+    np.testing.assert_array_equal(hash_pixels(mirror_images(mirror_images(images))), hash_pixels(images))
 
 
 def test_only_8_bit_pixels_are_hashed() -> None:
     with pytest.raises(TypeError, match="float32"):
-        pixel_hashes(random_images(1).astype(np.float32))
+        hash_pixels(random_images(1).astype(np.float32))
 
 
 def test_mirrored_flips_left_and_right_alone() -> None:
@@ -43,7 +43,7 @@ def test_copies_are_counted_and_traced_to_the_first_reference_that_they_equal() 
     images[3] = reference[4]
     images[6] = mirror_images(reference)[1]
     found = find_training_image_copies(
-        pixel_hashes(images), pixel_hashes(reference), pixel_hashes(mirror_images(reference))
+        hash_pixels(images), hash_pixels(reference), hash_pixels(mirror_images(reference))
     )
     assert (found.exact, found.mirrored, found.share) == (2, 1, 3 / 8)
     assert found.exact_index.tolist() == [2, -1, -1, 4, -1, -1, -1, -1]
@@ -53,8 +53,8 @@ def test_copies_are_counted_and_traced_to_the_first_reference_that_they_equal() 
 def test_a_copy_of_a_symmetric_image_counts_once() -> None:
     reference = random_images(1)
     reference[:, :, 4:] = mirror_images(reference[:, :, :4])
-    hashes = pixel_hashes(reference)
-    found = find_training_image_copies(hashes, hashes, pixel_hashes(mirror_images(reference)))
+    hashes = hash_pixels(reference)
+    found = find_training_image_copies(hashes, hashes, hash_pixels(mirror_images(reference)))
     assert (found.exact, found.mirrored, found.share) == (1, 0, 1.0)
 
 
@@ -66,4 +66,4 @@ def test_hashes_that_end_in_zeros_stay_apart() -> None:
 
 def test_no_images_have_no_share_of_copies() -> None:
     none = np.zeros((0, 16), np.uint8)
-    assert find_training_image_copies(none, pixel_hashes(random_images(2)), none).share == 0.0
+    assert find_training_image_copies(none, hash_pixels(random_images(2)), none).share == 0.0

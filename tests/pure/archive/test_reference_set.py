@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from PIL import Image
 
-from scorer.archive import BOTTLENECK, mirror_images, pixel_hashes, read_references, reference_set, write_images
+from scorer.archive import BOTTLENECK, hash_pixels, mirror_images, read_references, reference_set, write_images
 from scorer.archive.reference_image import MAX_PIXELS
 from scorer.errors import Invalid, KennelError, TooLarge
 from tests.examples import examples
@@ -45,8 +45,8 @@ def test_images_of_the_right_size_pass_unchanged() -> None:
     read = read_references(file, 8)
     assert (read.images.dtype.name, read.resized, read.duplicates) == ("uint8", 0, 0)
     np.testing.assert_array_equal(read.images, images)
-    np.testing.assert_array_equal(read.hashes, pixel_hashes(images))
-    np.testing.assert_array_equal(read.mirrored_hashes, pixel_hashes(mirror_images(images)))
+    np.testing.assert_array_equal(read.hashes, hash_pixels(images))
+    np.testing.assert_array_equal(read.mirrored_hashes, hash_pixels(mirror_images(images)))
 
 
 def test_one_image_of_another_size_makes_the_array_float_and_leaves_the_others_exact() -> None:
@@ -56,8 +56,8 @@ def test_one_image_of_another_size_makes_the_array_float_and_leaves_the_others_e
     assert (read.images.dtype.name, read.images.shape, read.resized) == ("float32", (4, 8, 8, 3), 1)
     np.testing.assert_array_equal(read.images[:3], images)
     rounded = np.rint(read.images).astype(np.uint8)
-    np.testing.assert_array_equal(read.hashes, pixel_hashes(rounded))
-    np.testing.assert_array_equal(read.mirrored_hashes, pixel_hashes(mirror_images(rounded)))
+    np.testing.assert_array_equal(read.hashes, hash_pixels(rounded))
+    np.testing.assert_array_equal(read.mirrored_hashes, hash_pixels(mirror_images(rounded)))
 
 
 def keys(x: float) -> float:
