@@ -86,7 +86,7 @@ class DeliveryState(StrEnum):
 
 
 class MailState(StrEnum):
-    """The state of a mail in the outbox; ``unknown`` when its sender vanished while sending it."""
+    """The state of a mail in the outbox; ``unknown`` when its sender ended while sending it."""
 
     WAITING = "waiting"
     SENDING = "sending"

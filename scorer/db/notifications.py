@@ -178,8 +178,8 @@ def expire_mails(session: Session, now: datetime) -> int:
 
 def close_lost_mails(session: Session, now: datetime) -> int:
     """Close mails whose sender was lost: whether they were sent is unknown. Returns how many."""
-    vanished = (Mail.state == MailState.SENDING) & (Mail.due_at <= now)
-    return _count(session.execute(update(Mail).where(vanished).values(state=MailState.UNKNOWN, body="")))
+    abandoned = (Mail.state == MailState.SENDING) & (Mail.due_at <= now)
+    return _count(session.execute(update(Mail).where(abandoned).values(state=MailState.UNKNOWN, body="")))
 
 
 def _count(result: object) -> int:

@@ -24,7 +24,7 @@ MAX_SHARED = 1000
 
 
 @dataclass(frozen=True)
-class Exhibit:
+class GalleryEntry:
     """A team's place on a board and its submission, whose ``sprite_key`` is None without stored images."""
 
     rank: int
@@ -42,7 +42,7 @@ class SharedSubmissions:
     entries: Sequence[SharedEntry]
 
 
-def exhibits(session: Session, state: CompetitionState, kind: TrackKind, account: Account) -> list[Exhibit]:
+def gallery_entries(session: Session, state: CompetitionState, kind: TrackKind, account: Account) -> list[GalleryEntry]:
     """The submissions at :data:`RANKS` of a track's board; ``Forbidden`` for the private one before publication."""
     visible_track(state, kind, account)
     rows = rows_of(session, state.competition, state.tracks, kind)
@@ -51,7 +51,7 @@ def exhibits(session: Session, state: CompetitionState, kind: TrackKind, account
     names = board.entry_info_of(session, refs)
     submissions = submissions_by_ref(session, refs)
     return [
-        Exhibit(rank, names[row.ref].team, row.score, submission)
+        GalleryEntry(rank, names[row.ref].team, row.score, submission)
         for (rank, row), submission in zip(at_ranks.items(), submissions, strict=True)
     ]
 

@@ -44,9 +44,9 @@ class ReviewEntry:
     opinions: Opinions
     findings: Sequence[FlagReason]
     """Measured values that bear on copying, one sentence each."""
-    doubles: Sequence[Duplicate]
+    duplicates: Sequence[Duplicate]
     others: Sequence[OtherEntry]
-    guesses: Sequence[CoarseLabel]
+    early_labels: Sequence[CoarseLabel]
     """Early labels; only for reviewers who have given their own."""
 
 
@@ -61,9 +61,9 @@ def review_entry_for(
         flagged=flags.flags_of_entry(session, state, reviewer, submission),
         opinions=opinions,
         findings=evidence_reasons(session, state, submission),
-        doubles=duplicates.duplicates_of(session, submission),
+        duplicates=duplicates.duplicates_of(session, submission),
         others=_others(session, state, submission, unblinded=unblinded),
-        guesses=rows.early_labels_of(session, submission.ref) if unblinded else (),
+        early_labels=rows.early_labels_of(session, submission.ref) if unblinded else (),
     )
 
 

@@ -58,7 +58,7 @@ def _values(
     return {
         "choices": CHOICES,
         "everything": everything,
-        "exhibits": gallery.exhibits(session, state, track, account) if account and insights.names else [],
+        "exhibits": gallery.gallery_entries(session, state, track, account) if account and insights.names else [],
         "twins": gallery.shared_submissions_of(session, state) if insights.names else [],
         "layout": layout_of(state.competition.image_count, state.competition.image_size),
         "pictures": [(figure, figure_chart_of(figure)) for figure in drawn],

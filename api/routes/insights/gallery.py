@@ -26,8 +26,8 @@ def index(
     slug: str, session: DbSession, viewer: Organizer, now: Now, track: TrackKind = "public", seed: Seed = 0
 ) -> list[ExhibitView]:
     """The entries at ranks 1, 2, 3, 5, 10, 50 and 100 of a board, with ten images each. Organizers only."""
-    exhibits = gallery.exhibits(session, state_of(session, slug, now), track, viewer)
-    return [ExhibitView.of(slug, each, seed) for each in exhibits]
+    entries = gallery.gallery_entries(session, state_of(session, slug, now), track, viewer)
+    return [ExhibitView.of(slug, each, seed) for each in entries]
 
 
 @router.get("/gallery/{submission_id}", response_class=Response)

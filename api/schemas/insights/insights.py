@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from api.rendering.charts.captions import TITLES, sentence_of, title_of
 from scorer.import_export.import_results import ImportResult
 from scorer.insights.figures import PAIRED, Figure
-from scorer.insights.gallery import Exhibit
+from scorer.insights.gallery import GalleryEntry
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 
 
@@ -96,11 +96,11 @@ class ExhibitView(BaseModel):
     images: str | None = Field(description="Ten of its images side by side; null for an imported entry.")
 
     @classmethod
-    def of(cls, slug: str, exhibit: Exhibit, seed: int) -> Self:
-        """The view of an exhibit."""
-        submission = exhibit.submission
+    def of(cls, slug: str, entry: GalleryEntry, seed: int) -> Self:
+        """The view of a gallery entry."""
+        submission = entry.submission
         path = f"/api/v1/competitions/{slug}/gallery/{submission.id}?seed={seed}"
-        fields = {name: getattr(exhibit, name) for name in ("rank", "team", "score")}
+        fields = {name: getattr(entry, name) for name in ("rank", "team", "score")}
         return cls(**fields, submission_id=submission.id, images=path if submission.sprite_key else None)
 
 

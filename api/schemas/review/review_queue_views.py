@@ -64,10 +64,10 @@ def entry_view(
         flagged=flagged_view(entry.flagged) if entry.flagged else None,
         findings=[ReasonView(**vars(each)) for each in entry.findings],
         pairs={kind: [pair_view(each) for each in of_track] for kind, of_track in pairs.items()},
-        doubles=[_double(each) for each in entry.doubles],
+        doubles=[_double(each) for each in entry.duplicates],
         others=[_other(each) for each in entry.others],
         opinions=opinions_view(submission, entry.opinions),
-        guesses=[GuessView.model_validate(each, from_attributes=True) for each in entry.guesses],
+        guesses=[GuessView.model_validate(each, from_attributes=True) for each in entry.early_labels],
         case=case_view(session, state, submission, inside=True),
     )
 

@@ -221,11 +221,11 @@ def _flagged(flag_query: FlagQuery) -> CTE:
     weighed = select(entries, *named, weight.label("alone")).subquery("weighed")
     of_images = func.count().filter(weighed.c.alone > 0).over(partition_by=weighed.c.pixels)
     itself = case((weighed.c.alone > 0, 1), else_=0)
-    has_double = and_(weighed.c.pixels.is_not(None), ~weighed.c["same-images"], of_images > itself)
-    doubles = select(weighed, has_double.label("near-duplicate")).subquery("doubles")
-    total = doubles.c.alone + case((doubles.c["near-duplicate"], flag_query.weights["near-duplicate"]), else_=0)
-    state = _state(doubles.c, flag_query.own_team_id)
-    return select(doubles, total.label("weight"), state.label("state")).where(total > 0).cte("flagged")
+    has_duplicate = and_(weighed.c.pixels.is_not(None), ~weighed.c["same-images"], of_images > itself)
+    rows = select(weighed, has_duplicate.label("near-duplicate")).subquery("with_duplicates")
+    total = rows.c.alone + case((rows.c["near-duplicate"], flag_query.weights["near-duplicate"]), else_=0)
+    state = _state(rows.c, flag_query.own_team_id)
+    return select(rows, total.label("weight"), state.label("state")).where(total > 0).cte("flagged")
 
 
 def _state(entry: Any, own_team_id: int | None) -> ColumnElement[str]:
