@@ -3,7 +3,7 @@
 from hypothesis import settings
 
 FULL, QUICK = 100, 20
-LEAST = 5
+MIN_EXAMPLES = 5
 EVERYDAY = "quick"
 
 settings.register_profile("full", max_examples=FULL, deadline=None)
@@ -12,4 +12,4 @@ settings.register_profile(EVERYDAY, max_examples=QUICK, deadline=None)
 
 def examples(full: int) -> int:
     """The number of examples under the present profile, given that of the full one."""
-    return max(min(LEAST, full), full * settings().max_examples // FULL)
+    return max(min(MIN_EXAMPLES, full), full * settings().max_examples // FULL)

@@ -128,23 +128,23 @@ def noisy(train: Pixels, count: int, rng: np.random.Generator, *, deviation: flo
     return images
 
 
-def cropped(train: Pixels, count: int, rng: np.random.Generator, *, least: float, most: float) -> Pixels:
-    """A square of ``least`` to ``most`` of each training image's side, enlarged to full size."""
+def cropped(train: Pixels, count: int, rng: np.random.Generator, *, min_share: float, max_share: float) -> Pixels:
+    """A square of ``min_share`` to ``max_share`` of each training image's side, enlarged to full size."""
     images = copies(train, count, rng)
     size = train.shape[1]
     for i in range(count):
-        side = int(rng.integers(round(least * size), round(most * size), endpoint=True))
+        side = int(rng.integers(round(min_share * size), round(max_share * size), endpoint=True))
         left, top = (int(v) for v in rng.integers(0, size - side, size=2, endpoint=True))
         square = Image.fromarray(images[i]).crop((left, top, left + side, top + side))
         images[i] = np.asarray(square.resize((size, size), Image.Resampling.BICUBIC))
     return images
 
 
-def blended(train: Pixels, count: int, rng: np.random.Generator, *, most: float) -> Pixels:
-    """Two different training images, one shining through the other: half and half to ``most`` of the first."""
+def blended(train: Pixels, count: int, rng: np.random.Generator, *, max_share: float) -> Pixels:
+    """Two different training images, one shining through the other: half and half to ``max_share`` of the first."""
     chosen = _some_of(len(train), count, rng)
     first, second = train[chosen], train[(chosen + rng.integers(1, len(train), size=count)) % len(train)]
-    share = rng.uniform(0.5, most, size=(count, 1, 1, 1)).astype(np.float32)
+    share = rng.uniform(0.5, max_share, size=(count, 1, 1, 1)).astype(np.float32)
     for batch in _batches(count):
         first[batch] = _grey_levels(share[batch] * first[batch] + (1 - share[batch]) * second[batch])
     return first

@@ -81,11 +81,11 @@ BUNDLED_PHOTOGRAPHS = (
 
 
 def bundled_photographs(
-    seed: int = 0, *, size: int = SIZE, most: Mapping[Part, int] = MAX_TILES_PER_PHOTOGRAPH
+    seed: int = 0, *, size: int = SIZE, max_tiles: Mapping[Part, int] = MAX_TILES_PER_PHOTOGRAPH
 ) -> Photographs:
     """The photographs inside the installed wheels as the demo's three parts.
 
-    ``seed`` determines the order, and which tiles are kept of a photograph with more than ``most``. Raises
+    ``seed`` determines the order, and which tiles are kept of a photograph with more than ``max_tiles``. Raises
     :class:`Unavailable` where a wheel, or a photograph in it, is missing.
     """
     collection = TileCollection()
@@ -99,7 +99,7 @@ def bundled_photographs(
             strip = (seam, 0, width, height)
             collection.add("held_out", tiles_at(SCALES, photograph, name, strip, size))
     rng = np.random.default_rng(seed)
-    balanced = {part: _balanced(collection.tiles[part], most[part], rng) for part in PARTS}
+    balanced = {part: _balanced(collection.tiles[part], max_tiles[part], rng) for part in PARTS}
     return _photographs_from(balanced, rng)
 
 
@@ -162,9 +162,9 @@ def _split_paths(paths: Sequence[Path], wanted: Mapping[Part, int]) -> dict[Part
 
 
 def _add_tiles(
-    collection: TileCollection, part: Part, most: int, paths: Sequence[Path], folder: Path, size: int
+    collection: TileCollection, part: Part, max_tiles: int, paths: Sequence[Path], folder: Path, size: int
 ) -> None:
-    """Cut the part's photographs, coarse to fine, until it has ``most`` tiles or are exhausted.
+    """Cut the part's photographs, coarse to fine, until it has ``max_tiles`` tiles or are exhausted.
 
     A photograph is decoded again at each scale, because all photographs decoded might not fit in memory, and with
     many of them one scale is enough.
@@ -172,7 +172,7 @@ def _add_tiles(
     for step in count():
         finer = False
         for path in paths:
-            if len(collection.tiles[part]) >= most:
+            if len(collection.tiles[part]) >= max_tiles:
                 return
             photograph = open_photograph(path)
             width, height = photograph.size
@@ -186,19 +186,19 @@ def _add_tiles(
                 finer = True
                 name = path.relative_to(folder).as_posix()
                 tiles = tiles_at([scale], photograph, name, (0, 0, width, height), size)
-                collection.add(part, tiles, most)
+                collection.add(part, tiles, max_tiles)
         if not finer:
             return
 
 
-def _balanced(tiles: Sequence[Tile], most: int, rng: np.random.Generator) -> list[Tile]:
-    """At most ``most`` tiles of each photograph, drawn uniformly where there are more."""
+def _balanced(tiles: Sequence[Tile], max_tiles: int, rng: np.random.Generator) -> list[Tile]:
+    """At most ``max_tiles`` tiles of each photograph, drawn uniformly where there are more."""
     of_source: dict[str, list[Tile]] = {}
     for tile in tiles:
         of_source.setdefault(tile.source, []).append(tile)
     balanced: list[Tile] = []
     for group in of_source.values():
-        chosen = range(len(group)) if len(group) <= most else rng.choice(len(group), most, replace=False)
+        chosen = range(len(group)) if len(group) <= max_tiles else rng.choice(len(group), max_tiles, replace=False)
         balanced += [group[i] for i in chosen]
     return balanced
 

@@ -57,10 +57,10 @@ class TileCollection:
     tiles: dict[Part, list[Tile]] = field(default_factory=lambda: {part: [] for part in PARTS})
     seen: set[bytes] = field(default_factory=set)
 
-    def add(self, part: Part, tiles: Iterable[Tile], most: int | None = None) -> None:
-        """Add tiles that no part has yet, mirrored or not, until the part holds ``most``."""
+    def add(self, part: Part, tiles: Iterable[Tile], max_tiles: int | None = None) -> None:
+        """Add tiles that no part has yet, mirrored or not, until the part holds ``max_tiles``."""
         for tile in tiles:
-            if most is not None and len(self.tiles[part]) >= most:
+            if max_tiles is not None and len(self.tiles[part]) >= max_tiles:
                 return
             identity = identity_up_to_mirror(tile.image)
             if identity not in self.seen and contrast(tile.image) >= MIN_TILE_CONTRAST:

@@ -108,8 +108,8 @@ def _windows(file: BinaryIO, members: Sequence[Member]) -> Iterator[list[Record]
 
 def _stop(member: Member) -> int:
     """The latest possible end of the member; without the bound, a gap before the next would be read too."""
-    longest = LOCAL_HEADER_BYTES + len(member.raw_name) + MAX_EXTRA_BYTES + member.compressed
-    return min(member.limit, member.offset + longest)
+    max_bytes = LOCAL_HEADER_BYTES + len(member.raw_name) + MAX_EXTRA_BYTES + member.compressed
+    return min(member.limit, member.offset + max_bytes)
 
 
 def _fits(first: Member, last: Member, following: Member) -> bool:

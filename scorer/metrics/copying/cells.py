@@ -112,10 +112,10 @@ def fit_partition(
     require_matrix(held_out, "held-out", min_rows=min_images)
     whole = _whole(training, components)
     projected, projected_held_out = whole.project(training, "reference"), whole.project(held_out, "held-out")
-    highest = min(max_cells, len(projected_held_out) // min_images, len(np.unique(projected, axis=0)))
-    for cells in _fewer_and_fewer(highest):
+    max_count = min(max_cells, len(projected_held_out) // min_images, len(np.unique(projected, axis=0)))
+    for cells in _descending_counts(max_count):
         if progress:
-            progress(1.0 - cells / highest)
+            progress(1.0 - cells / max_count)
         partition = _cut(whole, projected, cells, seed)
         if partition.counts(partition.cells_of(projected_held_out)).min() >= min_images:
             if progress:
@@ -124,9 +124,9 @@ def fit_partition(
     raise AssertionError("one cell holds all held-out images")
 
 
-def _fewer_and_fewer(highest: int) -> Iterator[int]:
-    """From the highest down to 1, by a tenth or by 1."""
-    cells = highest
+def _descending_counts(max_count: int) -> Iterator[int]:
+    """From ``max_count`` down to 1, by a tenth or by 1."""
+    cells = max_count
     while cells >= 1:
         yield cells
         cells -= max(1, cells // 10)

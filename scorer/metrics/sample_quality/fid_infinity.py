@@ -40,22 +40,22 @@ def fid_infinity(
     *,
     random: np.random.Generator,
     sizes: int = SIZES,
-    smallest: int = MIN_SIZE,
+    min_size: int = MIN_SIZE,
     progress: Callable[[float], None] | None = None,
 ) -> FidInfinity | None:
-    """Extrapolate the distance of features (n, d), float32 or float64, to n = infinity; None for n <= ``smallest``.
+    """Extrapolate the distance of features (n, d), float32 or float64, to n = infinity; None for n <= ``min_size``.
 
     The last part is all of the images. ``progress`` is called with the finished share, rising to 1.0. Raises
     :class:`Invalid` as :func:`frechet_distance` does, ``bad-count`` for fewer than three sizes.
     """
-    if sizes < 3 or smallest < 2:
-        raise Invalid("bad-count", f"A line needs 3 sizes of 2 images or more, not {sizes} of {smallest}.")
+    if sizes < 3 or min_size < 2:
+        raise Invalid("bad-count", f"A line needs 3 sizes of 2 images or more, not {sizes} of {min_size}.")
     require_matrix(features, "generated", min_rows=2)
     require_same_dimension(features.shape[1], len(reference.mean))
-    if len(features) <= smallest:
+    if len(features) <= min_size:
         return None
     reference = with_factor(reference)
-    counts = np.linspace(smallest, len(features), sizes).astype(np.int64)
+    counts = np.linspace(min_size, len(features), sizes).astype(np.int64)
     distances = np.empty(sizes)
     for number, count in enumerate(counts):
         part = features[np.sort(random.choice(len(features), count, replace=False))]

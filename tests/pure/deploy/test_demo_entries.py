@@ -139,15 +139,15 @@ def test_noise_has_the_deviation_asked_for() -> None:
 def test_a_crop_is_a_smaller_piece_at_full_size() -> None:
     ramp = np.repeat(np.arange(0, 240, 240 // SIZE, dtype=np.uint8)[None, :, None], SIZE, axis=0)
     ramps = np.repeat(ramp[None], 3, axis=3).repeat(5, axis=0)
-    assert np.array_equal(cropped(ramps, 5, rng_of(), least=1.0, most=1.0), ramps)
-    half = cropped(ramps, 30, rng_of(), least=0.5, most=0.5).astype(int)
+    assert np.array_equal(cropped(ramps, 5, rng_of(), min_share=1.0, max_share=1.0), ramps)
+    half = cropped(ramps, 30, rng_of(), min_share=0.5, max_share=0.5).astype(int)
     assert np.ptp(half, axis=2).max() == pytest.approx(np.ptp(ramp) / 2, abs=15)
     assert len(np.unique(half[:, 0, 0, 0])) > 3, "crops are taken from different places"
 
 
 def test_a_blend_lies_between_two_images_nearer_to_the_first() -> None:
     black_and_white = np.stack([np.zeros((4, 4, 3), np.uint8), np.full((4, 4, 3), 200, np.uint8)])
-    shares = blended(black_and_white, 400, rng_of(), most=0.8)[:, 0, 0, 0] / 200
+    shares = blended(black_and_white, 400, rng_of(), max_share=0.8)[:, 0, 0, 0] / 200
     assert shares.min() == pytest.approx(0.2, abs=0.01)
     assert shares.max() == pytest.approx(0.8, abs=0.01)
 
@@ -220,7 +220,7 @@ def test_half_copied_is_never_more_than_half_copies(count: int, train: Pixels) -
     [
         lambda train, rng: gaussian(train, 50, rng, rank=10),
         lambda train, rng: noisy(train, 50, rng, deviation=6.0),
-        lambda train, rng: blended(train, 50, rng, most=0.8),
+        lambda train, rng: blended(train, 50, rng, max_share=0.8),
         lambda train, rng: one_hot(train, 50, rng, ridge=0.1),
     ],
 )

@@ -45,7 +45,7 @@ def all_of(own: Any) -> dict[str, Finding]:
         *words.prdc_findings(*prdc_with_error(own, training)),
         words.authenticity_finding(authenticity(own, training), authenticity(fresh, training)),
         words.inception_score_finding(inception_score(own)),
-        words.fid_infinity_finding(fid_infinity(own, statistics_of(training), random=random(), smallest=60), 1.5),
+        words.fid_infinity_finding(fid_infinity(own, statistics_of(training), random=random(), min_size=60), 1.5),
         duplicates.near_duplicates_finding(near),
         duplicates.internal_duplicates_finding(internal_duplicates(own, near.closeness, len(training))),
     ]

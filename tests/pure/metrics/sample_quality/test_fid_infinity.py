@@ -35,7 +35,7 @@ def test_it_is_nearer_to_the_truth_than_the_distance() -> None:
     """Between N(0, I) and N(0, 1.2^2 I) in six dimensions the distance is 6 (1.2 - 1)^2 = 0.24."""
     reference = statistics_of(normal(1, 20_000))
     found = [
-        fid_infinity(normal(seed, 800, 1.2), reference, random=np.random.default_rng(seed), smallest=100)
+        fid_infinity(normal(seed, 800, 1.2), reference, random=np.random.default_rng(seed), min_size=100)
         for seed in range(2, 22)
     ]
     limits = np.array([each.value for each in found if each is not None])
@@ -49,7 +49,7 @@ def test_the_last_part_is_everything() -> None:
     reference = statistics_of(normal(31, 500))
     told = list[float]()
     found = fid_infinity(
-        features, reference, random=np.random.default_rng(0), sizes=4, smallest=100, progress=told.append
+        features, reference, random=np.random.default_rng(0), sizes=4, min_size=100, progress=told.append
     )
     assert found is not None
     assert found.sizes == (100, 166, 233, 300)
