@@ -11,7 +11,7 @@ from scorer.generators.latents import Latent
 from scorer.generators.limits import GeneratorLimits
 from scorer.generators.onnx.generator import read_generator
 from scorer.generators.recovery.audit import audit_generator
-from scorer.generators.recovery.plan import Plan
+from scorer.generators.recovery.plan import AuditPlan
 from scorer.generators.recovery.report import Audit, Pixels
 
 QUICK_PLAN = {
@@ -72,7 +72,7 @@ def audit_in_process(
     train: Pixels,
     held_out: Pixels,
     *,
-    plan: Plan,
+    plan: AuditPlan,
     limits: GeneratorLimits,
     progress: Any,
 ) -> Audit:

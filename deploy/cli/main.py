@@ -160,10 +160,10 @@ def recover(
     # Only commands that look at images import torch.
     from deploy.cli.recover import recover_files, report_lines, write_pairs  # noqa: PLC0415
     from scorer.generators.latents import Latent  # noqa: PLC0415
-    from scorer.generators.recovery.plan import Plan  # noqa: PLC0415
+    from scorer.generators.recovery.plan import AuditPlan  # noqa: PLC0415
 
     with reported_errors(as_json=as_json), show_progress(err) as progress:
-        plan = Plan(train=targets, held_out=targets, region=region, seed=seed)
+        plan = AuditPlan(train=targets, held_out=targets, region=region, seed=seed)
         audit = recover_files(
             generator,
             train,

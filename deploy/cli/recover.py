@@ -15,7 +15,7 @@ from deploy.cli.progress import StageProgress
 from deploy.client.api import open_file
 from scorer.archive.reference_image import round_to_uint8
 from scorer.generators.latents import Latent
-from scorer.generators.recovery.plan import Plan
+from scorer.generators.recovery.plan import AuditPlan
 from scorer.generators.recovery.report import Audit
 from scorer.generators.sandbox.runner import audit_in_sandbox
 from scorer.onnx_files import MAGIC_BYTES, require_onnx
@@ -29,7 +29,7 @@ def recover_files(
     *,
     latent: Latent,
     size: int,
-    plan: Plan,
+    plan: AuditPlan,
     progress: StageProgress,
     encoder: Path | None = None,
 ) -> Audit:

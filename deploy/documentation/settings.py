@@ -7,7 +7,7 @@ from typing import Any
 from deploy.documentation.markdown import code, page, table, text
 from scorer.accounts.rate_limits import RATE_LIMITS
 from scorer.competitions.spec import CompetitionChanges, CompetitionSpec
-from scorer.generators.recovery.plan import Plan
+from scorer.generators.recovery.plan import AuditPlan
 from scorer.settings import Settings
 
 CLIENT = (
@@ -37,7 +37,10 @@ def settings_page() -> str:
         table(("name", "limit"), ((code(name), code(limit)) for name, limit in RATE_LIMITS.items())),
         "## Latent recovery",
         "What `KENNEL_RECOVERY` (JSON, by name) replaces: how thoroughly a generator is searched for images.",
-        table(("name", "default"), ((code(name), code(json.dumps(value))) for name, value in Plan().as_json().items())),
+        table(
+            ("name", "default"),
+            ((code(name), code(json.dumps(value))) for name, value in AuditPlan().as_json().items()),
+        ),
         "## S3",
         "Where `BLOB_URL` begins with `s3://`, the store's client reads these variables, and others of its kind.",
         table(("variable", "meaning"), ((code(name), meaning) for name, meaning in STORE)),

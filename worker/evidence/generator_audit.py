@@ -17,7 +17,7 @@ from scorer.evidence import generator_audits
 from scorer.evidence.generator_audits import AuditResult
 from scorer.generators.latents import Latent
 from scorer.generators.limits import GeneratorLimits
-from scorer.generators.recovery.plan import Plan, plan_from
+from scorer.generators.recovery.plan import AuditPlan, plan_from
 from scorer.generators.recovery.report import TARGET_KINDS, Audit
 from scorer.generators.sandbox.runner import audit_in_sandbox
 from scorer.jobs.broker import transaction
@@ -95,7 +95,7 @@ def _audit(
     inputs: AuditInputs,
     train: NDArray[np.uint8],
     held_out: NDArray[np.uint8],
-    plan: Plan,
+    plan: AuditPlan,
     progress: StageProgress,
 ) -> Audit:
     content = context.blobs.read(inputs.generator.blob_key)

@@ -11,7 +11,7 @@ from scorer.errors import Invalid
 from scorer.generators.latents import Latent
 from scorer.generators.recovery.by_encoder import EncoderFunction, reconstruct
 from scorer.generators.recovery.distortions import DISTORTIONS
-from scorer.generators.recovery.plan import Plan
+from scorer.generators.recovery.plan import AuditPlan
 from scorer.generators.recovery.report import Audit, Pixels, TargetPairs, shown_targets
 from scorer.generators.recovery.search import (
     GeneratorFunction,
@@ -44,7 +44,7 @@ def audit_generator(
     train: Pixels,
     held_out: Pixels,
     *,
-    plan: Plan,
+    plan: AuditPlan,
     progress: StageProgress | None = None,
 ) -> Audit:
     """Search a generator for training images (n, s, s, 3) and held-out images (m, s, s, 3), uint8.
@@ -76,7 +76,7 @@ def audit_by_encoder(
     train: Pixels,
     held_out: Pixels,
     *,
-    plan: Plan,
+    plan: AuditPlan,
     progress: StageProgress | None = None,
 ) -> Audit:
     """The same by an encoder instead of a search; see :mod:`scorer.generators.recovery.by_encoder`.
@@ -94,7 +94,7 @@ def audit_by_encoder(
 
 
 def _audit_of(
-    plan: Plan,
+    plan: AuditPlan,
     latent: Latent,
     drawn: Mapping[str, tuple[Pixels, Index]],
     targets: Mapping[str, Tensor],
@@ -119,7 +119,7 @@ def _audit_of(
     )
 
 
-def _draw_images(train: Pixels, held_out: Pixels, plan: Plan) -> dict[str, tuple[Pixels, Index]]:
+def _draw_images(train: Pixels, held_out: Pixels, plan: AuditPlan) -> dict[str, tuple[Pixels, Index]]:
     """The plan's number of images of either set with their indices, drawn without replacement, in order."""
     if train.shape[1:] != held_out.shape[1:]:
         raise Invalid("bad-images", f"Training and held-out images differ: {train.shape[1:]}, {held_out.shape[1:]}.")

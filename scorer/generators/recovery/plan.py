@@ -11,7 +11,7 @@ Region = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True)
-class Plan:
+class AuditPlan:
     """The parameters of an audit; JSON by :meth:`as_json`. Equal plans give equal audits.
 
     Raises :class:`Invalid` (``bad-plan``) for impossible values.
@@ -55,10 +55,10 @@ class Plan:
         return asdict(self)
 
 
-def plan_from(parameters: Mapping[str, Any]) -> Plan:
-    """The plan of :meth:`Plan.as_json`; :class:`Invalid` (``bad-plan``) for unknown names."""
-    unknown = parameters.keys() - {each.name for each in fields(Plan)}
+def plan_from(parameters: Mapping[str, Any]) -> AuditPlan:
+    """The plan of :meth:`AuditPlan.as_json`; :class:`Invalid` (``bad-plan``) for unknown names."""
+    unknown = parameters.keys() - {each.name for each in fields(AuditPlan)}
     if unknown:
         raise Invalid("bad-plan", f"A plan has no {', '.join(sorted(unknown))}.")
     region = parameters.get("region")
-    return Plan(**{**parameters, "region": None if region is None else tuple(region)})
+    return AuditPlan(**{**parameters, "region": None if region is None else tuple(region)})

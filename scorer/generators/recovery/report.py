@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from scorer.findings.latent_recovery import recovery_findings, recovery_sentence
 from scorer.generators.latents import Latent
-from scorer.generators.recovery.plan import Plan, plan_from
+from scorer.generators.recovery.plan import AuditPlan, plan_from
 from scorer.metrics.copying.latent_recovery import KolmogorovSmirnov, RecoveryTest, recovery_test
 from scorer.metrics.features import Vector
 
@@ -36,7 +36,7 @@ class TargetPairs:
 class Audit:
     """The recovery errors (n,) of every kind of target, and what follows from them."""
 
-    plan: Plan
+    plan: AuditPlan
     latent: Latent
     errors: Mapping[str, Vector]
     """``train``, ``held_out``, ``generated`` (unless an encoder took the place of the search)."""

@@ -17,7 +17,7 @@ from torch.nn.functional import adaptive_avg_pool2d
 from scorer.errors import Invalid
 from scorer.generators.latents import Latent
 from scorer.generators.recovery.lbfgs import LbfgsOptions, minimise
-from scorer.generators.recovery.plan import Plan
+from scorer.generators.recovery.plan import AuditPlan
 from scorer.metrics.copying.latent_recovery import VERBATIM
 from scorer.metrics.features import Vector
 
@@ -91,7 +91,7 @@ def require_images(generator: GeneratorFunction, latent: Latent, size: int, seed
         )
 
 
-def mask_of(plan: Plan, size: int) -> Tensor:
+def mask_of(plan: AuditPlan, size: int) -> Tensor:
     """Weights (1, 1, size, size) of mean 1: equal within the plan's region, 0 outside."""
     if plan.region is None:
         return torch.ones((1, 1, size, size))
@@ -115,7 +115,7 @@ class Search:
 
     generator: GeneratorFunction
     latent: Latent
-    plan: Plan
+    plan: AuditPlan
 
     def recover(self, targets: Tensor, seed: int, progress: ProgressCallback | None = None) -> RecoveredImages:
         """Recover targets (n, 3, s, s): the best of the plan's starts, further ones only for targets not recovered."""

@@ -25,7 +25,7 @@ from typing import Any
 from scorer.errors import Invalid
 from scorer.generators.latents import Latent
 from scorer.generators.limits import GeneratorLimits
-from scorer.generators.recovery.plan import Plan
+from scorer.generators.recovery.plan import AuditPlan
 from scorer.generators.recovery.report import Audit, audit_from
 from scorer.generators.sandbox.exchange import AuditRequest, Pixels, read_result, write_inputs
 
@@ -43,7 +43,7 @@ def audit_in_sandbox(  # noqa: PLR0913 - everything that an audit takes
     train: Pixels,
     held_out: Pixels,
     *,
-    plan: Plan,
+    plan: AuditPlan,
     encoder: bytes | None = None,
     values: str | None = None,
     limits: GeneratorLimits = DEFAULT_LIMITS,

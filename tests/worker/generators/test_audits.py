@@ -16,14 +16,14 @@ from benchmarks.papers.recovery_networks import Pixels, gan, glo
 from scorer.errors import Invalid
 from scorer.generators.latents import Latent
 from scorer.generators.recovery.audit import audit_by_encoder, audit_generator
-from scorer.generators.recovery.plan import Plan
+from scorer.generators.recovery.plan import AuditPlan
 from scorer.generators.recovery.report import TARGET_KINDS, Audit, audit_from, shown_targets
 from scorer.generators.recovery.search import GeneratorFunction, pixels_of, targets_of
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 LATENT = Latent(12)
-PLAN = Plan(train=60, held_out=60, generated=16, distorted=8, starts=2, candidates=32, iterations=60)
+PLAN = AuditPlan(train=60, held_out=60, generated=16, distorted=8, starts=2, candidates=32, iterations=60)
 FEW, HELD_OUT = 32, 300
 
 

@@ -14,14 +14,14 @@ from scorer.generators.latents import Latent
 from scorer.generators.recovery.audit import roughness
 from scorer.generators.recovery.by_encoder import reconstruct
 from scorer.generators.recovery.distortions import DISTORTIONS, add_noise, patch_images, warp_images
-from scorer.generators.recovery.plan import Plan, plan_from
+from scorer.generators.recovery.plan import AuditPlan, plan_from
 from scorer.generators.recovery.search import Search, images_at, mask_of, pixels_of, require_images, targets_of
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 SIZE = 8
 LATENT = Latent(6)
-PLAN = Plan(starts=3, candidates=16, iterations=60)
+PLAN = AuditPlan(starts=3, candidates=16, iterations=60)
 
 
 def decoder(latent: Latent = LATENT, size: int = SIZE, channels: int = 3, seed: int = 0) -> nn.Sequential:
@@ -85,7 +85,7 @@ def test_latent_spaces_that_are_none(dimension: int, law: str) -> None:
 
 
 def test_plans_are_json() -> None:
-    plan = Plan(train=50, region=(0.0, 0.25, 0.5, 1.0), method="authors")
+    plan = AuditPlan(train=50, region=(0.0, 0.25, 0.5, 1.0), method="authors")
     assert plan_from(plan.as_json() | {"region": [0.0, 0.25, 0.5, 1.0]}) == plan
     with pytest.raises(Invalid, match="has no speed"):
         plan_from({"speed": 1})
@@ -96,7 +96,7 @@ def test_plans_are_json() -> None:
 )
 def test_plans_that_are_none(wrong: dict[str, object]) -> None:
     with pytest.raises(Invalid) as refused:
-        Plan(**wrong)  # type: ignore[arg-type]
+        AuditPlan(**wrong)  # type: ignore[arg-type]
     assert refused.value.slug == "bad-plan"
 
 
@@ -210,7 +210,7 @@ def test_a_region_is_all_that_counts() -> None:
 
 def test_a_region_without_pixels_is_refused() -> None:
     with pytest.raises(Invalid, match="holds no pixel"):
-        mask_of(Plan(region=(0.0, 0.0, 0.01, 1.0)), SIZE)
+        mask_of(AuditPlan(region=(0.0, 0.0, 0.01, 1.0)), SIZE)
 
 
 # Distortion

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from scorer.errors import Invalid
 from scorer.generators.latents import Latent
 from scorer.generators.onnx.encoder import read_encoder
-from scorer.generators.recovery.plan import Plan
+from scorer.generators.recovery.plan import AuditPlan
 from scorer.generators.sandbox import exchange
 from scorer.generators.sandbox.runner import audit_in_sandbox
 from tests.worker.generators.onnx_files import export_generator
@@ -97,7 +97,7 @@ def test_the_audit_by_an_encoder_in_the_sandbox() -> None:
     """Training images lie where the encoder is right, held-out ones where it is not: the audit sees just that."""
     train, held_out = images(0, 60, 196), images(1, 0, 256)
     found = audit_in_sandbox(
-        export_generator(Blank(), 48), LATENT, train, held_out, plan=Plan(), encoder=file_of(Half())
+        export_generator(Blank(), 48), LATENT, train, held_out, plan=AuditPlan(), encoder=file_of(Half())
     ).report()
     assert found["verdict"] == "copies"
     assert found["measured"]["generated_verbatim"] is None

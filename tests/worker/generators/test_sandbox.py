@@ -19,7 +19,7 @@ from onnx import helper
 from scorer.errors import Invalid, KennelError, Unavailable
 from scorer.generators.latents import Latent
 from scorer.generators.limits import GeneratorLimits
-from scorer.generators.recovery.plan import Plan
+from scorer.generators.recovery.plan import AuditPlan
 from scorer.generators.recovery.report import Audit
 from scorer.generators.sandbox import exchange
 from scorer.generators.sandbox.runner import audit_in_sandbox
@@ -27,11 +27,16 @@ from tests.worker.generators.onnx_files import DIMENSION, dcgan, export_generato
 
 ROOT = Path(__file__).parents[3]
 IMAGES = np.random.default_rng(0).integers(0, 256, (24, 2, 2, 3), np.uint8)
-SHORT = Plan(train=8, held_out=8, generated=8, distorted=0, starts=1, iterations=5)
-ENDLESS = Plan(train=24, held_out=24, generated=5000, starts=1000, iterations=100_000, method="wolfe")
+SHORT = AuditPlan(train=8, held_out=8, generated=8, distorted=0, starts=1, iterations=5)
+ENDLESS = AuditPlan(train=24, held_out=24, generated=5000, starts=1000, iterations=100_000, method="wolfe")
 
 
-def audited(content: bytes, plan: Plan = SHORT, limits: GeneratorLimits = GeneratorLimits(), **more: object) -> Audit:  # noqa: B008
+def audited(
+    content: bytes,
+    plan: AuditPlan = SHORT,
+    limits: GeneratorLimits = GeneratorLimits(),  # noqa: B008
+    **more: object,
+) -> Audit:
     return audit_in_sandbox(
         content,
         Latent(DIMENSION),
