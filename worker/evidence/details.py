@@ -1,4 +1,4 @@
-"""What an evidence row holds beside findings: example images and regions, and the columns that queries read."""
+"""The ``details`` (example images and cells, as JSON) and the numeric columns of an evidence row."""
 
 from collections.abc import Sequence
 from itertools import combinations

@@ -1,4 +1,4 @@
-"""What every job of a worker uses.
+"""The runtime of jobs: worker context, heartbeat, preemption, progress, decoded images, start-up checks.
 
 context: settings, connections and loaded extractors of a process
 progress: the type of progress callbacks
