@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from benchmarks.harness.isolation import Runner, run_apart
 from benchmarks.harness.machine import machine
-from benchmarks.harness.plan import FULL, QUICK, Plan
+from benchmarks.harness.plan import FULL, QUICK, BenchmarkPlan
 from benchmarks.harness.report import Section, page
 from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, read_result, write_result
 from benchmarks.speed import evidence, frechet, neighbours, provisional, references, scoring, standings, tracks
@@ -18,31 +18,31 @@ from benchmarks.speed import evidence, frechet, neighbours, provisional, referen
 HERE = Path(__file__).parent
 
 
-class Measurement(NamedTuple):
-    """One module of ``benchmarks.speed``: its measurement and its section of the page."""
+class Benchmark(NamedTuple):
+    """A benchmark of ``benchmarks.speed``: the function that measures, and its section of the page."""
 
-    measure: Callable[[Plan, Path, Runner], list[BenchmarkCase]]
+    measure: Callable[[BenchmarkPlan, Path, Runner], list[BenchmarkCase]]
     section: Callable[[BenchmarkResult], Section]
 
 
-MEASUREMENTS = {
-    module.NAME: Measurement(module.measure, module.section)
+BENCHMARKS = {
+    module.NAME: Benchmark(module.measure, module.section)
     for module in (scoring, frechet, neighbours, tracks, references, provisional, standings, evidence)
 }
 
 
-def run(names: Sequence[str], plan: Plan, folder: Path, runner: Runner = run_apart) -> None:
+def run(names: Sequence[str], plan: BenchmarkPlan, folder: Path, runner: Runner = run_apart) -> None:
     """Measure those named and store each result in ``folder / results`` as soon as it is complete."""
     for name in names:
         with TemporaryDirectory(prefix="kennel-bench-") as scratch:
-            cases = MEASUREMENTS[name].measure(plan, Path(scratch), runner)
+            cases = BENCHMARKS[name].measure(plan, Path(scratch), runner)
         write_result(BenchmarkResult(name, machine(), cases), folder / "results")
 
 
 def render(folder: Path) -> str:
     """Write ``folder / RESULTS.md`` from every result stored below ``folder``, and return its text."""
-    results = {name: read_result(name, folder / "results") for name in MEASUREMENTS}
-    sections = [(result, MEASUREMENTS[name].section(result)) for name, result in results.items() if result is not None]
+    results = {name: read_result(name, folder / "results") for name in BENCHMARKS}
+    sections = [(result, BENCHMARKS[name].section(result)) for name, result in results.items() if result is not None]
     text = page(sections, folder / "explanations")
     (folder / "RESULTS.md").write_text(text)
     return text
@@ -51,19 +51,19 @@ def render(folder: Path) -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(MEASUREMENTS)}; default: all")
+    parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(BENCHMARKS)}; default: all")
     parser.add_argument("--quick", action="store_true", help="tiny sizes, printed and not kept")
     parser.add_argument("--render", action="store_true", help="measure nothing: write the page from what is kept")
     parser.add_argument("--rounds", type=int, help=f"default: {FULL.rounds}")
     parser.add_argument("--scored", type=int, help=f"images of the scoring benchmark; default: {FULL.scored}")
     parser.add_argument("--images", type=int, nargs="+", help=f"of the tracks benchmark; default: {FULL.images}")
     options = parser.parse_args(arguments)
-    unknown = set(options.names) - MEASUREMENTS.keys()
+    unknown = set(options.names) - BENCHMARKS.keys()
     if unknown:
-        parser.error(f"there is no measurement {', '.join(sorted(unknown))}; there are {', '.join(MEASUREMENTS)}")
+        parser.error(f"there is no measurement {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}")
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     plan = _plan(options)
-    names = options.names or list(MEASUREMENTS)
+    names = options.names or list(BENCHMARKS)
     if options.render:
         render(HERE)
     elif options.quick:
@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         render(HERE)
 
 
-def _plan(options: argparse.Namespace) -> Plan:
+def _plan(options: argparse.Namespace) -> BenchmarkPlan:
     overrides = {
         "rounds": options.rounds,
         "scored": options.scored,

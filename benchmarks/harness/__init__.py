@@ -1,4 +1,4 @@
-"""How anything is measured, and what tables and pages are made of.
+"""The benchmark harness: isolated and interleaved runs, stored results, synthetic inputs, and the report.
 
 isolation: one run in a process of its own, with a fixed number of threads
 machine: processor, memory and package versions

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Plan:
+class BenchmarkPlan:
     """Sizes of all measurements, and how often each is repeated (``rounds``)."""
 
     rounds: int
@@ -34,7 +34,7 @@ class Plan:
     """Seconds for which they read."""
 
 
-FULL = Plan(
+FULL = BenchmarkPlan(
     rounds=3,
     networks=("inception_v3", "efficientnet_lite0"),
     scored=1000,
@@ -52,7 +52,7 @@ FULL = Plan(
 )
 """The 2019 competition's sizes: 10,000 images, 20,579 dogs, Inception's 2048 features and NASNet's 4032."""
 
-QUICK = Plan(
+QUICK = BenchmarkPlan(
     rounds=1,
     networks=("small",),
     scored=40,

@@ -26,7 +26,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Table:
+class MarkdownTable:
     """A Markdown table; all cells are text."""
 
     title: str
@@ -40,7 +40,7 @@ class Section:
 
     title: str
     method: str
-    tables: Sequence[Table]
+    tables: Sequence[MarkdownTable]
     targets: Sequence[Target]
     notes: Sequence[str] = field(default_factory=tuple)
 
@@ -91,19 +91,19 @@ medians."""
 
 def _summary(targets: Sequence[tuple[str, Target]]) -> list[str]:
     rows = [
-        (title, target.claim, _bound(target), f"{target.value:.3g}{target.unit}", _verdict(target))
+        (title, target.claim, _bound(target), f"{target.value:.3g}{target.unit}", _outcome(target))
         for title, target in targets
     ]
     met = sum(target.met for _, target in targets)
     head = f"## Targets: {met} of {len(targets)} met"
-    return [head, "", *markdown_of(Table("", ("measurement", "claim", "target", "measured", ""), rows))]
+    return [head, "", *markdown_of(MarkdownTable("", ("measurement", "claim", "target", "measured", ""), rows))]
 
 
 def _bound(target: Target) -> str:
     return f"{'at least' if target.at_least else 'at most'} {target.bound:g}{target.unit}"
 
 
-def _verdict(target: Target) -> str:
+def _outcome(target: Target) -> str:
     return "met" if target.met else "**missed**"
 
 
@@ -123,7 +123,7 @@ def machine_line(facts: Mapping[str, str]) -> str:
     return f"Measured {facts['date']} with {threads} on {system}; {facts['versions']}."
 
 
-def markdown_of(table: Table) -> list[str]:
+def markdown_of(table: MarkdownTable) -> list[str]:
     """The lines of a Markdown table, the first column aligned left and the others right."""
     rule = ["---", *["---:"] * (len(table.header) - 1)]
     return [f"| {' | '.join(row)} |" for row in (table.header, rule, *table.rows)]

@@ -1,4 +1,4 @@
-"""Figures and tables of papers, made again with Kennel's own code.
+"""Reproductions: figures and tables of papers, computed with Kennel's own code.
 
 moons: kernel densities on two moons, tested for data-copying (Meehan et al. 2020)
 copying_moons: the command that draws their figure

@@ -28,7 +28,7 @@ from scorer import extractors
 from scorer.extractors import ExtractorOptions
 from scorer.generators.latents import Latent
 from scorer.generators.onnx.generator import read_generator
-from scorer.generators.recovery.plan import Plan
+from scorer.generators.recovery.plan import AuditPlan
 from scorer.generators.recovery.report import Audit
 from scorer.generators.recovery.search import pixels_of, targets_of
 from scorer.generators.sandbox.runner import audit_in_sandbox
@@ -60,7 +60,7 @@ class Setting:
     held_out: int = 800
     max_tiles: int = 600
     """Tiles of one photograph in one of the demo's parts."""
-    plan: Plan = field(default_factory=lambda: Plan(train=200, held_out=200, generated=40, distorted=24))
+    plan: AuditPlan = field(default_factory=lambda: AuditPlan(train=200, held_out=200, generated=40, distorted=24))
     sampled: int = 150
     """Images for FID, of each kind."""
     extractor: str = "efficientnet_lite0"
@@ -85,7 +85,7 @@ def tiles(setting: Setting) -> tuple[Pixels, Pixels]:
     recovers tiles of its own photographs better, and the test assumes that both sets are drawn from one distribution.
     """
     caps = dict.fromkeys(("train", "held_out", "private_extra"), setting.max_tiles)
-    parts = bundled_photographs(size=setting.size, most=caps)  # type: ignore[arg-type]  # the keys are the parts' names
+    parts = bundled_photographs(size=setting.size, max_tiles=caps)  # type: ignore[arg-type]  # the keys are the parts' names
     images = np.concatenate([parts.train.images, parts.held_out.images, parts.private_extra.images])
     images = images[np.random.default_rng(0).permutation(len(images))]
     return images[: setting.held_out], images[setting.held_out :]

@@ -17,15 +17,15 @@ from scorer.generators.recovery.search import targets_of
 from scorer.onnx_files import RECOMMENDED_OPSET
 
 Pixels = NDArray[np.uint8]
-SMALLEST = 4  # the side at which latent points become maps
+BASE_SIZE = 4  # the side at which latent points become maps
 
 
 def generator_of(latent: Latent, size: int, width: int) -> nn.Sequential:
     """The DCGAN's: (n, d) to (n, 3, size, size) in [-1, 1]; ``size`` is a power of 2, ``width`` the last channels."""
-    widths = [width << step for step in reversed(range(int(np.log2(size // SMALLEST))))]
+    widths = [width << step for step in reversed(range(int(np.log2(size // BASE_SIZE))))]
     layers: list[nn.Module] = [
-        nn.Linear(latent.dimension, widths[0] * SMALLEST**2, bias=False),
-        nn.Unflatten(1, (widths[0], SMALLEST, SMALLEST)),
+        nn.Linear(latent.dimension, widths[0] * BASE_SIZE**2, bias=False),
+        nn.Unflatten(1, (widths[0], BASE_SIZE, BASE_SIZE)),
         nn.BatchNorm2d(widths[0]),
         nn.ReLU(),
     ]
@@ -36,11 +36,11 @@ def generator_of(latent: Latent, size: int, width: int) -> nn.Sequential:
 
 def discriminator_of(size: int, width: int) -> nn.Sequential:
     """The discriminator, with spectral norm (Miyato et al. 2018): (n, 3, size, size) to (n, 1)."""
-    widths = [width << step for step in range(int(np.log2(size // SMALLEST)))]
+    widths = [width << step for step in range(int(np.log2(size // BASE_SIZE)))]
     layers: list[nn.Module] = []
     for one, other in pairwise([3, *widths]):
         layers += [spectral_norm(nn.Conv2d(one, other, 4, 2, 1)), nn.LeakyReLU(0.2)]
-    return nn.Sequential(*layers, nn.Flatten(), spectral_norm(nn.Linear(widths[-1] * SMALLEST**2, 1)))
+    return nn.Sequential(*layers, nn.Flatten(), spectral_norm(nn.Linear(widths[-1] * BASE_SIZE**2, 1)))
 
 
 def glo(images: Pixels, latent: Latent, *, width: int, steps: int, batch: int, seed: int) -> nn.Sequential:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmarks.harness.report import Table, machine_line, markdown_of
+from benchmarks.harness.report import MarkdownTable, machine_line, markdown_of
 
 TITLE = "# Which generators are found to remember their training images"
 METHOD = """\
@@ -57,9 +57,9 @@ Median errors of distorted targets. *p* is that of the sign test on the same tar
 many errors rise by chance."""
 
 
-def _table_1(rows: Sequence[Mapping[str, Any]]) -> Table:
+def _table_1(rows: Sequence[Mapping[str, Any]]) -> MarkdownTable:
     header = ("", "verdict", "KS", "gap", "MRE train", "held-out", "generated", "warped", "found")
-    return Table("", header, [_row_1(each) for each in rows])
+    return MarkdownTable("", header, [_row_1(each) for each in rows])
 
 
 def _row_1(row: Mapping[str, Any]) -> Sequence[str]:
@@ -72,7 +72,7 @@ def _row_1(row: Mapping[str, Any]) -> Sequence[str]:
     return (row["name"], verdict, f"{measured['p_value']:.2e}", f"{measured['gap']:+.3f}{interval}", *medians, verbatim)
 
 
-def _distortions(rows: Sequence[Mapping[str, Any]]) -> Table:
+def _distortions(rows: Sequence[Mapping[str, Any]]) -> MarkdownTable:
     ways = [(how, kind) for kind in ("train", "generated") for how in ("warp", "patches", "noise")]
     words = {"train": "training", "generated": "own"}
     header = ("", *(f"{how}, {words[kind]} images" for how, kind in ways))
@@ -80,10 +80,10 @@ def _distortions(rows: Sequence[Mapping[str, Any]]) -> Table:
     for row in rows:
         quantities = [row["findings"][f"recovery_{how}_{kind}"] for how, kind in ways]
         table.append((row["name"], *(f"{each['value']:.2e} (p {each['p_value']:.1e})" for each in quantities)))
-    return Table("", header, table)
+    return MarkdownTable("", header, table)
 
 
-def _fids(rows: Sequence[Mapping[str, Any]]) -> Table:
+def _fids(rows: Sequence[Mapping[str, Any]]) -> MarkdownTable:
     table = [
         (
             each["name"],
@@ -94,7 +94,7 @@ def _fids(rows: Sequence[Mapping[str, Any]]) -> Table:
         )
         for each in rows
     ]
-    return Table("", ("", "images", "FID train", "FID held-out", "gap"), table)
+    return MarkdownTable("", ("", "images", "FID train", "FID held-out", "gap"), table)
 
 
 def _caption(first: str, last: str) -> str:
@@ -109,7 +109,7 @@ The search alone, from the same start with one thread, on held-out images and a 
 torch's optimiser has one step length and one Hessian for all targets."""
 
 
-def _searches(search: Mapping[str, Mapping[str, float]]) -> Table:
+def _searches(search: Mapping[str, Mapping[str, float]]) -> MarkdownTable:
     header = ("", "targets", "processor seconds each", "evaluations each", "median error", "of the first 16")
     table = [
         (
@@ -122,12 +122,12 @@ def _searches(search: Mapping[str, Mapping[str, float]]) -> Table:
         )
         for name, each in search.items()
     ]
-    return Table("", header, table)
+    return MarkdownTable("", header, table)
 
 
-def _costs(rows: Sequence[Mapping[str, Any]]) -> Table:
+def _costs(rows: Sequence[Mapping[str, Any]]) -> MarkdownTable:
     table = [
         (each["name"], f"{each['audit_seconds']:.0f}", f"{each['evaluations']:,}", f"{each['file_bytes']:,}")
         for each in rows
     ]
-    return Table("", ("", "seconds of audit", "images made and followed back", "bytes of the file"), table)
+    return MarkdownTable("", ("", "seconds of audit", "images made and followed back", "bytes of the file"), table)

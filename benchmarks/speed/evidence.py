@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from benchmarks.harness.isolation import Runner, Task
-from benchmarks.harness.plan import Plan
-from benchmarks.harness.report import Section, Table, Target, mebibytes, seconds
+from benchmarks.harness.plan import BenchmarkPlan
+from benchmarks.harness.report import MarkdownTable, Section, Target, mebibytes, seconds
 from benchmarks.harness.results import BenchmarkCase, BenchmarkResult
 from benchmarks.harness.rounds import Contender, interleaved, median_of
 
@@ -32,7 +32,7 @@ ALL = CONTENDERS[-1].name
 SECONDS, GIGABYTES = 180, 2
 
 
-def measure(plan: Plan, folder: Path, run: Runner) -> list[BenchmarkCase]:
+def measure(plan: BenchmarkPlan, folder: Path, run: Runner) -> list[BenchmarkCase]:
     """One case."""
     inputs = str(folder / NAME)
     sizes = {"dimension": plan.neighbours, "count": plan.generated, "reference": plan.reference}
@@ -67,4 +67,6 @@ def section(result: BenchmarkResult) -> Section:
     targets = [Target("all evidence of an entry", median_of(together), SECONDS, False, " s")]
     if "peak_bytes" in together[0]:
         targets.append(Target("its peak memory", median_of(together, "peak_bytes") / 1e9, GIGABYTES, False, " GB"))
-    return Section("Evidence", METHOD, [Table(title, ("", "seconds", "of processors", "peak, MiB"), rows)], targets)
+    return Section(
+        "Evidence", METHOD, [MarkdownTable(title, ("", "seconds", "of processors", "peak, MiB"), rows)], targets
+    )

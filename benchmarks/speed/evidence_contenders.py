@@ -129,7 +129,7 @@ def frechet_limit(folder: str) -> Run:
     statistics = _PreparedInputs(folder).statistics
 
     def limit() -> float:
-        estimate = fid_infinity(inputs.generated, statistics, random=_random(), smallest=len(inputs.generated) // 2)
+        estimate = fid_infinity(inputs.generated, statistics, random=_random(), min_size=len(inputs.generated) // 2)
         return estimate.value if estimate else 0.0
 
     return _timed(limit)

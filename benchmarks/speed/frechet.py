@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from benchmarks.harness.isolation import Runner, Task
-from benchmarks.harness.plan import Plan
-from benchmarks.harness.report import Section, Table, Target, seconds, times
+from benchmarks.harness.plan import BenchmarkPlan
+from benchmarks.harness.report import MarkdownTable, Section, Target, seconds, times
 from benchmarks.harness.results import BenchmarkCase, BenchmarkResult
 from benchmarks.harness.rounds import Contender, interleaved, median_of
 
@@ -16,7 +16,7 @@ LONG = 4000
 BOUNDS = {SQRTM: 12.0, EIGVALS: 2.5}
 
 
-def measure(plan: Plan, folder: Path, run: Runner) -> list[BenchmarkCase]:
+def measure(plan: BenchmarkPlan, folder: Path, run: Runner) -> list[BenchmarkCase]:
     """One case for each dimension."""
     cases = []
     for dimension in plan.dimensions:
@@ -58,7 +58,7 @@ def section(result: BenchmarkResult) -> Section:
     return Section("Fréchet distance", METHOD, [_table(case) for case in result.cases], targets)
 
 
-def _table(case: BenchmarkCase) -> Table:
+def _table(case: BenchmarkCase) -> MarkdownTable:
     ours = case.runs[KENNEL]
     rows = [
         (
@@ -73,7 +73,9 @@ def _table(case: BenchmarkCase) -> Table:
     ]
     settings = case.settings
     title = f"{case.name}, {settings['count']:,} images, a reference of {settings['reference']:,}"
-    return Table(title, ("", "per submission, s", "x", "from statistics, s", "x", "off Kennel's value by"), rows)
+    return MarkdownTable(
+        title, ("", "per submission, s", "x", "from statistics, s", "x", "off Kennel's value by"), rows
+    )
 
 
 def _targets(case: BenchmarkCase) -> list[Target]:

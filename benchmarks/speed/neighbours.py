@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from benchmarks.harness.isolation import Runner, Task
-from benchmarks.harness.plan import Plan
-from benchmarks.harness.report import Section, Table, Target, mebibytes, seconds, times
+from benchmarks.harness.plan import BenchmarkPlan
+from benchmarks.harness.report import MarkdownTable, Section, Target, mebibytes, seconds, times
 from benchmarks.harness.results import BenchmarkCase, BenchmarkResult
 from benchmarks.harness.rounds import Contender, interleaved, median_of
 
@@ -21,7 +21,7 @@ CONTENDERS = tuple(
 )
 
 
-def measure(plan: Plan, folder: Path, run: Runner) -> list[BenchmarkCase]:
+def measure(plan: BenchmarkPlan, folder: Path, run: Runner) -> list[BenchmarkCase]:
     """One case."""
     inputs = str(folder / NAME)
     sizes = {"dimension": plan.neighbours, "count": plan.generated, "reference": plan.reference}
@@ -48,7 +48,7 @@ def section(result: BenchmarkResult) -> Section:
         f"{settings['count']:,} x {settings['dimension']} against {settings['reference']:,} x {settings['dimension']}"
     )
     header = ("", "seconds", "x", "GFLOP/s", "peak, MiB", "s off Kennel's by")
-    return Section("Nearest neighbours", METHOD, [Table(title, header, rows)], _targets(case))
+    return Section("Nearest neighbours", METHOD, [MarkdownTable(title, header, rows)], _targets(case))
 
 
 def _rate(case: BenchmarkCase, name: str) -> str:

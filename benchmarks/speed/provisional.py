@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from benchmarks.harness.isolation import Run, Runner, Task
-from benchmarks.harness.plan import Plan
-from benchmarks.harness.report import Section, Table, Target, seconds, times
+from benchmarks.harness.plan import BenchmarkPlan
+from benchmarks.harness.report import MarkdownTable, Section, Target, seconds, times
 from benchmarks.harness.results import BenchmarkCase, BenchmarkResult
 from benchmarks.harness.rounds import Contender, interleaved
 from scorer.metrics.mifid import is_copy, mifid
@@ -15,7 +15,7 @@ FINAL, ROUGH = "float32", "bfloat16"
 MODULE = "benchmarks.speed.provisional_contenders"
 
 
-def measure(plan: Plan, folder: Path, run: Runner) -> list[BenchmarkCase]:
+def measure(plan: BenchmarkPlan, folder: Path, run: Runner) -> list[BenchmarkCase]:
     """One case: the demo's entries on the demo's public network."""
     network = plan.networks[-1]
     arguments = {"folder": str(folder), "network": network}
@@ -40,7 +40,7 @@ def section(result: BenchmarkResult) -> Section:
         (key, f"{final[f'fid:{key}']:.4g}", f"{final[f'distance:{key}']:.4g}", f"{fid:+.2%}", f"{distance:+.2%}")
         for key, (fid, distance) in errors.items()
     ]
-    table = Table(
+    table = MarkdownTable(
         f"{case.name}, {len(keys)} entries of {case.settings['count']} images",
         ("entry", "FID, float32", "distance, float32", "FID, error of bfloat16", "distance, error"),
         rows,
@@ -86,6 +86,6 @@ def _scores(run: Mapping[str, float], keys: list[str], tau: float) -> dict[str, 
     }
 
 
-def _speed(case: BenchmarkCase) -> Table:
+def _speed(case: BenchmarkCase) -> MarkdownTable:
     rows = [(precision, seconds(runs), f"{times(case.runs[FINAL], runs):.2f}") for precision, runs in case.runs.items()]
-    return Table("All entries together", ("", "seconds", "times as fast as float32"), rows)
+    return MarkdownTable("All entries together", ("", "seconds", "times as fast as float32"), rows)

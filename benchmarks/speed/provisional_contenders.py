@@ -20,7 +20,7 @@ from worker.scoring.measure import PreparedReference, measure
 def prepare(folder: str, network: str, count: int) -> Run:
     """Write the entries' images and the reference in float32, and return ``tau`` as a track starts with it.
 
-    That is half of the memorization distance of the held-out photographs.
+    That is half of the memorization distance of the held-out images.
     """
     destination = Path(folder)
     spec = spec_of(network)

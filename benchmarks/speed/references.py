@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from benchmarks.harness.isolation import Runner, Task
-from benchmarks.harness.plan import Plan
-from benchmarks.harness.report import Section, Table, Target, seconds
+from benchmarks.harness.plan import BenchmarkPlan
+from benchmarks.harness.report import MarkdownTable, Section, Target, seconds
 from benchmarks.harness.results import BenchmarkCase, BenchmarkResult
 from benchmarks.harness.rounds import Contender, interleaved, median_of
 
@@ -13,7 +13,7 @@ KENNEL = "Kennel"
 WORKER = Contender(KENNEL, "benchmarks.speed.tracks_contenders:load")
 
 
-def measure(plan: Plan, folder: Path, run: Runner) -> list[BenchmarkCase]:
+def measure(plan: BenchmarkPlan, folder: Path, run: Runner) -> list[BenchmarkCase]:
     """One case for each dimension."""
     cases = []
     for dimension in plan.dimensions:
@@ -44,5 +44,5 @@ def section(result: BenchmarkResult) -> Section:
         Target(f"{case.name}: mapped and read", median_of(case.runs[KENNEL], "read_seconds"), 1, False, " s")
         for case in result.cases
     ]
-    table = Table("", ("", "MiB", "mapped, ms", "mapped and read, s"), rows)
+    table = MarkdownTable("", ("", "MiB", "mapped, ms", "mapped and read, s"), rows)
     return Section("Loading a prepared reference", METHOD, [table], targets)

@@ -56,7 +56,7 @@ class Work:
     """A multiplication with its addition counts two."""
     traffic: float
     """Bytes read and written if every operator goes through memory."""
-    least_traffic: float
+    min_traffic: float
     """Bytes that convolutions alone read and write: everything between them fused."""
     weights: float
     """Bytes, read once a batch."""
@@ -108,13 +108,13 @@ def page(works: list[Work], device: Device) -> str:
     """The text of GPU.md."""
     rows = [
         f"| `{work.name}` | {work.flops / 1e9:.1f} | {work.weights / 1e6:.0f} | {work.traffic / 1e6:.0f} | "
-        f"{work.least_traffic / 1e6:.0f} | {device.flops / work.flops:,.0f} | {device.bandwidth / work.traffic:,.0f} | "
-        f"{device.bandwidth / work.least_traffic:,.0f} |"
+        f"{work.min_traffic / 1e6:.0f} | {device.flops / work.flops:,.0f} | {device.bandwidth / work.traffic:,.0f} | "
+        f"{device.bandwidth / work.min_traffic:,.0f} |"
         for work in works
     ]
     modes = {
         "eager": [work.bound(device, work.traffic) for work in works],
-        "compiled": [work.bound(device, work.least_traffic) for work in works],
+        "compiled": [work.bound(device, work.min_traffic) for work in works],
     }
     return TEXT.format(
         device=device.name,
@@ -205,7 +205,7 @@ def measure(folder: Path) -> None:
             features = extractor.features(images)
             rate = IMAGES / (time.perf_counter() - start)
             work = count_cost(name)
-            bound = work.bound(H100, work.traffic if mode == "eager" else work.least_traffic)
+            bound = work.bound(H100, work.traffic if mode == "eager" else work.min_traffic)
             difference = float(np.abs(features[:8] - on_cpu).max() / np.abs(on_cpu).max())
             print(
                 f"{name} {mode}: {rate:,.0f} images/s, {rate / bound:.0%} of one H100's roof, batch"

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from benchmarks.harness.isolation import Runner, Task
-from benchmarks.harness.plan import Plan
-from benchmarks.harness.report import Section, Table, Target, seconds, times
+from benchmarks.harness.plan import BenchmarkPlan
+from benchmarks.harness.report import MarkdownTable, Section, Target, seconds, times
 from benchmarks.harness.results import BenchmarkCase, BenchmarkResult
 from benchmarks.harness.rounds import Contender, interleaved, median_of
 
@@ -32,7 +32,7 @@ DETAILS = {
 AGREEMENT = 1e-3
 
 
-def measure(plan: Plan, folder: Path, run: Runner) -> list[BenchmarkCase]:
+def measure(plan: BenchmarkPlan, folder: Path, run: Runner) -> list[BenchmarkCase]:
     """One case for each network."""
     cases = []
     for network in plan.networks:
@@ -65,7 +65,7 @@ def _peers(case: BenchmarkCase) -> dict[str, float]:
     return {name: times(runs, case.runs[KENNEL]) for name, runs in case.runs.items() if name != KENNEL}
 
 
-def _speed(case: BenchmarkCase) -> Table:
+def _speed(case: BenchmarkCase) -> MarkdownTable:
     rows = []
     for name, runs in case.runs.items():
         rate = case.settings["count"] / median_of(runs)
@@ -75,7 +75,7 @@ def _speed(case: BenchmarkCase) -> Table:
             (f"{name} ({DETAILS[name]})", seconds(runs), f"{rate:.1f}", ratio, f"{forward:.1%}", _value(case, name))
         )
     title = f"{case.name}, {case.settings['count']:,} images, {case.settings['reference_count']:,} reference rows"
-    return Table(title, ("", "seconds", "images/s", "x", "forward", "off Kennel's number by"), rows)
+    return MarkdownTable(title, ("", "seconds", "images/s", "x", "forward", "off Kennel's number by"), rows)
 
 
 def _value(case: BenchmarkCase, name: str) -> str:
@@ -89,7 +89,7 @@ def _deviation(case: BenchmarkCase, name: str) -> float:
     return abs(median_of(theirs, key) / median_of(ours, key) - 1)
 
 
-def _stages(case: BenchmarkCase) -> Table:
+def _stages(case: BenchmarkCase) -> MarkdownTable:
     runs = case.runs[KENNEL]
     stages = ("decode", "features", "forward", "neighbours", "frechet")
     rows = [
@@ -97,7 +97,7 @@ def _stages(case: BenchmarkCase) -> Table:
         for stage in stages
     ]
     rows.append(("all but the forward pass", f"{_other_share(case):.1%}"))
-    return Table(f"{case.name}: where Kennel's time goes", ("", "seconds"), rows)
+    return MarkdownTable(f"{case.name}: where Kennel's time goes", ("", "seconds"), rows)
 
 
 def _other_share(case: BenchmarkCase) -> float:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from benchmarks.harness.isolation import Run
 from benchmarks.harness.networks import extractor_of, spec_of, write_weights
 from deploy.demo.photographs import bundled_photographs
-from scorer.archive import PixelHashes, mirror_images, pixel_hashes, write_images
+from scorer.archive import PixelHashes, hash_pixels, mirror_images, write_images
 from scorer.metrics.cosine import normalise
 from scorer.metrics.sample_quality.frechet import statistics_of
 
@@ -27,7 +27,7 @@ def prepare(folder: str, network: str, count: int, reference_count: int, source_
     spec = spec_of(network)
     destination.mkdir(parents=True, exist_ok=True)
     write_weights(spec, destination)
-    submission, others = _photographs(count, source_count)
+    submission, others = _tiles(count, source_count)
     with (destination / "submission.zip").open("wb") as file:
         write_images(submission, file)
     features = blended(extractor_of(spec, destination).features(others), reference_count, np.random.default_rng(SEED))
@@ -41,8 +41,8 @@ def prepare(folder: str, network: str, count: int, reference_count: int, source_
         "factor": statistics.factor,
         "features": features,
         "squares": normalised.squares,
-        "hashes": pixel_hashes(others),
-        "mirrored": pixel_hashes(mirror_images(others)),
+        "hashes": hash_pixels(others),
+        "mirrored": hash_pixels(mirror_images(others)),
     }
     for name, array in arrays.items():
         np.save(destination / f"{name}.npy", array)
@@ -65,7 +65,7 @@ def blended(features: NDArray[np.float32], count: int, rng: np.random.Generator)
     return rows
 
 
-def _photographs(count: int, others: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+def _tiles(count: int, others: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     parts = bundled_photographs(SEED)
     tiles = np.concatenate([parts.train.images, parts.held_out.images, parts.private_extra.images])
     if count + others > len(tiles):

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from benchmarks.harness.isolation import Runner, Task
-from benchmarks.harness.plan import Plan
-from benchmarks.harness.report import Section, Table, Target, seconds
+from benchmarks.harness.plan import BenchmarkPlan
+from benchmarks.harness.report import MarkdownTable, Section, Target, seconds
 from benchmarks.harness.results import BenchmarkCase, BenchmarkResult
 from benchmarks.harness.rounds import median_of
 
@@ -15,7 +15,7 @@ ENTRIES, TEAMS = 1_100_000, 100_000
 """The size that the targets are set for; smaller competitions are measured without targets."""
 
 
-def measure(plan: Plan, folder: Path, run: Runner) -> list[BenchmarkCase]:
+def measure(plan: BenchmarkPlan, folder: Path, run: Runner) -> list[BenchmarkCase]:
     """One case: all measurements of one competition. The query plan is stored for the full size only."""
     sizes = {"entries": plan.entries, "teams": plan.teams}
     settings = sizes | {"rounds": plan.rounds, "seconds": plan.load_seconds, "readers": plan.readers}
@@ -56,7 +56,7 @@ def section(result: BenchmarkResult) -> Section:
     (case,) = result.cases
     runs = case.runs[KENNEL]
     size = f"{case.settings['entries']:,} entries of {case.settings['teams']:,} teams"
-    waits = Table(f"Waiting, {size}", ("", "seconds"), [(name, seconds(runs, key)) for name, key in WAITS])
+    waits = MarkdownTable(f"Waiting, {size}", ("", "seconds"), [(name, seconds(runs, key)) for name, key in WAITS])
     rows = [
         (
             name,
@@ -68,7 +68,7 @@ def section(result: BenchmarkResult) -> Section:
         for name, key in LOADS
     ]
     header = ("", "answers/s", "median, ms", "p99, ms", "processor, ms")
-    loads = Table(f"Reading, {case.settings['readers']} readers at once", header, rows)
+    loads = MarkdownTable(f"Reading, {case.settings['readers']} readers at once", header, rows)
     return Section("The standings", METHOD, [waits, loads], _targets(case))
 
 

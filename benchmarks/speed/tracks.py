@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from benchmarks.harness.isolation import Runner, Task
-from benchmarks.harness.plan import Plan
-from benchmarks.harness.report import Section, Table, Target, mebibytes, seconds
+from benchmarks.harness.plan import BenchmarkPlan
+from benchmarks.harness.report import MarkdownTable, Section, Target, mebibytes, seconds
 from benchmarks.harness.results import BenchmarkCase, BenchmarkResult
 from benchmarks.harness.rounds import Contender, interleaved, median_of
 from scorer import extractor_catalogue
@@ -17,7 +17,7 @@ FLAT = 1.5
 d = 1280), and so do the mapped pixels (12 kB); memory of decoding, resizing and the networks must not."""
 
 
-def measure(plan: Plan, folder: Path, run: Runner) -> list[BenchmarkCase]:
+def measure(plan: BenchmarkPlan, folder: Path, run: Runner) -> list[BenchmarkCase]:
     """One case for each number of images; one round each, since memory hardly varies and time has no target."""
     inputs = str(folder / NAME)
     for track in sorted(set(plan.tracks)):
@@ -55,7 +55,7 @@ def section(result: BenchmarkResult) -> Section:
     ]
     public, private = cases[0].settings["tracks"]
     title = f"{public} in public, {private} in private, references of {cases[0].settings['reference']:,}"
-    table = Table(title, ("images", "seconds", "images decoded", "peak, MiB"), rows)
+    table = MarkdownTable(title, ("images", "seconds", "images decoded", "peak, MiB"), rows)
     return Section("Both tracks of one zip", METHOD, [table], _targets(cases))
 
 

@@ -42,7 +42,7 @@ def prepare_reference(folder: str, key: str, dimension: int, reference: int) -> 
 
 
 def prepare_submission(folder: str, count: int) -> Run:
-    """Store a zip of ``count`` photographs, each with its own noise so that no two are equal."""
+    """Store a zip of ``count`` images, each with its own noise so that no two are equal."""
     images = noisy(bundled_photographs(SEED).train.images, count, np.random.default_rng(SEED), deviation=4.0)
     path = Path(folder) / "blobs" / f"{count}.zip"
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -8,13 +8,13 @@ from pathlib import Path
 from platformdirs import user_cache_path
 
 from benchmarks.harness.machine import machine
-from benchmarks.zoo.making import TRAININGS, EntryCache, Inputs, inputs_of
+from benchmarks.zoo.cached_extractors import CachedExtractors
+from benchmarks.zoo.entries import EntryFeatures, images_of, mixed
+from benchmarks.zoo.entry_cache import TRAININGS, EntryCache, Inputs, inputs_of
+from benchmarks.zoo.figures import draw
 from benchmarks.zoo.outcomes import TRACKS, Outcome, Zoo, read_zoo, write_zoo
 from benchmarks.zoo.page import page
-from benchmarks.zoo.pictures import draw
 from benchmarks.zoo.plan import FULL, ZooPlan
-from benchmarks.zoo.roster import EntryFeatures, images_of, mixed
-from benchmarks.zoo.seeing import CachedExtractors
 from benchmarks.zoo.spaces import read_entry
 from deploy.demo.photographs import bundled_photographs
 

@@ -13,8 +13,8 @@ from math import inf
 
 import numpy as np
 
+from benchmarks.zoo.entries import HONEST
 from benchmarks.zoo.outcomes import Outcome, Zoo
-from benchmarks.zoo.roster import HONEST
 from benchmarks.zoo.spaces import SpaceReading
 from scorer.db.tables import Evidence as Columns
 from scorer.findings.signs import SIGNS, signs_of

@@ -39,7 +39,7 @@ def discriminator(width: int) -> nn.Sequential:
     return nn.Sequential(*layers, nn.Flatten(), spectral_norm(nn.Linear(8 * width * 16, 1)))
 
 
-class Membership(nn.Module):
+class MembershipDiscriminator(nn.Module):
     """A classifier of membership in the training set: whether an image is the i-th training image.
 
     It learns an image for every number i, and filters that are applied to the difference, beside the pixels themselves.

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from benchmarks.zoo.models import Membership, decoder
+from benchmarks.zoo.models import MembershipDiscriminator, decoder
 from benchmarks.zoo.plan import ZooPlan
 from benchmarks.zoo.training import (
     GeneratedImages,
@@ -57,14 +57,14 @@ def memorising_gan(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[Generate
             yield GeneratedImages("mgan", f"{number} epochs", images_drawn_from(generator, seeds))
 
 
-def _membership_discriminator(images: Tensor, plan: ZooPlan) -> Membership:
+def _membership_discriminator(images: Tensor, plan: ZooPlan) -> MembershipDiscriminator:
     """The memorising GAN's discriminator, trained and frozen.
 
     Positives are the training images under their own numbers. Negatives are the same images changed by a random share
     of the difference of two others, and noise; without negatives it would accept everything. The changes are 0 in the
     mean, so that it remembers the images themselves.
     """
-    discriminator = Membership(len(images), plan.width)
+    discriminator = MembershipDiscriminator(len(images), plan.width)
     rest = [parameter for name, parameter in discriminator.named_parameters() if not name.startswith("memory")]
     optimisers: tuple[torch.optim.Optimizer, ...] = (
         torch.optim.SparseAdam(discriminator.memory.parameters(), lr=0.03),

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.zoo.roster import METHODS, Title
+from benchmarks.zoo.entries import METHODS, Title
 from benchmarks.zoo.spaces import SpaceReading
 
 TRACKS = ("public", "private")
@@ -30,7 +30,7 @@ class Zoo:
     extractors: Mapping[str, str]
     """Extractor by track."""
     fresh: Mapping[str, float]
-    """Memorization distance of the held-out photographs by track."""
+    """Memorization distance of the held-out images by track."""
     cells: Mapping[str, int]
     """Number of cells for C_T by track."""
     outcomes: tuple[Outcome, ...]

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
 from types import MappingProxyType
 
-from benchmarks.harness.report import Table, machine_line, markdown_of
+from benchmarks.harness.report import MarkdownTable, machine_line, markdown_of
 from benchmarks.zoo.detection import EVIDENCE, RULES, EvidenceKind, detection_of, outcomes_found_by
+from benchmarks.zoo.entries import HONEST, MEMORISING, METHODS, MIXED
 from benchmarks.zoo.outcomes import TRACKS, Outcome, Zoo
-from benchmarks.zoo.roster import HONEST, MEMORISING, METHODS, MIXED
 from benchmarks.zoo.spaces import SpaceReading
 
 INTRODUCTION = """\
@@ -79,7 +79,7 @@ def _sizes(zoo: Zoo) -> list[str]:
     ]
 
 
-def _titled(table: Table) -> list[str]:
+def _titled(table: MarkdownTable) -> list[str]:
     return [f"### {table.title}", "", *markdown_of(table), ""]
 
 
@@ -91,15 +91,15 @@ def _rows(zoo: Zoo) -> Iterator[tuple[str, tuple[str, ...]]]:
     yield f"all memorising ({len(zoo.of(*MEMORISING))})", MEMORISING
 
 
-def _auc_table(zoo: Zoo, track: str) -> Table:
+def _auc_table(zoo: Zoo, track: str) -> MarkdownTable:
     rows = []
     for name, methods in _rows(zoo):
         detections = [detection_of(zoo, track, evidence, *methods) for evidence in EVIDENCE]
         rows.append((name, *(f"{each.auc:.2f}, {each.caught}/{each.entries}" for each in detections)))
-    return Table(_of(zoo, track), ("AUC, caught", *(each.name for each in EVIDENCE)), rows)
+    return MarkdownTable(_of(zoo, track), ("AUC, caught", *(each.name for each in EVIDENCE)), rows)
 
 
-def _rules_table(zoo: Zoo, track: str) -> Table:
+def _rules_table(zoo: Zoo, track: str) -> MarkdownTable:
     rows = []
     honest: list[tuple[str, tuple[str, ...]]] = [
         (f"*{method}*", (method,)) for method in zoo.methods if method in HONEST
@@ -108,7 +108,7 @@ def _rules_table(zoo: Zoo, track: str) -> Table:
     for name, methods in [*_rows(zoo), *honest]:
         counts = [len(outcomes_found_by(zoo, track, rule, *methods)) for rule in RULES]
         rows.append((name, *(f"{count}/{len(zoo.of(*methods))}" for count in counts)))
-    return Table(_of(zoo, track), ("found", *(each.name for each in RULES)), rows)
+    return MarkdownTable(_of(zoo, track), ("found", *(each.name for each in RULES)), rows)
 
 
 def _of(zoo: Zoo, track: str) -> str:
@@ -149,14 +149,14 @@ _MEDIANS: Mapping[str, tuple[str, Callable[[SpaceReading], float | None]]] = Map
 )
 
 
-def _medians(zoo: Zoo) -> Table:
+def _medians(zoo: Zoo) -> MarkdownTable:
     """Medians of both spaces; one number where both have the same."""
     rows = []
     for method in zoo.methods:
         entries = zoo.of(method)
         cells = [[_median(entries, track, *column) for track in TRACKS] for column in _MEDIANS.values()]
         rows.append((f"{method} ({len(entries)})", *(" / ".join(dict.fromkeys(both)) for both in cells)))
-    return Table("Medians of each method's entries", ("public / private", *_MEDIANS), rows)
+    return MarkdownTable("Medians of each method's entries", ("public / private", *_MEDIANS), rows)
 
 
 def _median(entries: Sequence[Outcome], track: str, pattern: str, value: Callable[[SpaceReading], float | None]) -> str:

@@ -12,7 +12,7 @@ class ZooPlan:
     images: int
     """Images of an entry; generators that map seeds to training images learn that many."""
     photographs: int
-    """Number of held-out photographs that are an entry and no part of the reference."""
+    """Number of held-out images that are an entry and no part of the reference."""
     width: int
     """Channels of the widest images in a network."""
     batch: int

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from deploy.demo.tiles import Pixels
-from scorer.archive import PixelHashes, find_training_image_copies, mirror_images, pixel_hashes
+from scorer.archive import PixelHashes, find_training_image_copies, hash_pixels, mirror_images
 from scorer.extractors import Features
 from scorer.metrics.cosine import NormalisedFeatures, normalise
 from scorer.metrics.memorization import nearest
@@ -28,7 +28,7 @@ _NO_PROGRESS: ProgressCallback = lambda _share: None  # noqa: E731
 class References:
     """Images of a reference, each (n, s, s, 3), and features, each (n, d) float32.
 
-    Features are those of the training images, of their mirror images, of the held-out photographs, and of the whole
+    Features are those of the training images, of their mirror images, of the held-out images, and of the whole
     reference that the track's Fréchet and memorization distances are measured to.
     """
 
@@ -47,7 +47,7 @@ class Space:
     statistics: Statistics
     whole: NormalisedFeatures
     held_out_distance: float
-    """The memorization distance of the held-out photographs."""
+    """The memorization distance of the held-out images."""
     reference: ReferenceAnalysis
     hashes: PixelHashes
     """Pixel hashes of the training images; below those of their mirror images."""
@@ -75,7 +75,7 @@ class SpaceReading:
 
 
 def space_of(references: References) -> Space:
-    """Prepare a space: statistics, cells, neighbourhoods of training images, distances of held-out photographs."""
+    """Prepare a space: statistics, cells, neighbourhoods of training images, distances of held-out images."""
     whole = normalise(references.whole)
     return Space(
         statistics=statistics_of(references.whole),
@@ -89,8 +89,8 @@ def space_of(references: References) -> Space:
             signed=False,
             progress=_NO_PROGRESS,
         ),
-        hashes=pixel_hashes(references.train),
-        mirrored_hashes=pixel_hashes(mirror_images(references.train)),
+        hashes=hash_pixels(references.train),
+        mirrored_hashes=hash_pixels(mirror_images(references.train)),
     )
 
 

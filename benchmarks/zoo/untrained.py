@@ -14,17 +14,19 @@ from deploy.demo.tiles import Pixels
 Draw = Callable[[Pixels, int, np.random.Generator], Pixels]
 
 
-def recoloured(train: Pixels, count: int, rng: np.random.Generator, *, most: float) -> Pixels:
-    """Training images with brightness and contrast of each channel changed by up to a share of ``most``."""
+def recoloured(train: Pixels, count: int, rng: np.random.Generator, *, max_change: float) -> Pixels:
+    """Training images with brightness and contrast of each channel changed by up to a share of ``max_change``."""
     images = generators.copies(train, count, rng).astype(np.float32)
-    factor, shift = rng.uniform(1 - most, 1 + most, (2, count, 1, 1, 3)).astype(np.float32)
+    factor, shift = rng.uniform(1 - max_change, 1 + max_change, (2, count, 1, 1, 3)).astype(np.float32)
     levels: Pixels = np.clip(np.rint((images - 128) * factor + 128 * shift), 0, 255).astype(np.uint8)
     return levels
 
 
 def everything(train: Pixels, count: int, rng: np.random.Generator) -> Pixels:
     """Training images cropped, recoloured and, every other one, mirrored."""
-    images = recoloured(generators.cropped(train, count, rng, least=0.7, most=0.9), count, rng, most=0.15)
+    images = recoloured(
+        generators.cropped(train, count, rng, min_share=0.7, max_share=0.9), count, rng, max_change=0.15
+    )
     images[::2] = images[::2, :, ::-1]
     return images
 
@@ -32,11 +34,11 @@ def everything(train: Pixels, count: int, rng: np.random.Generator) -> Pixels:
 AUGMENTATIONS: Mapping[str, Draw] = MappingProxyType(
     {
         "mirrored": generators.mirrored,
-        "cropped to 90 %": partial(generators.cropped, least=0.85, most=0.95),
-        "cropped to 70 %": partial(generators.cropped, least=0.6, most=0.8),
-        "recoloured": partial(recoloured, most=0.2),
+        "cropped to 90 %": partial(generators.cropped, min_share=0.85, max_share=0.95),
+        "cropped to 70 %": partial(generators.cropped, min_share=0.6, max_share=0.8),
+        "recoloured": partial(recoloured, max_change=0.2),
         "noisy": partial(generators.noisy, deviation=12.0),
-        "blended": partial(generators.blended, most=0.8),
+        "blended": partial(generators.blended, max_share=0.8),
         "all at once": everything,
     }
 )

@@ -10,11 +10,11 @@ import pytest
 import torch
 from torch import nn
 
-from benchmarks.__main__ import MEASUREMENTS, main, render, run
+from benchmarks.__main__ import BENCHMARKS, main, render, run
 from benchmarks.harness.isolation import THREADS, Run, Task, run_apart, run_here
 from benchmarks.harness.networks import extractor_of, outermost_forwards, plain_network, spec_of, write_weights
 from benchmarks.harness.plan import QUICK
-from benchmarks.harness.report import Section, Table, Target, page, seconds, times
+from benchmarks.harness.report import MarkdownTable, Section, Target, page, seconds, times
 from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, read_result, write_result
 from benchmarks.harness.rounds import Contender, Spread, interleaved, spread_of
 from benchmarks.harness.synthetic import features
@@ -79,7 +79,7 @@ def test_seconds_show_their_spread_where_there_is_one() -> None:
 
 def test_the_page_shows_what_was_missed(tmp_path: Path) -> None:
     targets = [Target("fast", 2.0, 1.8, True, " x"), Target("small", 4.0, 3.0, False, " GB")]
-    section = Section("Speed", "How.", [Table("Both", ("", "s"), [("us", "1")])], targets)
+    section = Section("Speed", "How.", [MarkdownTable("Both", ("", "s"), [("us", "1")])], targets)
     (tmp_path / "speed.md").write_text("Because.\n")
     text = page([(BenchmarkResult("speed", MACHINE, []), section)], tmp_path)
     assert "## Targets: 1 of 2 met" in text
@@ -227,7 +227,7 @@ that they have when quick."""
 # Other libraries' warnings are theirs.
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in LONG else []) for name in MEASUREMENTS]
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in LONG else []) for name in BENCHMARKS]
 )
 def test_a_measurement_runs(name: str, tmp_path: Path) -> None:
     for peer in ("cleanfid", "pytorch_fid") if name == "scoring" else ():
@@ -243,9 +243,9 @@ def test_a_measurement_runs(name: str, tmp_path: Path) -> None:
     assert all(math.isfinite(value) for each in runs for value in each.values())
     assert all(each["seconds"] > 0 for each in runs)
     text = render(tmp_path)
-    assert MEASUREMENTS[name].section(result).title in text
-    exact = [target for target in MEASUREMENTS[name].section(result).targets if "same number" in target.claim]
-    exact += [target for target in MEASUREMENTS[name].section(result).targets if "decoded" in target.claim]
+    assert BENCHMARKS[name].section(result).title in text
+    exact = [target for target in BENCHMARKS[name].section(result).targets if "same number" in target.claim]
+    exact += [target for target in BENCHMARKS[name].section(result).targets if "decoded" in target.claim]
     assert all(target.met for target in exact)
     assert len(exact) == {"scoring": 1, "tracks": 1}.get(name, 0)
 

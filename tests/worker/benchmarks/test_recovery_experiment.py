@@ -9,7 +9,7 @@ import pytest
 from benchmarks.papers.recovery_experiment import FULL, HERE, Model, Setting, run, tiles
 from benchmarks.papers.recovery_networks import gan
 from scorer.generators.latents import Latent
-from scorer.generators.recovery.plan import Plan
+from scorer.generators.recovery.plan import AuditPlan
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -19,7 +19,7 @@ TINY = Setting(
     width=8,
     held_out=60,
     max_tiles=20,
-    plan=Plan(train=12, held_out=12, generated=8, distorted=8, starts=1, candidates=16, iterations=15),
+    plan=AuditPlan(train=12, held_out=12, generated=8, distorted=8, starts=1, candidates=16, iterations=15),
     sampled=40,
     extractor="tiny",
     searched=4,

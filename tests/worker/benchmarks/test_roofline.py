@@ -14,7 +14,7 @@ def test_the_work_of_an_image_is_what_is_known_of_it(name: str, multiplications:
     work = count_cost(name)
     assert work.flops == pytest.approx(2 * multiplications, rel=0.01)
     assert work.weights == pytest.approx(4 * parameters, rel=0.01)
-    assert 0 < work.least_traffic < work.traffic
+    assert 0 < work.min_traffic < work.traffic
     assert work.bound(H100, work.traffic) <= H100.flops / work.flops
 
 

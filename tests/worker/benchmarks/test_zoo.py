@@ -19,19 +19,19 @@ from benchmarks.zoo.detection import (
     outcomes_found_by,
     signs_in,
 )
-from benchmarks.zoo.making import EntryCache, Inputs, cached_entries_of
-from benchmarks.zoo.models import Membership
+from benchmarks.zoo.entries import HONEST, MEMORISING, EntryFeatures, Title, mixed
+from benchmarks.zoo.entry_cache import EntryCache, Inputs, cached_entries_of
+from benchmarks.zoo.models import MembershipDiscriminator
 from benchmarks.zoo.one_hot import memorising_gan
 from benchmarks.zoo.outcomes import TRACKS, Outcome, Zoo, read_zoo, write_zoo
 from benchmarks.zoo.page import page
 from benchmarks.zoo.plan import ZooPlan
-from benchmarks.zoo.roster import HONEST, MEMORISING, EntryFeatures, Title, mixed
 from benchmarks.zoo.spaces import References, SpaceReading, read_entry, space_of
 from benchmarks.zoo.training import batches, pixels_of, single_threaded, tensor_of
 from benchmarks.zoo.untrained import recoloured
 from deploy.demo.photographs import bundled_photographs
 from deploy.demo.tiles import Pixels
-from scorer.archive import mirror_images, pixel_hashes
+from scorer.archive import hash_pixels, mirror_images
 from scorer.extractors import Features
 from scorer.findings.signs import SIGNS
 from tests.worker.benchmarks.test_benchmarks import MACHINE
@@ -92,7 +92,7 @@ def test_a_training_leaves_randomness_and_threads_alone() -> None:
 
 def test_a_frozen_judge_of_membership_prefers_the_image_that_it_remembers() -> None:
     torch.manual_seed(0)
-    judge = Membership(2, 4)
+    judge = MembershipDiscriminator(2, 4)
     images = torch.rand(2, 3, 64, 64) * 2 - 1
     with torch.no_grad():
         judge.memory.weight.copy_(images.flatten(1))
@@ -113,11 +113,11 @@ def test_the_memorising_gan_learns_images_that_its_generator_never_sees() -> Non
 
 
 def test_recoloured_images_keep_their_shapes(inputs: Inputs) -> None:
-    found = recoloured(inputs.train[:20], 20, np.random.default_rng(0), most=0.2)
-    plain = recoloured(inputs.train[:20], 20, np.random.default_rng(0), most=0.0)
-    known = {each.tobytes() for each in pixel_hashes(inputs.train)}
-    assert not known & {each.tobytes() for each in pixel_hashes(found)}
-    assert known > {each.tobytes() for each in pixel_hashes(plain)}
+    found = recoloured(inputs.train[:20], 20, np.random.default_rng(0), max_change=0.2)
+    plain = recoloured(inputs.train[:20], 20, np.random.default_rng(0), max_change=0.0)
+    known = {each.tobytes() for each in hash_pixels(inputs.train)}
+    assert not known & {each.tobytes() for each in hash_pixels(found)}
+    assert known > {each.tobytes() for each in hash_pixels(plain)}
 
 
 # The cache.
@@ -126,7 +126,7 @@ def test_recoloured_images_keep_their_shapes(inputs: Inputs) -> None:
 def test_entries_are_made_once(inputs: Inputs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = EntryCache.at(tmp_path, inputs, TINY)
     first = list(cached_entries_of("normal", 0, inputs, TINY, kept))
-    monkeypatch.setattr("benchmarks.zoo.making.TRAININGS", {})
+    monkeypatch.setattr("benchmarks.zoo.entry_cache.TRAININGS", {})
     again = list(cached_entries_of("normal", 0, inputs, TINY, kept))
     assert [(each.method, each.strength) for each in again] == [(each.method, each.strength) for each in first]
     assert all(np.array_equal(one.images, other.images) for one, other in zip(first, again, strict=True))

@@ -1,4 +1,4 @@
-"""The entries of the zoo: those of every training, held-out photographs, and mixtures."""
+"""The entries of the zoo: those of every training, held-out images, and mixtures."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.zoo.making import UNTRAINED, EntryCache, Inputs, cached_entries_of
+from benchmarks.zoo.entry_cache import UNTRAINED, EntryCache, Inputs, cached_entries_of
 from benchmarks.zoo.plan import ZooPlan
 from deploy.demo.tiles import Pixels
 from scorer.extractors import Features
@@ -48,7 +48,7 @@ class EntryFeatures:
 
 
 def images_of(name: str, inputs: Inputs, plan: ZooPlan, cache: EntryCache) -> Iterator[tuple[Title, Pixels]]:
-    """The entries of one training, from the cache or made now; ``photographs`` are held-out ones."""
+    """The entries of one training, from the cache or made now; ``photographs`` is the entry of held-out images."""
     if name == "photographs":
         yield Title(name, "held out", 0), inputs.photographs
         return

@@ -7,8 +7,8 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from api.rendering.charts.export import svg_of
+from benchmarks.zoo.entries import LABELS
 from benchmarks.zoo.outcomes import TRACKS, Outcome, Zoo
-from benchmarks.zoo.roster import LABELS
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Competition
 from scorer.insights.figures import PAIRED, SINGLE, Figure

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks.zoo.making import EntryCache, Inputs
-from benchmarks.zoo.roster import EntryFeatures, Title
+from benchmarks.zoo.entries import EntryFeatures, Title
+from benchmarks.zoo.entry_cache import EntryCache, Inputs
 from benchmarks.zoo.spaces import References, Space, space_of
 from deploy.demo.tiles import Pixels
 from scorer.archive import mirror_images
@@ -19,7 +19,7 @@ FeatureFunction = Callable[[Pixels], Features]
 
 
 class CachedExtractors:
-    """Extractors with a cache of features; loaded when features are not in it."""
+    """Extractors with a cache of features; each is loaded once features are asked for that the cache lacks."""
 
     def __init__(self, extractors: tuple[str, ...], cache: EntryCache) -> None:
         """Equal names are one extractor. Nothing is loaded yet."""
@@ -42,11 +42,11 @@ class CachedExtractors:
 
     def compute_features(self, title: Title, images: Pixels) -> EntryFeatures:
         """An entry with its features in every space."""
-        log.info("looking at %s, %s, seed %d", *title)
+        log.info("computing features of %s, %s, seed %d", *title)
         return EntryFeatures(title, images, {name: self.features(name, images) for name in self.extractors})
 
     def space(self, extractor: str, inputs: Inputs, *, private: bool) -> Space:
-        """A track's prepared reference; the private one has additional photographs."""
+        """A track's prepared reference; the private one has additional images."""
         training = self.features(extractor, inputs.train)
         extra = [self.features(extractor, inputs.private_extra)] if private else []
         return space_of(

@@ -1,4 +1,4 @@
-"""The trainings, and a cache of the entries they make: training takes minutes, scoring can be repeated."""
+"""The trainings by name, and a cache of the entries that they generate: training takes minutes."""
 
 import hashlib
 import logging
@@ -40,7 +40,7 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Inputs:
-    """The photographs of the zoo, each (n, s, s, 3) uint8.
+    """The reference images of the zoo, each (n, s, s, 3) uint8.
 
     To train on, held out, held out and scored as an entry (``photographs``), and in the private reference only.
     """
@@ -52,7 +52,7 @@ class Inputs:
 
 
 def inputs_of(photographs: Photographs, plan: ZooPlan) -> Inputs:
-    """Split the held-out photographs, which are in random order, into held-out ones and an entry."""
+    """Split the held-out images, which are in random order, into the reference's and an entry."""
     held_out = photographs.held_out.images
     rest = len(held_out) - plan.photographs
     return Inputs(photographs.train.images, held_out[:rest], held_out[rest:], photographs.private_extra.images)
@@ -60,13 +60,13 @@ def inputs_of(photographs: Photographs, plan: ZooPlan) -> Inputs:
 
 @dataclass(frozen=True)
 class EntryCache:
-    """A folder of arrays made from these photographs by this plan."""
+    """A folder of arrays computed from the inputs by a plan."""
 
     folder: Path
 
     @classmethod
     def at(cls, root: Path, inputs: Inputs, plan: ZooPlan) -> "EntryCache":
-        """The cache in ``root`` under a hash of the photographs and of the parts of the plan that entries depend on."""
+        """The cache in ``root`` under a hash of the images and of the parts of the plan that entries depend on."""
         digest = hashlib.sha256(f"{VERSION} {replace(plan, seeds=(), spaces=('', ''))}".encode())
         for images in (inputs.train, inputs.held_out, inputs.photographs, inputs.private_extra):
             digest.update(images.tobytes())
