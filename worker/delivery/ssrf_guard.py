@@ -1,4 +1,4 @@
-"""Address guard against server-side request forgery: webhooks may lead to public addresses only."""
+"""The SSRF guard (server-side request forgery): webhooks may lead to public addresses only."""
 
 import asyncio
 import socket

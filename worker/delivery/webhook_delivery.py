@@ -1,4 +1,4 @@
-"""Webhook delivery: posts signed notices, many at once, each to an address that the address guard has checked."""
+"""Webhook delivery: posts signed notices, many at once, each to an address that the SSRF guard has checked."""
 
 import asyncio
 import json
