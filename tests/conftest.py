@@ -67,11 +67,11 @@ def compiled_statements() -> Iterator[None]:
     A compiled statement depends on the kind of database, not on which one it is.
     """
     create = sqlalchemy.create_engine
-    kept = LRUCache[Any, Any](10_000)
+    cache = LRUCache[Any, Any](10_000)
 
     def create_engine(*args: Any, **options: Any) -> Engine:
         engine = create(*args, **options)
-        engine._compiled_cache = kept
+        engine._compiled_cache = cache
         return engine
 
     with pytest.MonkeyPatch.context() as patch:

@@ -28,11 +28,11 @@ class Block:
 
 def blocks(text: str) -> Iterator[Block]:
     """The fenced blocks of a page, in order."""
-    for found in FENCE.finditer(text):
-        indent = len(found["indent"])
-        body = "".join(line[indent:] for line in found["body"].splitlines(keepends=True))
-        mark = MARK.search(text[: found.start()].rstrip())
-        yield Block(found["language"], body, mark["kind"] if mark else "", mark["what"] if mark else "")
+    for fence in FENCE.finditer(text):
+        indent = len(fence["indent"])
+        body = "".join(line[indent:] for line in fence["body"].splitlines(keepends=True))
+        mark = MARK.search(text[: fence.start()].rstrip())
+        yield Block(fence["language"], body, mark["kind"] if mark else "", mark["what"] if mark else "")
 
 
 def commands(block: Block) -> list[str]:
@@ -48,5 +48,5 @@ def code_spans(text: str) -> list[str]:
 
 def spoken_commands(text: str) -> list[str]:
     """Every command that a page shows or mentions."""
-    shown = [command for block in blocks(text) if block.language == "console" for command in commands(block)]
-    return shown + [span for span in code_spans(text) if span.startswith(("kennel ", "make ", "python -m "))]
+    in_blocks = [command for block in blocks(text) if block.language == "console" for command in commands(block)]
+    return in_blocks + [span for span in code_spans(text) if span.startswith(("kennel ", "make ", "python -m "))]

@@ -157,7 +157,7 @@ def add_evidence(
     *,
     now: datetime,
     kind: TrackKind = "public",
-    **found: Any,
+    **overrides: Any,
 ) -> Evidence:
     """Evidence of a measured submission; ``found`` are columns; by default nothing is copied.
 
@@ -186,14 +186,14 @@ def add_evidence(
         preparation_id=track.preparation_id,
         measurement_id=measurement.id,
         created_at=now,
-        **(fields | {"identical": 0, "mirrored_twins": 0} | found),
+        **(fields | {"identical": 0, "mirrored_twins": 0} | overrides),
     )
     session.add(row)
     session.flush()
     return row
 
 
-def add_recovery(session: Session, submission: Submission, *, now: datetime, **found: Any) -> Recovery:
+def add_recovery(session: Session, submission: Submission, *, now: datetime, **overrides: Any) -> Recovery:
     """A generator of a submission with its audit; ``found`` are columns of the recovery.
 
     With a ``refusal`` it has no report, else an empty one by default.
@@ -214,9 +214,9 @@ def add_recovery(session: Session, submission: Submission, *, now: datetime, **f
     job = _finished_job(session, submission, None, queue="recover", now=now, priority=1)
     job.generator_id = generator.id
     outcome: dict[str, Any] = {"provenance": {}}
-    if "refusal" not in found:
+    if "refusal" not in overrides:
         outcome |= {"report": {}, "arrays_key": f"recoveries/{job.id}.npz"}
-    row = Recovery(job_id=job.id, generator_id=generator.id, created_at=now, **(outcome | found))
+    row = Recovery(job_id=job.id, generator_id=generator.id, created_at=now, **(outcome | overrides))
     session.add(row)
     session.flush()
     return row

@@ -53,10 +53,10 @@ def give(context: WorkerContext, slug: str, size: int) -> None:
             space = FeatureSpace(track.extractor, track.signed)
             preparation = reference_sets.preparation_of(session, state, kind, space, now=now)
             if preparation.finished_at is None:
-                kept = _prepared(context, preparation, [sets[role] for role in roles], sets["held_out"])
-                for key, content in kept.blobs.items():
+                prepared = _prepared(context, preparation, [sets[role] for role in roles], sets["held_out"])
+                for key, content in prepared.blobs.items():
                     context.blobs.write(key, content)
-                for name, value in vars(kept.found).items():
+                for name, value in vars(prepared.found).items():
                     setattr(preparation, name, value)
                 preparation.finished_at = now
             reference_sets.prepare(session, state, kind, author=author, now=now)
@@ -83,7 +83,7 @@ def _prepared(
                 content, received = _upload(role, size)
                 alone.blobs.write(received.key, content)
             addresses = [SetAddress(each.sha256, each.blob_key, size) for each in (*sets, held_out)]
-            found = prepare_reference(
+            prepared = prepare_reference(
                 alone,
                 preparation.key,
                 preparation.extractor,
@@ -94,5 +94,5 @@ def _prepared(
             )
             files = [path for path in (folder / "blobs").rglob("*") if path.is_file()]
             blobs = {path.relative_to(folder / "blobs").as_posix(): path.read_bytes() for path in files}
-        _kept[preparation.key] = Kept(found, blobs)
+        _kept[preparation.key] = Kept(prepared, blobs)
     return _kept[preparation.key]

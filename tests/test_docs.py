@@ -130,8 +130,8 @@ def faults_of_kennel(command: str) -> list[str]:
         return [] if " ".join(words[:2]) in groups and len(words) == 2 else [command]
     if known[0] == "kennel kaggle":
         return []
-    given = {word.split("=")[0] for word in words if re.match(r"--\w", word)}
-    return sorted(given - options_of(known[0]) - {"--help"})
+    options = {word.split("=")[0] for word in words if re.match(r"--\w", word)}
+    return sorted(options - options_of(known[0]) - {"--help"})
 
 
 def test_wrong_commands_are_named() -> None:
@@ -246,11 +246,11 @@ class Sources(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Keep every address in an element that loads something."""
-        given = {name: value or "" for name, value in attrs}
-        self.diagrams += "mermaid" in given.get("class", "").split()
+        attributes = {name: value or "" for name, value in attrs}
+        self.diagrams += "mermaid" in attributes.get("class", "").split()
         if tag != "a":
             self.found += [
-                given[name] for name in ("src", "href", "srcset", "data", "poster", "action") if name in given
+                attributes[name] for name in ("src", "href", "srcset", "data", "poster", "action") if name in attributes
             ]
 
 

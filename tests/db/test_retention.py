@@ -33,7 +33,7 @@ def add(session: Session, table: type[Table], **values: Any) -> Any:
 
 def test_sessions_and_links_go_when_they_are_over(session: Session, now: datetime) -> None:
     person = make_account(session, now)
-    kept = []
+    expected = []
     for table, end, extra in (
         (WebSession, "ended_at", {"address": "", "agent": "", "last_seen_at": now}),
         (OneTimeLink, "used_at", {"purpose": "reset"}),
@@ -43,11 +43,11 @@ def test_sessions_and_links_go_when_they_are_over(session: Session, now: datetim
         ):
             values = {"account_id": person.id, "created_at": now, "expires_at": expires, end: ended, **extra}
             row = add(session, table, digest=bytes([number]), **values)
-            kept += [row] if number > 1 else []
+            expected += [row] if number > 1 else []
     counts = removed(session, now)
     assert (counts["web_sessions"], counts["one_time_links"]) == (2, 2)
     left = [*session.scalars(select(WebSession)), *session.scalars(select(OneTimeLink))]
-    assert left == kept
+    assert left == expected
 
 
 def test_mails_and_deliveries_go_when_nothing_is_to_be_sent(session: Session, now: datetime) -> None:
@@ -56,15 +56,15 @@ def test_mails_and_deliveries_go_when_nothing_is_to_be_sent(session: Session, no
         add(session, Webhook, account_id=person.id, url=str(n), secret="", created_at=now, ended_at=ended)
         for n, ended in enumerate((None, now - DAY, now - DAY))
     ]
-    said = {"subject": "", "body": "", "attempts": 1, "created_at": now - 9 * DAY}
+    fields = {"subject": "", "body": "", "attempts": 1, "created_at": now - 9 * DAY}
     mails = ("waiting", "sending", "sent", "failed", "unknown", "expired")
     sent = ("waiting", "sending", "sent", "failed")
     for state in mails:
-        add(session, Mail, recipient="a@x.org", state=state, due_at=now - DAY, **said)
+        add(session, Mail, recipient="a@x.org", state=state, due_at=now - DAY, **fields)
     for state in sent:
-        add(session, Delivery, webhook_id=hooks[0].id, kind="ping", link="", state=state, due_at=now - DAY, **said)
-    add(session, Mail, recipient="a@x.org", state="sent", due_at=now + DAY, **said)
-    add(session, Delivery, webhook_id=hooks[1].id, kind="ping", link="", state="sent", due_at=now + DAY, **said)
+        add(session, Delivery, webhook_id=hooks[0].id, kind="ping", link="", state=state, due_at=now - DAY, **fields)
+    add(session, Mail, recipient="a@x.org", state="sent", due_at=now + DAY, **fields)
+    add(session, Delivery, webhook_id=hooks[1].id, kind="ping", link="", state="sent", due_at=now + DAY, **fields)
     counts = removed(session, now)
     assert (counts["mails"], counts["deliveries"], counts["webhooks"]) == (4, 2, 1)
     assert sorted(mail.state for mail in session.scalars(select(Mail))) == ["sending", "sent", "waiting"]

@@ -21,11 +21,11 @@ from tests.factories import make_spec, noise_images, zip_of
 PATIENCE = 90
 
 
-def until(found: Callable[[], Any], what: str, patience: float = PATIENCE) -> Any:
+def until(condition: Callable[[], Any], what: str, patience: float = PATIENCE) -> Any:
     """Wait until ``found`` answers something."""
     end = time.monotonic() + patience
     while time.monotonic() < end:
-        if answer := found():
+        if answer := condition():
             return answer
         time.sleep(0.2)
     raise AssertionError(f"waited {patience} s for {what}")
@@ -73,8 +73,8 @@ def finished(live: RunningService, entry: dict[str, Any]) -> Any:
     """The submission once both tracks are scored."""
 
     def both() -> Any:
-        found = submission(live, entry)
-        return found if (found["status"], found["private_state"]) == ("scored", "done") else None
+        view = submission(live, entry)
+        return view if (view["status"], view["private_state"]) == ("scored", "done") else None
 
     return until(both, "both scores")
 
@@ -91,8 +91,8 @@ def measurement_rows(live: RunningService, ref: int) -> int:
 def _scorers() -> list[psutil.Process]:
     """The scoring worker's processes that belong to this test run, parents first."""
     own = {process.pid for process in psutil.Process().children(recursive=True)}
-    found = [psutil.Process(pid) for pid in own]
-    return [each for each in found if any("score,prepare,compare" in part for part in _command(each))]
+    processes = [psutil.Process(pid) for pid in own]
+    return [each for each in processes if any("score,prepare,compare" in part for part in _command(each))]
 
 
 def _command(process: psutil.Process) -> list[str]:

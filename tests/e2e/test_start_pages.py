@@ -56,9 +56,11 @@ class Machine:
     @property
     def environment(self) -> dict[str, str]:
         """Nothing of the one who runs the tests but where programs are."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("KENNEL_", "XDG_", "AWS_"))}
-        path = f"{Path(sys.executable).parent}{os.pathsep}{kept['PATH']}"
-        return kept | {"HOME": str(self.folder / "home"), "PATH": path, "PYTHONPATH": str(ROOT)}
+        variables = {
+            name: value for name, value in os.environ.items() if not name.startswith(("KENNEL_", "XDG_", "AWS_"))
+        }
+        path = f"{Path(sys.executable).parent}{os.pathsep}{variables['PATH']}"
+        return variables | {"HOME": str(self.folder / "home"), "PATH": path, "PYTHONPATH": str(ROOT)}
 
     def here(self, text: str) -> str:
         """Commands as they are typed on this machine: port 8000 may be taken."""

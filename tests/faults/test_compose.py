@@ -76,10 +76,10 @@ def environment(settings: Settings, servers: Servers) -> dict[str, str]:
     return {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"]} | ours
 
 
-def wait_for(found: Any, output: Any, what: str) -> None:
+def wait_for(condition: Any, output: Any, what: str) -> None:
     """Wait until ``found()``; the process's output explains a failure."""
     end = time.monotonic() + PATIENCE
-    while not found():
+    while not condition():
         assert time.monotonic() < end, f"no {what} within {PATIENCE} s:\n{output()}"
         time.sleep(0.1)
 

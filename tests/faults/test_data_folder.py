@@ -113,8 +113,8 @@ def opened_as_ordinary_user(path: Path) -> str:
 def test_an_unwritable_folder_is_one_sentence(folder: Path) -> None:
     folder.chmod(0o555)
     for path in (folder, folder / "new"):
-        said = opened_as_ordinary_user(path)
-        assert said == (f"Kennel cannot write to the folder {path} (Permission denied): name another with --data.\n")
+        output = opened_as_ordinary_user(path)
+        assert output == (f"Kennel cannot write to the folder {path} (Permission denied): name another with --data.\n")
 
 
 @as_root
@@ -134,9 +134,9 @@ def test_a_folder_that_the_servers_cannot_reach_is_named_and_not_opened_up(tmp_p
 
 
 def account() -> UnixAccount:
-    found = account_for(Path("/nonexistent"))
-    assert found is not None
-    return found
+    unprivileged = account_for(Path("/nonexistent"))
+    assert unprivileged is not None
+    return unprivileged
 
 
 @as_root
@@ -160,8 +160,8 @@ def test_programs_that_the_account_cannot_reach_are_copied_once(folder: Path, tm
     home = wheel.home(folder / "runtime", account())
     assert home == folder / "runtime" / "server-1.0"
     command = launch_command([home / "tree" / "bin" / "hello"], signal.SIGKILL, account())
-    said = subprocess.run(command, capture_output=True, text=True, check=True, cwd="/").stdout
-    assert said == f"hello\n{account().uid}\n"
+    output = subprocess.run(command, capture_output=True, text=True, check=True, cwd="/").stdout
+    assert output == f"hello\n{account().uid}\n"
     (home / "mark").write_text("")
     assert (wheel.home(folder / "runtime", account()) / "mark").exists()
     assert wheel.home(folder / "elsewhere", account()) != site

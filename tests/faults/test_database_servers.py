@@ -47,13 +47,13 @@ def ask(url: str, *statements: str) -> list[tuple[object, ...]]:
 
 def working_in(folder: Path, name: str) -> list[psutil.Process]:
     """The processes ``name`` whose working directory is ``folder``: a server and its own processes."""
-    found = []
+    processes = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):  # ended meanwhile, or a stranger's
             zombie = process.status() == psutil.STATUS_ZOMBIE
             if process.name() == name and not zombie and process.cwd() == str(folder):
-                found.append(process)
-    return found
+                processes.append(process)
+    return processes
 
 
 def server_in(folder: Path, name: str) -> psutil.Process:
@@ -82,9 +82,9 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = Path(tempfile.mkdtemp(prefix="kennel-test-"))
     with running_postgres(made) as (postgres, _):
         ask(postgres.owner_url, "CREATE TABLE kept AS SELECT 1 AS x")
-    kept = tmp_path_factory.mktemp("stopped") / "data"
-    shutil.move(made, kept)
-    return kept
+    folder = tmp_path_factory.mktemp("stopped") / "data"
+    shutil.move(made, folder)
+    return folder
 
 
 @pytest.fixture

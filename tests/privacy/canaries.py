@@ -205,25 +205,25 @@ def _competition(session: Session, planted: Canaries, people: dict[str, Account]
 def _references(session: Session, planted: Canaries, state: CompetitionState, author: Account, now: datetime) -> None:
     sets = {}
     for role in ("train", "held_out", "private_extra"):
-        kept = ReferenceSet(
+        reference_set = ReferenceSet(
             sha256=planted.digest(f"reference-{role}", "reference"),
             bytes=11,
             blob_key=planted.word(f"reference-key-{role}", "storage"),
             created_by=author.id,
             created_at=now,
         )
-        session.add(kept)
+        session.add(reference_set)
         session.flush()
         session.add(
             CompetitionReference(
                 competition_id=state.competition.id,
                 role=role,
-                reference_set_id=kept.id,
+                reference_set_id=reference_set.id,
                 attached_by=author.id,
                 attached_at=now,
             )
         )
-        sets[role] = kept
+        sets[role] = reference_set
     planted.number("private-reference-count", "reference", HIDDEN_COUNT)
     planted.number("held-out-distance", "reference", HELD_OUT)
     for kind, count in zip(TRACK_KINDS, (40, HIDDEN_COUNT), strict=True):

@@ -59,11 +59,11 @@ class RouteRequest:
     words: Mapping[str, Any]
 
     def __str__(self) -> str:
-        told = "&".join(f"{name}={self.words[name]}" for name in self.route.queries if name in self.words)
+        query = "&".join(f"{name}={self.words[name]}" for name in self.route.queries if name in self.words)
         path = self.route.path
         for name in self.route.names:
             path = path.replace(f"{{{name}}}", str(self.words[name]))
-        return f"{self.route.method} {path}" + (f"?{told}" if told else "")
+        return f"{self.route.method} {path}" + (f"?{query}" if query else "")
 
     def with_nonexistent_ids(self) -> "RouteRequest | None":
         """The same request with ids that do not exist; None if it names no id."""
@@ -154,8 +154,8 @@ def is_hidden(secret: Canary, role: str, request: RouteRequest, shown: Collectio
 
 def leaks_in(request: RouteRequest, answer: RouteAnswer, secrets: Collection[Canary]) -> Iterator[tuple[str, Canary]]:
     """Where (status line, headers, body) an answer contains which of these secrets."""
-    said = answer.without(request)
-    parts = {"status line": said.line.lower(), "headers": said.headers.lower(), "body": said.body.lower()}
+    cleaned = answer.without(request)
+    parts = {"status line": cleaned.line.lower(), "headers": cleaned.headers.lower(), "body": cleaned.body.lower()}
     return ((where, secret) for where, text in parts.items() for secret in secrets if secret.is_in(text))
 
 
@@ -184,11 +184,11 @@ def crawl(
             for role in (each for each in request.call.roles if each in roles):
                 answer = send_and_restore(world, role, request)
                 statuses.add(answer.status)
-                found = list(leaks_in(request, answer, world.planted.secrets))
-                done.seen[role] |= {secret.name for _, secret in found}
+                leaks = list(leaks_in(request, answer, world.planted.secrets))
+                done.seen[role] |= {secret.name for _, secret in leaks}
                 done.leaks += [
                     Leak(role, str(request), where, secret.name)
-                    for where, secret in found
+                    for where, secret in leaks
                     if is_hidden(secret, role, request, shown)
                 ]
                 if answer.status >= 500 and answer.status != expected:
@@ -213,18 +213,18 @@ def differences(
     before: Mapping[tuple[str, str], RouteAnswer], after: Mapping[tuple[str, str], RouteAnswer]
 ) -> list[str]:
     """Differences between the answers of two environments, by role and request."""
-    found = []
+    lines = []
     for (role, request), answer in before.items():
         other = after[role, request]
         where = [name for name in ("status", "headers", "body") if getattr(answer, name) != getattr(other, name)]
         if where:
-            found.append(f"{role}: {request}: {', '.join(where)}")
-    return found
+            lines.append(f"{role}: {request}: {', '.join(where)}")
+    return lines
 
 
 def distinguishable_answers(world: Environment, roles: Collection[str]) -> list[str]:
     """Requests whose answer distinguishes another's thing from one that does not exist."""
-    found = []
+    lines = []
     for route in routes_of(world.app):
         for request in requests_of(route, world.planted):
             elsewhere = request.with_nonexistent_ids()
@@ -235,8 +235,8 @@ def distinguishable_answers(world: Environment, roles: Collection[str]) -> list[
                 here = send_and_restore(world, role, request).without(request)
                 there = send_and_restore(world, role, elsewhere).without(elsewhere)
                 if here != there:
-                    found.append(f"{role}: {request}: {here.status} and {there.status}")
-    return found
+                    lines.append(f"{role}: {request}: {here.status} and {there.status}")
+    return lines
 
 
 def _is_own(role: str, request: RouteRequest) -> bool:

@@ -59,40 +59,40 @@ def put_back(world: Environment) -> Iterator[None]:
 @pytest.mark.parametrize("role", COMPETING)
 def test_no_page_shows_a_competitor_what_is_hidden(world: Environment, role: str) -> None:
     """The quick part of the next test: one role, and the routes that change nothing."""
-    found = crawl(world, roles=[role], safe=True)
-    assert not found.broken
-    assert not [str(each) for each in found.leaks]
+    result = crawl(world, roles=[role], safe=True)
+    assert not result.broken
+    assert not [str(each) for each in result.leaks]
 
 
 @pytest.mark.heavy
 def test_no_route_reveals_what_is_hidden(world: Environment) -> None:
-    found = crawl(world)
-    assert not found.broken
-    assert not found.unused, "nobody could use these: say in tests/privacy/requests.py how they are called"
-    assert not [str(each) for each in found.leaks]
+    result = crawl(world)
+    assert not result.broken
+    assert not result.unused, "nobody could use these: say in tests/privacy/requests.py how they are called"
+    assert not [str(each) for each in result.leaks]
     # The eyes are open: what is to be seen is seen.
-    assert named(world, "score") <= found.seen["organizer"]
-    assert {"private-reference-count", "held-out-distance", "why-private-tau"} <= found.seen["organizer"]
-    assert named(world, "team") - found.seen["insider"] <= {
+    assert named(world, "score") <= result.seen["organizer"]
+    assert {"private-reference-count", "held-out-distance", "why-private-tau"} <= result.seen["organizer"]
+    assert named(world, "team") - result.seen["insider"] <= {
         "upload", "pixels-scored", "pixels-waiting", "example-public-own", "example-private-own",
     }  # fmt: skip
-    assert "code-bytes" in found.seen["reviewer"]
+    assert "code-bytes" in result.seen["reviewer"]
 
 
 @pytest.mark.heavy
 def test_publication_shows_scores_and_nothing_else(world: Environment, put_back: None) -> None:
     with world.rewriting() as session:
         publish(session, NOW)
-    found = crawl(world, roles=COMPETING[:2], shown={"score"}, safe=True)
+    result = crawl(world, roles=COMPETING[:2], shown={"score"}, safe=True)
     own = crawl(world, roles=COMPETING[2:], shown={"score", "recovery"}, safe=True)
-    assert not found.broken + own.broken
-    assert not [str(each) for each in found.leaks + own.leaks]
+    assert not result.broken + own.broken
+    assert not [str(each) for each in result.leaks + own.leaks]
     on_the_board = {f"private-{what}-{whose}" for what in ("fid", "distance", "score") for whose in ("own", "other")}
-    assert on_the_board | {"private-tau", "private-extractor", "private-epsilon"} <= found.seen["visitor"]
+    assert on_the_board | {"private-tau", "private-extractor", "private-epsilon"} <= result.seen["visitor"]
     assert {"private-se-own", "recovery-sentence", "recovery-gap"} <= own.seen["insider"]
-    assert "private-se-own" not in found.seen["outsider"]
+    assert "private-se-own" not in result.seen["outsider"]
     assert {f"{what}-{track}-own" for what in ("found", "sentence") for track in ("public", "private")} <= (
-        found.seen["visitor"]
+        result.seen["visitor"]
     )
     assert {"example-public-own", "example-private-own"} <= own.seen["insider"]
 

@@ -133,9 +133,9 @@ def test_a_value_is_found(
     leaking: Environment, monkeypatch: pytest.MonkeyPatch, path: str, where: str, secret: str
 ) -> None:
     with only(monkeypatch, path):
-        found = crawl(leaking).leaks
-    assert {("outsider", where), ("visitor", where)} <= {(each.role, each.where) for each in found}
-    assert secret in {each.secret for each in found}
+        leaks = crawl(leaking).leaks
+    assert {("outsider", where), ("visitor", where)} <= {(each.role, each.where) for each in leaks}
+    assert secret in {each.secret for each in leaks}
 
 
 def test_what_breaks_is_found(leaking: Environment, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -170,12 +170,12 @@ def competition_table() -> CompetitionTable:
 
 def relabelled(nearest: NDArray[np.int64], real: int, draws: int, random: np.random.Generator) -> Matrix:
     """Shares of right nearest-neighbour answers, (draws, 2), on real images and on all, under random labels."""
-    found = np.empty((draws, 2))
+    values = np.empty((draws, 2))
     for draw in range(draws):
         labels = random.permutation(len(nearest)) < real
         right = labels == labels[nearest]
-        found[draw] = right[labels].mean(), right.mean()
-    return found
+        values[draw] = right[labels].mean(), right.mean()
+    return values
 
 
 def relative_mmd_by_matrices(
@@ -206,12 +206,12 @@ def relative_mmd_by_matrices(
 
 def groups_by_search(alike: NDArray[np.bool_]) -> list[int]:
     """The first image of the group of each, by walking from image to alike image."""
-    found = [-1] * len(alike)
+    groups = [-1] * len(alike)
     for start in range(len(alike)):
-        waiting = [start] if found[start] < 0 else []
+        waiting = [start] if groups[start] < 0 else []
         while waiting:
             row = waiting.pop()
-            if found[row] < 0:
-                found[row] = start
+            if groups[row] < 0:
+                groups[row] = start
                 waiting += [int(column) for column in np.flatnonzero(alike[row])]
-    return found
+    return groups

@@ -33,14 +33,16 @@ class Element:
 
     def one(self, tag: str = "", **attributes: str) -> "Element":
         """The only such element."""
-        (found,) = self.all(tag, **attributes)
-        return found
+        (element,) = self.all(tag, **attributes)
+        return element
 
 
 def _has(element: Element, wanted: dict[str, str]) -> bool:
-    given = element.attributes
+    attributes = element.attributes
     return all(
-        value in given.get("class", "").split() if name == "class_" else given.get(name.replace("_", "-")) == value
+        value in attributes.get("class", "").split()
+        if name == "class_"
+        else attributes.get(name.replace("_", "-")) == value
         for name, value in wanted.items()
     )
 

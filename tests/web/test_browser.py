@@ -137,5 +137,5 @@ def test_on_paper_the_times_are_exact_and_the_tools_are_gone(browser: Browser, a
         tab.page.emulate_media(media="print")
         assert tab.page.locator("form").count() > 0
         assert tab.page.locator("form:visible").count() == 0
-        shown = tab.page.evaluate("getComputedStyle(document.querySelector('tbody time'), '::after').content")
-        assert shown == '"2 Nov 2026, 13:53:30 UTC"'
+        content = tab.page.evaluate("getComputedStyle(document.querySelector('tbody time'), '::after').content")
+        assert content == '"2 Nov 2026, 13:53:30 UTC"'

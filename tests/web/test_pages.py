@@ -290,12 +290,12 @@ def test_over_all_pages_every_line_is_shown_once_and_in_order(
     after = 0
     while True:
         page = replace(whole, places=[place for place in places if place.rank > after][: size + 1])
-        shown = board_page.board_page_of(page, after=after, size=size)
-        lines += shown.rows
-        if shown.next is None:
+        fragment = board_page.board_page_of(page, after=after, size=size)
+        lines += fragment.rows
+        if fragment.next is None:
             break
-        assert shown.next == after + size
-        after = shown.next
+        assert fragment.next == after + size
+        after = fragment.next
     assert [line.place for line in lines if line.place] == places
     assert sorted(line.entry.team for line in lines if not line.place) == sorted(b.team for b in whole.benchmarks)
     # A benchmark with a team's score stands below it.
@@ -657,7 +657,7 @@ def test_exact_times_are_utc_and_never_hide_their_seconds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("user_agent", "expected"),
     [
         ("Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0", "Firefox on Linux"),
         ("Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 Chrome/140.0 Safari/537.36 Edg/140.0", "Edge on Windows"),
@@ -667,8 +667,8 @@ def test_exact_times_are_utc_and_never_hide_their_seconds() -> None:
         ("", "unknown"),
     ],
 )
-def test_browsers_are_called_by_their_names(said: str, expected: str) -> None:
-    assert formatting.agent(said) == expected
+def test_browsers_are_called_by_their_names(user_agent: str, expected: str) -> None:
+    assert formatting.agent(user_agent) == expected
 
 
 # Colours

@@ -55,7 +55,7 @@ DEMO = (
 
 def sample_competition(**values: object) -> Competition:
     """A competition that is open until two weeks from ``NOW``."""
-    given = {
+    defaults = {
         "id": 1,
         "slug": SLUG,
         "title": "Textures that nobody photographed",
@@ -72,7 +72,7 @@ def sample_competition(**values: object) -> Competition:
         "score_decimals": 5,
         "prizes": [],
     }
-    return Competition(**{**given, **values})
+    return Competition(**{**defaults, **values})
 
 
 def sample_state(*, phase: Phase = Phase.OPEN, **values: object) -> CompetitionState:
@@ -224,17 +224,17 @@ class SampleSite:
         track = competition_state.visible_track(of, kind, account)
         board = self.boards.get(of.competition.slug, self.board)
 
-        def found(rows: Iterable[Row]) -> list[Row]:
+        def matching(rows: Iterable[Row]) -> list[Row]:
             return [row for row in rows if search.casefold() in row.team.casefold()]
 
         return replace(
             board,
             state=of,
             track=track,
-            places=[place for place in found(board.places) if place.rank > after][:limit],
-            benchmarks=found(board.benchmarks),
-            copies=found(board.copies),
-            disqualified=found(board.disqualified),
+            places=[place for place in matching(board.places) if place.rank > after][:limit],
+            benchmarks=matching(board.benchmarks),
+            copies=matching(board.copies),
+            disqualified=matching(board.disqualified),
             late=late,
             as_of=as_of,
         )

@@ -44,9 +44,9 @@ def mails(service: Service) -> list[Mail]:
 
 def link_in(mail: Mail) -> str:
     """The secret at the end of a mail's link."""
-    found = re.search(r"/(?:confirm/|reset/|signup\?invitation=)(\S+)", mail.body)
-    assert found, mail.body
-    return found[1]
+    match = re.search(r"/(?:confirm/|reset/|signup\?invitation=)(\S+)", mail.body)
+    assert match, mail.body
+    return match[1]
 
 
 def signed_in(service: Service, **changes: str) -> str:
@@ -110,10 +110,10 @@ def test_a_known_address_is_not_revealed_but_its_owner_gets_a_mail(service: Serv
         set(fresh.json()),
         set(fresh.headers),
     )
-    told = mails(service)[1]
-    assert told.recipient == "GRACE@example.org"
-    assert "account already" in told.subject
-    assert "/confirm/" not in told.body
+    mail = mails(service)[1]
+    assert mail.recipient == "GRACE@example.org"
+    assert "account already" in mail.subject
+    assert "/confirm/" not in mail.body
     sign_in(service, "mallory")
     assert browse(service, "GET", "/me").json()["email"] is None
     refused(sign_in(service, "grace@example.org", "not her password"), 401, "wrong-login")
@@ -223,8 +223,8 @@ def test_neither_cookie_nor_token_is_kept(service: Service) -> None:
         for table in ("web_sessions", "tokens", "accounts", "audit_entries", "mails", "one_time_links"):
             rows = str(session.execute(text(f"SELECT * FROM {table}")).all())
             assert not [secret for secret in (token, cookie, csrf, GOOD) if secret in rows]
-        kept = session.execute(text("SELECT password_hash FROM accounts WHERE handle = 'grace'")).scalar_one()
-    assert kept.startswith("$argon2id$")
+        password_hash = session.execute(text("SELECT password_hash FROM accounts WHERE handle = 'grace'")).scalar_one()
+    assert password_hash.startswith("$argon2id$")
 
 
 def test_what_changes_anything_needs_the_proof(service: Service) -> None:
@@ -413,14 +413,14 @@ def test_as_much_work_is_done_for_an_unknown_name(service: Service, monkeypatch:
     hashing = password_hashing._hashing
     verify = hashing.verify
 
-    def seeing(given: str, kept: str) -> bool:
-        seen.append(kept)
-        return verify(given, kept)
+    def seeing(password: str, stored: str) -> bool:
+        seen.append(stored)
+        return verify(password, stored)
 
     monkeypatch.setattr(hashing, "verify", seeing)
     for login in ("grace", "nobody", "nobody@example.org", "ada"):
         sign_in(service, login, "wrong")
-    costs = {kept.rsplit("$", 2)[0] for kept in seen}
+    costs = {stored.rsplit("$", 2)[0] for stored in seen}
     assert len(seen) == 4
     assert len(costs) == 1, "the same costs"
 

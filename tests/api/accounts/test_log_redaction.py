@@ -22,7 +22,7 @@ SECRET = "aVerySecret_Word-1234567890"
 
 
 @pytest.mark.parametrize(
-    ("address", "shown"),
+    ("address", "redacted"),
     [
         (f"/reset/{SECRET}", f"/reset/{REDACTED}"),
         (f"/confirm/{SECRET}?a=b", f"/confirm/{REDACTED}?a=b"),
@@ -36,8 +36,8 @@ SECRET = "aVerySecret_Word-1234567890"
         ("/submissions/abc/code", "/submissions/abc/code"),
     ],
 )
-def test_an_address_loses_its_secrets_and_nothing_else(address: str, shown: str) -> None:
-    assert redact(address) == shown
+def test_an_address_loses_its_secrets_and_nothing_else(address: str, redacted: str) -> None:
+    assert redact(address) == redacted
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_every_route_whose_path_has_a_secret_is_hidden(app: FastAPI) -> None:
 
 
 def test_the_servers_log_of_requests_is_discreet(settings: Settings, tmp_path: Path) -> None:
-    given = {
+    variables = {
         "DATABASE_URL": settings.database_url.get_secret_value(),
         "REDIS_URL": settings.redis_url.get_secret_value(),
         "BLOB_URL": settings.blob_url,
@@ -68,7 +68,7 @@ def test_the_servers_log_of_requests_is_discreet(settings: Settings, tmp_path: P
     command = (sys.executable, "-m", "uvicorn", "--factory", "api.main:create_app", "--port", str(port))
     with (
         log.open("wb") as file,
-        subprocess.Popen(command, stdout=file, stderr=file, env={**os.environ, **given}) as api,
+        subprocess.Popen(command, stdout=file, stderr=file, env={**os.environ, **variables}) as api,
     ):
         try:
             with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:

@@ -29,8 +29,8 @@ def invite(service: Service, slug: str, *who: str, by: str = "organizer") -> lis
 
 def notices(service: Service, who: str) -> list[dict[str, str]]:
     """A person's notices."""
-    found: list[dict[str, str]] = service.call(who, "GET", "/notices").json()["notices"]
-    return found
+    rows: list[dict[str, str]] = service.call(who, "GET", "/notices").json()["notices"]
+    return rows
 
 
 def test_nobody_else_enters_by_any_way(service: Service) -> None:
@@ -50,8 +50,8 @@ def test_nobody_else_enters_by_any_way(service: Service) -> None:
         "lastModifiedEpochSeconds": 1,
     }
     assert "by invitation" in refusal_message(rpc(service, "StartSubmissionUpload", **start))
-    shown = service.call("ada", "GET", path).json()
-    assert (shown["invitation_only"], shown["invited"]) == (True, False)
+    competition = service.call("ada", "GET", path).json()
+    assert (competition["invitation_only"], competition["invited"]) == (True, False)
     assert service.submit("organizer", slug, ZIP, benchmark="Line").status_code == 202
 
     assert invite(service, slug, "ADA") == ["ada"]

@@ -24,8 +24,8 @@ def put(service: Service, slug: str, name: str = "sample.bin", content: bytes = 
 
 def get(service: Service, slug: str, name: str = "sample.bin", who: str | None = "ada", **headers: str) -> Any:
     """Download a file; ``_`` stands for ``-``."""
-    given = {header.replace("_", "-"): value for header, value in headers.items()}
-    return service.call(who, "GET", f"/competitions/{slug}/data/{name}", headers=given)
+    request_headers = {header.replace("_", "-"): value for header, value in headers.items()}
+    return service.call(who, "GET", f"/competitions/{slug}/data/{name}", headers=request_headers)
 
 
 def test_a_file_is_offered_replaced_and_withdrawn(service: Service) -> None:
@@ -123,8 +123,8 @@ def test_an_organizer_offers_files_from_the_command_line(
         def data_file(*arguments: str) -> Any:
             return CliRunner().invoke(app, ["admin", "data-file", slug, *arguments])
 
-        said = data_file(str(tmp_path / "sample.bin")).stdout
-        assert f"sample.bin: 1,024,000 bytes, SHA-256 {hashlib.sha256(SAMPLE).hexdigest()}" in said
+        output = data_file(str(tmp_path / "sample.bin")).stdout
+        assert f"sample.bin: 1,024,000 bytes, SHA-256 {hashlib.sha256(SAMPLE).hexdigest()}" in output
         assert data_file("--train").exit_code == 0
         assert names() == ["sample.bin", "train.zip"]
         assert "no longer" in data_file("--withdraw", "--name", "sample.bin").stdout

@@ -13,8 +13,8 @@ RULES = "1. One account each.\n"
 
 def version(service: Service, slug: str) -> str:
     """The version of the rules that a visitor reads."""
-    found: str = service.call(None, "GET", f"/competitions/{slug}").json()["rules_sha256"]
-    return found
+    sha256: str = service.call(None, "GET", f"/competitions/{slug}").json()["rules_sha256"]
+    return sha256
 
 
 def accept(service: Service, slug: str, sha256: str, who: str | None = "ada") -> Any:
@@ -27,8 +27,8 @@ def test_entering_needs_the_rules_accepted(service: Service) -> None:
     problem = refused(service.submit("ada", slug, zip_of(noise_images(9))), 403, "rules-not-accepted")
     assert problem["rules_sha256"] == version(service, slug)
     assert blobs(service) == [], "said before a byte was read"
-    shown = [service.call(who, "GET", f"/competitions/{slug}").json()["rules_accepted"] for who in (None, "ada")]
-    assert shown == [None, False]
+    acceptances = [service.call(who, "GET", f"/competitions/{slug}").json()["rules_accepted"] for who in (None, "ada")]
+    assert acceptances == [None, False]
     refused(accept(service, slug, version(service, slug), None), 401, "no-token")
     first = accept(service, slug, version(service, slug))
     assert first.status_code == 200
@@ -56,8 +56,8 @@ def test_new_rules_are_accepted_anew(service: Service) -> None:
     accept(service, slug, version(service, slug))
     assert service.submit("ada", slug, zip_of(noise_images(9))).status_code == 202
     with service.context.sessions() as session:
-        kept = session.execute(text("SELECT rules_sha256 FROM rules_acceptances ORDER BY id")).scalars().all()
-    assert kept == [old, version(service, slug)], "both are remembered"
+        accepted = session.execute(text("SELECT rules_sha256 FROM rules_acceptances ORDER BY id")).scalars().all()
+    assert accepted == [old, version(service, slug)], "both are remembered"
 
 
 def test_no_rules_need_no_acceptance(service: Service) -> None:

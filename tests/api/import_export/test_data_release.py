@@ -66,10 +66,10 @@ def with_texts(images: Any) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for number, image in enumerate(images):
-            told = PngImagePlugin.PngInfo()
+            metadata = PngImagePlugin.PngInfo()
             file = io.BytesIO()
-            told.add_text("Author", "signed by ada")
-            Image.fromarray(image).save(file, "PNG", pnginfo=told)
+            metadata.add_text("Author", "signed by ada")
+            Image.fromarray(image).save(file, "PNG", pnginfo=metadata)
             archive.writestr(f"ada-{number}.png", file.getvalue())
     return buffer.getvalue()
 
@@ -93,13 +93,13 @@ def slug(service: Service) -> str:
         entry = session.query(Submission).filter_by(id=first["id"]).one()
         person = session.query(Account).filter_by(handle="bob").one()
         person.email = "bob@example.org"
-        told = {"submission_ref": entry.ref, "created_at": now}
-        session.add(Review(**told, reviewer_id=person.id, label="aug", intent="intended", note="my very own note"))
-        ruling = Ruling(**told, kind="keep", reason="because I say so", author_id=person.id)
+        fields = {"submission_ref": entry.ref, "created_at": now}
+        session.add(Review(**fields, reviewer_id=person.id, label="aug", intent="intended", note="my very own note"))
+        ruling = Ruling(**fields, kind="keep", reason="because I say so", author_id=person.id)
         session.add(ruling)
         session.flush()
         session.add(
-            Rebuttal(**told, ruling_id=ruling.id, team_id=entry.team_id, author_id=person.id, text="because I say so")
+            Rebuttal(**fields, ruling_id=ruling.id, team_id=entry.team_id, author_id=person.id, text="because I say so")
         )
     closed(service, slug)
     return slug
@@ -113,12 +113,12 @@ def test_what_is_in_it_and_what_is_not(service: Service, slug: str) -> None:
 
 
 def has_all_columns_and_true_rows(service: Service, slug: str, made: Any) -> None:
-    found = tables(service, slug, made)
+    released = tables(service, slug, made)
     for name, columns in TABLES.items():
         schema = pq.read_schema(io.BytesIO(content(service, slug, made, f"{name}.parquet")))
         assert schema.names == [column.name for column in columns], name
         assert all(field.metadata[b"meaning"] for field in schema), "every column says what it means"
-    entries = found["submissions"]
+    entries = released["submissions"]
     assert [each["status"] for each in entries] == ["scored", "scored", "scored", "scored", "rejected"]
     assert [each["benchmark"] for each in entries] == [False, False, False, True, False]
     ada, bob, eve, line, rejected = entries
@@ -126,34 +126,38 @@ def has_all_columns_and_true_rows(service: Service, slug: str, made: Any) -> Non
     assert ada["images"] == eve["images"] != bob["images"], "the same pixels, whatever the file says"
     assert bob["team"] == rejected["team"] != ada["team"]
 
-    said = [each for each in found["evidence"] if each["submission"] == ada["submission"] and each["name"] == "kid"]
-    assert [(each["track"], each["counts"], each["unit"]) for each in said] == [
+    kid_rows = [
+        each for each in released["evidence"] if each["submission"] == ada["submission"] and each["name"] == "kid"
+    ]
+    assert [(each["track"], each["counts"], each["unit"]) for each in kid_rows] == [
         ("public", True, "squared MMD"),
         ("private", True, "squared MMD"),
     ]
-    shown = service.call("organizer", "GET", f"/submissions/{public_id(service)}/evidence/public").json()["findings"]
-    assert said[0]["value"] == next(each["value"] for each in shown if each["name"] == "kid")
+    findings = service.call("organizer", "GET", f"/submissions/{public_id(service)}/evidence/public").json()["findings"]
+    assert kid_rows[0]["value"] == next(each["value"] for each in findings if each["name"] == "kid")
     seen = service.call("organizer", "GET", f"/competitions/{slug}/leaderboard?track=private").json()
-    ranks = [each for each in found["ranks"] if each["track"] == "private"]
+    ranks = [each for each in released["ranks"] if each["track"] == "private"]
     assert [each["score"] for each in ranks] == [each["score"] for each in seen["entries"]]
     assert [(each["rank"], each["medal"]) for each in ranks] == [(1, "gold"), (2, "silver"), (3, "bronze")]
-    assert {each["track"] for each in found["ranks"]} == {"public", "private"}
-    measured = {(each["submission"], each["track"]): each for each in found["measurements"]}
+    assert {each["track"] for each in released["ranks"]} == {"public", "private"}
+    measured = {(each["submission"], each["track"]): each for each in released["measurements"]}
     assert set(measured) == {(each["submission"], kind) for each in entries[:4] for kind in ("public", "private")}
     assert all(each["counts"] and sum(each["histogram_counts"]) == 8 for each in measured.values())
     assert all(each["weights_sha256"] and each["reference"] and each["device"] for each in measured.values())
     assert measured[ranks[0]["submission"], "private"]["fid"] == ranks[0]["fid"]
     assert measured[line["submission"], "public"]["tau"] == 0
-    assert [(each["source"], each["label"], each["intent"], each["counts"]) for each in found["labels"]] == [
+    assert [(each["source"], each["label"], each["intent"], each["counts"]) for each in released["labels"]] == [
         ("decided", "aug", None, True),
         ("review", "aug", "intended", True),
     ]
-    assert [(each["ruling"], each["appealed"], each["granted"]) for each in found["rulings"]] == [("keep", True, None)]
-    assert [(each["track"], each["method"], each["counts"]) for each in found["thresholds"]] == [
+    assert [(each["ruling"], each["appealed"], each["granted"]) for each in released["rulings"]] == [
+        ("keep", True, None)
+    ]
+    assert [(each["track"], each["method"], each["counts"]) for each in released["thresholds"]] == [
         ("public", "heldout", True),
         ("private", "heldout", True),
     ]
-    assert found["thresholds"][0]["heldout_distance"] == 2 * found["thresholds"][0]["tau"]
+    assert released["thresholds"][0]["heldout_distance"] == 2 * released["thresholds"][0]["tau"]
 
 
 def names_nobody(service: Service, slug: str, made: Any) -> None:
@@ -223,8 +227,8 @@ def public_id(service: Service) -> str:
 def contains_its_own_figures(service: Service, slug: str, made: Any) -> None:
     card = content(service, slug, made, "README.md").decode()
     rows = tables(service, slug, made)
-    for name, found in rows.items():
-        assert f"| {name}.parquet | {len(found)} |" in card
+    for name, table in rows.items():
+        assert f"| {name}.parquet | {len(table)} |" in card
     assert "3 teams." in card
     assert "Entries by status: rejected 1, scored 4." in card
     assert "Scored entries by decided label: aug 1, not reviewed 2." in card
@@ -258,9 +262,9 @@ def is_for_everybody_once_published(service: Service, slug: str, made: Any) -> N
     file, hand = f"{where}/{made['id']}/files/ranks.parquet", f"{where}/{made['id']}/handed-out"
 
     def statuses(who: str | None) -> tuple[int, int, int]:
-        found = service.call(who, "GET", where)
+        response = service.call(who, "GET", where)
         one, data = (service.call(who, "GET", path).status_code for path in (f"{where}/{made['id']}", file))
-        return len(found.json()), one, data
+        return len(response.json()), one, data
 
     for who in (None, "ada"):
         assert service.call(who, "POST", where, json={}).status_code == (401 if who is None else 403)

@@ -41,8 +41,8 @@ def table(*rows: tuple[Any, ...]) -> bytes:
 
 def load(service: Service, slug: str, content: bytes | None = None, who: str = "organizer", **params: Any) -> Any:
     """Import a table."""
-    given = {"tau_public": 0.28, "tau_private": 0.3, **params}
-    return service.call(who, "POST", f"/competitions/{slug}/imports", content=content or table(), params=given)
+    query = {"tau_public": 0.28, "tau_private": 0.3, **params}
+    return service.call(who, "POST", f"/competitions/{slug}/imports", content=content or table(), params=query)
 
 
 def counts(service: Service) -> dict[str, int]:

@@ -105,11 +105,11 @@ def test_every_score_comes_out_again(service: Service, rows: list[dict[str, str]
     seen = dict(
         zip(column(data, "team"), zip(column(data, "score"), column(data, "penalised"), strict=True), strict=True)
     )
-    told = {f"Entry {row['submission_id']}": row for row in rows}
+    rows_by_team = {f"Entry {row['submission_id']}": row for row in rows}
     off = []
     penalised = 0
     for team, (score, is_penalised) in seen.items():
-        row = told[team]
+        row = rows_by_team[team]
         stated = float(row[f"{track}_score"])
         if stated == SEALED:
             continue
@@ -143,10 +143,10 @@ def test_who_was_sealed_had_been_caught_by_the_threshold_or_by_hand(
 def test_margin_wrongs_nobody(
     service: Service, track: str, tau: float, interval: tuple[float, float], counts: tuple[int, int, int]
 ) -> None:
-    found = preview(service, track, method="margin")
-    assert found["tau"] == pytest.approx(tau, abs=5e-6)
-    assert (found["choice"]["interval"]["low"], found["choice"]["interval"]["high"]) == interval
-    assert errors(found["choice"]["confusion"]) == counts
+    proposal = preview(service, track, method="margin")
+    assert proposal["tau"] == pytest.approx(tau, abs=5e-6)
+    assert (proposal["choice"]["interval"]["low"], proposal["choice"]["interval"]["high"]) == interval
+    assert errors(proposal["choice"]["confusion"]) == counts
 
 
 @pytest.mark.parametrize(
@@ -166,16 +166,16 @@ def test_margin_wrongs_nobody(
 def test_what_every_method_chooses_among_the_labelled(
     service: Service, track: str, method: str, tau: float, counts: tuple[int, int, int] | None
 ) -> None:
-    found = figure(service, "distances", "labelled", track)["statistics"]["methods"][method]
-    assert found["tau"] == pytest.approx(tau, abs=5e-6)
+    option = figure(service, "distances", "labelled", track)["statistics"]["methods"][method]
+    assert option["tau"] == pytest.approx(tau, abs=5e-6)
     if counts is not None:
-        assert errors(found["confusion"]) == counts
+        assert errors(option["confusion"]) == counts
     if method == "accuracy":
-        _, missed, wronged = errors(found["confusion"])
+        _, missed, wronged = errors(option["confusion"])
         assert missed + wronged == {"public": 43, "private": 29}[track]
     if method == "otsu":
         values = np.array(column(figure(service, "distances", "labelled", track), "distance"))
-        parts = values[values < found["tau"]], values[values >= found["tau"]]
+        parts = values[values < option["tau"]], values[values >= option["tau"]]
         within = sum(((part - part.mean()) ** 2).sum() for part in parts)
         assert within == pytest.approx({"public": 0.1913, "private": 0.4058}[track], abs=5e-5)
 
@@ -194,26 +194,26 @@ def test_how_well_each_network_separates(
     assert labelled["memorization_margin"] == pytest.approx(margins[0], abs=5e-5)
     assert everyone["memorization_margin"] == pytest.approx(margins[1], abs=5e-5)
     assert labelled["relative_variance"] == pytest.approx(spread, abs=5e-5)
-    for told in (labelled, everyone):
-        assert told["cohens_d"] == pytest.approx(separation[0], abs=5e-4)
-        assert told["auc"] == pytest.approx(separation[1], abs=5e-6)
+    for statistics in (labelled, everyone):
+        assert statistics["cohens_d"] == pytest.approx(separation[0], abs=5e-4)
+        assert statistics["auc"] == pytest.approx(separation[1], abs=5e-6)
 
 
 def test_correlations(service: Service) -> None:
     for track, expected, top in (("public", 0.964151, 0.957898), ("private", 0.955111, 0.972089)):
-        told = figure(service, "fid-distance", "legitimate", track)["statistics"]
-        assert told["pearson"] == pytest.approx(expected, abs=5e-7)
-        assert told["pearson_of_the_lowest_100_fids"] == pytest.approx(top, abs=5e-7)
+        statistics = figure(service, "fid-distance", "legitimate", track)["statistics"]
+        assert statistics["pearson"] == pytest.approx(expected, abs=5e-7)
+        assert statistics["pearson_of_the_lowest_100_fids"] == pytest.approx(top, abs=5e-7)
     for label, spearman in (("all", 0.935254), ("legitimate", 0.590953)):
-        found = figure(service, "public-private", label)["statistics"]["spearman"]
-        assert found == pytest.approx(spearman, abs=5e-7)
+        correlation = figure(service, "public-private", label)["statistics"]["spearman"]
+        assert correlation == pytest.approx(spearman, abs=5e-7)
 
 
 @pytest.mark.parametrize(("label", "difference", "leaders"), [("all", 122.16927, 0), ("legitimate", 94.66398, 1)])
 def test_rank_differences(service: Service, label: str, difference: float, leaders: int) -> None:
-    told = figure(service, "ranks", label)["statistics"]
-    assert told["mean_rank_difference"] == pytest.approx(difference, abs=5e-6)
-    assert told["leaders_in_common"] == leaders
+    statistics = figure(service, "ranks", label)["statistics"]
+    assert statistics["mean_rank_difference"] == pytest.approx(difference, abs=5e-6)
+    assert statistics["leaders_in_common"] == leaders
 
 
 def test_quantiles_of_the_classes(service: Service) -> None:
@@ -225,8 +225,8 @@ def test_quantiles_of_the_classes(service: Service) -> None:
     for track, classes in expected.items():
         groups = {each["label"]: each for each in figure(service, "distances", "labelled", track)["groups"]}
         for name, quantiles in classes.items():
-            found = [groups[name][each] for each in ("percent_1", "median", "percent_99")]
-            assert found == pytest.approx(quantiles, abs=5.1e-5)
+            percentiles = [groups[name][each] for each in ("percent_1", "median", "percent_99")]
+            assert percentiles == pytest.approx(quantiles, abs=5.1e-5)
         whole[track] = groups
     gaps = {track: groups["legitimate"]["mean"] - groups["memorising"]["mean"] for track, groups in whole.items()}
     assert gaps == pytest.approx({"public": 0.0973, "private": 0.1781}, abs=5e-5)
@@ -266,5 +266,5 @@ def test_the_released_scores_bracket_the_threshold(
 def test_the_winning_fid_that_was_spoken_of_is_there(service: Service) -> None:
     data = figure(service, "public-private")
     place = column(data, "team").index("Entry 12029018")
-    found = column(data, "fid_public")[place], column(data, "fid_private")[place]
-    assert found == pytest.approx((31.06345, 60.14912), abs=5e-6)
+    fids = column(data, "fid_public")[place], column(data, "fid_private")[place]
+    assert fids == pytest.approx((31.06345, 60.14912), abs=5e-6)

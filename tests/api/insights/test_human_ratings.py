@@ -37,10 +37,10 @@ def study(service: Service, slug: str, **wanted: Any) -> Any:
     answer = service.call("organizer", "POST", f"/competitions/{slug}/ratings", json=SIZES | wanted)
     assert answer.status_code == 202, answer.text
     service.work()
-    return shown(service, slug, answer.json()["id"])
+    return read_study(service, slug, answer.json()["id"])
 
 
-def shown(service: Service, slug: str, study_id: int) -> Any:
+def read_study(service: Service, slug: str, study_id: int) -> Any:
     return service.call("organizer", "GET", f"/competitions/{slug}/ratings/{study_id}").json()
 
 
@@ -123,8 +123,8 @@ def test_nothing_twice_the_least_rated_first_and_an_end(service: Service, slug: 
     assert len(rest) == 2
     assert not rest & {each["id"] for each in first}
     assert {each["id"] for each in batch(service, two, limit=2)["items"]} == rest, "what nobody has rated comes first"
-    said = say(service, two, dict.fromkeys(rest, 5), more=3, at_hand=[first[0]["id"]])
-    assert {each["id"] for each in said["items"]} == {each["id"] for each in first[1:]}
+    response = say(service, two, dict.fromkeys(rest, 5), more=3, at_hand=[first[0]["id"]])
+    assert {each["id"] for each in response["items"]} == {each["id"] for each in first[1:]}
     # Again is the same, and a second opinion of one rater does not count.
     say(service, two, dict.fromkeys(rest, 1))
     with service.context.sessions() as session:
@@ -175,25 +175,25 @@ def test_what_comes_of_it(service: Service, slug: str) -> None:
         for number, each in enumerate(sorted(ids)):
             values[each] = (4 + number % 2) if items[each].submission_ref == better else 1
         say(service, where, values)
-    seen = shown(service, slug, made["id"])
+    seen = read_study(service, slug, made["id"])
     means = [(each["team"], each["items"], each["ratings"]) for each in seen["means"]]
     assert means == [("Ada", 3, 6), ("Eve", 3, 6)]
     ada, eve = seen["means"]
     single = sorted(number for number, item in items.items() if item.kind == "realism")
-    said = [4 + at % 2 for at, number in enumerate(single) if items[number].submission_ref == better]
-    assert ada["mean"] == pytest.approx(np.mean(said))
-    assert ada["standard_error"] == pytest.approx(np.std(said, ddof=1) / np.sqrt(3))
+    ratings = [4 + at % 2 for at, number in enumerate(single) if items[number].submission_ref == better]
+    assert ada["mean"] == pytest.approx(np.mean(ratings))
+    assert ada["standard_error"] == pytest.approx(np.std(ratings, ddof=1) / np.sqrt(3))
     assert (eve["mean"], eve["standard_error"]) == (1, 0)
     realism, diversity = seen["kinds"]
     assert (realism["ratings"], realism["agreement"], diversity["agreement"]) == (12, 1, None)
 
-    found = pq.read_table(io.BytesIO(content(service, slug, release(service, slug), "ratings.parquet"))).to_pylist()
-    assert len(found) == 12
-    assert {each["rater_kind"] for each in found} == {"invited"}
-    assert len({each["rater"] for each in found}) == 2
-    assert {each["item"] for each in found} == set(range(1, 7))
-    by_team: dict[str, set[int]] = {each["submission"]: set() for each in found}
-    for each in found:
+    rows = pq.read_table(io.BytesIO(content(service, slug, release(service, slug), "ratings.parquet"))).to_pylist()
+    assert len(rows) == 12
+    assert {each["rater_kind"] for each in rows} == {"invited"}
+    assert len({each["rater"] for each in rows}) == 2
+    assert {each["item"] for each in rows} == set(range(1, 7))
+    by_team: dict[str, set[int]] = {each["submission"]: set() for each in rows}
+    for each in rows:
         by_team[each["submission"]].add(each["value"])
         assert len(each["image_indexes"]) == 1
-    assert sorted(map(sorted, by_team.values())) == [[1], sorted(set(said))]
+    assert sorted(map(sorted, by_team.values())) == [[1], sorted(set(ratings))]

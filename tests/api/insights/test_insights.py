@@ -150,7 +150,7 @@ def test_csv_and_pictures_leave_as_files(service: Service, old: str) -> None:
 
 
 def test_every_page_says_it_in_words_too(service: Service, old: str) -> None:
-    for who, shown in (("organizer", FIGURES), (None, PUBLIC)):
+    for who, figures in (("organizer", FIGURES), (None, PUBLIC)):
         headers = {"Authorization": f"Bearer secret-of-{who}"} if who else {}
         for query in ("", "?track=private&label=memorising", "?label=other"):
             page = service.http.get(f"/competitions/{old}/insights{query}", headers=headers)
@@ -158,7 +158,7 @@ def test_every_page_says_it_in_words_too(service: Service, old: str) -> None:
                 assert page.status_code in {403, 422}
                 continue
             assert page.status_code == 200
-            for name in shown:
+            for name in figures:
                 assert f'id="{name}-told"' in page.text
             again = service.http.get(
                 f"/competitions/{old}/insights{query}", headers=headers | {"If-None-Match": page.headers["etag"]}
@@ -198,9 +198,9 @@ def test_the_gallery_shows_the_entrys_own_images(service: Service) -> None:
 
 
 def test_an_imported_entry_has_no_images_and_says_so(service: Service, old: str) -> None:
-    found = service.call("organizer", "GET", f"/competitions/{old}/gallery?track=private").json()
-    assert [(each["rank"], each["images"]) for each in found] == [(rank, None) for rank in (1, 2, 3, 5)]
-    path = f"/competitions/{old}/gallery/{found[0]['submission_id']}"
+    rows = service.call("organizer", "GET", f"/competitions/{old}/gallery?track=private").json()
+    assert [(each["rank"], each["images"]) for each in rows] == [(rank, None) for rank in (1, 2, 3, 5)]
+    path = f"/competitions/{old}/gallery/{rows[0]['submission_id']}"
     refused(service.call("organizer", "GET", path), 404, "no-sprite")
     page = service.http.get(f"/competitions/{old}/insights", headers={"Authorization": "Bearer secret-of-organizer"})
     assert page.text.count("there are no images of it") == 4

@@ -31,11 +31,13 @@ class KaggleClient:
 
     def run(self, *arguments: str, home: Path, newer: bool = False, **environment: str) -> Any:
         """Run the client without this machine's own settings."""
-        given = {"HOME": str(home), "PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1", **environment}
+        variables = {"HOME": str(home), "PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1", **environment}
         if newer:
-            given["PYTHONPATH"] = str(self.folder / "newer")
+            variables["PYTHONPATH"] = str(self.folder / "newer")
         command = [str(self.folder / "bin" / "kaggle"), *arguments]
-        return subprocess.run(command, env=given, cwd=home, capture_output=True, text=True, timeout=120, check=False)
+        return subprocess.run(
+            command, env=variables, cwd=home, capture_output=True, text=True, timeout=120, check=False
+        )
 
 
 def install_client() -> KaggleClient:

@@ -49,10 +49,10 @@ class Terminal:
         token = self.service.tokens[self.who]
         key = {"KAGGLE_API_TOKEN": token} if bearer else {"KAGGLE_USERNAME": self.who, "KAGGLE_KEY": token}
         here = {"KAGGLE_API_ENVIRONMENT": "LOCALHOST", "http_proxy": self.url}
-        given = key | here | environment
-        return self.official.run(COMPETITIONS, *arguments, home=self.home, newer=newer, **given)
+        variables = key | here | environment
+        return self.official.run(COMPETITIONS, *arguments, home=self.home, newer=newer, **variables)
 
-    def told(self, *arguments: str, **how: Any) -> str:
+    def output(self, *arguments: str, **how: Any) -> str:
         """What a command that succeeds prints."""
         done = self.kaggle(*arguments, **how)
         assert done.returncode == 0, done.stderr + done.stdout
@@ -60,7 +60,7 @@ class Terminal:
 
     def rows(self, *arguments: str) -> list[dict[str, str]]:
         """The table that a command prints."""
-        return list(csv.DictReader(io.StringIO(self.told(*arguments, "--csv"))))
+        return list(csv.DictReader(io.StringIO(self.output(*arguments, "--csv"))))
 
     def refused(self, *arguments: str, **how: Any) -> str:
         """What a command that fails prints for people."""
@@ -86,9 +86,11 @@ def terminal(official: KaggleClient, service: Service, tmp_path: Path) -> Iterat
 def test_an_entry_from_the_terminal_to_the_board(terminal: Terminal) -> None:
     service = terminal.service
     slug = terminal.service.competition()
-    said = terminal.told("submit", "-f", terminal.file("mine.zip", zip_of(noise_images(9))), "-m", "first try", slug)
-    assert "Successfully submitted to" in said
-    assert "submissions remaining today" in said
+    output = terminal.output(
+        "submit", "-f", terminal.file("mine.zip", zip_of(noise_images(9))), "-m", "first try", slug
+    )
+    assert "Successfully submitted to" in output
+    assert "submissions remaining today" in output
     row = terminal.rows("submissions", slug)[0]
     assert (row["fileName"], row["description"], row["status"]) == ("mine.zip", "first try", "SubmissionStatus.PENDING")
     assert row["publicScore"] == row["privateScore"] == ""
@@ -99,13 +101,13 @@ def test_an_entry_from_the_terminal_to_the_board(terminal: Terminal) -> None:
     assert (row["ref"], row["status"]) == (str(entry["ref"]), "SubmissionStatus.COMPLETE")
     assert float(row["publicScore"]) == pytest.approx(score, abs=1e-5)
     assert row["privateScore"] == ""
-    shown = terminal.told("submission", row["ref"], newer=True)
-    assert "COMPLETE" in shown
-    assert row["publicScore"] in shown
-    assert "Lifetime submissions: 1" in terminal.told("submission-limits", slug)
+    details = terminal.output("submission", row["ref"], newer=True)
+    assert "COMPLETE" in details
+    assert row["publicScore"] in details
+    assert "Lifetime submissions: 1" in terminal.output("submission-limits", slug)
     place = terminal.rows("leaderboard", slug, "--show")[0]
     assert (place["teamName"], place["score"]) == (entry["team"], row["publicScore"])
-    terminal.told("leaderboard", slug, "--download", "-q")
+    terminal.output("leaderboard", slug, "--download", "-q")
     with zipfile.ZipFile(terminal.home / f"{slug}.zip") as archive:
         assert archive.namelist() == [f"{slug}-public.csv"]
         ours = service.call(None, "GET", f"/competitions/{slug}/leaderboard?format=csv").content
@@ -113,7 +115,7 @@ def test_an_entry_from_the_terminal_to_the_board(terminal: Terminal) -> None:
     listed = terminal.rows("list")[0]
     assert (listed["ref"], listed["teamCount"], listed["userRank"]) == (slug, "1", "1")
     assert listed["userHasEntered"] == "True"
-    assert "No competitions found" in terminal.told("list", "-s", "cats")
+    assert "No competitions found" in terminal.output("list", "-s", "cats")
 
 
 def test_waiting_for_the_score_with_a_token_alone(terminal: Terminal) -> None:
@@ -124,9 +126,9 @@ def test_waiting_for_the_score_with_a_token_alone(terminal: Terminal) -> None:
     )
     wait = ("--wait", "--poll-interval", "5")
     with working_worker(terminal.service):
-        said = terminal.told("submit", "-f", good, "-m", "", slug, *wait, newer=True, bearer=True)
+        output = terminal.output("submit", "-f", good, "-m", "", slug, *wait, newer=True, bearer=True)
         failed = terminal.refused("submit", "-f", bad, "-m", "", slug, *wait, newer=True)
-    assert "Submission scored. Public score: " in said
+    assert "Submission scored. Public score: " in output
     assert "failed to score" in failed
     assert "00000.png" in failed
 
@@ -144,7 +146,7 @@ def test_what_is_refused_is_said_in_words(terminal: Terminal) -> None:
     assert "3" in few
     assert "not a zip" in terminal.refused("submit", "-f", terminal.file("no.zip", b"not a zip"), "-m", "", slug)
     assert "no competition 'cats'" in terminal.refused("submit", "-f", zip_file, "-m", "", "cats")
-    terminal.told(*submit)
+    terminal.output(*submit)
     assert "used its 1 entries of this UTC day" in terminal.refused(*submit)
     assert "not known here" in terminal.refused("list", KAGGLE_KEY="wrong")
     assert "not one of 'bob'" in terminal.refused("list", KAGGLE_USERNAME="bob")
@@ -152,7 +154,7 @@ def test_what_is_refused_is_said_in_words(terminal: Terminal) -> None:
     answer = service.call("organizer", "PATCH", f"/competitions/{slug}", json={"closes_at": closes_at})
     assert answer.status_code == 200, answer.text
     assert "competition closed at" in terminal.refused(*submit)
-    assert "0 submissions" not in terminal.told("submissions", slug)
+    assert "0 submissions" not in terminal.output("submissions", slug)
 
 
 def test_files_are_listed_and_downloaded(terminal: Terminal) -> None:
@@ -163,16 +165,16 @@ def test_files_are_listed_and_downloaded(terminal: Terminal) -> None:
     service.call("organizer", "PUT", f"/competitions/{slug}/data/sample.csv", content=sample)
     service.call("organizer", "PUT", f"/competitions/{slug}/data/train.zip?source=train")
     assert [row["name"] for row in terminal.rows("files", slug)] == ["sample.csv", "train.zip"]
-    terminal.told("download", slug, "-f", "sample.csv", "-q")
+    terminal.output("download", slug, "-f", "sample.csv", "-q")
     assert (terminal.home / "sample.csv").read_bytes() == sample
     # What a download that broke off has left: some bytes, and what they are a part of.
     etag = service.call("ada", "GET", f"/competitions/{slug}/data/sample.csv").headers["etag"]
     terminal.file("sample.csv", sample[:40_000])
     marker = json.dumps({"validator": etag, "size": len(sample)})
     terminal.file("sample.csv.kaggle-partial", marker.encode())
-    assert "Resuming from 40000 bytes" in terminal.told("download", slug, "-f", "sample.csv")
+    assert "Resuming from 40000 bytes" in terminal.output("download", slug, "-f", "sample.csv")
     assert (terminal.home / "sample.csv").read_bytes() == sample
-    terminal.told("download", slug, "-q")
+    terminal.output("download", slug, "-q")
     with zipfile.ZipFile(terminal.home / f"{slug}.zip") as archive:
         assert archive.testzip() is None
         assert archive.read("sample.csv") == sample
@@ -185,7 +187,7 @@ def test_a_cut_upload_begins_again(terminal: Terminal) -> None:
     content = zip_of(noise_images(9))
     proxy = FlakyProxy([terminal.url], after=len(content) // 2, cuts=2)
     with proxy.running() as url:
-        terminal.told("submit", "-f", terminal.file("mine.zip", content), "-m", "", slug, http_proxy=url)
+        terminal.output("submit", "-f", terminal.file("mine.zip", content), "-m", "", slug, http_proxy=url)
     assert proxy.cut == 2
     entries = terminal.service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
     assert [each["bytes"] for each in entries] == [len(content)]

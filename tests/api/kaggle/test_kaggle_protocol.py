@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scorer.accounts import api_tokens as service_tokens
+from scorer.accounts import api_tokens
 from scorer.accounts.rate_limits import RateLimiter
 from scorer.db.tables import Account, Upload
 from scorer.identifiers import digest_of
@@ -56,8 +56,8 @@ def refusal_message(answer: Any, code: int = 400) -> str:
 
 def entries(service: Service, slug: str) -> list[dict[str, Any]]:
     """Ada's submissions, by our own API."""
-    found: list[dict[str, Any]] = service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
-    return found
+    rows: list[dict[str, Any]] = service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
+    return rows
 
 
 def test_every_step_can_be_repeated(service: Service, slug: str) -> None:
@@ -156,10 +156,10 @@ def test_who_somebody_is(service: Service, slug: str) -> None:
     assert "not one of 'bob'" in refusal_message(listed(basic("bob:secret-of-ada")))
     assert "not known here" in refusal_message(listed(basic("ada:x")))
     who = "/security.OAuthService/IntrospectToken"
-    found = service.call(None, "POST", who, json={"token": "secret-of-ada"}).json()
+    identity = service.call(None, "POST", who, json={"token": "secret-of-ada"}).json()
     with service.context.sessions.begin() as session:
         account = session.query(Account).filter_by(handle="ada").one()
-        assert found == {"active": True, "username": "ada", "userId": account.id}
+        assert identity == {"active": True, "username": "ada", "userId": account.id}
     assert service.call(None, "POST", who, json={"token": "guess"}).json()["active"] is False
     assert service.call(None, "POST", who, json={}).json()["active"] is False
 
@@ -167,7 +167,7 @@ def test_who_somebody_is(service: Service, slug: str) -> None:
 def test_a_token_that_reads_does_not_submit(service: Service, slug: str) -> None:
     with service.context.sessions.begin() as session:
         account = session.query(Account).filter_by(handle="ada").one()
-        service_tokens.issue(session, account, "read-only", name="x", now=datetime.now(UTC), scopes=["read"])
+        api_tokens.issue(session, account, "read-only", name="x", now=datetime.now(UTC), scopes=["read"])
     service.tokens["reader"] = "read-only"
     assert rpc(service, "ListSubmissions", "reader", competitionName=slug).status_code == 200
     refused = rpc(service, "StartSubmissionUpload", "reader", competitionName=slug, contentLength=9)
@@ -195,9 +195,9 @@ def test_private_scores_wait_for_the_publication_and_entries_for_their_team(serv
         service.scored(who, slug, noise_images(seed))["ref"] for seed, who in enumerate(("ada", "ada", "bob"), start=20)
     ]
     for who in ("ada", "organizer"):
-        shown = rpc(service, "GetSubmission", who, ref=refs[0]).json()
-        assert (shown["status"], shown["privateScore"]) == ("COMPLETE", "")
-        assert float(shown["publicScore"]) > 0
+        submission = rpc(service, "GetSubmission", who, ref=refs[0]).json()
+        assert (submission["status"], submission["privateScore"]) == ("COMPLETE", "")
+        assert float(submission["publicScore"]) > 0
     unknown = refusal_message(rpc(service, "GetSubmission", ref=999_999), 404).replace("999999", str(refs[2]))
     assert refusal_message(rpc(service, "GetSubmission", ref=refs[2]), 404) == unknown
     first = rpc(service, "ListSubmissions", competitionName=slug, pageSize=1, page=1).json()
@@ -209,8 +209,8 @@ def test_private_scores_wait_for_the_publication_and_entries_for_their_team(serv
     service.call("organizer", "PATCH", f"/competitions/{slug}", json={"closes_at": closes_at})
     act = {"published": True, "reason": "it is over", "override": "nobody has reviewed anything"}
     assert service.call("organizer", "POST", f"/competitions/{slug}/publication", json=act).status_code == 201
-    shown = rpc(service, "GetSubmission", ref=refs[0]).json()
-    assert float(shown["privateScore"]) > 0
+    submission = rpc(service, "GetSubmission", ref=refs[0]).json()
+    assert float(submission["privateScore"]) > 0
     final = rpc(service, "GetLeaderboard", competitionName=slug).json()["submissions"]
     ours = service.call(None, "GET", f"/competitions/{slug}/leaderboard?track=private").json()["entries"]
     assert [each["teamName"] for each in final] == [each["team"] for each in ours]
@@ -265,5 +265,5 @@ def test_the_address_of_the_bytes_is_where_the_client_came(service: Service, slu
     answer = service.call("ada", "POST", f"/{CALLS}/StartSubmissionUpload", json=body, headers=headers)
     assert answer.json()["createUrl"].startswith(f"https://dogs.example/k{API}/kaggle/uploads/")
     with service.context.sessions.begin() as session:
-        kept = session.get_one(Upload, answer.json()["token"])
-        assert (kept.method, kept.put_digest) == ("wire", digest_of(answer.json()["createUrl"].rsplit("/", 1)[1]))
+        upload = session.get_one(Upload, answer.json()["token"])
+        assert (upload.method, upload.put_digest) == ("wire", digest_of(answer.json()["createUrl"].rsplit("/", 1)[1]))

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from deploy.standalone.ephemeral import Servers
 from scorer.competitions import setup, spec
 from scorer.competitions.competition_state import CompetitionState
-from scorer.db import competitions as db_competitions
+from scorer.db import competitions
 from scorer.db.leaderboard import board
 from scorer.db.session import Connections
 from scorer.db.tables import Account, PickSet, Publication, Ruling, Submission, Team, TeamMerge, TeamRenaming, Track
@@ -94,8 +94,8 @@ def test_a_board_shows_who_moved_ones_own_row_and_who_is_out(service: Service) -
     assert before.json()["entries"][0]["medal"] == "gold"
     assert [place["moved"] for place in before.json()["entries"]] == [0, 0, 0]
     arena.entry("eve", 15.0, days=0)
-    found = arena.board("bob", limit=1)
-    assert (ranks(found), found["own"]["team"], found["own"]["rank"], found["own"]["moved"]) == (["Ada"], "Bob", 3, -1)
+    board = arena.board("bob", limit=1)
+    assert (ranks(board), board["own"]["team"], board["own"]["rank"], board["own"]["moved"]) == (["Ada"], "Bob", 3, -1)
     assert [place["moved"] for place in arena.board()["entries"]] == [0, 1, -1]
     assert arena.board()["own"] is None
     assert ranks(arena.board(search="EV")) == ["Eve"]
@@ -150,8 +150,8 @@ def test_the_final_board_ranks_by_picks_and_shows_the_shake_up(service: Service)
     rows = list(csv.DictReader(io.StringIO(arena.get("organizer", track="private", format="csv").text)))
     assert (rows[0]["public_rank"], rows[0]["shake_up"], rows[0]["prize"]) == ("1", "0", "$2,000")
     arena.rule(other, "disqualify", "Copied.")
-    found = arena.board("organizer", track="private")
-    assert (ranks(found), [each["team"] for each in found["disqualified"]]) == (["Bob"], ["Ada"])
+    board = arena.board("organizer", track="private")
+    assert (ranks(board), [each["team"] for each in board["disqualified"]]) == (["Bob"], ["Ada"])
     assert ranks(arena.board()) == ["Ada", "Bob"], "the entry that was not picked still stands in public"
 
 
@@ -170,12 +170,12 @@ def test_past_boards_are_those_that_were_shown(service: Service) -> None:
 
     scores = {days: [(each["team"], each["score"]) for each in then(days=days).json()["entries"]] for days in (7, 5, 3)}
     assert scores == {7: [], 5: [("Ada", 10.0)], 3: [("Ada", 10.0), ("Bob", 20.0)]}
-    found = then(days=1.5).json()
-    assert [(each["team"], each["score"], each["moved"]) for each in found["entries"]] == [
+    board = then(days=1.5).json()
+    assert [(each["team"], each["score"], each["moved"]) for each in board["entries"]] == [
         ("Bob", 20.0, None),
         ("Ada", 30.0, None),
     ]
-    assert datetime.fromisoformat(found["as_of"]) == arena.now - timedelta(days=1.5)
+    assert datetime.fromisoformat(board["as_of"]) == arena.now - timedelta(days=1.5)
     assert [each["team"] for each in then(days=0.5).json()["disqualified"]] == ["Ada"]
     assert [each["team"] for each in arena.board()["disqualified"]] == ["Lace"]
     assert then(days=-1).status_code == 422
@@ -325,7 +325,7 @@ def test_cached_boards_equal_those_of_the_tables_after_every_change(service: Ser
                     assert board_of(session, arena.state, kind, late=late, at=at) == plain, (step, kind, late, at)
                     del session.info["board_cache"]
             for track_kind, counted in zip(TRACK_KINDS, version, strict=False):
-                track = db_competitions.tracks_of(session, arena.state.competition.id)[track_kind]
+                track = competitions.tracks_of(session, arena.state.competition.id)[track_kind]
                 assert board.version_of(session, track, labels=True) == counted
     connections.close()
 
@@ -333,10 +333,17 @@ def test_cached_boards_equal_those_of_the_tables_after_every_change(service: Ser
 def board_of(
     session: Session, state: CompetitionState, kind: TrackKind, *, late: bool, at: datetime | None
 ) -> list[Any]:
-    found = rows.rows_of(session, state.competition, state.tracks, kind, late=late, at=at)
-    apart = [[line.ref for line in each] for each in (found.copies(), found.disqualified())]
-    teams_of = {line.team_id for line in found.page(0, None)}
-    return [len(found), found.page(0, None), found.page(1, 1), found.of_teams(teams_of), found.benchmarks(), *apart]
+    standings = rows.rows_of(session, state.competition, state.tracks, kind, late=late, at=at)
+    apart = [[line.ref for line in each] for each in (standings.copies(), standings.disqualified())]
+    teams_of = {line.team_id for line in standings.page(0, None)}
+    return [
+        len(standings),
+        standings.page(0, None),
+        standings.page(1, 1),
+        standings.of_teams(teams_of),
+        standings.benchmarks(),
+        *apart,
+    ]
 
 
 def test_labels_and_picks_are_nobody_elses_business(service: Service) -> None:

@@ -15,7 +15,7 @@ from pydantic import SecretStr
 
 from deploy.standalone.ports import free_port
 from scorer.db.tables import Mail
-from scorer.notifications import outbox as notifications_outbox
+from scorer.notifications import outbox
 from tests.api.accounts.test_accounts import link_in, sign_up
 from tests.api.conftest import API, Service
 from worker.delivery.mail import send_due_mails
@@ -64,7 +64,7 @@ def context(service: Service, server: tuple[Server, str]) -> WorkerContext:
     )
 
 
-def outbox(service: Service) -> list[Mail]:
+def queued_mails(service: Service) -> list[Mail]:
     """All mails, oldest first."""
     with service.context.sessions() as session:
         return session.query(Mail).order_by(Mail.id).all()
@@ -87,7 +87,7 @@ def test_a_mail_arrives_once_and_its_link_works(
     assert envelope.rcpt_tos == ["grace@example.org"]
     assert "To: grace@example.org" in content
     assert "Auto-Submitted: auto-generated" in content
-    (mail,) = outbox(service)
+    (mail,) = queued_mails(service)
     assert (mail.state, mail.body) == ("sent", ""), "the secret is forgotten"
     link = link_in(Mail(body=content.replace("=\r\n", "")))
     assert service.http.put(f"{API}/email-confirmations/{link}").status_code == 204
@@ -98,7 +98,7 @@ def test_workers_side_by_side_send_nothing_twice(
 ) -> None:
     with service.context.sessions.begin() as session:
         for number in range(30):
-            notifications_outbox.queue_mail(session, f"n{number}@example.org", "Hello", "Hello.", now=context.now())
+            outbox.queue_mail(session, f"n{number}@example.org", "Hello", "Hello.", now=context.now())
     threads = [threading.Thread(target=send_due_mails, args=[context]) for _ in range(4)]
     for thread in threads:
         thread.start()
@@ -115,7 +115,7 @@ def test_a_passing_refusal_is_tried_again_later(
     sign_up(service)
     server[0].answer = "451 come back"
     assert send_due_mails(context) == 0
-    assert (outbox(service)[0].state, outbox(service)[0].error) == ("waiting", "451 come back")
+    assert (queued_mails(service)[0].state, queued_mails(service)[0].error) == ("waiting", "451 come back")
     server[0].answer = "250 OK"
     assert send_due_mails(context) == 0, "not before its time"
     assert send_due_mails(later(context, minutes=2)) == 1
@@ -125,7 +125,7 @@ def test_a_refusal_for_good_ends_it(service: Service, context: WorkerContext, se
     sign_up(service)
     server[0].answer = "550 nobody here"
     assert send_due_mails(context) == 0
-    assert (outbox(service)[0].state, outbox(service)[0].error) == ("failed", "550 nobody here")
+    assert (queued_mails(service)[0].state, queued_mails(service)[0].error) == ("failed", "550 nobody here")
     assert send_due_mails(later(context, days=1)) == 0
 
 
@@ -136,7 +136,7 @@ def test_a_line_that_breaks_after_the_mail_was_given_is_not_tried_again(
     server[0].hang_up = True
     assert send_due_mails(context) == 0
     assert len(server[0].taken) == 1
-    assert outbox(service)[0].state == "unknown"
+    assert queued_mails(service)[0].state == "unknown"
     server[0].hang_up = False
     assert send_due_mails(later(context, days=1)) == 0
     assert len(server[0].taken) == 1
@@ -147,10 +147,10 @@ def test_a_sender_that_vanishes_leaves_no_second_mail(
 ) -> None:
     sign_up(service)
     with service.context.sessions.begin() as session:
-        assert notifications_outbox.claim_mail(session, context.now()) is not None
+        assert outbox.claim_mail(session, context.now()) is not None
     assert send_due_mails(context) == 0
     assert send_due_mails(later(context, hours=1)) == 0
-    assert (outbox(service)[0].state, server[0].taken) == ("unknown", [])
+    assert (queued_mails(service)[0].state, server[0].taken) == ("unknown", [])
 
 
 def test_without_the_server_mails_wait_until_they_say_nothing_true(
@@ -161,14 +161,14 @@ def test_without_the_server_mails_wait_until_they_say_nothing_true(
         context, settings=context.settings.model_copy(update={"smtp_url": SecretStr("smtp://127.0.0.1:1")})
     )
     assert send_due_mails(absent) == 0
-    (mail,) = outbox(service)
+    (mail,) = queued_mails(service)
     assert (mail.state, mail.attempts) == ("waiting", 1)
     assert mail.error
     unset = replace(context, settings=service.context.settings)
     assert send_due_mails(unset) == 0
-    assert outbox(service)[0].state == "waiting"
+    assert queued_mails(service)[0].state == "waiting"
     assert send_due_mails(later(unset, days=4)) == 0
-    assert (outbox(service)[0].state, outbox(service)[0].body) == ("expired", "")
+    assert (queued_mails(service)[0].state, queued_mails(service)[0].body) == ("expired", "")
     assert send_due_mails(later(context, days=4)) == 0
     assert server[0].taken == []
 
@@ -177,13 +177,13 @@ def test_after_eight_attempts_a_mail_is_given_up(
     service: Service, context: WorkerContext, server: tuple[Server, str]
 ) -> None:
     with service.context.sessions.begin() as session:
-        notifications_outbox.queue_mail(session, "a@example.org", "Hello", "Hello.", now=context.now())
+        outbox.queue_mail(session, "a@example.org", "Hello", "Hello.", now=context.now())
     server[0].answer = "451 come back"
     waits = []
     for day in range(10):
         before = context.now() + timedelta(days=day)
         send_due_mails(replace(context, now=lambda moment=before: moment))  # type: ignore[misc]
-        (mail,) = outbox(service)
+        (mail,) = queued_mails(service)
         if mail.state == "waiting":
             waits.append((mail.due_at - before).total_seconds() / 60)
     assert waits == [1, 2, 4, 8, 16, 32, 64]
@@ -200,4 +200,4 @@ def test_a_password_is_not_sent_in_the_open(
     careful = replace(context, settings=context.settings.model_copy(update={"smtp_url": SecretStr(named)}))
     sign_up(service)
     assert send_due_mails(careful) == 0
-    assert "no TLS" in (outbox(service)[0].error or "")
+    assert "no TLS" in (queued_mails(service)[0].error or "")

@@ -13,7 +13,7 @@ from scorer.notifications.notices import Kind
 from tests.api.accounts.test_accounts import browse, sign_in
 from tests.api.conftest import API, Service
 from tests.api.notifications.test_mail import Server, context, server  # noqa: F401 - fixtures
-from tests.api.submissions.test_flow import _with_a_wrong_image
+from tests.api.submissions.test_flow import with_a_wrong_image
 from tests.api.submissions.test_uploads import refused
 from tests.factories import noise_images
 from worker.delivery.mail import send_due_mails
@@ -47,7 +47,7 @@ def hook(service: Service, csrf: str, **body: Any) -> Any:
 def test_what_happened_gives_notices_that_can_be_marked_read(service: Service) -> None:
     slug = service.competition()
     entry = service.scored("ada", slug, noise_images(10))
-    service.submit("ada", slug, _with_a_wrong_image(noise_images(11)))
+    service.submit("ada", slug, with_a_wrong_image(noise_images(11)))
     service.work()
     page = service.call("ada", "GET", "/notices").json()
     assert [each["kind"] for each in page["notices"]] == ["entry-rejected", "entry-scored"]
@@ -106,7 +106,7 @@ def test_a_notice_arrives_by_mail_once_with_its_address(
         session.query(Account).filter_by(handle="ada").one().email = "ada@example.org"
     slug = service.competition()
     service.scored("ada", slug, noise_images(10))
-    entry = service.submit("ada", slug, _with_a_wrong_image(noise_images(11))).json()
+    entry = service.submit("ada", slug, with_a_wrong_image(noise_images(11))).json()
     service.work()
     site = replace(context, settings=context.settings.model_copy(update={"public_url": "https://kennel.example.org"}))
     assert send_due_mails(site) == 1, "a rejection is mailed, a score is not unless it is asked for"
@@ -154,8 +154,8 @@ def test_a_teams_webhook_gets_the_teams_notices(service: Service) -> None:
     assert (made.status_code, made.json()["team"]) == (201, "Ada")
     tell(service, "ada", Kind.INVITATION)
     service.scored("ada", slug, noise_images(11))
-    found = service.call("ada", "GET", f"/webhooks/{made.json()['id']}/deliveries").json()
-    assert [each["kind"] for each in found] == ["entry-scored"], "what one person is told is not the team's"
+    deliveries = service.call("ada", "GET", f"/webhooks/{made.json()['id']}/deliveries").json()
+    assert [each["kind"] for each in deliveries] == ["entry-scored"], "what one person is told is not the team's"
 
 
 @pytest.mark.parametrize("path", ["/notices", "/me/mails", "/webhooks"])

@@ -75,8 +75,11 @@ def test_from_stuck_work_to_the_published_board(service: Service, command: Any) 
 
     # The private measurement is there, so its job is no concern unless it is the newest; take the measurement's place.
     job = fail_private(service, entry)
-    found = points(service, slug)
-    assert (found["failed-work"]["count"], found["failed-work"]["concerns"][0]["words"]) == (1, "the disk was full")
+    checklist = points(service, slug)
+    assert (checklist["failed-work"]["count"], checklist["failed-work"]["concerns"][0]["words"]) == (
+        1,
+        "the disk was full",
+    )
     listed = service.call("admin", "GET", "/admin/work").json()
     assert [(each["id"], each["error"], each["track"]) for each in listed["failed"]] == [
         (job, "the disk was full", "private")

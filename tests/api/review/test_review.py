@@ -86,25 +86,25 @@ def desk(service: Service) -> Desk:
 
 
 def test_what_needs_eyes_and_why(desk: Desk) -> None:
-    found = desk.queue("rita")
-    reasons = {each["submission_id"]: {one["name"] for one in each["reasons"]} for each in found["entries"]}
+    queue = desk.queue("rita")
+    reasons = {each["submission_id"]: {one["name"] for one in each["reasons"]} for each in queue["entries"]}
     honest, near, same = (reasons[desk.entries[name]] for name in ("honest", "near", "same"))
     assert "penalised" in near
     assert "same-images" in honest & same
     assert "same-zip" not in honest | same
-    weights = [each["weight"] for each in found["entries"]]
+    weights = [each["weight"] for each in queue["entries"]]
     assert weights == sorted(weights, reverse=True)
-    assert found["counts"] == {"open": 3, "waiting": 0, "own": 0, "disputed": 0, "decided": 0}
-    assert {goal["track"]: (goal["reviewed"], goal["places"]) for goal in found["goals"]} == {
+    assert queue["counts"] == {"open": 3, "waiting": 0, "own": 0, "disputed": 0, "decided": 0}
+    assert {goal["track"]: (goal["reviewed"], goal["places"]) for goal in queue["goals"]} == {
         "public": (0, 1),
         "private": (0, 1),
     }
-    assert found["agreement"] == {"entries": 0, "agreed": 0, "kappa": None}
+    assert queue["agreement"] == {"entries": 0, "agreed": 0, "kappa": None}
     one = desk.queue("rita", limit=1)
     assert one["next_after"] == 1
-    assert [one["entries"][0]] == found["entries"][:1]
+    assert [one["entries"][0]] == queue["entries"][:1]
     rest = desk.queue("rita", after=1)["entries"]
-    assert [one["entries"][0], *rest] == found["entries"]
+    assert [one["entries"][0], *rest] == queue["entries"]
 
 
 def test_two_reviewers_are_blind_to_each_other_and_their_agreement_decides(desk: Desk) -> None:
@@ -131,9 +131,9 @@ def test_two_reviewers_are_blind_to_each_other_and_their_agreement_decides(desk:
     for who in ("rita", "rex", "organizer"):
         refused = desk.review(who, "near", "legitimate")
         assert slug_of(refused) == (409, "reviewed")
-    found = desk.queue("rex")
-    assert found["agreement"] == {"entries": 1, "agreed": 1, "kappa": None}
-    assert found["counts"]["decided"] == 1
+    queue = desk.queue("rex")
+    assert queue["agreement"] == {"entries": 1, "agreed": 1, "kappa": None}
+    assert queue["counts"]["decided"] == 1
     board = desk.service.call("organizer", "GET", f"/competitions/{desk.slug}/leaderboard").json()
     labels = {each["submission_id"]: each["label"] for each in board["entries"]}
     assert labels.get(desk.entries["near"]) == "aug"
@@ -149,8 +149,8 @@ def test_an_admin_who_is_neither_of_them_decides_where_reviewers_disagree(desk: 
     assert desk.queue("rex")["counts"]["disputed"] == 1
     done = desk.service.call("admin", "PUT", path, json={"label": "legitimate", "note": "no pair is alike"})
     assert done.status_code == 200
-    found = desk.look("rita", "honest")["opinions"]
-    assert (found["disputed"], found["decided"]["label"]) == (False, "legitimate")
+    opinions = desk.look("rita", "honest")["opinions"]
+    assert (opinions["disputed"], opinions["decided"]["label"]) == (False, "legitimate")
     # Kappa by hand: one agreement and one disagreement over two labels.
     desk.review("rita", "near", "aug")
     desk.review("rex", "near", "aug")
@@ -187,19 +187,19 @@ def test_an_entry_with_everything_beside_it(desk: Desk) -> None:
     service = desk.service
     second = service.scored("bob", desk.slug, noise_images(12))["id"]
     service.call("organizer", "PUT", f"/competitions/{desk.slug}/submissions/{second}/label", json={"label": "ae"})
-    found = desk.look("rita", "near")
-    assert {each["track"] for each in found["entry"]["measurements"]} == {"public", "private"}
-    names = {each["name"] for each in found["findings"]}
+    view = desk.look("rita", "near")
+    assert {each["track"] for each in view["entry"]["measurements"]} == {"public", "private"}
+    names = {each["name"] for each in view["findings"]}
     assert {"public-fresh", "private-fresh", "public-near", "private-near"} <= names
-    (other,) = found["others"]
+    (other,) = view["others"]
     assert (other["submission_id"], other["label"]) == (second, None)
-    assert found["guesses"] == []
+    assert view["guesses"] == []
     desk.review("rita", "near", "aug")
     assert desk.look("rita", "near")["others"][0]["label"] == "ae"
     (double,) = desk.look("rita", "same")["doubles"]
     assert (double["submission_id"], double["same_zip"], double["team"]) == (desk.entries["honest"], False, "Ada")
-    assert service.call("rita", "GET", found["entry"]["sprite"].removeprefix(API)).status_code == 200
-    assert service.call("ada", "GET", found["entry"]["sprite"].removeprefix(API)).status_code == 404
+    assert service.call("rita", "GET", view["entry"]["sprite"].removeprefix(API)).status_code == 200
+    assert service.call("ada", "GET", view["entry"]["sprite"].removeprefix(API)).status_code == 404
     code = service.call("rita", "GET", f"/submissions/{desk.entries['near']}/code")
     assert slug_of(code) == (404, "no-code")
 
@@ -237,10 +237,10 @@ def test_private_photographs_are_shown_to_organizers_alone(desk: Desk) -> None:
     desk.entries["guessed"] = service.scored("eve", desk.slug, grainy(private[:8], 2))["id"]
 
     def references(who: str) -> list[Any]:
-        found = [each["number"] for each in desk.look(who, "guessed")["pairs"]["private"]]
+        numbers = [each["number"] for each in desk.look(who, "guessed")["pairs"]["private"]]
         path = f"/submissions/{desk.entries['guessed']}/pairs/private"
         answers = [service.call(who, "GET", f"{path}/{number}/reference") for number in range(1, 9)]
-        assert [number for number, answer in enumerate(answers, 1) if answer.is_success] == found
+        assert [number for number, answer in enumerate(answers, 1) if answer.is_success] == numbers
         return [np.asarray(Image.open(io.BytesIO(each.content))) for each in answers if each.is_success]
 
     assert all(any((image == each).all() for each in private) for image in references("organizer"))

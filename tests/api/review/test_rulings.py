@@ -52,11 +52,11 @@ def case(desk: Desk, who: str, entry: str) -> Any:
 
 def test_ranks_follow_a_ruling_at_once(desk: Desk) -> None:
     def board() -> tuple[list[str], list[str], list[bool]]:
-        found = desk.service.call("organizer", "GET", f"/competitions/{desk.slug}/leaderboard").json()
-        places = found["entries"]
+        leaderboard = desk.service.call("organizer", "GET", f"/competitions/{desk.slug}/leaderboard").json()
+        places = leaderboard["entries"]
         return (
             [each["team"] for each in places],
-            [each["team"] for each in found["disqualified"]],
+            [each["team"] for each in leaderboard["disqualified"]],
             [each["penalised"] for each in places],
         )
 
@@ -79,13 +79,13 @@ def test_a_ruling_is_shown_with_its_reason_and_taken_back_by_the_next(desk: Desk
     made = rule(desk, "honest", "disqualify", memorising=True)
     assert (made.status_code, made.json()["author"], made.json()["memorising"]) == (201, "organizer", True)
     assert rule(desk, "honest", "keep", reason="We were wrong.").json()["memorising"] is True  # as it was said before
-    told = case(desk, "ada", "honest")
-    assert [(each["kind"], each["reason"]) for each in told["rulings"]] == [
+    view = case(desk, "ada", "honest")
+    assert [(each["kind"], each["reason"]) for each in view["rulings"]] == [
         ("keep", "We were wrong."),
         ("disqualify", REASON),
     ]
-    assert {each["author"] for each in told["rulings"]} == {None}
-    assert {each["memorising"] for each in told["rulings"]} == {None}
+    assert {each["author"] for each in view["rulings"]} == {None}
+    assert {each["memorising"] for each in view["rulings"]} == {None}
     assert {each["author"] for each in case(desk, "rita", "honest")["rulings"]} == {"organizer"}
     assert desk.service.call("bob", "GET", f"/submissions/{desk.entries['honest']}/rulings").status_code == 404
     assert desk.notices("ada")[:2] == ["submission.zip in A competition: a ruling"] * 2
@@ -131,9 +131,9 @@ def test_one_rebuttal_against_a_penalty_and_one_against_each_ruling(desk: Desk) 
     assert second["ruling_id"] == ruling
     assert slug_of(rebut(desk, "bob", "near")) == (409, "rebutted")
     granted = reply(desk, second["id"], "waive").json()
-    told = case(desk, "bob", "near")
-    assert (told["rulings"][0]["kind"], told["rulings"][0]["id"]) == ("waive", granted["ruling_id"])
-    assert [each["answer"]["granted"] for each in told["rebuttals"]] == [True, False]
+    view = case(desk, "bob", "near")
+    assert (view["rulings"][0]["kind"], view["rulings"][0]["id"]) == ("waive", granted["ruling_id"])
+    assert [each["answer"]["granted"] for each in view["rebuttals"]] == [True, False]
     # One notice for the answer and the ruling that it brings.
     assert desk.notices("bob")[0].endswith("your rebuttal is granted")
     assert desk.notices("bob")[1].endswith("a ruling")
@@ -147,8 +147,8 @@ def test_rebuttals_are_taken_while_the_review_lasts(desk: Desk) -> None:
     close(desk.service, desk.slug, ago=timedelta(days=5))
     assert slug_of(rebut(desk, "bob", "near")) == (409, "review-over")
     close(desk.service, desk.slug, ago=timedelta(days=5) - timedelta(minutes=1))
-    told = case(desk, "bob", "near")
-    assert told["rebuttals_from"] < told["rebuttals_until"]
+    view = case(desk, "bob", "near")
+    assert view["rebuttals_from"] < view["rebuttals_until"]
     body = {"published": True, "reason": "done", "override": "the medals are not reviewed"}
     path = f"/competitions/{desk.slug}/publication"
     assert desk.service.call("organizer", "POST", path, json=body).is_success
@@ -170,20 +170,20 @@ def test_an_organizer_neither_rules_nor_answers_for_their_own_team(desk: Desk) -
 
 
 def test_the_team_reads_what_a_ruling_did_to_its_score(desk: Desk) -> None:
-    def told(entry: str, who: str) -> tuple[bool, bool, str]:
-        found = desk.service.call(who, "GET", f"/submissions/{desk.entries[entry]}").json()["measurements"][0]
-        return found["penalised"], found["disqualified"], found["explanation"]
+    def explained(entry: str, who: str) -> tuple[bool, bool, str]:
+        measurement = desk.service.call(who, "GET", f"/submissions/{desk.entries[entry]}").json()["measurements"][0]
+        return measurement["penalised"], measurement["disqualified"], measurement["explanation"]
 
-    assert told("near", "bob")[:2] == (True, False)
+    assert explained("near", "bob")[:2] == (True, False)
     rule(desk, "near", "waive")
     words = "The organizers have waived its penalty: its score is its FID, whatever its memorization distance."
-    assert told("near", "bob") == (False, False, words)
+    assert explained("near", "bob") == (False, False, words)
     rule(desk, "near", "disqualify")
-    penalised, disqualified, words = told("near", "bob")
+    penalised, disqualified, words = explained("near", "bob")
     assert (penalised, disqualified) == (True, True)
     assert words.startswith("It is disqualified and ranks nowhere. Its memorization distance")
     rule(desk, "near", "keep")
-    assert told("near", "bob")[:2] == (True, False)
+    assert explained("near", "bob")[:2] == (True, False)
 
 
 def stakes(desk: Desk, who: str, entry: str) -> Any:
@@ -193,17 +193,19 @@ def stakes(desk: Desk, who: str, entry: str) -> Any:
 
 def test_what_hangs_on_a_ruling_is_what_the_ruling_does(desk: Desk) -> None:
     def ranks(track: str) -> dict[str, int]:
-        found = desk.service.call("organizer", "GET", f"/competitions/{desk.slug}/leaderboard?track={track}").json()
-        return {each["team"]: each["rank"] for each in found["entries"]}
+        leaderboard = desk.service.call(
+            "organizer", "GET", f"/competitions/{desk.slug}/leaderboard?track={track}"
+        ).json()
+        return {each["team"]: each["rank"] for each in leaderboard["entries"]}
 
     assert slug_of(stakes(desk, "rita", "honest")) == (403, "wrong-role")
     assert slug_of(stakes(desk, "ada", "honest")) == (403, "wrong-role")
     teams = {"honest": "Ada", "near": "Bob"}
     for entry, ruled in (("honest", "disqualify"), ("near", "waive"), ("near", "disqualify"), ("honest", "keep")):
-        told = [each for each in stakes(desk, "organizer", entry).json() if each["kind"] == ruled]
+        effects = [each for each in stakes(desk, "organizer", entry).json() if each["kind"] == ruled]
         before = {track: ranks(track) for track in ("private", "public")}
         rule(desk, entry, ruled)
-        for each, track in zip(told, ("private", "public"), strict=True):
+        for each, track in zip(effects, ("private", "public"), strict=True):
             after = ranks(track)
             team = teams[entry]
             assert (each["track"], each["before"], each["after"]) == (track, before[track].get(team), after.get(team))

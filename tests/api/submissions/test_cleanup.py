@@ -71,9 +71,9 @@ def test_a_whole_upload_whose_server_was_killed_becomes_a_submission(
     assert service.call("ada", "GET", path).json()["state"] == "finishing", "somebody may still be at it"
     later(service, timedelta(minutes=2))
     cleanup.clean_up_uploads(service.context)
-    shown = service.call("ada", "GET", path).json()
-    assert shown["state"] == "done"
-    entry = service.call("ada", "GET", f"/submissions/{shown['submission']}").json()
+    upload = service.call("ada", "GET", path).json()
+    assert upload["state"] == "done"
+    entry = service.call("ada", "GET", f"/submissions/{upload['submission']}").json()
     assert datetime.fromisoformat(entry["accepted_at"]) <= arrived
     assert stored(service, "uploads") == []
 

@@ -13,7 +13,7 @@ import pytest
 from deploy.cli.exit_codes import ExitCode
 from tests.api.cli_runner import CliTerminal, terminal, working_worker
 from tests.api.conftest import API, Service
-from tests.api.submissions.test_flow import _with_a_wrong_image as with_a_wrong_image
+from tests.api.submissions.test_flow import with_a_wrong_image
 from tests.factories import noise_images, zip_of
 from tests.linear_generators import audit_in_process, generator_with_operator
 from worker.evidence import generator_audit
@@ -30,13 +30,13 @@ def file_of(folder: Path, content: bytes, name: str = "dogs.zip") -> Path:
     return path
 
 
-def kept(terminal: CliTerminal) -> dict[str, Any]:
+def saved_login(terminal: CliTerminal) -> dict[str, Any]:
     """What a login has left on the disk, where only its owner can read it."""
     file = terminal.folder / "config" / "kennel" / "login.json"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
-    found: dict[str, Any] = json.loads(file.read_text())
-    return found
+    saved: dict[str, Any] = json.loads(file.read_text())
+    return saved
 
 
 def remembered(terminal: CliTerminal) -> list[Path]:
@@ -90,13 +90,13 @@ def test_faults_are_found_before_anything_is_sent(terminal: CliTerminal, service
     slug = service.competition()
     few = file_of(tmp_path, zip_of(noise_images(9, 7)), "few.zip")
     wrong = file_of(tmp_path, with_a_wrong_image(noise_images(9)))
-    found = terminal.run("submit", slug, wrong)
-    assert found.status == ExitCode.FAULTY
-    assert "  - " in found.err, "the first faults, by name"
-    told = terminal.run("submit", slug, wrong, "--json")
-    assert (told.status, told.err) == (ExitCode.FAULTY, "")
-    assert told.document["problem"]["type"] == "urn:kennel:problem:bad-images"
-    assert told.document["problem"]["faults"]
+    plain = terminal.run("submit", slug, wrong)
+    assert plain.status == ExitCode.FAULTY
+    assert "  - " in plain.err, "the first faults, by name"
+    as_json = terminal.run("submit", slug, wrong, "--json")
+    assert (as_json.status, as_json.err) == (ExitCode.FAULTY, "")
+    assert as_json.document["problem"]["type"] == "urn:kennel:problem:bad-images"
+    assert as_json.document["problem"]["faults"]
     assert terminal.run("submit", slug, few).status == ExitCode.FAULTY
     assert terminal.run("submit", slug, few, "--no-check").status == ExitCode.FAULTY, "the service says it, too"
     assert remembered(terminal) == []
@@ -154,11 +154,11 @@ def test_rules_are_shown_and_accepted(terminal: CliTerminal, service: Service, t
     file = file_of(tmp_path, zip_of(noise_images(9)))
     refused = terminal.run("submit", slug, file)
     assert (refused.status, "kennel rules" in refused.err) == (ExitCode.REFUSED, True)
-    shown = terminal.run("rules", slug)
-    assert shown.status == ExitCode.DONE
-    assert "No copies." in shown.out
-    assert "\x1b" not in shown.out, "whoever writes rules does not steer terminals"
-    assert "have not accepted" in shown.out
+    result = terminal.run("rules", slug)
+    assert result.status == ExitCode.DONE
+    assert "No copies." in result.out
+    assert "\x1b" not in result.out, "whoever writes rules does not steer terminals"
+    assert "have not accepted" in result.out
     accepted = terminal.run("rules", slug, "--accept", "--json")
     assert (accepted.status, accepted.document["rules_accepted"]) == (ExitCode.DONE, True)
     assert terminal.run("submit", slug, file).status == ExitCode.DONE
@@ -180,8 +180,8 @@ def test_the_board_is_a_table_json_and_csv(terminal: CliTerminal, service: Servi
     assert all(team in table for team in teams)
     first = terminal.run("leaderboard", slug, "--json", "--limit", 1).document
     assert ([each["team"] for each in first["entries"]], first["next_after"]) == (teams[:1], 1)
-    found = terminal.run("leaderboard", slug, "--json", "--search", teams[2].upper()).document
-    assert [each["rank"] for each in found["entries"]] == [3]
+    leaderboard = terminal.run("leaderboard", slug, "--json", "--search", teams[2].upper()).document
+    assert [each["rank"] for each in leaderboard["entries"]] == [3]
     as_csv = terminal.run("leaderboard", slug, "--csv").out
     path = f"{terminal.url}{API}/competitions/{slug}/leaderboard?format=csv"
     assert as_csv == httpx.get(path).text
@@ -195,7 +195,7 @@ def test_signing_in_by_token(terminal: CliTerminal, service: Service) -> None:
     assert by_token.status == ExitCode.DONE, by_token.err
     assert "You are bob" in by_token.out
     assert service.tokens["bob"] not in by_token.out + by_token.err
-    assert kept(terminal)["token"] == service.tokens["bob"]
+    assert saved_login(terminal)["token"] == service.tokens["bob"]
     assert terminal.run("status", "--json", who=None).status == ExitCode.DONE
     elsewhere = terminal.run("status", who=None, url="http://127.0.0.1:9")
     assert elsewhere.status == ExitCode.SIGN_IN, "the token goes nowhere else"
@@ -210,7 +210,7 @@ def test_signing_in_by_token(terminal: CliTerminal, service: Service) -> None:
     broken.write_text("{")
     assert terminal.run("status", who=None).status == ExitCode.USAGE
     assert terminal.run("login", "--token-stdin", who=None, stdin=service.tokens["eve"]).status == ExitCode.DONE
-    assert kept(terminal)["handle"] == "eve"
+    assert saved_login(terminal)["handle"] == "eve"
 
 
 @pytest.mark.heavy
@@ -223,7 +223,7 @@ def test_a_person_at_a_terminal_signs_in_and_accepts_the_rules(
     seen = terminal.run_interactively("login", answers, hidden=("API token", "Password"))
     assert "You are grace" in seen
     assert PASSWORD not in seen
-    login = kept(terminal)
+    login = saved_login(terminal)
     assert (login["handle"], login["url"]) == ("grace", terminal.url)
     headers = {"Authorization": f"Bearer {login['token']}"}
     (made,) = httpx.get(f"{terminal.url}{API}/tokens", headers=headers).json()
@@ -257,20 +257,20 @@ def test_a_generator_is_uploaded_and_its_end_is_shown(
     assert (handed.status, handed.document["state"], handed.document["latent"]) == (ExitCode.DONE, "waiting", 12)
     monkeypatch.setattr(generator_audit, "audit_in_sandbox", audit_in_process)
     service.work()
-    told = terminal.run("generator", entry)
-    assert told.status == ExitCode.FAULTY
-    assert "refused" in told.out
-    assert "Erf2" in told.out
+    result = terminal.run("generator", entry)
+    assert result.status == ExitCode.FAULTY
+    assert "refused" in result.out
+    assert "Erf2" in result.out
 
 
 def test_ctrl_c_leaves_the_entry_alone(terminal: CliTerminal, service: Service, tmp_path: Path) -> None:
     slug = service.competition()
     file = file_of(tmp_path, zip_of(noise_images(9)))
     with terminal.started("submit", slug, file, "--watch") as (process, says):
-        said = says.readline()
-        while said and "received" not in said:
-            said = says.readline()
-        assert said.startswith("received (position 1")
+        line = says.readline()
+        while line and "received" not in line:
+            line = says.readline()
+        assert line.startswith("received (position 1")
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == ExitCode.INTERRUPTED
         assert "goes on without you" in says.read()

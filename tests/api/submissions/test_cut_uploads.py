@@ -47,8 +47,8 @@ def test_an_upload_survives_ten_cut_connections(service: Service, count: int, si
     assert (entry["file_name"], entry["bytes"]) == ("big.zip", len(content))
     assert entry["sha256"] == hashlib.sha256(content).hexdigest()
     path = f"/uploads/{(uploader.url or '').rsplit('/', 1)[1]}"
-    told = service.call("ada", "HEAD", path, headers={"Tus-Resumable": "1.0.0"})
-    assert told.headers["kennel-submission"] == entry["id"]
+    response = service.call("ada", "HEAD", path, headers={"Tus-Resumable": "1.0.0"})
+    assert response.headers["kennel-submission"] == entry["id"]
 
 
 def test_a_tus_client_sends_checksums_and_learns_of_a_refusal(service: Service) -> None:
@@ -60,10 +60,10 @@ def test_a_tus_client_sends_checksums_and_learns_of_a_refusal(service: Service) 
         )
         good = zip_of(noise_images(9))
         client.uploader(file_stream=BytesIO(good), chunk_size=1000, upload_checksum=True).upload()
-        with pytest.raises(TusUploadFailed) as told:
+        with pytest.raises(TusUploadFailed) as caught:
             client.uploader(file_stream=BytesIO(good[:-1])).upload()
-    assert told.value.status_code == 422
-    assert b"not-a-zip" in told.value.response_content
+    assert caught.value.status_code == 422
+    assert b"not-a-zip" in caught.value.response_content
     (entry,) = service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
     assert entry["sha256"] == hashlib.sha256(good).hexdigest()
 

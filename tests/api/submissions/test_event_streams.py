@@ -158,11 +158,11 @@ def test_fair_turns_and_public_first_as_shown_over_the_api(service: Service, url
     ids = [service.submit(who, slug, zip_of(images)).json()["id"] for who, images in entries]
     while run_next(service.context, Queue.CHECK):
         pass
-    shown = [
+    positions = [
         service.call(who, "GET", f"/submissions/{each}").json()["queue_position"]
         for (who, _), each in zip(entries, ids, strict=True)
     ]
-    assert shown == [1, 3, 4, 2], "ada's second entry waits behind bob's first"
+    assert positions == [1, 3, 4, 2], "ada's second entry waits behind bob's first"
     ended: list[str] = []
     while len(ended) < 4:
         assert run_next(service.context, Queue.SCORE)

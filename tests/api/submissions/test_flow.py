@@ -34,9 +34,9 @@ def test_from_a_zip_to_the_board(service: Service) -> None:
     assert 0 < public["memorization_distance"] < 1
     assert public["rank"] == 1
     assert sum(public["histogram"]["counts"]) == 8
-    found = board(service, slug)
-    assert [(place["rank"], place["team"], place["entries"]) for place in found["entries"]] == [(1, "Ada", 1)]
-    assert found["entries"][0]["score"] == pytest.approx(public["mifid"], abs=1e-5)
+    leaderboard = board(service, slug)
+    assert [(place["rank"], place["team"], place["entries"]) for place in leaderboard["entries"]] == [(1, "Ada", 1)]
+    assert leaderboard["entries"][0]["score"] == pytest.approx(public["mifid"], abs=1e-5)
 
 
 def test_both_tracks_are_measured_once_each_against_their_own_reference(service: Service) -> None:
@@ -70,9 +70,9 @@ def test_copies_and_their_mirrors_are_listed_apart_without_a_score(service: Serv
     service.scored("eve", slug, noise_images(11))
     assert mirrored["measurements"][0]["copy"] is True
     assert mirrored["measurements"][0]["mifid"] is None
-    found = board(service, slug)
-    assert [place["team"] for place in found["entries"]] == ["Eve"]
-    assert {copy["team"]: copy["reason"] for copy in found["copies"]} == {
+    leaderboard = board(service, slug)
+    assert [place["team"] for place in leaderboard["entries"]] == ["Eve"]
+    assert {copy["team"]: copy["reason"] for copy in leaderboard["copies"]} == {
         "Ada": "100% of its images are training images, pixel by pixel (8 as they are, 0 mirrored).",
         "Bob": "100% of its images are training images, pixel by pixel (0 as they are, 8 mirrored).",
     }
@@ -81,7 +81,7 @@ def test_copies_and_their_mirrors_are_listed_apart_without_a_score(service: Serv
 def test_a_bad_image_is_named_and_costs_no_slot(service: Service) -> None:
     slug = service.competition(daily_limit=1)
     images = noise_images(10)
-    entry = service.submit("ada", slug, _with_a_wrong_image(images)).json()
+    entry = service.submit("ada", slug, with_a_wrong_image(images)).json()
     service.work()
     seen = service.call("ada", "GET", f"/submissions/{entry['id']}").json()
     assert seen["status"] == "rejected"
@@ -91,7 +91,7 @@ def test_a_bad_image_is_named_and_costs_no_slot(service: Service) -> None:
     assert service.submit("ada", slug, zip_of(images)).status_code == 202, "the slot was given back"
 
 
-def _with_a_wrong_image(images: np.ndarray[Any, Any]) -> bytes:
+def with_a_wrong_image(images: np.ndarray[Any, Any]) -> bytes:
     source = io.BytesIO(zip_of(images))
     target = io.BytesIO()
     with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
@@ -127,8 +127,8 @@ def test_retuning_reranks_the_next_read_and_runs_no_task(service: Service) -> No
     applied = service.call("organizer", "POST", path, json={"reason": "after labelling"})
     assert applied.status_code == 201
     strip = {"preview", "threshold_id"}
-    shown, done = preview.json(), applied.json()
-    assert {k: v for k, v in shown.items() if k not in strip} == {k: v for k, v in done.items() if k not in strip}
+    previewed, done = preview.json(), applied.json()
+    assert {k: v for k, v in previewed.items() if k not in strip} == {k: v for k, v in done.items() if k not in strip}
     assert distances["ada"] < done["tau"] < distances["bob"]
     confusion = done["choice"]["confusion"]
     assert confusion == {"true_positives": 1, "false_negatives": 0, "false_positives": 0, "true_negatives": 1}
@@ -196,9 +196,9 @@ def test_a_benchmark_is_for_organizers_and_has_no_rank(service: Service) -> None
     refused = service.submit("ada", slug, zip_of(noise_images(2)), benchmark="Held-out")
     assert refused.status_code == 403
     service.scored("organizer", slug, noise_images(2), benchmark="Held-out")
-    found = board(service, slug)
-    assert found["entries"] == []
-    assert [line["team"] for line in found["benchmarks"]] == ["Held-out"]
+    leaderboard = board(service, slug)
+    assert leaderboard["entries"] == []
+    assert [line["team"] for line in leaderboard["benchmarks"]] == ["Held-out"]
 
 
 def test_references_are_shared_by_content_and_fixed_by_the_first_entry(service: Service) -> None:

@@ -35,9 +35,9 @@ def words(**values: str) -> str:
 
 def create(service: Service, slug: str, length: int, who: str = "ada", **headers: str) -> Any:
     """A creation in tus's headers; ``_`` stands for ``-``."""
-    given = {name.replace("_", "-"): value for name, value in headers.items()}
+    request_headers = {name.replace("_", "-"): value for name, value in headers.items()}
     path = f"/competitions/{slug}/uploads"
-    return service.call(who, "POST", path, headers={**TUS, "Upload-Length": str(length), **given})
+    return service.call(who, "POST", path, headers={**TUS, "Upload-Length": str(length), **request_headers})
 
 
 def begun(service: Service, slug: str, content: bytes = ZIP, **headers: str) -> str:
@@ -49,9 +49,9 @@ def begun(service: Service, slug: str, content: bytes = ZIP, **headers: str) -> 
 
 def send(service: Service, path: str, offset: int, piece: Any, who: str = "ada", **headers: str) -> Any:
     """A piece."""
-    given = {"Upload-Offset": str(offset), "Content-Type": "application/offset+octet-stream"}
-    given |= {name.replace("_", "-"): value for name, value in headers.items()}
-    return service.call(who, "PATCH", path, headers={**TUS, **given}, content=piece)
+    request_headers = {"Upload-Offset": str(offset), "Content-Type": "application/offset+octet-stream"}
+    request_headers |= {name.replace("_", "-"): value for name, value in headers.items()}
+    return service.call(who, "PATCH", path, headers={**TUS, **request_headers}, content=piece)
 
 
 def head(service: Service, path: str, who: str = "ada") -> Any:
@@ -76,13 +76,13 @@ def test_pieces_become_a_submission_with_the_last_byte(service: Service, slug: s
     first = send(service, path, 0, ZIP[:half])
     assert (first.status_code, first.headers["upload-offset"]) == (204, str(half))
     assert "kennel-submission" not in first.headers
-    told = head(service, path)
-    assert (told.status_code, told.headers["upload-offset"], told.headers["upload-length"]) == (
+    response = head(service, path)
+    assert (response.status_code, response.headers["upload-offset"], response.headers["upload-length"]) == (
         200,
         str(half),
         str(len(ZIP)),
     )
-    assert told.headers["cache-control"] == "no-store"
+    assert response.headers["cache-control"] == "no-store"
     last = send(service, path, half, ZIP[half:])
     assert last.status_code == 204, last.text
     entry = service.call("ada", "GET", f"/submissions/{last.headers['kennel-submission']}").json()
@@ -99,8 +99,8 @@ def test_a_repeated_request_gets_the_same_submission(service: Service, slug: str
     assert (repeated.status_code, repeated.headers["kennel-submission"]) == (204, made)
     assert head(service, path).headers["kennel-submission"] == made
     assert service.call("ada", "POST", f"{path}/complete").json()["submission"] == made
-    shown = service.call("ada", "GET", path).json()
-    assert (shown["state"], shown["submission"], shown["url"]) == ("done", made, None)
+    upload = service.call("ada", "GET", path).json()
+    assert (upload["state"], upload["submission"], upload["url"]) == ("done", made, None)
     refused(send(service, path, 0, ZIP), 409, "wrong-offset")
     assert len(service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]) == 1
 
@@ -217,9 +217,9 @@ def test_a_newer_request_takes_over_from_one_that_hangs(service: Service, slug: 
         assert (newer.status_code, newer.headers["upload-offset"]) == (204, "70")
         yield b"\0" * 40
 
-    with pytest.raises(Conflict) as told:
+    with pytest.raises(Conflict) as caught:
         anyio.run(older.append, hanging())
-    assert told.value.slug == "taken-over"
+    assert caught.value.slug == "taken-over"
     assert [part.read_bytes() for part in stored(service, "uploads")] == [ZIP[:70]]
     assert "kennel-submission" in send(service, path, 70, ZIP[70:]).headers
 
@@ -297,9 +297,9 @@ def test_the_zip_is_checked_with_the_last_byte_and_the_result_stays(service: Ser
     again = refused(send(service, path, len(wrong), b""), 422, "wrong-count")
     assert again == problem
     assert head(service, path).status_code == 422
-    shown = service.call("ada", "GET", path).json()
-    assert shown["state"] == "refused"
-    assert shown["problem"] == {
+    upload = service.call("ada", "GET", path).json()
+    assert upload["state"] == "refused"
+    assert upload["problem"] == {
         "type": problem["type"],
         "title": problem["title"],
         "faults": problem.get("faults", []),

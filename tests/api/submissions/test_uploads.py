@@ -202,9 +202,9 @@ def test_a_broken_reference_set_says_which_file_is_wrong(service: Service) -> No
     assert attached.status_code == 200
     service.call("organizer", "POST", f"/competitions/{slug}/tracks/public/preparation")
     service.work()
-    found = service.call("organizer", "GET", f"/competitions/{slug}/tracks/public/preparation").json()
-    assert found["state"] == "failed"
-    assert "torn.png" in found["error"]
+    preparation = service.call("organizer", "GET", f"/competitions/{slug}/tracks/public/preparation").json()
+    assert preparation["state"] == "failed"
+    assert "torn.png" in preparation["error"]
     assert service.submit("ada", slug, zip_of(noise_images(9))).json()["type"] == "urn:kennel:problem:not-ready"
 
 

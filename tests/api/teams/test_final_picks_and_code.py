@@ -145,12 +145,12 @@ def test_only_scored_entries_of_ones_own_can_be_picked_and_not_too_many(service:
     foreign = service.scored("bob", slug, noise_images(14))["id"]
     waiting = service.submit("ada", slug, zip_of(noise_images(15))).json()["id"]
     refused(service.call("ada", "PUT", path, json={"submissions": own}), 422, "too-many-picks")
-    told = {}
+    faults = {}
     for wrong in (foreign, elsewhere, waiting, "nothing"):
         body = {"submissions": [own[0], wrong]}
         problem = refused(service.call("ada", "PUT", path, json=body), 422, "not-pickable")
-        told[wrong] = [fault.replace(wrong, "X") for fault in problem["faults"]]
-    assert set(map(tuple, told.values())) == {("X is not a scored entry of your team",)}, "ids tell nothing"
+        faults[wrong] = [fault.replace(wrong, "X") for fault in problem["faults"]]
+    assert set(map(tuple, faults.values())) == {("X is not a scored entry of your team",)}, "ids tell nothing"
     assert service.call("ada", "GET", path).json()["chosen"] is False
 
 
@@ -212,9 +212,9 @@ def test_code_may_be_replaced_until_the_close_and_only_the_newest_bytes_are_kept
     entry = service.scored("ada", slug, noise_images(10))
     path = f"/submissions/{entry['id']}/code"
     service.call("ada", "PUT", path, content=code_zip())
-    kept = len(blobs(service))
+    blob_count = len(blobs(service))
     replaced = service.call("ada", "PUT", path, content=NOTEBOOK).json()
-    assert len(blobs(service)) == kept
+    assert len(blobs(service)) == blob_count
     assert service.call("organizer", "GET", path).content == NOTEBOOK
     with service.context.sessions() as session:
         hashes = session.execute(text("SELECT sha256 FROM code_attachments ORDER BY id")).scalars().all()
@@ -279,8 +279,8 @@ def test_late_entries_have_a_board_of_their_own_and_no_private_track(service: Se
     close(service, slug)
     late = [service.scored("bob", slug, noise_images(seed)) for seed in (11, 12)]
     assert [(each["late"], each["status"]) for each in late] == [(True, "scored")] * 2
-    told = [each["kind"] for each in service.call("bob", "GET", "/notices").json()["notices"]]
-    assert told == ["entry-scored"] * 2
+    kinds = [each["kind"] for each in service.call("bob", "GET", "/notices").json()["notices"]]
+    assert kinds == ["entry-scored"] * 2
     path = f"/competitions/{slug}/leaderboard"
     main = service.call(None, "GET", path).json()
     own = service.call(None, "GET", path, params={"track": "public", "late": True}).json()

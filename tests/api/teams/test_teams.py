@@ -123,8 +123,8 @@ def test_the_leader_renames_the_team_and_the_board_follows(service: Service) -> 
     refused(rename("eve", "Eve's"), 404, "no-team")
     assert rename("ada", "loose leash").json()["name"] == "loose leash", "a name may be respelled"
     assert rename("ada", "Long Leash").json()["name"] == "Long Leash"
-    shown = service.call(None, "GET", board, headers=known)
-    assert [place["team"] for place in shown.json()["entries"]] == ["Long Leash"]
+    response = service.call(None, "GET", board, headers=known)
+    assert [place["team"] for place in response.json()["entries"]] == ["Long Leash"]
     history = rows(service, "SELECT before, after FROM team_renamings ORDER BY id")
     assert history == [("Loose Leash", "loose leash"), ("loose leash", "Long Leash")]
 
@@ -176,9 +176,9 @@ def test_somebody_without_an_address_is_asked_on_the_site_and_by_webhook(service
     assert ask(service, slug, "ada", handle="bob").status_code == 201
     assert ask(service, slug, "ada", handle="bob").status_code == 201
     assert rows(service, "SELECT count(*) FROM mails") == [(0,)]
-    (told,) = service.call("bob", "GET", "/notices").json()["notices"]
-    assert (told["kind"], told["link"]) == ("invitation", f"/competitions/{slug}/team")
-    assert told["body"].startswith('Ada (ada) asks you to join the team "Ada" in the competition')
+    (notice,) = service.call("bob", "GET", "/notices").json()["notices"]
+    assert (notice["kind"], notice["link"]) == ("invitation", f"/competitions/{slug}/team")
+    assert notice["body"].startswith('Ada (ada) asks you to join the team "Ada" in the competition')
     sent = rows(
         service, "SELECT url, kind, deliveries.subject FROM deliveries JOIN webhooks ON webhook_id = webhooks.id"
     )
@@ -292,9 +292,9 @@ def test_merged_teams_are_one_on_the_board_in_lists_and_for_limits(service: Serv
     assert (asked.json()["kind"], asked.json()["invited_team"]) == ("merge", "Bob")
     assert answer(service, slug, "bob", asked).status_code == 200
     assert members(service, slug, "bob") == ["ada", "bob"]
-    shown = service.call(None, "GET", board, headers=known).json()
-    assert {place["team"]: place["entries"] for place in shown["entries"]} == {"Ada": 2, "Eve": 1}
-    assert shown["teams"] == 2
+    leaderboard = service.call(None, "GET", board, headers=known).json()
+    assert {place["team"]: place["entries"] for place in leaderboard["entries"]} == {"Ada": 2, "Eve": 1}
+    assert leaderboard["teams"] == 2
     assert len(service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]) == 2
     seen = service.call("ada", "GET", f"/submissions/{theirs['id']}")
     assert (seen.status_code, seen.json()["team"]) == (200, "Ada")
@@ -304,8 +304,8 @@ def test_merged_teams_are_one_on_the_board_in_lists_and_for_limits(service: Serv
     assert answer(service, slug, "ada", ask(service, slug, "eve", team="Ada")).status_code == 200
     assert members(service, slug, "bob") == ["eve", "ada", "bob"]
     service.work()
-    shown = service.call(None, "GET", board).json()
-    assert [(place["team"], place["entries"]) for place in shown["entries"]] == [("Eve", 4)]
+    leaderboard = service.call(None, "GET", board).json()
+    assert [(place["team"], place["entries"]) for place in leaderboard["entries"]] == [("Eve", 4)]
     assert service.call("ada", "GET", f"/competitions/{slug}/limits").json()["used_today"] == 4
     handed_in = "SELECT t.name FROM submissions s JOIN teams t ON t.id = s.team_id ORDER BY s.ref"
     assert rows(service, handed_in) == [("Ada",), ("Bob",), ("Eve",), ("Ada",)], "what was, stays"
@@ -318,13 +318,13 @@ def test_a_team_that_is_asked_to_merge_gets_a_notice(service: Service) -> None:
     hook(service, "bob", "https://hooks.example.org/team", slug)
     create(service, slug, "ada", "Loose Leash")
     assert ask(service, slug, "ada", team="Long Leash").status_code == 201
-    told = [service.call(who, "GET", "/notices").json()["notices"] for who in ("bob", "eve", "ada")]
-    assert [[each["subject"] for each in notices][:1] for notices in told] == [
+    inboxes = [service.call(who, "GET", "/notices").json()["notices"] for who in ("bob", "eve", "ada")]
+    assert [[each["subject"] for each in notices][:1] for notices in inboxes] == [
         ["Your team is asked to merge into Loose Leash"],
         ["Your team is asked to merge into Loose Leash"],
         [],
     ]
-    assert "Bob leads your team and accepts or declines." in told[1][0]["body"]
+    assert "Bob leads your team and accepts or declines." in inboxes[1][0]["body"]
     assert rows(service, "SELECT kind, state FROM deliveries") == [("invitation", "waiting")]
 
 
@@ -413,8 +413,8 @@ def test_two_acceptances_at_once_put_a_person_in_one_team(service: Service) -> N
         with ThreadPoolExecutor(2) as pool:
             answers = list(pool.map(partial(answer, service, slug, "eve"), asked))
         assert sorted(each.status_code for each in answers) == [200, 409]
-        found = [members(service, slug, who) for who in ("ada", "bob")]
-        assert sorted(map(len, found)) == [1, 2]
+        member_lists = [members(service, slug, who) for who in ("ada", "bob")]
+        assert sorted(map(len, member_lists)) == [1, 2]
 
 
 def test_acceptances_at_once_do_not_exceed_the_size(service: Service) -> None:

@@ -38,9 +38,9 @@ def test_a_flag_is_what_the_verdict_says(
 ) -> None:
     state = make_competition(session, now)
     entry = make_scored(session, state, make_team(session, state, now), fid=10.0, distance=0.4, now=now)
-    found = add_recovery(session, entry, now=now, p_value=p_value, gap=gap, recovered_share=share)
-    assert _flagged(session, state, entry) == (generator_audits.verdict_of(found) == "copies")
-    assert (generator_audits.verdict_of(found) == "copies") == (p_value == 0.009 and gap == 0.11 and share != 0.89)
+    recovery = add_recovery(session, entry, now=now, p_value=p_value, gap=gap, recovered_share=share)
+    assert _flagged(session, state, entry) == (generator_audits.verdict_of(recovery) == "copies")
+    assert (generator_audits.verdict_of(recovery) == "copies") == (p_value == 0.009 and gap == 0.11 and share != 0.89)
 
 
 def test_a_later_file_hides_nothing(session: Session, now: datetime) -> None:

@@ -78,7 +78,7 @@ def test_what_is_shown_as_position_is_the_order_of_claims(
         for team in teams:
             queued(session, state, team, now)
     waiting = {job.id: job for each in session.query(Submission) for job in job_queue.jobs_of(session, each.ref)}
-    shown = {
+    positions = {
         job.id: job_queue.position_of(session, job)
         for job in waiting.values()
         if job.queue == "score" and job.state == "waiting"
@@ -86,8 +86,8 @@ def test_what_is_shown_as_position_is_the_order_of_claims(
     claimed = []
     while (held := claim(session, now)) is not None:
         claimed.append(held.job_id)
-    assert claimed == sorted(shown, key=lambda job_id: shown[job_id])
-    assert sorted(shown.values()) == list(range(1, len(shown) + 1))
+    assert claimed == sorted(positions, key=lambda job_id: positions[job_id])
+    assert sorted(positions.values()) == list(range(1, len(positions) + 1))
 
 
 def test_a_score_is_recorded_once_and_only_by_its_holder(

@@ -16,13 +16,13 @@ def board_of(session: Session, state: CompetitionState, kind: TrackKind = "publi
     return rows.rows_of(session, state.competition, state.tracks, kind, late=late)
 
 
-def ranked_rows_of(found: specification.Standings) -> list[tuple[int, float, int, object]]:
+def ranked_rows_of(standings: specification.Standings) -> list[tuple[int, float, int, object]]:
     """(rank, score, ref, team) of each ranked entry."""
-    return [(line.rank, line.score, line.entry.ref, line.entry.team) for line in found.placings if line.rank]
+    return [(line.rank, line.score, line.entry.ref, line.entry.team) for line in standings.placings if line.rank]
 
 
-def benchmarks_of(found: specification.Standings) -> list[int]:
-    return [line.entry.ref for line in found.placings if line.rank is None]
+def benchmarks_of(standings: specification.Standings) -> list[int]:
+    return [line.entry.ref for line in standings.placings if line.rank is None]
 
 
 def refs_of(entries: tuple[specification.ScoredEntry, ...]) -> list[int]:
@@ -35,11 +35,11 @@ def assert_matches_specification(order: RankedBoard, drawn: DrawnCompetition, wh
     late = which == "late"
     judged = order.judged
     expected = drawn.standings(kind, minute, late=late)
-    found = [
+    actual = [
         (rank, float(judged.score[row]), int(judged.columns.ref[row]), int(judged.team[row]))
         for rank, row in enumerate(order.rows, 1)
     ]
-    assert found == ranked_rows_of(expected)
+    assert actual == ranked_rows_of(expected)
     assert judged.columns.ref[order.copies].tolist() == refs_of(expected.copies)
     assert judged.columns.ref[order.disqualified].tolist() == refs_of(expected.disqualified)
     if not late:

@@ -168,17 +168,19 @@ class Writer:
         names = [*columns.split(), *same]
         if table not in self._prepared:
             self._prepare(table, names)
-        given = json.dumps([dict(zip(names, (*row, *same.values()), strict=True)) for row in rows], default=str)
+        document = json.dumps([dict(zip(names, (*row, *same.values()), strict=True)) for row in rows], default=str)
         if rows:
-            self.session.execute(text(f"EXECUTE write_{table} (:rows)"), {"rows": given})
+            self.session.execute(text(f"EXECUTE write_{table} (:rows)"), {"rows": document})
 
     def _prepare(self, table: str, names: list[str]) -> None:
         listed = ", ".join(names)
         identity = "OVERRIDING SYSTEM VALUE" if {"id", "ref"} & set(names) else ""
         types = Table.metadata.tables[table].columns
         record = ", ".join(f"{name} {types[name].type.compile(DIALECT)}" for name in names)
-        given = f"SELECT {listed} FROM json_to_recordset($1) AS given ({record})"
-        self.session.execute(text(f"PREPARE write_{table} (json) AS INSERT INTO {table} ({listed}) {identity} {given}"))
+        source = f"SELECT {listed} FROM json_to_recordset($1) AS given ({record})"
+        self.session.execute(
+            text(f"PREPARE write_{table} (json) AS INSERT INTO {table} ({listed}) {identity} {source}")
+        )
         self._prepared.add(table)
 
 
@@ -244,18 +246,18 @@ def _write_entries(writer: Writer, drawn: DrawnCompetition) -> None:
     same = {"competition_id": BASE, "account_id": account, "file_name": "", "bytes": 1, "note": "", "blob_key": ""}
     columns = "ref id team_id sha256 late copied_share accepted_at"
     insert("submissions", columns, entries, **same, status="scored")
-    found = [
+    measurements = [
         (BASE + number, track, *each)
         for number, entry in enumerate(drawn.entries)
         for track, history in ((PUBLIC, entry.public), (PRIVATE, entry.private))
         for each in history
     ]
-    jobs = [(BASE + job,) for job in range(len(found))]
+    jobs = [(BASE + job,) for job in range(len(measurements))]
     done = {"queue": "score", "state": "done", "priority": 0, "turn": 0, "attempts": 1}
     insert("jobs", "id", jobs, **done, due_at=START, created_at=START)
     rows = [
         (BASE + job, ref, track, fid, distance, _at(minute))
-        for job, (ref, track, minute, fid, distance) in enumerate(found)
+        for job, (ref, track, minute, fid, distance) in enumerate(measurements)
     ]
     empty = {"scorer_version": "1", "artifact_key": "", "closest_pairs": [], "histogram": {}, "provenance": {}}
     columns = "job_id submission_ref track_id fid memorization_distance created_at"

@@ -44,7 +44,7 @@ entries = st.lists(
 @settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(entries)
 def test_late_boards_and_would_be_ranks_are_the_readable_ones(
-    session: Session, given: list[tuple[int, float, float, int, bool]]
+    session: Session, rows: list[tuple[int, float, float, int, bool]]
 ) -> None:
     with session.begin_nested() as savepoint:
         state = make_competition(session, MOMENT, score_decimals=DECIMALS)
@@ -52,7 +52,7 @@ def test_late_boards_and_would_be_ranks_are_the_readable_ones(
         field_of = [make_team(session, state, MOMENT) for _ in range(4)]
         field_of[3].benchmark = True
         plain: dict[bool, list[specification.ScoredEntry]] = {False: [], True: []}
-        for team, fid, distance, minutes, late in given:
+        for team, fid, distance, minutes, late in rows:
             at = MOMENT + timedelta(minutes=minutes)
             made = make_scored(session, state, field_of[team], fid=fid, distance=distance, now=at)
             made.late = late

@@ -36,11 +36,11 @@ def state(session: Session, now: datetime) -> CompetitionState:
 
 def rows_of(session: Session, state: CompetitionState, kind: str = "public") -> dict[str, float | None]:
     """mifid by submission id, from the view that people with psql read."""
-    found = session.execute(
+    rows = session.execute(
         text("SELECT id, mifid FROM scores WHERE competition = :slug AND track = :kind"),
         {"slug": state.competition.slug, "kind": kind},
     )
-    return {row.id: row.mifid for row in found}
+    return {row.id: row.mifid for row in rows}
 
 
 @pytest.mark.parametrize("distance", [0.0, 5e-7, 1e-6, 0.1, TAU - 1e-15, TAU, TAU + 1e-15, 1.0])
@@ -49,9 +49,9 @@ def test_sql_scores_are_the_formula_bit_for_bit(
 ) -> None:
     entry = make_scored(session, state, make_team(session, state, now), fid=12.345, distance=distance, now=now)
     expected = mifid(12.345, distance, TAU, state.tracks["public"].epsilon)
-    found = rows_of(session, state)[entry.id]
-    assert found is not None
-    assert found == expected or (math.isnan(found) and math.isnan(expected))
+    score = rows_of(session, state)[entry.id]
+    assert score is not None
+    assert score == expected or (math.isnan(score) and math.isnan(expected))
 
 
 def test_an_entry_of_mostly_copied_images_has_no_score(
@@ -60,9 +60,9 @@ def test_an_entry_of_mostly_copied_images_has_no_score(
     team = make_team(session, state, now)
     half = make_scored(session, state, team, fid=10, distance=0.3, now=now, copied_share=0.5)
     more = make_scored(session, state, team, fid=10, distance=0.3, now=now, copied_share=0.51)
-    found = rows_of(session, state)
-    assert found[half.id] == 10
-    assert math.isnan(found[more.id] or 0)
+    scores = rows_of(session, state)
+    assert scores[half.id] == 10
+    assert math.isnan(scores[more.id] or 0)
 
 
 def test_the_newest_measurement_and_the_newest_threshold_count(
@@ -195,6 +195,6 @@ def test_the_board_is_the_readable_definition(session: Session, drawn: list[tupl
             for line in specification.standings(expected, 5).placings
             if line.rank is not None
         ]
-        found = board_of(session, made).page(0, None)
-        assert [(line.rank, line.score, line.ref) for line in found] == wanted
+        placings = board_of(session, made).page(0, None)
+        assert [(line.rank, line.score, line.ref) for line in placings] == wanted
         savepoint.rollback()

@@ -75,8 +75,8 @@ def scores_are_the_definition(ask: Any, drawn: DrawnCompetition, which: str, min
     for entry in expected:
         row = rows[entry.ref]
         score = entry.score if entry.score is not None else math.nan
-        told = (row.team_id, row.accepted_at, row.copy, row.benchmark, row.disqualified)
-        assert told == (entry.team, entry.accepted_at, entry.copy, entry.benchmark, entry.disqualified)
+        values = (row.team_id, row.accepted_at, row.copy, row.benchmark, row.disqualified)
+        assert values == (entry.team, entry.accepted_at, entry.copy, entry.benchmark, entry.disqualified)
         assert row.mifid == score or (math.isnan(row.mifid) and math.isnan(score))
 
 

@@ -48,13 +48,13 @@ def entry(session: Session, state: CompetitionState, now: datetime, **numbers: A
 
 def flagged(session: Session, state: CompetitionState, reviewer: Account, **asked: Any) -> dict[str, FlaggedEntry]:
     """The flagged entries by id, most decisive first."""
-    found = flags.list_flagged(session, state, reviewer, limit=100, **asked)
-    return {each.submission_id: each for each in found.entries}
+    flagged_entries = flags.list_flagged(session, state, reviewer, limit=100, **asked)
+    return {each.submission_id: each for each in flagged_entries.entries}
 
 
-def names(found: FlaggedEntry) -> set[str]:
+def names(flagged_entry: FlaggedEntry) -> set[str]:
     """The reasons, by name."""
-    return {reason.name for reason in found.reasons}
+    return {reason.name for reason in flagged_entry.reasons}
 
 
 def test_each_reason_by_itself(session: Session, state: CompetitionState, reviewer: Account, now: datetime) -> None:
@@ -69,8 +69,8 @@ def test_each_reason_by_itself(session: Session, state: CompetitionState, review
     copied = entry(session, state, now, copied_share=0.9, distance=0.1, fid=1)
     private = entry(session, state, now)
     add_measurement(session, state, private, fid=50, distance=0.1, now=now, kind="private")
-    found = flagged(session, state, reviewer)
-    assert {each: names(found[each]) for each in found} == {
+    entries = flagged(session, state, reviewer)
+    assert {each: names(entries[each]) for each in entries} == {
         winner.id: {"medal-place"},
         penalised.id: {"penalised"},
         stake.id: {"penalised", "medal-at-stake"},
@@ -79,15 +79,15 @@ def test_each_reason_by_itself(session: Session, state: CompetitionState, review
         copied.id: {"copy"},
         private.id: {"penalised", "medal-place"},  # nobody else is on the private board
     }
-    assert ordinary.id not in found
-    assert beyond.id not in found
-    weights = [each.weight for each in found.values()]
+    assert ordinary.id not in entries
+    assert beyond.id not in entries
+    weights = [each.weight for each in entries.values()]
     assert weights == sorted(weights, reverse=True)
-    words = {reason.name: reason.words for reason in found[stake.id].reasons}
+    words = {reason.name: reason.words for reason in entries[stake.id].reasons}
     assert words["penalised"] == "Public: its distance 0.2000 is below tau = 0.2500."
     assert words["medal-at-stake"] == "Without its penalty it would win something on the public board."
-    assert "± 0.0010" in found[border.id].reasons[0].words
-    assert "10% of its images" in found[copying.id].reasons[0].words
+    assert "± 0.0010" in entries[border.id].reasons[0].words
+    assert "10% of its images" in entries[copying.id].reasons[0].words
 
 
 def test_where_tau_can_move_freely(session: Session, state: CompetitionState, reviewer: Account, now: datetime) -> None:
@@ -97,9 +97,9 @@ def test_where_tau_can_move_freely(session: Session, state: CompetitionState, re
     entry(session, state, now, fid=1)  # takes the medal
     inside = entry(session, state, now, distance=0.29)
     edge = entry(session, state, now, distance=0.3)
-    found = flagged(session, state, reviewer)
-    assert names(found[inside.id]) == {"tau-interval"}
-    assert edge.id not in found
+    entries = flagged(session, state, reviewer)
+    assert names(entries[inside.id]) == {"tau-interval"}
+    assert edge.id not in entries
 
 
 def test_the_same_zip_and_the_same_images(
@@ -118,16 +118,16 @@ def test_the_same_zip_and_the_same_images(
         created_at=now,
     )
     session.flush()
-    found = flagged(session, state, reviewer)
-    assert names(found[one.id]) == {"same-zip", "same-images"}
-    assert names(found[other.id]) == {"same-zip"}
-    assert names(found[own.id]) == {"same-images"}
+    entries = flagged(session, state, reviewer)
+    assert names(entries[one.id]) == {"same-zip", "same-images"}
+    assert names(entries[other.id]) == {"same-zip"}
+    assert names(entries[own.id]) == {"same-images"}
     session.add(merged)  # now the images are twice one team's: a flagged entry's double
     session.flush()
-    found = flagged(session, state, reviewer)
-    assert names(found[one.id]) == {"same-zip"}
-    assert names(found[own.id]) == {"near-duplicate"}
-    assert apart.id not in found
+    entries = flagged(session, state, reviewer)
+    assert names(entries[one.id]) == {"same-zip"}
+    assert names(entries[own.id]) == {"near-duplicate"}
+    assert apart.id not in entries
 
 
 def test_late_entries_and_benchmarks_need_no_eyes(
@@ -148,7 +148,7 @@ def test_what_becomes_of_an_entry(session: Session, state: CompetitionState, now
     two = entry(session, state, now, distance=0.12)
 
     def states(who: Account) -> dict[str, str]:
-        return {each: found.state for each, found in flagged(session, state, who).items()}
+        return {each: entry.state for each, entry in flagged(session, state, who).items()}
 
     assert states(ann) == {one.id: "open", two.id: "open"}
     give = {"intent": None, "note": "", "now": now}
@@ -215,28 +215,30 @@ def test_each_sign_of_copying_flags(
     session: Session, state: CompetitionState, reviewer: Account, now: datetime
 ) -> None:
     entry(session, state, now, fid=1)  # takes the medal
-    told = [finding(each.finding) for each in signs.SIGNS]
-    shown = {}
+    findings = [finding(each.finding) for each in signs.SIGNS]
+    entries = {}
     for name, numbers in SIGNS.items():
-        shown[name] = entry(session, state, now)
-        add_evidence(session, state, shown[name], now=now, findings=told, **numbers)
+        entries[name] = entry(session, state, now)
+        add_evidence(session, state, entries[name], now=now, findings=findings, **numbers)
     for numbers in [*SLIGHT, {}]:
         add_evidence(session, state, entry(session, state, now), now=now, **numbers)
-    again = shown["data-copying"]
+    again = entries["data-copying"]
     add_evidence(session, state, entry(session, state, now), now=now)
     both = entry(session, state, now)
     add_measurement(session, state, both, fid=5000, distance=0.5, now=now, kind="private")
     add_measurement(session, state, entry(session, state, now), fid=1, distance=0.5, now=now, kind="private")
     for kind in ("public", "private"):
-        add_evidence(session, state, both, now=now, kind=kind, findings=told, **SIGNS["repeats"])
-    found = {each: names(entry_) - {"medal-place"} for each, entry_ in flagged(session, state, reviewer).items()}
-    expected = {each.id: {name} for name, each in shown.items()} | {both.id: {"repeats"}}
-    assert {each: reasons for each, reasons in found.items() if reasons} == expected
+        add_evidence(session, state, both, now=now, kind=kind, findings=findings, **SIGNS["repeats"])
+    flagged_names = {
+        each: names(entry_) - {"medal-place"} for each, entry_ in flagged(session, state, reviewer).items()
+    }
+    expected = {each.id: {name} for name, each in entries.items()} | {both.id: {"repeats"}}
+    assert {each: reasons for each, reasons in flagged_names.items() if reasons} == expected
     (words,) = [each.words for each in flagged(session, state, reviewer)[both.id].reasons]
     assert words == "Both tracks: The repeats of it."
-    add_evidence(session, state, again, now=now, findings=told)  # the newest counts
+    add_evidence(session, state, again, now=now, findings=findings)  # the newest counts
     assert again.id not in flagged(session, state, reviewer)
-    for name, each in shown.items():
+    for name, each in entries.items():
         alone = flags.flags_of_entry(session, state, reviewer, each)
         assert (alone is None) == (each is again)
         assert alone is None or names(alone) == {name}

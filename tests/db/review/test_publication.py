@@ -82,13 +82,13 @@ def test_who_is_within_two_standard_errors_of_tau_needs_a_ruling(
 ) -> None:
     """Measured entries of the factory have a standard error of 0.001."""
     cases = {"far": (10, 0.2021), "near": (20, 0.2019), "freed": (15, 0.1985), "lost": (99, 0.1985), "below": (12, 0.1)}
-    found = {
+    entries = {
         name: scored(session, state, now, fid=fid, distance=distance).id for name, (fid, distance) in cases.items()
     }
     # The penalty moves "freed" and "lost" behind; without it "freed" had a medal, "lost" had none.
-    assert set(open_points(session, state)["borderline"]) == {found["near"], found["freed"]}
-    rule(session, session.query(Submission).filter_by(id=found["near"]).one(), "waive", now)
-    assert open_points(session, state)["borderline"] == [found["freed"]]
+    assert set(open_points(session, state)["borderline"]) == {entries["near"], entries["freed"]}
+    rule(session, session.query(Submission).filter_by(id=entries["near"]).one(), "waive", now)
+    assert open_points(session, state)["borderline"] == [entries["freed"]]
 
 
 def test_reviews_without_a_decision_and_rebuttals_without_an_answer(
@@ -145,9 +145,9 @@ def test_unfinished_work_is_listed_by_kind(session: Session, now: datetime) -> N
     private = claim(session, now)
     assert private is not None
     leases.retry_or_fail(session, private, error="No weights.\nSecond line", now=now, max_attempts=1)
-    found = {point.name: point for point in publication.checklist(session, state) if not point.passed}
-    assert set(found) == {"failed-work", "unscored"}
-    (concern,) = found["failed-work"].concerns
+    unmet = {point.name: point for point in publication.checklist(session, state) if not point.passed}
+    assert set(unmet) == {"failed-work", "unscored"}
+    (concern,) = unmet["failed-work"].concerns
     assert (concern.submission_id, concern.words) == (entry.id, "No weights.")
 
     author = make_account(session, now, "organizer")
@@ -271,9 +271,9 @@ def test_a_deadline_that_moves_gives_all_participants_a_notice(session: Session,
     assert closes_at is not None
     change(session, slug, CompetitionChanges(title="Dogs!", closes_at=closes_at), author=author, now=now)
     assert notices.list_notices(session, member, limit=9) == []
-    for days, said in ((2, "Dogs! has more time"), (-2, "Dogs! closes earlier")):
+    for days, subject in ((2, "Dogs! has more time"), (-2, "Dogs! closes earlier")):
         moved = closes_at + timedelta(days=days)
         change(session, slug, CompetitionChanges(closes_at=moved), author=author, now=now)
         newest = notices.list_notices(session, member, limit=9)[0]
-        assert (newest.kind, newest.subject) == ("deadline", said)
+        assert (newest.kind, newest.subject) == ("deadline", subject)
         assert f"{moved:%Y-%m-%d %H:%M} UTC" in newest.body

@@ -85,10 +85,10 @@ def test_one_look_serves_many_submissions_each_from_its_own_step(
 ) -> None:
     first, second = (queued(session, state, make_team(session, state, now), now) for _ in range(2))
     newest = look_at(session, first, now).steps[-1].id
-    found = progress.status_snapshots(session, {first.ref: newest, second.ref: 0}, now=now)
-    assert found[first.ref].steps == ()
-    assert [step.status for step in found[second.ref].steps] == STORY[:3]
-    assert (found[first.ref].progress.queue_position, found[second.ref].progress.queue_position) == (1, 2)
+    snapshots = progress.status_snapshots(session, {first.ref: newest, second.ref: 0}, now=now)
+    assert snapshots[first.ref].steps == ()
+    assert [step.status for step in snapshots[second.ref].steps] == STORY[:3]
+    assert (snapshots[first.ref].progress.queue_position, snapshots[second.ref].progress.queue_position) == (1, 2)
 
 
 def test_a_refused_step_leaves_no_trace(session: Session, state: CompetitionState, now: datetime) -> None:
@@ -159,11 +159,11 @@ def test_the_place_in_the_queue_is_the_order_of_claims(
     assert job_queue.positions_of(session, [job.id for job in waiting]) == {
         job.id: job_queue.position_of(session, job) for job in waiting
     }
-    shown = {entry.ref: look_at(session, entry, now).progress.queue_position for entry in entries}
+    positions = {entry.ref: look_at(session, entry, now).progress.queue_position for entry in entries}
     claimed = []
     while (held := claim(session, now)) is not None:
         claimed.append(held.submission_ref)
-    assert [shown[ref or 0] for ref in claimed] == list(range(1, 10))
+    assert [positions[ref or 0] for ref in claimed] == list(range(1, 10))
 
 
 def test_the_estimate_is_from_recent_public_scores_of_the_track(

@@ -56,20 +56,20 @@ def test_it_is_judged_like_any_score(
 ) -> None:
     provisionally(session, claim(session, now), now, s=distance)
     session.refresh(submission)
-    found = provisional_scores.provisional_score_of(session, submission)
-    assert found is not None
-    assert (found.tau, found.penalised, found.copy) == (0.2, penalised, False)
-    assert found.mifid == pytest.approx(expected)
+    score = provisional_scores.provisional_score_of(session, submission)
+    assert score is not None
+    assert (score.tau, score.penalised, score.copy) == (0.2, penalised, False)
+    assert score.mifid == pytest.approx(expected)
 
 
 def test_a_copy_has_no_provisional_score_either(session: Session, submission: Submission, now: datetime) -> None:
     submission.copied_share = 0.9
     provisionally(session, claim(session, now), now)
     session.refresh(submission)
-    found = provisional_scores.provisional_score_of(session, submission)
-    assert found is not None
-    assert found.copy
-    assert found.mifid is None
+    score = provisional_scores.provisional_score_of(session, submission)
+    assert score is not None
+    assert score.copy
+    assert score.mifid is None
 
 
 def test_the_final_one_replaces_it_and_the_board_never_saw_it(
@@ -95,9 +95,9 @@ def test_a_second_attempt_changes_nothing(session: Session, submission: Submissi
     session.flush()
     provisionally(session, claim(session, later + LEASE, "second"), later, fid=99.0)
     session.refresh(submission)
-    found = provisional_scores.provisional_score_of(session, submission)
-    assert found is not None
-    assert found.fid == 30.0
+    score = provisional_scores.provisional_score_of(session, submission)
+    assert score is not None
+    assert score.fid == 30.0
 
 
 def test_a_worker_that_lost_its_job_and_the_private_track_leave_none(

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.db.leaderboard import board
-from scorer.db.submissions import submissions as submissions_submissions
+from scorer.db.submissions import submissions
 from scorer.db.tables import Team, TeamMerge
 from scorer.db.teams import members, merges
 from scorer.jobs import leases
@@ -80,9 +80,7 @@ def test_usage_and_lists_hold_what_was_merged(session: Session, state: Competiti
     merge(session, second, first, now)
     usage = members.usage_of(session, first.id, now)
     assert (usage.charged, usage.pending, usage.rejected) == (2, 1, 1)
-    listed = submissions_submissions.submissions_of(
-        session, state.competition.id, team_id=first.id, before=None, limit=10
-    )
+    listed = submissions.submissions_of(session, state.competition.id, team_id=first.id, before=None, limit=10)
     assert sorted(each.team_id for each in listed) == [first.id, second.id, second.id]
     assert members.count_charged(session, [first.id, second.id]) == 2
 

@@ -54,8 +54,8 @@ def test_what_follows_the_longest_password_is_not_ignored() -> None:
 
 def test_old_costs_are_renewed_and_present_ones_are_not() -> None:
     cheap = PasswordHash((Argon2Hasher(time_cost=1, memory_cost=8192, parallelism=1),))
-    kept = cheap.hash("correct horse battery")
-    renewed = password_hashing.upgraded_hash("correct horse battery", kept)
+    cheap_hash = cheap.hash("correct horse battery")
+    renewed = password_hashing.upgraded_hash("correct horse battery", cheap_hash)
     assert renewed is not None
     assert renewed.startswith("$argon2id$v=19$m=65536,t=3,p=4$")
     assert password_hashing.upgraded_hash("correct horse battery", renewed) is None

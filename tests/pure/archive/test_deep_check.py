@@ -50,8 +50,8 @@ def fault(content: bytes) -> str:
     assert caught.value.slug == "bad-images"
     assert caught.value.message == "1 of 3 images can't be used."
     assert caught.value.extra["fault_count"] == 1
-    (told,) = caught.value.faults
-    return told
+    (message,) = caught.value.faults
+    return message
 
 
 def saved(image: Image.Image, kind: str = "PNG", **options: object) -> bytes:
@@ -87,14 +87,14 @@ def test_images_are_read_into_a_mapped_file(tmp_path_factory: pytest.TempPathFac
 
 
 def test_progress_ends_with_all_images() -> None:
-    told: list[tuple[int, int]] = []
+    steps: list[tuple[int, int]] = []
     # Far apart, so that they take several reads.
     members = [member for name, content in pngs() for member in ((name, content), (f"__MACOSX/{name}", bytes(200_000)))]
     file = zipped(members, zipfile.ZIP_STORED)
     spec = ImageSpec(3, 8)
     out = np.zeros((3, 8, 8, 3), np.uint8)
-    check_images(file, list_images(file, spec), spec, out, progress=lambda *step: told.append(step))
-    assert told == [(1, 3), (2, 3), (3, 3)]
+    check_images(file, list_images(file, spec), spec, out, progress=lambda *step: steps.append(step))
+    assert steps == [(1, 3), (2, 3), (3, 3)]
 
 
 @pytest.mark.parametrize("shape", [(2, 8, 8, 3), (3, 9, 9, 3), (3, 8, 8, 4)])
@@ -263,21 +263,21 @@ def test_all_faults_are_counted_and_the_first_ten_are_named() -> None:
 def member_fault(entry: BrokenZipEntry, *others: BrokenZipEntry) -> str:
     with pytest.raises(Invalid) as caught:
         checked(raw_zip([entry, *others]), 1 + len(others))
-    (told,) = caught.value.faults
-    return told
+    (message,) = caught.value.faults
+    return message
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
 @pytest.mark.parametrize(("off_by", "says"), [(-1, "longer"), (1, "shorter")])
 def test_a_member_of_another_length_than_declared_is_refused(method: int, off_by: int, says: str) -> None:
     size = len(SOUND) + off_by
-    told = member_fault(BrokenZipEntry(b"0.png", SOUND, method=method, size=size))
-    assert told == f"0.png is {says} than the {size} bytes the zip declares for it"
+    message = member_fault(BrokenZipEntry(b"0.png", SOUND, method=method, size=size))
+    assert message == f"0.png is {says} than the {size} bytes the zip declares for it"
 
 
 def test_a_member_that_unpacks_to_far_more_than_declared_is_refused() -> None:
-    told = member_fault(BrokenZipEntry(b"0.png", bytes(10**7), method=zipfile.ZIP_DEFLATED, size=100))
-    assert told == "0.png is longer than the 100 bytes the zip declares for it"
+    message = member_fault(BrokenZipEntry(b"0.png", bytes(10**7), method=zipfile.ZIP_DEFLATED, size=100))
+    assert message == "0.png is longer than the 100 bytes the zip declares for it"
 
 
 def test_damaged_members_are_refused() -> None:

@@ -94,11 +94,11 @@ def test_only_stored_and_deflated_members_are_read(compression: int) -> None:
     assert list_images(zipped(pngs(), zipfile.ZIP_STORED), SPEC).names == ("0.png", "1.png", "2.png")
 
 
-@pytest.mark.parametrize("found", [0, 2, 4])
-def test_a_wrong_count_says_how_many_there_are_and_how_many_are_needed(found: int) -> None:
-    error = refused(zipped(pngs(found)), SPEC)
+@pytest.mark.parametrize("count", [0, 2, 4])
+def test_a_wrong_count_says_how_many_there_are_and_how_many_are_needed(count: int) -> None:
+    error = refused(zipped(pngs(count)), SPEC)
     assert error.slug == "wrong-count"
-    assert f"has {found} image" in error.message
+    assert f"has {count} image" in error.message
     assert "asks for 3." in error.message
 
 

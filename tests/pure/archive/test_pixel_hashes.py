@@ -42,20 +42,20 @@ def test_copies_are_counted_and_traced_to_the_first_reference_that_they_equal() 
     images[0] = reference[5]
     images[3] = reference[4]
     images[6] = mirror_images(reference)[1]
-    found = find_training_image_copies(
+    copies = find_training_image_copies(
         hash_pixels(images), hash_pixels(reference), hash_pixels(mirror_images(reference))
     )
-    assert (found.exact, found.mirrored, found.share) == (2, 1, 3 / 8)
-    assert found.exact_index.tolist() == [2, -1, -1, 4, -1, -1, -1, -1]
-    assert found.mirrored_index.tolist() == [-1, -1, -1, -1, -1, -1, 1, -1]
+    assert (copies.exact, copies.mirrored, copies.share) == (2, 1, 3 / 8)
+    assert copies.exact_index.tolist() == [2, -1, -1, 4, -1, -1, -1, -1]
+    assert copies.mirrored_index.tolist() == [-1, -1, -1, -1, -1, -1, 1, -1]
 
 
 def test_a_copy_of_a_symmetric_image_counts_once() -> None:
     reference = random_images(1)
     reference[:, :, 4:] = mirror_images(reference[:, :, :4])
     hashes = hash_pixels(reference)
-    found = find_training_image_copies(hashes, hashes, hash_pixels(mirror_images(reference)))
-    assert (found.exact, found.mirrored, found.share) == (1, 0, 1.0)
+    copies = find_training_image_copies(hashes, hashes, hash_pixels(mirror_images(reference)))
+    assert (copies.exact, copies.mirrored, copies.share) == (1, 0, 1.0)
 
 
 def test_hashes_that_end_in_zeros_stay_apart() -> None:

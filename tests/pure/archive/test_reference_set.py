@@ -137,9 +137,9 @@ def test_duplicates_are_allowed_and_counted() -> None:
 
 
 def test_progress_ends_with_all_images() -> None:
-    told: list[tuple[int, int]] = []
-    read_references(zipped([("0.png", png(random_images(1)[0]))]), 8, lambda *step: told.append(step))
-    assert told == [(1, 1)]
+    steps: list[tuple[int, int]] = []
+    read_references(zipped([("0.png", png(random_images(1)[0]))]), 8, lambda *step: steps.append(step))
+    assert steps == [(1, 1)]
 
 
 RGBA = Image.fromarray(random_images(1)[0]).convert("RGBA")

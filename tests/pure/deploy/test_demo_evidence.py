@@ -11,7 +11,7 @@ from scorer.findings.signs import SIGNS
 BY_KEY = {entry.key: entry for entry in ENTRIES}
 
 
-def found(*signs: str, state: str = "done") -> dict[str, Any]:
+def evidence_with(*signs: str, state: str = "done") -> dict[str, Any]:
     """An answer about one track."""
     return {"state": state, "signs": [{"name": name, "words": f"The {name} of it."} for name in signs]}
 
@@ -28,10 +28,13 @@ def test_the_table_of_entries_names_signs_that_there_are() -> None:
 def test_signs_found_and_signs_missing() -> None:
     entries = {key: BY_KEY[key] for key in ("autoencoder", "gaussian-20", "mirrored-copies", "half-copied")}
     answers = {
-        "autoencoder": {"public": found(), "private": found("thumbnail-copies", "repeats")},
-        "gaussian-20": {"public": found("repeats"), "private": found()},
-        "mirrored-copies": {"public": found("near-copies"), "private": found("near-copies")},
-        "half-copied": {"public": found("near-copies", "partly-copied"), "private": found(state="failed")},
+        "autoencoder": {"public": evidence_with(), "private": evidence_with("thumbnail-copies", "repeats")},
+        "gaussian-20": {"public": evidence_with("repeats"), "private": evidence_with()},
+        "mirrored-copies": {"public": evidence_with("near-copies"), "private": evidence_with("near-copies")},
+        "half-copied": {
+            "public": evidence_with("near-copies", "partly-copied"),
+            "private": evidence_with(state="failed"),
+        },
     }
     assert evidence.expected_sign_lines(answers, entries) == [
         "Bottleneck (thumbnail copies): The thumbnail-copies of it.",
@@ -62,7 +65,7 @@ class Client:
         self.asked += 1
         self.paths.append(path)
         assert path.startswith("/submissions/s")
-        return found(state="running" if self.asked <= 2 else "done")
+        return evidence_with(state="running" if self.asked <= 2 else "done")
 
 
 def test_it_waits_for_all_evidence() -> None:

@@ -33,6 +33,6 @@ def test_what_details_name_is_in_groups() -> None:
 @pytest.mark.heavy
 def test_hidden_sets_and_what_is_too_much_are_left_out() -> None:
     details = {"near_copies": [pair(1, "0123abcd"), *(pair(number, "fedc9876") for number in range(2, 20))]}
-    shown = example_groups(details, {"0123abcd"})["near-copies"]
-    assert [each.image for each in shown] == [f"{number}.png" for number in range(2, 2 + MAX_PAIRS)]
+    pairs = example_groups(details, {"0123abcd"})["near-copies"]
+    assert [each.image for each in pairs] == [f"{number}.png" for number in range(2, 2 + MAX_PAIRS)]
     assert example_groups(details, {"0123abcd", "fedc9876"}) == {}

@@ -43,10 +43,10 @@ def single(below: int, generated: int = 1000, held_out: int = 500, limit: float 
     ],
 )
 def test_all_images(z: float, says: str) -> None:
-    told = words.overall_sentence(ranked(z))
-    assert says in told
-    assert f"Z = {z:+.1f}" in told
-    assert told.startswith(f"In {100 * (1 - ranked(z).share):.0f} % of all comparisons")
+    sentence = words.overall_sentence(ranked(z))
+    assert says in sentence
+    assert f"Z = {z:+.1f}" in sentence
+    assert sentence.startswith(f"In {100 * (1 - ranked(z).share):.0f} % of all comparisons")
 
 
 def test_a_slight_difference_that_is_certain_is_called_both() -> None:
@@ -88,14 +88,14 @@ def test_copied_regions(scores: tuple[float | None, ...], says: str) -> None:
 
 
 def test_a_region_that_is_too_small() -> None:
-    told = words.cell_sentence(CellCopying(6, 3, 1_040, 0.2, None, 0.0))
-    assert told == "Region 7 has 3 generated and 1,040 fresh images: too few to compare."
+    sentence = words.cell_sentence(CellCopying(6, 3, 1_040, 0.2, None, 0.0))
+    assert sentence == "Region 7 has 3 generated and 1,040 fresh images: too few to compare."
 
 
 def test_representation() -> None:
-    told = words.representation_sentence(entry(*[0.0] * 20, over=3, under=1))
-    assert told.startswith("Of 20 regions 3 hold more")
-    assert told.endswith("chance alone makes about 1.0 of either.")
+    sentence = words.representation_sentence(entry(*[0.0] * 20, over=3, under=1))
+    assert sentence.startswith("Of 20 regions 3 hold more")
+    assert sentence.endswith("chance alone makes about 1.0 of either.")
 
 
 @pytest.mark.parametrize(
@@ -117,17 +117,17 @@ def test_photographs_that_are_training_images() -> None:
 
 
 def test_a_quantile_names_both_kinds() -> None:
-    told = words.quantile_sentence(0.25, 0.01234, 0.2)
-    assert told.startswith("The closest 25 % of its images are 0.0123 or less from a training image")
-    assert told.endswith("of the photographs, 0.2000 or less.")
+    sentence = words.quantile_sentence(0.25, 0.01234, 0.2)
+    assert sentence.startswith("The closest 25 % of its images are 0.0123 or less from a training image")
+    assert sentence.endswith("of the photographs, 0.2000 or less.")
 
 
 @given(share=st.floats(0.0, 1.0))
 def test_a_percentage_is_neither_none_nor_all_unless_it_is(share: float) -> None:
-    shown = format_percent(share)
-    assert (shown == "0 %") is (share == 0.0)
-    assert (shown == "100 %") is (share == 1.0)
-    if "almost" not in shown:
-        value = float(shown.removesuffix(" %"))
+    text = format_percent(share)
+    assert (text == "0 %") is (share == 0.0)
+    assert (text == "100 %") is (share == 1.0)
+    if "almost" not in text:
+        value = float(text.removesuffix(" %"))
         assert 0.0 <= value <= 100.0
         assert value == pytest.approx(100 * share, abs=0.5)

@@ -36,7 +36,7 @@ def all_of(own: Any) -> dict[str, Finding]:
     training, fresh = photographs(1), photographs(2)
     near = near_duplicates(originals_of(nearest(own, training)), originals_of(nearest(fresh, training)))
     rows = compare_counts(np.array([len(own) - 40, 40]), np.array([60, 60]))
-    found = [
+    findings = [
         *words.two_sample_findings(two_sample(own, training, random=random())),
         *words.ndb_findings(rows),
         *words.prd_findings(prd(own, training, random=random())),
@@ -49,13 +49,13 @@ def all_of(own: Any) -> dict[str, Finding]:
         duplicates.near_duplicates_finding(near),
         duplicates.internal_duplicates_finding(internal_duplicates(own, near.closeness, len(training))),
     ]
-    return {each.name: each for each in found}
+    return {each.name: each for each in findings}
 
 
 def test_an_honest_entry() -> None:
-    found = all_of(photographs(3))
-    assert len(found) == 18
-    for each in found.values():
+    findings = all_of(photographs(3))
+    assert len(findings) == 18
+    for each in findings.values():
         assert each.value is not None
         assert np.isfinite(each.value)
         assert each.standard_error is not None
@@ -63,25 +63,27 @@ def test_an_honest_entry() -> None:
         assert each.direction
         assert each.sentence.endswith(".")
         assert "nan" not in each.sentence
-    assert "can't be told apart" in found["two_sample"].sentence
-    assert "no difference" in found["relative_mmd"].sentence
-    assert found["authenticity"].sentence.endswith("no fewer.")
+    assert "can't be told apart" in findings["two_sample"].sentence
+    assert "no difference" in findings["relative_mmd"].sentence
+    assert findings["authenticity"].sentence.endswith("no fewer.")
 
 
 def test_copies_that_repeat() -> None:
-    found = all_of(np.concatenate([photographs(1)[:100], photographs(1)[:20]]))
-    assert "as copies do" in found["two_sample"].sentence
-    assert "some are versions of training images" in found["authenticity"].sentence
-    assert found["near_copies"].value == 1.0
-    assert found["near_copies"].sentence.startswith("120 of 120 images nearly are one of 100 training images; one of")
-    assert found["repeats"].sentence.startswith("40 of 120 images are nearly the same as another one, in 20 groups")
-    assert (found["repeats"].p_value or 0.0) < 1e-3
+    findings = all_of(np.concatenate([photographs(1)[:100], photographs(1)[:20]]))
+    assert "as copies do" in findings["two_sample"].sentence
+    assert "some are versions of training images" in findings["authenticity"].sentence
+    assert findings["near_copies"].value == 1.0
+    assert findings["near_copies"].sentence.startswith(
+        "120 of 120 images nearly are one of 100 training images; one of"
+    )
+    assert findings["repeats"].sentence.startswith("40 of 120 images are nearly the same as another one, in 20 groups")
+    assert (findings["repeats"].p_value or 0.0) < 1e-3
 
 
 def test_something_else() -> None:
-    found = all_of(photographs(4) + 3.0)
-    assert "the two can be told apart" in found["two_sample"].sentence
-    assert "farther than photographs are" in found["relative_mmd"].sentence
+    findings = all_of(photographs(4) + 3.0)
+    assert "the two can be told apart" in findings["two_sample"].sentence
+    assert "farther than photographs are" in findings["relative_mmd"].sentence
 
 
 def test_what_does_not_exist_says_so() -> None:

@@ -78,7 +78,7 @@ def test_faults_name_line_and_column() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "named", "slug", "told"),
+    ("text", "named", "slug", "message"),
     [
         ("", {}, "missing-columns", "it is empty"),
         ("a,b\n1,2", {}, "missing-columns", "lacks submission_id, fid_public, fid_private"),
@@ -89,7 +89,7 @@ def test_faults_name_line_and_column() -> None:
         (f'{HEADER}\n"1', {}, "no-table", "no CSV from line 2 on"),
     ],
 )
-def test_what_is_no_table_is_refused_with_the_reason(text: str, named: dict[str, str], slug: str, told: str) -> None:
+def test_what_is_no_table_is_refused_with_the_reason(text: str, named: dict[str, str], slug: str, message: str) -> None:
     error = refused(text, **named)
     assert error.slug == slug
-    assert told in error.message
+    assert message in error.message

@@ -137,9 +137,9 @@ def test_every_figure_and_label_has_words() -> None:
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6))
 def test_ticks_are_round_few_and_on_the_axis(low: float, span: float) -> None:
-    found = round_ticks(low, low + span)
-    assert 1 <= len(found) <= 11
-    assert all(low - span * 1e-6 <= each <= low + span * (1 + 1e-6) for each in found)
+    ticks = round_ticks(low, low + span)
+    assert 1 <= len(ticks) <= 11
+    assert all(low - span * 1e-6 <= each <= low + span * (1 + 1e-6) for each in ticks)
 
 
 @given(st.floats(1e-6, 1e6), st.floats(1, 1e6))

@@ -62,10 +62,10 @@ def by_definition(own: Rows, other: Rows | None, k: int) -> tuple[NDArray[np.lon
     return np.take_along_axis(squares, index, axis=1), index
 
 
-def assert_as_defined(found: Neighbours, own: Rows, other: Rows | None, k: int) -> None:
+def assert_as_defined(result: Neighbours, own: Rows, other: Rows | None, k: int) -> None:
     squares, index = by_definition(own, other, k)
-    np.testing.assert_allclose(found.squares, squares.astype(np.float64), rtol=1e-14, atol=0)
-    np.testing.assert_array_equal(found.index, index)
+    np.testing.assert_allclose(result.squares, squares.astype(np.float64), rtol=1e-14, atol=0)
+    np.testing.assert_array_equal(result.index, index)
 
 
 # Neighbours
@@ -109,9 +109,9 @@ def test_the_bits_depend_neither_on_strips_nor_on_who_decides(monkeypatch: pytes
     for name, value in (("_STRIP_ROWS", 7), ("_CROWD", 1 << 40), ("_CROWD", -100)):
         with monkeypatch.context() as patch:
             patch.setattr(euclidean, name, value)
-            found = neighbours(own, other, k=3)
-        np.testing.assert_array_equal(found.squares, whole.squares)
-        np.testing.assert_array_equal(found.index, whole.index)
+            result = neighbours(own, other, k=3)
+        np.testing.assert_array_equal(result.squares, whole.squares)
+        np.testing.assert_array_equal(result.index, whole.index)
 
 
 def test_equal_rows_are_recognised_by_their_bytes() -> None:
@@ -173,19 +173,19 @@ def test_nothing_is_within_a_ball_of_no_size_but_a_copy() -> None:
 def test_a_mapped_reference_gives_the_same_bits_and_stays_as_it_was(tmp_path: Any) -> None:
     own, other = spread_out(12, 30, 6).astype(np.float32), spread_out(13, 40, 6).astype(np.float32)
     np.save(tmp_path / "features.npy", other)
-    found = neighbours(own, np.load(tmp_path / "features.npy", mmap_mode="r"))
+    result = neighbours(own, np.load(tmp_path / "features.npy", mmap_mode="r"))
     expected = neighbours(own, other)
-    np.testing.assert_array_equal(found.squares, expected.squares)
-    np.testing.assert_array_equal(found.index, expected.index)
+    np.testing.assert_array_equal(result.squares, expected.squares)
+    np.testing.assert_array_equal(result.index, expected.index)
     np.testing.assert_array_equal(np.load(tmp_path / "features.npy"), other)
-    assert (found.squares.dtype, found.index.dtype) == (np.dtype(np.float64), np.dtype(np.int64))
+    assert (result.squares.dtype, result.index.dtype) == (np.dtype(np.float64), np.dtype(np.int64))
 
 
 def test_progress_rises_to_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(euclidean, "_STRIP_ROWS", 10)
-    told: list[float] = []
-    neighbours(spread_out(14, 45, 3), progress=told.append)
-    assert told == pytest.approx([10 / 45, 20 / 45, 30 / 45, 40 / 45, 1.0])
+    shares: list[float] = []
+    neighbours(spread_out(14, 45, 3), progress=shares.append)
+    assert shares == pytest.approx([10 / 45, 20 / 45, 30 / 45, 40 / 45, 1.0])
 
 
 @pytest.mark.parametrize(

@@ -34,11 +34,11 @@ def crowd(seed: int, count: int, dimension: int, spread: float) -> Matrix:
 
 
 def assert_as_defined(generated: NDArray[Any], reference: NDArray[Any], *, signed: bool = False) -> Nearest:
-    found = nearest(generated, reference, signed=signed)
+    result = nearest(generated, reference, signed=signed)
     distance, index = nearest_by_definition(generated, reference, signed=signed)
-    np.testing.assert_array_equal(found.index, index)
-    np.testing.assert_allclose(found.distance, distance, rtol=0, atol=1e-14)
-    return found
+    np.testing.assert_array_equal(result.index, index)
+    np.testing.assert_allclose(result.distance, distance, rtol=0, atol=1e-14)
+    return result
 
 
 # The value
@@ -61,10 +61,10 @@ def test_half_of_the_training_set_is_a_copy_from_generated_to_reference_only() -
 @pytest.mark.parametrize("scale", [1.0, 4.0, 2.0**-20])
 def test_copies_are_at_exactly_zero(precision: type[np.floating[Any]], scale: float) -> None:
     training = signed_features(3, 200, 48).astype(precision)
-    found = nearest(training[::-1] * precision(scale), training)
-    np.testing.assert_array_equal(found.distance, 0.0)
-    np.testing.assert_array_equal(found.index, np.arange(200)[::-1])
-    assert found.mean == 0.0
+    result = nearest(training[::-1] * precision(scale), training)
+    np.testing.assert_array_equal(result.distance, 0.0)
+    np.testing.assert_array_equal(result.index, np.arange(200)[::-1])
+    assert result.mean == 0.0
 
 
 def test_the_mirrored_direction_counts_only_without_sign() -> None:
@@ -79,9 +79,9 @@ def test_the_mirrored_direction_counts_only_without_sign() -> None:
 
 def test_rounding_never_makes_a_distance_negative() -> None:
     training = features(34, 500, 10)
-    found = nearest(training * (1.0 / 3.0), training)
-    assert found.distance.min() == 0.0
-    assert found.distance.max() < 1e-15
+    result = nearest(training * (1.0 / 3.0), training)
+    assert result.distance.min() == 0.0
+    assert result.distance.max() < 1e-15
 
 
 def test_distances_reach_two_with_sign() -> None:
@@ -98,11 +98,11 @@ def test_distances_reach_two_with_sign() -> None:
 @settings(max_examples=examples(60), deadline=None)
 def test_it_is_the_definition(seed: int, own: int, other: int, dimension: int, signed: bool) -> None:
     generated, reference = signed_features(seed, own, dimension), signed_features(seed + 1, other, dimension)
-    found = nearest(generated, reference, signed=signed)
+    result = nearest(generated, reference, signed=signed)
     distance, index = nearest_by_definition(generated, reference, signed=signed)
-    np.testing.assert_allclose(found.distance, distance, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(result.distance, distance, rtol=0, atol=1e-14)
     if dimension > 1:  # in one dimension all are equally near, up to the last bit of a quotient
-        np.testing.assert_array_equal(found.index, index)
+        np.testing.assert_array_equal(result.index, index)
 
 
 @pytest.mark.parametrize("signed", [False, True])
@@ -119,11 +119,11 @@ def test_tiles_meet_without_a_seam(own: int, other: int, signed: bool) -> None:
     """Checked on every seventh row, and on the rows at the seams."""
     generated = signed_features(4, own, 6).astype(np.float32)
     reference = signed_features(5, other, 6).astype(np.float32)
-    found = nearest(generated, reference, signed=signed)
+    result = nearest(generated, reference, signed=signed)
     some = np.unique([*range(0, own, 7), *(row for row in (TILE_ROWS - 1, TILE_ROWS) if row < own), own - 1])
     distance, index = nearest_by_definition(generated[some], reference, signed=signed)
-    np.testing.assert_array_equal(found.index[some], index)
-    np.testing.assert_allclose(found.distance[some], distance, rtol=0, atol=1e-14)
+    np.testing.assert_array_equal(result.index[some], index)
+    np.testing.assert_allclose(result.distance[some], distance, rtol=0, atol=1e-14)
 
 
 def test_all_similarities_negative() -> None:
@@ -160,9 +160,9 @@ def test_near_ties_within_float32_noise_are_decided_exactly(gap: float) -> None:
         cosines = 0.95 - gap * order
         reference[row] = cosines[:, None] * unit + np.sqrt(1 - cosines**2)[:, None] * sideways
         winner[row] = row * rivals + int(np.argmin(order))
-    found = nearest(generated, reference.reshape(-1, dimension))
-    np.testing.assert_array_equal(found.index, winner)
-    np.testing.assert_allclose(found.distance, 0.05, rtol=0, atol=1e-14)
+    result = nearest(generated, reference.reshape(-1, dimension))
+    np.testing.assert_array_equal(result.index, winner)
+    np.testing.assert_allclose(result.distance, 0.05, rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize("spread", [1e-3, 1e-4, 1e-5])
@@ -172,8 +172,8 @@ def test_rows_with_too_many_rivals_are_redone(spread: float, signed: bool) -> No
     generated, reference = crowd(12, 700, 24, spread), crowd(13, 900, 24, spread)
     rough = normalise(generated).unit(0, 700, np.float32) @ normalise(reference).unit(0, 900, np.float32).T
     assert rough.max() - rough.min() < 1e-4
-    found = assert_as_defined(generated, reference, signed=signed)
-    assert np.unique(found.index).size > 100
+    result = assert_as_defined(generated, reference, signed=signed)
+    assert np.unique(result.index).size > 100
 
 
 def test_a_few_crowded_rows_among_others() -> None:
@@ -190,14 +190,14 @@ def test_ties_go_to_the_lowest_index(copies: int) -> None:
     base = features(20, 20, 16)
     which = random.permutation(np.repeat(np.arange(20), copies))
     reference = base[which] * 2.0 ** random.integers(-3, 4, len(which))[:, None]
-    found = nearest(base + 0.01 * features(21, 20, 16), reference)
+    result = nearest(base + 0.01 * features(21, 20, 16), reference)
     first = np.array([np.flatnonzero(which == row)[0] for row in range(20)])
-    np.testing.assert_array_equal(found.index, first)
+    np.testing.assert_array_equal(result.index, first)
 
 
 def test_a_constant_reference() -> None:
-    found = nearest(features(22, 30, 8), np.ones((5000, 8), np.float32))
-    np.testing.assert_array_equal(found.index, 0)
+    result = nearest(features(22, 30, 8), np.ones((5000, 8), np.float32))
+    np.testing.assert_array_equal(result.index, 0)
 
 
 @pytest.mark.parametrize("dimension", [7, 130, 1000])
@@ -252,36 +252,36 @@ def test_a_stored_reference_gives_the_same_bits(tmp_path: Any) -> None:
     generated, reference = features(27, 40, 16).astype(np.float32), features(28, 90, 16).astype(np.float32)
     np.save(tmp_path / "features.npy", reference)
     mapped = normalise(np.load(tmp_path / "features.npy", mmap_mode="r"))
-    found, expected = nearest(normalise(generated), mapped), nearest(generated, reference)
-    np.testing.assert_array_equal(found.distance, expected.distance)
-    np.testing.assert_array_equal(found.index, expected.index)
-    assert found.distance.dtype == np.dtype(np.float64)
-    assert found.index.dtype == np.dtype(np.int64)
+    result, expected = nearest(normalise(generated), mapped), nearest(generated, reference)
+    np.testing.assert_array_equal(result.distance, expected.distance)
+    np.testing.assert_array_equal(result.index, expected.index)
+    assert result.distance.dtype == np.dtype(np.float64)
+    assert result.index.dtype == np.dtype(np.int64)
 
 
 def test_mean_and_standard_error() -> None:
-    found = Nearest(np.array([0.1, 0.2, 0.6]), np.array([0, 1, 2]))
-    assert found.mean == pytest.approx(0.3)
-    assert found.standard_error == pytest.approx(np.sqrt(0.07 / 3))
+    result = Nearest(np.array([0.1, 0.2, 0.6]), np.array([0, 1, 2]))
+    assert result.mean == pytest.approx(0.3)
+    assert result.standard_error == pytest.approx(np.sqrt(0.07 / 3))
     assert Nearest(np.array([0.1]), np.array([0])).standard_error is None
 
 
 def test_the_closest_pairs() -> None:
-    found = Nearest(np.array([0.3, 0.1, 0.2, 0.1]), np.array([5, 6, 7, 8]))
-    assert closest_pairs(found, 3) == (ClosestPair(1, 6, 0.1), ClosestPair(3, 8, 0.1), ClosestPair(2, 7, 0.2))
-    assert closest_pairs(found, 0) == ()
-    assert len(closest_pairs(found, 10)) == 4
+    result = Nearest(np.array([0.3, 0.1, 0.2, 0.1]), np.array([5, 6, 7, 8]))
+    assert closest_pairs(result, 3) == (ClosestPair(1, 6, 0.1), ClosestPair(3, 8, 0.1), ClosestPair(2, 7, 0.2))
+    assert closest_pairs(result, 0) == ()
+    assert len(closest_pairs(result, 10)) == 4
     with pytest.raises(Invalid):
-        closest_pairs(found, -1)
+        closest_pairs(result, -1)
 
 
 @pytest.mark.parametrize("spread", [1.0, 1e-5])
 def test_progress_rises_to_one(spread: float) -> None:
-    told: list[float] = []
-    nearest(crowd(29, 1200, 8, spread), crowd(30, TILE_COLUMNS + 10, 8, spread), progress=told.append)
-    assert told == sorted(told)
-    assert 0.0 < told[0] < told[-1] == 1.0
-    assert len(told) >= 3
+    shares: list[float] = []
+    nearest(crowd(29, 1200, 8, spread), crowd(30, TILE_COLUMNS + 10, 8, spread), progress=shares.append)
+    assert shares == sorted(shares)
+    assert 0.0 < shares[0] < shares[-1] == 1.0
+    assert len(shares) >= 3
 
 
 @pytest.mark.parametrize("wrong", [0.0, np.nan, np.inf])

@@ -20,16 +20,16 @@ fids = st.floats(0.0, 1e6)
 
 @given(fid=fids, distance=distances, tau=st.floats(0.0, 2.0), epsilon=st.floats(1e-16, 1e-3))
 def test_it_is_the_papers_formula(fid: float, distance: float, tau: float, epsilon: float) -> None:
-    found = mifid(fid, distance, tau, epsilon)
-    assert type(found) is float
-    assert found == pytest.approx(mifid_by_hand(fid, distance, tau, epsilon), rel=1e-15, abs=0)
+    score = mifid(fid, distance, tau, epsilon)
+    assert type(score) is float
+    assert score == pytest.approx(mifid_by_hand(fid, distance, tau, epsilon), rel=1e-15, abs=0)
 
 
 def test_the_golden_value_from_features_to_score() -> None:
     generated, training = golden().generated, golden().training
     fid = frechet_distance(statistics_of(generated), statistics_of(training))
-    found = mifid(fid, memorization_distance(generated, training), tau=1.0, epsilon=1e-14)
-    assert found == pytest.approx(6.063657994583631, rel=1e-12)
+    score = mifid(fid, memorization_distance(generated, training), tau=1.0, epsilon=1e-14)
+    assert score == pytest.approx(6.063657994583631, rel=1e-12)
 
 
 def test_the_threshold_itself_is_free() -> None:
@@ -82,21 +82,21 @@ def test_the_limit_of_copies_is_open() -> None:
 @pytest.mark.parametrize(("fid", "distance", "tau"), [(math.nan, 0.3, 0.1), (5.0, math.nan, 0.1), (5.0, 0.3, math.nan)])
 def test_what_is_not_known_is_not_free(fid: float, distance: float, tau: float) -> None:
     assert math.isnan(mifid(fid, distance, tau))
-    found = mifid(np.array([fid, 7.0]), np.array([distance, 0.3]), np.array([tau, 0.1]))
-    assert math.isnan(found[0])
-    assert found[1] == 7.0
+    scores = mifid(np.array([fid, 7.0]), np.array([distance, 0.3]), np.array([tau, 0.1]))
+    assert math.isnan(scores[0])
+    assert scores[1] == 7.0
 
 
 def test_arrays_give_what_their_elements_give() -> None:
     fid = np.array([10.0, 20.0, 30.0, 40.0])
     distance = np.array([0.05, 0.1, 0.0, 0.2])
     share = np.array([0.0, 0.1, 0.2, 0.9])
-    found = mifid(fid, distance, 0.1, copied_share=share)
+    scores = mifid(fid, distance, 0.1, copied_share=share)
     each = [mifid(f, s, 0.1, copied_share=part) for f, s, part in zip(fid, distance, share, strict=True)]
-    np.testing.assert_array_equal(found, each)
-    np.testing.assert_array_equal(found[:2], [10.0 / (0.05 + 1e-15), 20.0])
-    assert np.isnan(found[2:]).all()
-    assert isinstance(found, np.ndarray)
+    np.testing.assert_array_equal(scores, each)
+    np.testing.assert_array_equal(scores[:2], [10.0 / (0.05 + 1e-15), 20.0])
+    assert np.isnan(scores[2:]).all()
+    assert isinstance(scores, np.ndarray)
 
 
 @pytest.mark.parametrize("kind", [float, np.float64, np.float32, np.asarray])
@@ -124,8 +124,8 @@ def test_sql_gives_the_same_bits() -> None:
     none: Any = literal_column("NULL")
 
     def where(condition: Any, then: Any, otherwise: Any) -> Any:
-        def value(given: Any) -> Any:
-            return none if isinstance(given, float) and math.isnan(given) else given
+        def value(number: Any) -> Any:
+            return none if isinstance(number, float) and math.isnan(number) else number
 
         return case((condition, value(then)), else_=value(otherwise))
 
@@ -149,9 +149,9 @@ def test_sql_gives_the_same_bits() -> None:
             is_penalised(c.distance, c.tau),
             mifid(c.fid, c.distance, 0.1, where=where),
         )
-        found = connection.execute(query).all()
+        sql_rows = connection.execute(query).all()
     engine.dispose()
-    for (fid, distance, tau, share), row in zip(given_rows, found, strict=True):
+    for (fid, distance, tau, share), row in zip(given_rows, sql_rows, strict=True):
         expected = mifid(fid, distance, tau, copied_share=share)
         assert row[0] == (None if math.isnan(expected) else expected)
         judged = is_copy(distance, share), is_copy(distance), is_penalised(distance, tau)

@@ -197,8 +197,8 @@ def test_correlations(table: CompetitionTable) -> None:
     assert spearmanr(public[own], private[own])[0] == pytest.approx(0.590953, abs=5e-7)
     for track, expected in (("public", 0.957898), ("private", 0.972089)):
         top = np.argsort(table.fid[track][own])[:100]
-        found = pearsonr(table.fid[track][own][top], table.distance[track][own][top])[0]
-        assert found == pytest.approx(expected, abs=5e-7)
+        correlation = pearsonr(table.fid[track][own][top], table.distance[track][own][top])[0]
+        assert correlation == pytest.approx(expected, abs=5e-7)
 
 
 def test_rank_differences(table: CompetitionTable) -> None:

@@ -81,7 +81,7 @@ def test_benchmarks_are_placed_without_a_rank() -> None:
 
 
 def test_copies_stand_apart_and_do_not_rank_even_with_a_score() -> None:
-    found = standings(
+    board = standings(
         [
             entry(1, "copier", None, 1, copy=True),
             entry(2, "copier", 0.0, 5, copy=True),
@@ -91,13 +91,13 @@ def test_copies_stand_apart_and_do_not_rank_even_with_a_score() -> None:
         ],
         4,
     )
-    assert [(line.rank, line.entry.ref) for line in found.placings] == [(1, 4)]
-    assert [line.ref for line in found.copies] == [5, 2]
+    assert [(line.rank, line.entry.ref) for line in board.placings] == [(1, 4)]
+    assert [line.ref for line in board.copies] == [5, 2]
 
 
 def test_nobody() -> None:
-    found = standings([], 4)
-    assert (found.placings, found.copies) == ((), ())
+    board = standings([], 4)
+    assert (board.placings, board.copies) == ((), ())
 
 
 lines = st.lists(
@@ -119,19 +119,19 @@ def test_the_order_of_arrival_of_the_rows_does_not_matter(
         entry(ref, f"team {team}", score, minute, copy=copy, benchmark=team == 5)
         for ref, (team, score, minute, copy) in enumerate(given_lines)
     ]
-    found = standings(entries, 2)
+    board = standings(entries, 2)
     shuffled = entries.copy()
     order.shuffle(shuffled)
-    assert standings(shuffled, 2) == found
-    ranks = [line.rank for line in found.placings if line.rank is not None]
+    assert standings(shuffled, 2) == board
+    ranks = [line.rank for line in board.placings if line.rank is not None]
     assert ranks == list(range(1, len(ranks) + 1))
-    teams = [line.entry.team for line in found.placings]
+    teams = [line.entry.team for line in board.placings]
     assert len(set(teams)) == len(teams)
-    scores = [line.score for line in found.placings]
+    scores = [line.score for line in board.placings]
     assert scores == sorted(scores)
     able = {e.team for e in entries if not e.copy and e.score is not None and not math.isnan(e.score)}
     assert set(teams) == able
-    assert able.isdisjoint(line.team for line in found.copies)
+    assert able.isdisjoint(line.team for line in board.copies)
 
 
 @pytest.mark.parametrize(
@@ -151,9 +151,9 @@ def test_rounding_is_half_up(score: float, precision: int, expected: float) -> N
 
 @given(score=st.floats(0, 1e9), precision=st.integers(0, 6))
 def test_rounding_moves_at_most_half_a_unit_and_only_once(score: float, precision: int) -> None:
-    found = round_score(score, precision)
-    assert abs(found - score) <= 0.5 * 10.0**-precision * (1 + 1e-9) + 1e-9 * score
-    assert round_score(found, precision) == found
+    rounded = round_score(score, precision)
+    assert abs(rounded - score) <= 0.5 * 10.0**-precision * (1 + 1e-9) + 1e-9 * score
+    assert round_score(rounded, precision) == rounded
 
 
 @given(low=st.floats(0, 1e9), high=st.floats(0, 1e9), precision=st.integers(0, 6))

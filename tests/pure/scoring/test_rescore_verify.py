@@ -24,33 +24,38 @@ def result(
 
 
 def test_the_same_bits_are_the_same() -> None:
-    found = compare_scores(result(), result())
-    assert (found.outcome, found.relative, found.images, found.equal) == (ComparisonOutcome.IDENTICAL, 0.0, 0, True)
-    assert str(found) == "equal, bit for bit"
+    comparison = compare_scores(result(), result())
+    assert (comparison.outcome, comparison.relative, comparison.images, comparison.equal) == (
+        ComparisonOutcome.IDENTICAL,
+        0.0,
+        0,
+        True,
+    )
+    assert str(comparison) == "equal, bit for bit"
 
 
 @pytest.mark.parametrize("moved", [{"fid": math.nextafter(90, 91)}, {"s": math.nextafter(0.3, 1)}])
 def test_a_last_bit_is_near_enough_and_reported(moved: dict[str, float]) -> None:
-    found = compare_scores(result(), result(**moved))
-    assert found.outcome is ComparisonOutcome.CLOSE
-    assert found.equal
-    assert 0 < found.relative < 1e-15
-    assert str(found) == f"equal to {found.relative:.1e} relative"
+    comparison = compare_scores(result(), result(**moved))
+    assert comparison.outcome is ComparisonOutcome.CLOSE
+    assert comparison.equal
+    assert 0 < comparison.relative < 1e-15
+    assert str(comparison) == f"equal to {comparison.relative:.1e} relative"
 
 
 def test_a_last_bit_of_one_image_is_reported() -> None:
-    found = compare_scores(result(), result((0.25, math.nextafter(0.5, 1), 0.125)))
-    assert (found.outcome, found.images) == (ComparisonOutcome.CLOSE, 1)
+    comparison = compare_scores(result(), result((0.25, math.nextafter(0.5, 1), 0.125)))
+    assert (comparison.outcome, comparison.images) == (ComparisonOutcome.CLOSE, 1)
 
 
 @pytest.mark.parametrize("factor", [1 + 2e-6, 1 - 2e-6, 2.0, math.nan])
 @pytest.mark.parametrize("name", ["fid", "memorization_distance"])
 def test_more_than_what_was_promised_is_not_equal(name: str, factor: float) -> None:
     there = replace(result(), **{name: getattr(result(), name) * factor})
-    for found in (compare_scores(result(), there), compare_scores(there, result())):
-        assert found.outcome is ComparisonOutcome.DIFFERENT
-        assert not found.equal
-        assert str(found) == "not equal"
+    for comparison in (compare_scores(result(), there), compare_scores(there, result())):
+        assert comparison.outcome is ComparisonOutcome.DIFFERENT
+        assert not comparison.equal
+        assert str(comparison) == "not equal"
 
 
 @pytest.mark.parametrize("name", ["fid", "memorization_distance"])
@@ -70,8 +75,8 @@ def test_next_to_zero_rounding_is_not_a_difference() -> None:
 
 @pytest.mark.parametrize("by", [2 * IMAGE_TOLERANCE, math.nan])
 def test_one_image_that_moved_is_found_under_equal_means(by: float) -> None:
-    found = compare_scores(result(), result((0.25, 0.5 + by, 0.125)))
-    assert (found.outcome, found.images) == (ComparisonOutcome.DIFFERENT, 1)
+    comparison = compare_scores(result(), result((0.25, 0.5 + by, 0.125)))
+    assert (comparison.outcome, comparison.images) == (ComparisonOutcome.DIFFERENT, 1)
 
 
 def test_another_nearest_image_at_the_same_distance_is_another_image() -> None:
@@ -79,13 +84,13 @@ def test_another_nearest_image_at_the_same_distance_is_another_image() -> None:
 
 
 def test_another_nearest_image_may_win_a_tie_where_the_last_bits_moved() -> None:
-    found = compare_scores(result(), result((0.25, math.nextafter(0.5, 0), 0.125), (4, 1, 7)))
-    assert (found.outcome, found.images) == (ComparisonOutcome.CLOSE, 1)
+    comparison = compare_scores(result(), result((0.25, math.nextafter(0.5, 0), 0.125), (4, 1, 7)))
+    assert (comparison.outcome, comparison.images) == (ComparisonOutcome.CLOSE, 1)
 
 
 def test_another_number_of_images_is_not_equal() -> None:
-    found = compare_scores(result(), result((0.25, 0.5), (4, 0)))
-    assert (found.outcome, found.images) == (ComparisonOutcome.DIFFERENT, 3)
+    comparison = compare_scores(result(), result((0.25, 0.5), (4, 0)))
+    assert (comparison.outcome, comparison.images) == (ComparisonOutcome.DIFFERENT, 3)
     assert compare_scores(result(), result(index=(4, 0))).outcome is ComparisonOutcome.DIFFERENT
 
 

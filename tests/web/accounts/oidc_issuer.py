@@ -83,9 +83,9 @@ def running_issuer() -> Iterator[FakeIssuer]:
             form = {name: values[0] for name, values in parse_qs(body).items()}
             self._answer(issuer.exchange(form, self.headers.get("Authorization", "")))
 
-        def _answer(self, found: dict[str, Any] | None) -> None:
-            content = json.dumps(found or {"error": "invalid_grant"}).encode()
-            self.send_response(200 if found else 400)
+        def _answer(self, document: dict[str, Any] | None) -> None:
+            content = json.dumps(document or {"error": "invalid_grant"}).encode()
+            self.send_response(200 if document else 400)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()

@@ -9,8 +9,7 @@ import pytest
 from joserfc.jwk import RSAKey
 from pydantic import SecretStr
 
-from tests.api.accounts.test_accounts import link_in, mails
-from tests.api.accounts.test_accounts import sign_up as sign_up_here
+from tests.api.accounts.test_accounts import link_in, mails, sign_up
 from tests.api.conftest import Service
 from tests.web.accounts import oidc_issuer as issuers
 from tests.web.accounts.oidc_issuer import FakeIssuer
@@ -85,10 +84,12 @@ def test_a_handle_that_is_taken_is_numbered_and_a_name_is_left_out(service: Serv
 
 
 @pytest.mark.parametrize(
-    ("said", "handle"), [("", "person"), ("Ægir Þór", "gir-r"), ("--x", "person"), ("a" * 99, "a" * 30)]
+    ("preferred", "handle"), [("", "person"), ("Ægir Þór", "gir-r"), ("--x", "person"), ("a" * 99, "a" * 30)]
 )
-def test_handles_are_made_of_what_the_issuer_says(service: Service, issuer: FakeIssuer, said: str, handle: str) -> None:
-    issuer.person = {"sub": "7", "preferred_username": said}
+def test_handles_are_made_of_what_the_issuer_says(
+    service: Service, issuer: FakeIssuer, preferred: str, handle: str
+) -> None:
+    issuer.person = {"sub": "7", "preferred_username": preferred}
     travel(service, issuer)
     assert me(service)["handle"] == handle
 
@@ -97,7 +98,7 @@ def test_handles_are_made_of_what_the_issuer_says(service: Service, issuer: Fake
 def test_an_account_is_joined_by_a_verified_address_only(
     service: Service, issuer: FakeIssuer, verified: object
 ) -> None:
-    sign_up_here(service)
+    sign_up(service)
     service.http.put(f"/api/v1/email-confirmations/{link_in(mails(service)[0])}")
     issuer.person = {
         "sub": "9",

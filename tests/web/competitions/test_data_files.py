@@ -15,7 +15,7 @@ FILES = [
 ADA, OLGA = Account(id=2, handle="ada", role="participant"), Account(id=1, handle="olga", role="organizer")
 
 
-def shown(site: SampleSite) -> tuple[Element, str]:
+def files_section(site: SampleSite) -> tuple[Element, str]:
     """The section about data, and the page's ETag."""
     with site.app() as app:
         answer = TestClient(app).get(HERE)
@@ -24,21 +24,21 @@ def shown(site: SampleSite) -> tuple[Element, str]:
 
 
 def test_those_who_may_download_get_links_and_others_what_is_missing() -> None:
-    visitor, _ = shown(SampleSite(files=FILES))
+    visitor, _ = files_section(SampleSite(files=FILES))
     assert [item.one("b").text for item in visitor.all("li")] == ["sample_submission.zip", "train.zip"]
     assert "98.3 MB" in visitor.all("li")[0].text
     assert f"{1:064x}" in visitor.all("li")[0].text
     assert "Sign in to download." in visitor.text
-    reading, _ = shown(SampleSite(files=FILES, account=ADA))
+    reading, _ = files_section(SampleSite(files=FILES, account=ADA))
     assert "To download, accept the rules." in reading.text
     assert [link.attributes["href"] for link in reading.all("a")] == ["#rules"]
     for site in (SampleSite(files=FILES, account=ADA, accepted=True), SampleSite(files=FILES, account=OLGA)):
-        section, _ = shown(site)
+        section, _ = files_section(site)
         hrefs = [link.attributes["href"] for link in section.all("a")]
         assert hrefs == [f"/api/v1{HERE}/data/sample_submission.zip", f"/api/v1{HERE}/data/train.zip"]
 
 
 def test_a_page_without_files_says_nothing_and_is_another_page() -> None:
-    none, before = shown(SampleSite())
+    none, before = files_section(SampleSite())
     assert none.text == ""
-    assert shown(SampleSite(files=FILES))[1] != before
+    assert files_section(SampleSite(files=FILES))[1] != before

@@ -50,13 +50,13 @@ def slug(service: Service) -> str:
 @pytest.fixture(scope="module")
 def entries(service: Service, slug: str) -> dict[str, str]:
     """The ids of Ada's entries, all examined but the last one."""
-    found = {}
+    submissions = {}
     for name, images in ENTRIES.items():
-        found[name] = service.submit("ada", slug, zip_of(images), note=name).json()["id"]
+        submissions[name] = service.submit("ada", slug, zip_of(images), note=name).json()["id"]
     service.work(evidence=True)
-    found["waiting"] = service.submit("ada", slug, zip_of(photographs(9, COUNT)), note="waiting").json()["id"]
+    submissions["waiting"] = service.submit("ada", slug, zip_of(photographs(9, COUNT)), note="waiting").json()["id"]
     service.work()
-    return found
+    return submissions
 
 
 def evidence(service: Service, who: str | None, entry: str, kind: str = "public") -> Any:
@@ -160,8 +160,8 @@ def test_the_review_desk_shows_the_strongest_findings_first(service: Service, en
     assert "open" in public.attributes
     assert "open" not in private.attributes
     assert "signs of copying" in public.all("summary")[0].text
-    told = [each.text for each in public.one("ul", class_="signs").all("li")]
-    assert any("look like copies, whatever the average says" in each for each in told)
+    signs = [each.text for each in public.one("ul", class_="signs").all("li")]
+    assert any("look like copies, whatever the average says" in each for each in signs)
     assert "is copied" in public.all("section", class_="cell")[0].text
     assert public.one("details", class_="numbers-of").all("tr")
     honest = read(service, f"/submissions/{entries['honest']}/desk").one("section", id="copying")

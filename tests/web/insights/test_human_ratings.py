@@ -16,7 +16,7 @@ from tests.web.submissions.test_submissions_browser import signed_in
 __all__ = ["browser", "slug"]  # fixtures are found by their names here
 
 
-def said(service: Service) -> list[int]:
+def ratings_of(service: Service) -> list[int]:
     """All ratings in the order in which they came."""
     with service.context.sessions() as session:
         return [rating.value for rating in session.query(Rating).order_by(Rating.id)]
@@ -58,7 +58,7 @@ def test_a_study_from_its_form_to_its_end(service: Service, slug: str) -> None:
     assert (
         service.http.post(address, data={"value": "6", "item": "1", "kind": "realism"}, headers=HTML).status_code == 422
     )
-    assert said(service) == [4, 2, 2, 2]
+    assert ratings_of(service) == [4, 2, 2, 2]
     grid = read(service, f"{address}?kind=diversity")
     assert grid.one("h1").text == "How different are these from one another?"
 
@@ -102,4 +102,4 @@ def test_rating_by_keyboard_goes_on_to_the_end(service: Service, slug: str, brow
         assert tab.console_messages == []
         pictures = [url for url in tab.requests if url.endswith("/picture")]
         assert len(pictures) == 1, "all but the first come in batches"
-    assert sorted(said(service)) == [*[2] * 14, 3, 5]
+    assert sorted(ratings_of(service)) == [*[2] * 14, 3, 5]

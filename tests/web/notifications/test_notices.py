@@ -58,8 +58,8 @@ def test_older_notices_are_a_page_away(service: Service) -> None:
     first = read(service, "/notices")
     (more,) = [each for each in first.all("a") if each.attributes.get("rel") == "next"]
     second = read(service, more.attributes["href"])
-    told = [each.text for page in (first, second) for each in page.one("ol").all("h2")]
-    assert told == [f"Number {number} new" for number in reversed(range(60))]
+    titles = [each.text for page in (first, second) for each in page.one("ol").all("h2")]
+    assert titles == [f"Number {number} new" for number in reversed(range(60))]
 
 
 def test_mails_are_chosen_by_boxes(service: Service) -> None:
@@ -96,8 +96,8 @@ def test_a_webhook_from_its_form_to_its_removal(service: Service) -> None:
     assert "A notice is on its way." in read(service, here).one("ul", class_="things").text
     with service.context.sessions.begin() as session:
         session.query(Delivery).update({"state": "waiting", "attempts": 2, "error": "It answered 500."})
-    shown = read(service, here).one("ul", class_="things").text
-    assert "Last notice has not arrived after 2 attempts: It answered 500." in shown
+    text = read(service, here).one("ul", class_="things").text
+    assert "Last notice has not arrived after 2 attempts: It answered 500." in text
     gone = press(service, here, remove)
     assert not parse_html(gone.text).all("ul", class_="things")
 

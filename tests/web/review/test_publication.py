@@ -84,9 +84,11 @@ def test_a_release_is_made_watched_published_and_downloaded(service: Service, sl
     body = {"published": True, "reason": "done", "override": "a test"}
     service.call("organizer", "POST", f"/competitions/{slug}/publication", json=body)
     enter(service, None)
-    shown = read(service, here)
-    assert [each.text for each in shown.all("a") if each.text == "submissions.parquet"] == ["submissions.parquet"]
-    assert shown.all("form") == []
+    release_page = read(service, here)
+    assert [each.text for each in release_page.all("a") if each.text == "submissions.parquet"] == [
+        "submissions.parquet"
+    ]
+    assert release_page.all("form") == []
 
 
 def test_the_audit_log_shows_what_changed(service: Service, slug: str) -> None:
@@ -95,8 +97,8 @@ def test_the_audit_log_shows_what_changed(service: Service, slug: str) -> None:
     service.call("organizer", "PATCH", f"/competitions/{slug}", json=body)
     (entry,) = service.call("organizer", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
     for label in ("aug", "legitimate"):
-        told = {"label": label, "note": ""}
-        service.call("organizer", "PUT", f"/competitions/{slug}/submissions/{entry['id']}/label", json=told)
+        fields = {"label": label, "note": ""}
+        service.call("organizer", "PUT", f"/competitions/{slug}/submissions/{entry['id']}/label", json=fields)
     here = f"/competitions/{slug}/audit"
     page = read(service, here)
     acts = [item.one("code").text for item in page.one("ol", class_="audit").all("li")]

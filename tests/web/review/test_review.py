@@ -25,8 +25,10 @@ def desk(service: Service) -> Desk:
 
 def send(desk: Desk, page: str, action: str, **fields: Any) -> Any:
     """The answer to one of a page's forms, filled in; ``action`` without what follows its ``#``."""
-    found = [each.attributes["action"] for each in read(desk.service, page).all("form") if "action" in each.attributes]
-    (address,) = [each for each in found if each.partition("#")[0] == action]
+    actions = [
+        each.attributes["action"] for each in read(desk.service, page).all("form") if "action" in each.attributes
+    ]
+    (address,) = [each for each in actions if each.partition("#")[0] == action]
     data = {**hidden(read(desk.service, page), address), **fields}
     return desk.service.http.post(action, data=data, headers=HTML, follow_redirects=False)
 
@@ -125,16 +127,18 @@ def test_a_case_from_the_ruling_to_the_answer(desk: Desk) -> None:
 
 def test_an_organizer_reads_who_would_win_if_the_ruling_were_another(desk: Desk) -> None:
     def rank(team: str) -> int:
-        found = desk.service.call("organizer", "GET", f"/competitions/{desk.slug}/leaderboard?track=private").json()
-        return next(int(each["rank"]) for each in found["entries"] if each["team"] == team)
+        leaderboard = desk.service.call(
+            "organizer", "GET", f"/competitions/{desk.slug}/leaderboard?track=private"
+        ).json()
+        return next(int(each["rank"]) for each in leaderboard["entries"] if each["team"] == team)
 
     address = f"/submissions/{desk.entries['honest']}/desk"
     enter(desk.service, "rita")
     assert "If the ruling were another" not in read(desk.service, f"{address}?stakes=yes").text
     enter(desk.service, "organizer")
     (link,) = [each for each in read(desk.service, address).all("a") if each.text.startswith("Who would win")]
-    told = read(desk.service, link.attributes["href"].partition("#")[0]).text
-    assert f"Disqualify it Private board: the team goes from rank {rank('Ada')} to no rank" in told
+    text = read(desk.service, link.attributes["href"].partition("#")[0]).text
+    assert f"Disqualify it Private board: the team goes from rank {rank('Ada')} to no rank" in text
 
 
 def test_a_disqualified_entry_is_no_final_pick_on_the_pages_of_its_team(desk: Desk) -> None:

@@ -81,8 +81,8 @@ def test_entries_are_reviewed_by_keyboard_alone(
         assert page.get_by_role("link", name="For you 1").count() == 1
         assert tab.console_messages == []
         assert all(url.startswith(address) for url in tab.requests)
-    found = service.call("rita", "GET", f"/competitions/{slug}/desk").json()["counts"]
-    assert (found["waiting"], found["open"]) == (3, 1)
+    counts = service.call("rita", "GET", f"/competitions/{slug}/desk").json()["counts"]
+    assert (counts["waiting"], counts["open"]) == (3, 1)
 
 
 @pytest.mark.heavy

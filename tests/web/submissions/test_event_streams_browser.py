@@ -53,18 +53,18 @@ class Theatre:
 
         @app.get("/")
         def page() -> HTMLResponse:
-            shown = f"<title>x</title><link rel=icon href='{templates.static_url('logo.svg')}'><h1>Entry</h1>"
-            shown += f"<script src='{templates.static_url('event_stream.js')}' defer></script>"
+            html = f"<title>x</title><link rel=icon href='{templates.static_url('logo.svg')}'><h1>Entry</h1>"
+            html += f"<script src='{templates.static_url('event_stream.js')}' defer></script>"
             if self.states and self.states[-1]["over"]:
-                shown += "<p id=end>Here is your score.</p>"
+                html += "<p id=end>Here is your score.</p>"
             else:
-                shown += (
+                html += (
                     "<section data-events=/events><p aria-live=polite><span data-live=status>received</span></p>"
                     "<progress data-live=fraction max=1></progress><span data-live=stage></span>"
                     "<p data-live-for=position hidden>Place <span data-live=position></span>,"
                     " <span data-live=estimate></span></p></section>"
                 )
-            return HTMLResponse(shown, headers=templates.PAGE_HEADERS)
+            return HTMLResponse(html, headers=templates.PAGE_HEADERS)
 
         @app.get("/events")
         def events(request: Request) -> StreamingResponse:
@@ -75,12 +75,12 @@ class Theatre:
 
     def _lines(self) -> Iterator[str]:
         yield "retry: 50\n\n"
-        told = int(self.came_back_with[-1] or 0)
+        sent = int(self.came_back_with[-1] or 0)
         deadline = monotonic() + 20
         while monotonic() < deadline:
-            for number in range(told, len(self.states)):
+            for number in range(sent, len(self.states)):
                 yield f"id: {number + 1}\ndata: {json.dumps(self.states[number])}\n\n"
-                told = number + 1
+                sent = number + 1
             if self.cut.is_set():
                 self.cut.clear()
                 return

@@ -15,7 +15,7 @@ from scorer.db import accounts
 from scorer.db.jobs import job_queue
 from scorer.db.tables import ProvisionalMeasurement
 from tests.api.conftest import Service
-from tests.api.submissions.test_flow import _with_a_wrong_image as with_a_wrong_image
+from tests.api.submissions.test_flow import with_a_wrong_image
 from tests.api.teams.test_final_picks_and_code import NOTEBOOK, close, code_zip
 from tests.factories import noise_images, zip_of
 from tests.web.html import Element, parse_html
@@ -65,10 +65,10 @@ def test_an_entry_shows_its_numbers_its_verdict_its_histogram_and_its_images(ser
     page = read(service, f"/submissions/{entry['id']}")
     assert page.one(class_="status").text == "scored"
     assert page.one("p", class_="lead").text == "first <b>try</b>"
-    shown = numbers(page)
-    assert shown["Score MiFID, lower is better"] == f"{measured['mifid']:,.5f}"
-    assert shown["Memorization distance"].startswith(f"{measured['memorization_distance']:.4f} ± 0.0")
-    assert shown["Rank"] == "1"
+    values = numbers(page)
+    assert values["Score MiFID, lower is better"] == f"{measured['mifid']:,.5f}"
+    assert values["Memorization distance"].startswith(f"{measured['memorization_distance']:.4f} ± 0.0")
+    assert values["Rank"] == "1"
     assert page.one(class_="verdict").text == measured["explanation"]
     assert page.one("img", class_="sprite").attributes["src"] == entry["sprite"]
     assert service.http.get(entry["sprite"]).headers["content-type"] == "image/png"
@@ -132,8 +132,8 @@ def test_a_waiting_entry_shows_its_position_and_its_event_stream(service: Servic
     page = read(service, f"/submissions/{entry['id']}")
     live = page.one("section", data_events=f"/api/v1/submissions/{entry['id']}/events")
     assert live.one("progress", data_live="fraction").attributes["max"] == "1"
-    told = {each.attributes["data-live"]: each.text for each in live.all("span") if "data-live" in each.attributes}
-    assert told == {"status": "received", "stage": "–", "position": "2", "estimate": "–"}
+    texts = {each.attributes["data-live"]: each.text for each in live.all("span") if "data-live" in each.attributes}
+    assert texts == {"status": "received", "stage": "–", "position": "2", "estimate": "–"}
 
 
 def test_a_rejected_entry_names_its_faults(service: Service) -> None:

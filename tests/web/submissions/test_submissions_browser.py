@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.api.conftest import Service
-from tests.api.submissions.test_flow import _with_a_wrong_image as with_a_wrong_image
+from tests.api.submissions.test_flow import with_a_wrong_image
 from tests.api.teams.test_final_picks_and_code import code_zip
 from tests.factories import noise_images, zip_of
 from tests.http_server import serve

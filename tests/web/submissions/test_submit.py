@@ -41,8 +41,8 @@ def session_of(service: Service, handle: str) -> str:
 
 def entries(service: Service, slug: str) -> list[dict[str, Any]]:
     """The submissions."""
-    found: list[dict[str, Any]] = service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
-    return found
+    rows: list[dict[str, Any]] = service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
+    return rows
 
 
 def form(service: Service, slug: str, secret: str, content: bytes, csrf: str | None = None, note: str = "") -> Any:

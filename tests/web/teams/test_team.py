@@ -61,7 +61,7 @@ def parts(page: Element) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("quota", "expected"),
     [
         (allowance(charged=0), QuotaMessage("5 of 5 entries left today")),
         (allowance(charged=2), QuotaMessage("3 of 5 entries left today, 5 again at", MIDNIGHT)),
@@ -79,8 +79,8 @@ def parts(page: Element) -> list[str]:
         (allowance(rejected=20), QuotaMessage("20 uploads rejected today, as many as are allowed, next at", MIDNIGHT)),
     ],
 )
-def test_the_quota_left_is_shown_with_the_moment_of_the_next(given: Quota, expected: QuotaMessage) -> None:
-    assert quota_message_of(given) == expected
+def test_the_quota_left_is_shown_with_the_moment_of_the_next(quota: Quota, expected: QuotaMessage) -> None:
+    assert quota_message_of(quota) == expected
 
 
 def test_the_last_day_has_no_next() -> None:

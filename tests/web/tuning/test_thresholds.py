@@ -42,9 +42,9 @@ def test_every_entry_is_in_the_picture_once(drawn: list[tuple[float, str | None]
 
 
 def test_the_picture_has_a_text_for_screen_readers() -> None:
-    told = distribution_of([line(0.1, "mgan"), line(0.2, "mgan"), line(0.4, None)], 0.3).description
-    assert "2 mgan, from 0.100 to 0.200" in told
-    assert "1 unlabelled, from 0.400 to 0.400" in told
+    description = distribution_of([line(0.1, "mgan"), line(0.2, "mgan"), line(0.4, None)], 0.3).description
+    assert "2 mgan, from 0.100 to 0.200" in description
+    assert "1 unlabelled, from 0.400 to 0.400" in description
     assert distribution_of([], None).description.endswith("There are none yet.")
 
 
@@ -76,9 +76,9 @@ def test_the_page_is_for_organizers_and_says_what_is_wrong(service: Service) -> 
 
     assert "say why" in post(here).one(id="problem").text
     assert "is not a number" in post(here, reason="x", method="manual", tau="0,3").one(id="problem").text
-    kept = post(here, reason="kept", method="nonsense")
-    assert "no method" in kept.one(id="problem").text
-    assert kept.one("input", id="reason").attributes["value"] == "kept"
+    refused = post(here, reason="kept", method="nonsense")
+    assert "no method" in refused.one(id="problem").text
+    assert refused.one("input", id="reason").attributes["value"] == "kept"
     assert service.call("organizer", "GET", path(slug)).json() == []
     read(service, f"{here}?tau=3", 422)
     done = service.http.post(here, data={**fields, "reason": "by the form"}, follow_redirects=False)
@@ -91,9 +91,9 @@ def test_the_page_is_for_organizers_and_says_what_is_wrong(service: Service) -> 
     assert stale.status_code == 409
     page = read(service, f"{here}?tau=0.35")
     preview = choose(service, slug, tau=0.35, preview=True).json()
-    shown = numbers(page)
-    assert shown["newly"] == f"+{len(preview['penalised'])}"
-    assert (shown["medals"], shown["moves"]) == (str(len(preview["medals"])), str(len(preview["moves"])))
+    values = numbers(page)
+    assert values["newly"] == f"+{len(preview['penalised'])}"
+    assert (values["medals"], values["moves"]) == (str(len(preview["medals"])), str(len(preview["moves"])))
     assert read(service, f"{here}?track=public").one("nav", class_="kinds").one("a", aria_current="page").text == (
         "Public track"
     )

@@ -43,12 +43,12 @@ def test_the_page_says_what_the_api_says_and_what_happens(browser: Browser, serv
         with desk(browser, service, f"{address}/competitions/{slug}/tau?track={kind}") as tab:
             tab.page.wait_for_selector(".live-desk")
             for tau in (0.0, 0.1, 0.2, 0.25, 0.3, 0.31, 0.3333333333333333, 0.4, 0.7, 2.0):
-                found = tab.page.evaluate(EFFECT, tau)
-                told = choose(service, slug, kind, tau=tau, preview=True).json()
+                effect = tab.page.evaluate(EFFECT, tau)
+                preview = choose(service, slug, kind, tau=tau, preview=True).json()
                 for name in ("penalised", "freed", "borderline", "moves", "medals", "reviews", "reviews_before"):
-                    assert found[name] == told[name], (kind, tau, name)
-                assert found["interval"] == told["choice"]["interval"]
-                assert found["confusion"] == told["choice"]["confusion"]
+                    assert effect[name] == preview[name], (kind, tau, name)
+                assert effect["interval"] == preview["choice"]["interval"]
+                assert effect["confusion"] == preview["choice"]["confusion"]
             assert tab.console_messages == []
 
 
@@ -68,16 +68,16 @@ def test_by_keyboard_from_the_slider_to_the_history(browser: Browser, service: S
         assert tau > 0.2
         assert slider.get_attribute("aria-valuetext") != before
         assert page.get_by_role("heading", level=2).filter(has_text="does").inner_text() == f"What {tau:.4f} does"
-        shown = page.evaluate(TEXTS)
+        texts = page.evaluate(TEXTS)
         page.get_by_label("Why this tau").focus()
         page.keyboard.type("by hand")
         page.keyboard.press("Enter")
         page.wait_for_url("**#history")
         (newest, _) = service.call("organizer", "GET", thresholds_of(slug)).json()
         assert (newest["tau"], newest["method"], newest["reason"]) == (tau, "manual", "by hand")
-        assert f"+{len(newest['penalised'])}" == shown["newly"]
+        assert f"+{len(newest['penalised'])}" == texts["newly"]
         page.wait_for_selector(".live-desk")
-        assert page.evaluate(TEXTS)["penalised"] == shown["penalised"]
+        assert page.evaluate(TEXTS)["penalised"] == texts["penalised"]
         # A choice by method is applied as that method's.
         page.locator(".options [data-method=otsu]").focus()
         page.keyboard.press("Enter")

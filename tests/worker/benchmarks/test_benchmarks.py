@@ -122,10 +122,10 @@ def test_verdicts_come_from_the_runs() -> None:
     names = ("Kennel", "scipy sqrtm", "numpy eigvals", "torchmetrics", "torch-fidelity")
     taken = zip(names, (1.0, 12.0, 2.4, 5.0, 5.0), strict=True)
     distances = {name: in_seconds(value, distance_seconds=value, fid=1.0) for name, value in taken}
-    found = frechet.section(
+    targets = frechet.section(
         BenchmarkResult("frechet", MACHINE, [case("d = 4", distances, count=2, reference=3)])
     ).targets
-    assert [target.met for target in found] == [True, False]
+    assert [target.met for target in targets] == [True, False]
 
     runs = {
         "Kennel": in_seconds(4.0, distance=0.5, peak_bytes=1.2e9),
@@ -133,8 +133,8 @@ def test_verdicts_come_from_the_runs() -> None:
         "float32 matrix product alone": in_seconds(3.2),
     }
     pairs = case("neighbours", runs, count=1, reference=1, dimension=1)
-    found = neighbours.section(BenchmarkResult("neighbours", MACHINE, [pairs])).targets
-    assert [(target.value, target.met) for target in found] == [(0.8, True), (2.75, False), (1.2, True)]
+    targets = neighbours.section(BenchmarkResult("neighbours", MACHINE, [pairs])).targets
+    assert [(target.value, target.met) for target in targets] == [(0.8, True), (2.75, False), (1.2, True)]
 
 
 # Inputs of all contenders.
@@ -166,8 +166,8 @@ def test_peers_run_the_network_that_we_run(tmp_path: Path) -> None:
     images = np.random.default_rng(0).integers(0, 256, (8, 64, 64, 3), np.uint8)
     with torch.inference_mode():
         expected = plain_network(spec, tmp_path)(preprocess(torch.from_numpy(images), spec)).numpy()
-    found = extractor_of(spec, tmp_path).features(images)
-    assert np.linalg.norm(found - expected) < 1e-5 * np.linalg.norm(expected)
+    features = extractor_of(spec, tmp_path).features(images)
+    assert np.linalg.norm(features - expected) < 1e-5 * np.linalg.norm(expected)
 
 
 def test_only_the_outermost_forward_pass_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,9 +35,9 @@ def test_tiles_are_dealt_once() -> None:
 @pytest.mark.slow
 def test_it_runs_and_keeps_what_it_found(tmp_path: Path) -> None:
     page = run(TINY, tmp_path, tmp_path / "models")
-    kept = json.loads((tmp_path / "results" / "recovery_experiment.json").read_text())
-    assert [row["name"] for row in kept["rows"]] == ["DCGAN-100"]
-    assert all(row["name"] in page and row["sentence"] in page for row in kept["rows"])
+    document = json.loads((tmp_path / "results" / "recovery_experiment.json").read_text())
+    assert [row["name"] for row in document["rows"]] == ["DCGAN-100"]
+    assert all(row["name"] in page and row["sentence"] in page for row in document["rows"])
     assert (tmp_path / "RECOVERY.md").read_text() == page
     assert (tmp_path / "figures" / "recovery.png").stat().st_size > 1000
     assert [path.name for path in (tmp_path / "models").iterdir()] == ["DCGAN-100.onnx"]
@@ -63,13 +63,13 @@ def shows_the_papers_pattern(rows: dict[str, dict[str, Any]]) -> None:
 
 
 def test_the_table_that_is_kept_shows_the_papers_pattern() -> None:
-    kept = json.loads((HERE / "results" / "recovery_experiment.json").read_text())
-    shows_the_papers_pattern({row["name"]: row for row in kept["rows"]})
+    document = json.loads((HERE / "results" / "recovery_experiment.json").read_text())
+    shows_the_papers_pattern({row["name"]: row for row in document["rows"]})
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_the_experiment_shows_the_papers_pattern(tmp_path: Path) -> None:
     run(FULL, tmp_path)
-    kept = json.loads((tmp_path / "results" / "recovery_experiment.json").read_text())
-    shows_the_papers_pattern({row["name"]: row for row in kept["rows"]})
+    document = json.loads((tmp_path / "results" / "recovery_experiment.json").read_text())
+    shows_the_papers_pattern({row["name"]: row for row in document["rows"]})

@@ -56,9 +56,9 @@ TINY = ZooPlan(
 
 @pytest.fixture(scope="module")
 def inputs() -> Inputs:
-    found = bundled_photographs(2019)
-    held_out = found.held_out.images
-    return Inputs(found.train.images[:120], held_out[:60], held_out[60:90], found.private_extra.images[:20])
+    parts = bundled_photographs(2019)
+    held_out = parts.held_out.images
+    return Inputs(parts.train.images[:120], held_out[:60], held_out[60:90], parts.private_extra.images[:20])
 
 
 # What trainings share.
@@ -113,10 +113,10 @@ def test_the_memorising_gan_learns_images_that_its_generator_never_sees() -> Non
 
 
 def test_recoloured_images_keep_their_shapes(inputs: Inputs) -> None:
-    found = recoloured(inputs.train[:20], 20, np.random.default_rng(0), max_change=0.2)
+    images = recoloured(inputs.train[:20], 20, np.random.default_rng(0), max_change=0.2)
     plain = recoloured(inputs.train[:20], 20, np.random.default_rng(0), max_change=0.0)
     known = {each.tobytes() for each in hash_pixels(inputs.train)}
-    assert not known & {each.tobytes() for each in hash_pixels(found)}
+    assert not known & {each.tobytes() for each in hash_pixels(images)}
     assert known > {each.tobytes() for each in hash_pixels(plain)}
 
 
@@ -124,14 +124,14 @@ def test_recoloured_images_keep_their_shapes(inputs: Inputs) -> None:
 
 
 def test_entries_are_made_once(inputs: Inputs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = EntryCache.at(tmp_path, inputs, TINY)
-    first = list(cached_entries_of("normal", 0, inputs, TINY, kept))
+    cache = EntryCache.at(tmp_path, inputs, TINY)
+    first = list(cached_entries_of("normal", 0, inputs, TINY, cache))
     monkeypatch.setattr("benchmarks.zoo.entry_cache.TRAININGS", {})
-    again = list(cached_entries_of("normal", 0, inputs, TINY, kept))
+    again = list(cached_entries_of("normal", 0, inputs, TINY, cache))
     assert [(each.method, each.strength) for each in again] == [(each.method, each.strength) for each in first]
     assert all(np.array_equal(one.images, other.images) for one, other in zip(first, again, strict=True))
-    assert EntryCache.at(tmp_path, inputs, replace(TINY, images=25)) != kept
-    assert EntryCache.at(tmp_path, replace(inputs, held_out=inputs.train), TINY) != kept
+    assert EntryCache.at(tmp_path, inputs, replace(TINY, images=25)) != cache
+    assert EntryCache.at(tmp_path, replace(inputs, held_out=inputs.train), TINY) != cache
 
 
 def test_mixes_hold_as_many_memorised_images_as_they_say() -> None:
@@ -157,8 +157,8 @@ def reading(distance: float, copied: float = 0.0, **numbers: float | None) -> Sp
 
 def zoo(*entries: tuple[str, SpaceReading]) -> Zoo:
     outcomes = tuple(
-        Outcome(Title(method, str(number), 0), dict.fromkeys(TRACKS, told))
-        for number, (method, told) in enumerate(entries)
+        Outcome(Title(method, str(number), 0), dict.fromkeys(TRACKS, values))
+        for number, (method, values) in enumerate(entries)
     )
     names = ("train", "held_out", "private_extra", "entry", "photographs")
     both = dict.fromkeys(TRACKS, 1.0)
@@ -176,20 +176,22 @@ def rule(name: str) -> Rule:
 
 
 def test_detection_counts_what_is_beyond_every_honest_entry() -> None:
-    told = zoo(
+    small_zoo = zoo(
         ("sup", reading(0.1)),
         ("sup", reading(0.3, 0.6)),
         ("ae", reading(0.45)),
         ("gan", reading(0.3)),
         ("flow", reading(0.5)),
     )
-    assert detection_of(told, "public", by_name("s"), "sup") == Detection(auc=0.875, caught=1, entries=2)
-    assert detection_of(told, "public", by_name("s"), "ae") == Detection(auc=0.5, caught=0, entries=1)
-    assert detection_of(told, "public", by_name("equal pixels"), "sup").auc == 0.75
-    assert len(outcomes_found_by(told, "public", rule("s below tau"), "sup", "ae", "flow")) == 3
-    assert [each.title.strength for each in outcomes_found_by(told, "public", rule("equal pixels"), "sup")] == ["1"]
+    assert detection_of(small_zoo, "public", by_name("s"), "sup") == Detection(auc=0.875, caught=1, entries=2)
+    assert detection_of(small_zoo, "public", by_name("s"), "ae") == Detection(auc=0.5, caught=0, entries=1)
+    assert detection_of(small_zoo, "public", by_name("equal pixels"), "sup").auc == 0.75
+    assert len(outcomes_found_by(small_zoo, "public", rule("s below tau"), "sup", "ae", "flow")) == 3
+    assert [each.title.strength for each in outcomes_found_by(small_zoo, "public", rule("equal pixels"), "sup")] == [
+        "1"
+    ]
     with pytest.raises(ValueError, match="0 entries of mgan"):
-        detection_of(told, "public", by_name("s"), "mgan")
+        detection_of(small_zoo, "public", by_name("s"), "mgan")
 
 
 def test_a_test_that_can_say_nothing_finds_nothing() -> None:
@@ -201,22 +203,22 @@ def test_a_test_that_can_say_nothing_finds_nothing() -> None:
 def test_the_rules_are_those_of_the_signs_that_reviewers_see() -> None:
     assert {sign.name for sign in SIGNS} < {each.name for each in RULES}
     small = {"thumbnail_p": 1e-9, "thumbnail_share": 0.04}
-    told = zoo(("ae", reading(1.0, **small)), ("ae", reading(1.0, **small | {"thumbnail_share": 0.06})))
+    small_zoo = zoo(("ae", reading(1.0, **small)), ("ae", reading(1.0, **small | {"thumbnail_share": 0.06})))
     for name in ("thumbnail-copies", "any sign"):
-        assert [each.title.strength for each in outcomes_found_by(told, "public", rule(name), "ae")] == ["1"]
-    assert not outcomes_found_by(told, "public", rule("near-copies"), "ae")
+        assert [each.title.strength for each in outcomes_found_by(small_zoo, "public", rule(name), "ae")] == ["1"]
+    assert not outcomes_found_by(small_zoo, "public", rule("near-copies"), "ae")
 
 
 def test_the_page_says_who_misses_what() -> None:
-    told = page(zoo(("sup", reading(0.1)), ("ae", reading(0.9)), ("gan", reading(0.5))), ["a.svg"], "Because.")
-    assert "- **s** catches every sup; none of ae." in told
-    assert "- **C_T** none of sup, ae." in told
-    assert "| sup (1) | 1.00, 1/1 | 0.50, 0/1 |" in told
-    assert "| *all honest* | 0/1 |" in told
-    assert "| gan (1) | 1 | 0.500 | none |" in told
-    assert "**Not measured in this run: mgan, vae, aug," in told
-    assert "Because." in told
-    assert "![a](figures/zoo/a.svg)" in told
+    text = page(zoo(("sup", reading(0.1)), ("ae", reading(0.9)), ("gan", reading(0.5))), ["a.svg"], "Because.")
+    assert "- **s** catches every sup; none of ae." in text
+    assert "- **C_T** none of sup, ae." in text
+    assert "| sup (1) | 1.00, 1/1 | 0.50, 0/1 |" in text
+    assert "| *all honest* | 0/1 |" in text
+    assert "| gan (1) | 1 | 0.500 | none |" in text
+    assert "**Not measured in this run: mgan, vae, aug," in text
+    assert "Because." in text
+    assert "![a](figures/zoo/a.svg)" in text
 
 
 def test_copies_read_as_copies_and_photographs_do_not() -> None:
@@ -268,13 +270,13 @@ def test_it_is_kept_and_rendered(whole: tuple[Zoo, Path], tmp_path: Path) -> Non
     write_zoo(measured, tmp_path / "results" / "zoo.json")
     assert asdict(read_zoo(tmp_path / "results" / "zoo.json")) == asdict(measured)
     render(tmp_path)
-    told = (tmp_path / "ZOO.md").read_text()
+    text = (tmp_path / "ZOO.md").read_text()
     figures = sorted((tmp_path / "figures" / "zoo").glob("*.svg"))
     assert len(figures) == 7
     for path in figures:
-        assert f"(figures/zoo/{path.name})" in told
+        assert f"(figures/zoo/{path.name})" in text
         assert ET.fromstring(path.read_text()).tag.endswith("svg")
-    assert f"| *photographs* | {len(outcomes_found_by(measured, 'public', RULES[0], 'photographs'))}/1 |" in told
+    assert f"| *photographs* | {len(outcomes_found_by(measured, 'public', RULES[0], 'photographs'))}/1 |" in text
 
 
 def test_unknown_names_are_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -42,16 +42,16 @@ def digits() -> Digits:
     return Digits(training, images[1350:], copying_reference(training, held_out, seed=0))
 
 
-def c_t(found: DataCopying) -> float:
-    assert found.c_t is not None
-    return found.c_t
+def c_t(copying: DataCopying) -> float:
+    assert copying.c_t is not None
+    return copying.c_t
 
 
 def test_fresh_digits_are_no_copies(digits: Digits) -> None:
-    found = digits.score(digits.validation)
+    copying = digits.score(digits.validation)
     assert len(digits.reference.partition) >= 8
-    assert found.c_t_error is not None
-    assert abs(c_t(found)) < 3 * found.c_t_error
+    assert copying.c_t_error is not None
+    assert abs(c_t(copying)) < 3 * copying.c_t_error
 
 
 def test_kernel_densities_turn_from_copies_to_a_blur_about_the_likeliest(digits: Digits) -> None:

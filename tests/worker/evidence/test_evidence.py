@@ -84,15 +84,15 @@ def both(service: Service, ref: int) -> dict[str, Evidence]:
     with service.context.sessions() as session:
         submission = session.get_one(Submission, ref)
         tracks = competitions.tracks_of(session, submission.competition_id)
-        found = {kind: newest_evidence(session, ref, track.id) for kind, track in tracks.items()}
-        assert all(found.values())
+        newest = {kind: newest_evidence(session, ref, track.id) for kind, track in tracks.items()}
+        assert all(newest.values())
         session.expunge_all()
-        return {kind: each for kind, each in found.items() if each is not None}
+        return {kind: each for kind, each in newest.items() if each is not None}
 
 
 def finding(evidence: Evidence, name: str) -> dict[str, Any]:
-    (found,) = (each for each in evidence.findings if each["name"] == name)
-    return found
+    (row,) = (each for each in evidence.findings if each["name"] == name)
+    return row
 
 
 # Findings.
@@ -103,8 +103,8 @@ def test_every_number_is_there_with_its_unit_direction_and_sentence(
 ) -> None:
     expected = [(test.test, *number) for test in TEST_METHODS for number in test.quantities]
     for evidence in (examined["honest"]["public"], examined["half"]["private"]):
-        told = [(each["test"], each["name"], each["unit"], each["direction"]) for each in evidence.findings]
-        assert told == expected
+        quantities = [(each["test"], each["name"], each["unit"], each["direction"]) for each in evidence.findings]
+        assert quantities == expected
         assert all(each["sentence"].endswith(".") for each in evidence.findings)
         lacking = {each["name"] for each in evidence.findings if each["value"] is None}
         assert lacking == {"inception_score", "fid_infinity"}
@@ -230,9 +230,9 @@ def test_it_steps_aside_for_a_public_score(
     answer = service.submit("eve", slug, zip_of(photographs(9, COUNT)))
     monkeypatch.setattr(preemption, "PREEMPT_AFTER", timedelta(0))
 
-    def arrives(*given: Any, **named: Any) -> Any:
+    def arrives(*arguments: Any, **named: Any) -> Any:
         run_next(service.context, Queue.CHECK)
-        return evidence_of(*given, **named)
+        return evidence_of(*arguments, **named)
 
     monkeypatch.setattr(evidence_job, "evidence_of", arrives)
     assert run_next(service.context, Queue.EVIDENCE)
@@ -346,9 +346,9 @@ def test_what_is_made_of_the_references_goes_on_where_it_was_left(
     monkeypatch.setattr(extractor, "features", watched)
     with pytest.raises(Preempted):
         reference_features.mirrored_features_of(service.context, address, "tiny@1", interrupted)
-    found = reference_features.mirrored_features_of(service.context, address, "tiny@1", lambda *_: None)
+    mirrored = reference_features.mirrored_features_of(service.context, address, "tiny@1", lambda *_: None)
     assert seen == [100, 50, 50]
-    assert np.array_equal(found, features(np.ascontiguousarray(HELD_OUT[:, :, ::-1])))
+    assert np.array_equal(mirrored, features(np.ascontiguousarray(HELD_OUT[:, :, ::-1])))
     reference_features.mirrored_features_of(service.context, address, "tiny@1", lambda *_: None)
     assert seen == [100, 50, 50]
 

@@ -54,8 +54,8 @@ def unfenced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generator_audit, "audit_in_sandbox", audit_in_process)
 
 
-def put(service: Service, who: str | None, entry: Any, content: bytes, **said: Any) -> Any:
-    params = {"latent": 40, "distribution": "normal"} | said
+def put(service: Service, who: str | None, entry: Any, content: bytes, **overrides: Any) -> Any:
+    params = {"latent": 40, "distribution": "normal"} | overrides
     return service.call(who, "PUT", f"/submissions/{entry['id']}/generator", content=content, params=params)
 
 
@@ -64,8 +64,8 @@ def seen(service: Service, who: str | None, entry: Any) -> Any:
 
 
 def reasons(service: Service, slug: str, entry: Any) -> list[str]:
-    found = service.call("rita", "GET", f"/competitions/{slug}/desk").json()["entries"]
-    (mine,) = [each for each in found if each["submission_id"] == entry["id"]] or [{"reasons": []}]
+    entries = service.call("rita", "GET", f"/competitions/{slug}/desk").json()["entries"]
+    (mine,) = [each for each in entries if each["submission_id"] == entry["id"]] or [{"reasons": []}]
     return [each["name"] for each in mine["reasons"]]
 
 
@@ -79,9 +79,9 @@ def test_a_generator_that_remembers_is_found_out(service: Service) -> None:
     assert "recovered" not in reasons(service, slug, entry)
     service.work()
 
-    told = seen(service, "rita", entry)
-    assert (told["state"], told["handed_in_by"], told["latent"]) == ("done", "ada", 40)
-    result = told["result"]
+    view = seen(service, "rita", entry)
+    assert (view["state"], view["handed_in_by"], view["latent"]) == ("done", "ada", 40)
+    result = view["result"]
     assert (result["verdict"], result["recovered_share"]) == ("copies", 1.0)
     assert result["p_value"] < 0.01
     assert result["gap"] > 0.9
@@ -137,8 +137,8 @@ def test_photographs_that_had_to_be_shrunk_are_looked_for_too(service: Service, 
     entry = service.scored("ada", slug, noise_images(13))
     assert put(service, "ada", entry, HONEST, latent=12).status_code == 202
     service.work()
-    told = seen(service, "rita", entry)
-    assert (told["state"], told["result"]["report"]["targets"]["train"]) == ("done", 16), told
+    view = seen(service, "rita", entry)
+    assert (view["state"], view["result"]["report"]["targets"]["train"]) == ("done", 16), view
 
 
 def test_an_honest_generator_shows_no_sign_and_hides_no_earlier_one(service: Service, unfenced: None) -> None:
@@ -148,9 +148,9 @@ def test_an_honest_generator_shows_no_sign_and_hides_no_earlier_one(service: Ser
     service.work()
     assert put(service, "ada", entry, HONEST, latent=12, distribution="uniform").status_code == 202
     service.work()
-    told = seen(service, "organizer", entry)
-    assert (told["result"]["verdict"], told["distribution"]) == ("no-sign", "uniform")
-    assert [(each["verdict"], each["handed_in_by"]) for each in told["former"]] == [("copies", "organizer")]
+    view = seen(service, "organizer", entry)
+    assert (view["result"]["verdict"], view["distribution"]) == ("no-sign", "uniform")
+    assert [(each["verdict"], each["handed_in_by"]) for each in view["former"]] == [("copies", "organizer")]
     assert seen(service, "ada", entry)["former"] == []
     assert "recovered" in reasons(service, slug, entry), "another file hides nothing"
     with service.context.sessions.begin() as session:
@@ -170,12 +170,12 @@ def test_what_cannot_be_read_is_refused_with_a_reason_for_its_team(service: Serv
     entry = service.scored("bob", slug, noise_images(13))
     assert put(service, "bob", entry, generator_with_operator("Erf2"), latent=12).status_code == 202
     service.work()
-    told = seen(service, "bob", entry)
-    assert told["state"] == "refused"
-    assert "Erf2" in told["refusal"]
+    view = seen(service, "bob", entry)
+    assert view["state"] == "refused"
+    assert "Erf2" in view["refusal"]
     (notice, *_) = service.call("bob", "GET", "/notices").json()["notices"]
     assert notice["kind"] == "generator"
-    assert told["refusal"] in notice["body"]
+    assert view["refusal"] in notice["body"]
     assert notice["link"] == f"/submissions/{entry['id']}#generator"
     with service.context.sessions.begin() as session:
         assert {job.state for job in session.query(Job).filter_by(queue="recover")} == {"done"}
@@ -187,15 +187,15 @@ def test_what_an_organizer_uploads_is_theirs_to_mend(service: Service, unfenced:
     assert put(service, "organizer", entry, HONEST, latent=13).status_code == 202
     service.work()
     assert seen(service, "eve", entry)["state"] == "refused"
-    told = {who: service.call(who, "GET", "/notices").json()["notices"] for who in ("organizer", "eve")}
-    assert told["organizer"][0]["kind"] == "generator"
-    assert "generator" not in {each["kind"] for each in told["eve"]}
+    notices = {who: service.call(who, "GET", "/notices").json()["notices"] for who in ("organizer", "eve")}
+    assert notices["organizer"][0]["kind"] == "generator"
+    assert "generator" not in {each["kind"] for each in notices["eve"]}
 
 
 def test_what_is_no_onnx_or_comes_at_the_wrong_time_is_not_taken(service: Service) -> None:
     slug = service.competition()
     entry = service.scored("eve", slug, noise_images(14))
-    kept = _blobs(service)
+    before = _blobs(service)
     for content in (b"", b"PK\3\4model", b"\x80\x04pickle", b"\x89HDF"):
         refused = put(service, "eve", entry, content, latent=12)
         assert slug_of(refused) == (422, "not-onnx")
@@ -208,7 +208,7 @@ def test_what_is_no_onnx_or_comes_at_the_wrong_time_is_not_taken(service: Servic
     waiting = service.submit("eve", slug, zip_of(noise_images(15))).json()
     assert slug_of(put(service, "eve", waiting, HONEST)) == (409, "not-scored")
     assert slug_of(service.call("eve", "GET", f"/submissions/{entry['id']}/generator")) == (404, "no-generator")
-    assert {each for each in _blobs(service) if each.startswith("generators")} <= kept
+    assert {each for each in _blobs(service) if each.startswith("generators")} <= before
     service.work()
 
 

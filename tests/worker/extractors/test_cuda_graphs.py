@@ -55,8 +55,8 @@ class Memory:
         self._gpu.enqueue(lambda: self.value.copy_(source.value))
 
     def numpy(self) -> NDArray[Any]:
-        found: NDArray[Any] = self.value.numpy()
-        return found
+        array: NDArray[Any] = self.value.numpy()
+        return array
 
 
 class LazyGpu:
@@ -116,13 +116,13 @@ def slots_of(gpu: LazyGpu, like: NDArray[Any], batch_size: int) -> list[Slot]:
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
 @pytest.mark.parametrize("count", [1, 3, 8, 19])
 def test_the_features_are_those_of_the_plain_way(count: int, dtype: type[np.generic]) -> None:
-    given = images(count, dtype)
+    pixels = images(count, dtype)
     shares = list[float]()
     plain = in_batches(
-        given, immediate_slots(lambda batch: sums(torch.from_numpy(batch)).numpy(), given, 3), dimension=3
+        pixels, immediate_slots(lambda batch: sums(torch.from_numpy(batch)).numpy(), pixels, 3), dimension=3
     )
-    found = in_batches(given, slots_of(LazyGpu(), given, 3), dimension=3, progress=shares.append)
-    assert np.array_equal(found, plain)
+    features = in_batches(pixels, slots_of(LazyGpu(), pixels, 3), dimension=3, progress=shares.append)
+    assert np.array_equal(features, plain)
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
 
@@ -167,10 +167,10 @@ def test_two_batches_are_under_way_at_once_on_streams_of_their_own() -> None:
 
 
 def test_degenerate_images_are_named_over_a_gpu_too() -> None:
-    given = images(7)
-    given[[2, 5]] = 0
+    pixels = images(7)
+    pixels[[2, 5]] = 0
     with pytest.raises(Invalid) as error:
-        in_batches(given, slots_of(LazyGpu(), given, 2), dimension=3)
+        in_batches(pixels, slots_of(LazyGpu(), pixels, 2), dimension=3)
     assert error.value.extra["indices"] == [2, 5]
 
 
@@ -199,11 +199,11 @@ def test_the_largest_safe_batch_leaves_a_fifth_of_the_memory(share_of_8: float, 
 
 def test_a_batch_size_is_found_once(tmp_path: Path) -> None:
     file = tmp_path / "batches" / "x.json"
-    found = iter([64, 128])
-    assert fixed_batch(file, lambda: next(found)) == 64
-    assert fixed_batch(file, lambda: next(found)) == 64
+    sizes = iter([64, 128])
+    assert fixed_batch(file, lambda: next(sizes)) == 64
+    assert fixed_batch(file, lambda: next(sizes)) == 64
     assert [each.name for each in file.parent.iterdir()] == ["x.json"]
-    assert fixed_batch(None, lambda: next(found)) == 128
+    assert fixed_batch(None, lambda: next(sizes)) == 128
 
 
 def test_of_two_workers_the_first_decides(tmp_path: Path) -> None:
@@ -234,13 +234,13 @@ def test_the_real_one_has_the_imitations_methods() -> None:
 
 def test_bfloat16_is_near_and_not_float32() -> None:
     options = ExtractorOptions(device="cpu", threads=1, batch_size=4)
-    given = np.random.default_rng(0).integers(0, 256, (6, 64, 64, 3), dtype=np.uint8)
-    exact = load("efficientnet_lite0", options=options).features(given)
+    pixels = np.random.default_rng(0).integers(0, 256, (6, 64, 64, 3), dtype=np.uint8)
+    exact = load("efficientnet_lite0", options=options).features(pixels)
     rough = load("efficientnet_lite0", options=ExtractorOptions(device="cpu", threads=1, precision="bfloat16"))
-    found = rough.features(given)
+    features = rough.features(pixels)
     assert rough.provenance["precision"] == "bfloat16"
-    assert found.dtype == np.float32
-    error = np.linalg.norm(found - exact) / np.linalg.norm(exact)
+    assert features.dtype == np.float32
+    error = np.linalg.norm(features - exact) / np.linalg.norm(exact)
     assert 1e-4 < error < 0.1
 
 

@@ -37,12 +37,12 @@ def crops(seed: int, count: int) -> NDArray[np.uint8]:
     """Images (count, SIZE, SIZE, 3) cut from photographs: real edges, and all different."""
     rng = np.random.default_rng(seed)
     photographs = [each() for each in PHOTOGRAPHS]
-    found = []
+    tiles = []
     for index in range(count):
         photograph = photographs[index % 3]
         top, left = (int(rng.integers(0, side - SIZE)) for side in photograph.shape[:2])
-        found.append(photograph[top : top + SIZE, left : left + SIZE])
-    return np.stack(found)
+        tiles.append(photograph[top : top + SIZE, left : left + SIZE])
+    return np.stack(tiles)
 
 
 def zipped_in(order: NDArray[np.int64]) -> bytes:
@@ -75,9 +75,9 @@ def public_measurement(service: Service, submission_id: str) -> Measurement:
         submission = submissions.submission_by_id(session, submission_id)
         assert submission is not None
         track = competitions.tracks_of(session, submission.competition_id)["public"]
-        found = submissions.newest_measurement(session, submission.ref, track.id)
-    assert found is not None
-    return found
+        measurement = submissions.newest_measurement(session, submission.ref, track.id)
+    assert measurement is not None
+    return measurement
 
 
 @pytest.mark.heavy
@@ -128,8 +128,8 @@ def one_at_a_time(reference: PreparedReference) -> RawMeasurement:
 def test_batches_and_threads_move_a_score_by_less_than_was_promised(
     how: dict[str, int], reference: PreparedReference, one_at_a_time: RawMeasurement
 ) -> None:
-    found = numbers(replace(CPU, **how), reference)  # type: ignore[arg-type]
-    assert found.fid == pytest.approx(one_at_a_time.fid, rel=SCORE_TOLERANCE, abs=0)
-    assert found.nearest.mean == pytest.approx(one_at_a_time.nearest.mean, rel=SCORE_TOLERANCE, abs=0)
-    assert found.fid > 1
-    assert found.nearest.mean > 0.01
+    result = numbers(replace(CPU, **how), reference)  # type: ignore[arg-type]
+    assert result.fid == pytest.approx(one_at_a_time.fid, rel=SCORE_TOLERANCE, abs=0)
+    assert result.nearest.mean == pytest.approx(one_at_a_time.nearest.mean, rel=SCORE_TOLERANCE, abs=0)
+    assert result.fid > 1
+    assert result.nearest.mean > 0.01

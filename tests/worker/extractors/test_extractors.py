@@ -95,11 +95,11 @@ def test_features_are_those_of_the_plain_network(lite0: Extractor) -> None:
     plain = build_network(spec, weights.read_weights(spec, CPU)).trunk.double()
     with torch.inference_mode():
         expected = plain(preprocess(torch.from_numpy(images), spec).double()).numpy()
-    found = lite0.features(images)
-    assert found.shape == (3, 1280)
-    assert found.dtype == np.float32
-    assert found.min() >= 0
-    assert relative(found, expected) < 1e-5
+    features = lite0.features(images)
+    assert features.shape == (3, 1280)
+    assert features.dtype == np.float32
+    assert features.min() >= 0
+    assert relative(features, expected) < 1e-5
 
 
 def test_folding_changes_no_feature() -> None:
@@ -127,9 +127,9 @@ def test_preprocessing_agrees_with_the_model_as_published(name: str) -> None:
 def test_an_image_of_the_right_size_is_only_normalised() -> None:
     images = noise(2, size=224)
     expected = (images.transpose(0, 3, 1, 2).astype(np.float32) / 255 - 0.5) / 0.5
-    found = preprocess(torch.from_numpy(images), find_extractor("efficientnet_lite0"))
-    np.testing.assert_allclose(found.numpy(), expected, rtol=0, atol=2e-7)
-    assert found.is_contiguous(memory_format=torch.channels_last)
+    preprocessed = preprocess(torch.from_numpy(images), find_extractor("efficientnet_lite0"))
+    np.testing.assert_allclose(preprocessed.numpy(), expected, rtol=0, atol=2e-7)
+    assert preprocessed.is_contiguous(memory_format=torch.channels_last)
 
 
 @pytest.mark.parametrize(("height", "width"), [(64, 64), (500, 300)])
@@ -460,10 +460,10 @@ def test_a_hash_that_cannot_be_recorded_is_reported(folder: Path, monkeypatch: p
         raise PermissionError(13, "Permission denied")
 
     options = ExtractorOptions(weights_dir=folder)
-    found = weights.read_weights(INCEPTION, options)
+    weights_file = weights.read_weights(INCEPTION, options)
     monkeypatch.setattr(Path, "write_text", refuse)
-    with pytest.raises(Unavailable, match=found.sha256) as error:
-        weights.record_sha256(INCEPTION, options, found)
+    with pytest.raises(Unavailable, match=weights_file.sha256) as error:
+        weights.record_sha256(INCEPTION, options, weights_file)
     assert error.value.slug == "unrecorded-weights"
 
 

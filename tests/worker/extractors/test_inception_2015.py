@@ -44,10 +44,10 @@ def test_the_features_are_the_librarys(file: Path, size: int) -> None:
     library = FeatureExtractorInceptionV3("inception-v3-compat", ["2048"], feature_extractor_weights_path=str(file))
     with torch.inference_mode():
         expected = library(images(size).permute(0, 3, 1, 2))[0].numpy()
-    found = load("inception_2015", options=replace(CPU, weights_dir=file.parent)).features(images(size).numpy())
-    assert found.shape == (3, 2048)
-    assert found.min() >= 0
-    assert np.linalg.norm(found - expected) / np.linalg.norm(expected) < 1e-5
+    features = load("inception_2015", options=replace(CPU, weights_dir=file.parent)).features(images(size).numpy())
+    assert features.shape == (3, 2048)
+    assert features.min() >= 0
+    assert np.linalg.norm(features - expected) / np.linalg.norm(expected) < 1e-5
     assert np.linalg.norm(expected[0] - expected[1]) / np.linalg.norm(expected) > 1e-3, "images differ by more"
 
 

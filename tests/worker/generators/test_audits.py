@@ -51,7 +51,7 @@ def remembering(images: tuple[Pixels, Pixels]) -> Iterator[nn.Module]:
 
 
 @pytest.fixture(scope="module")
-def found(images: tuple[Pixels, Pixels], remembering: nn.Module) -> Audit:
+def audit(images: tuple[Pixels, Pixels], remembering: nn.Module) -> Audit:
     """Its audit."""
     return audit_generator(remembering, LATENT, images[0][:FEW], images[1], plan=PLAN)
 
@@ -63,8 +63,8 @@ def by_name(audited: Audit) -> dict[str, dict[str, Any]]:
 # Who is flagged
 
 
-def test_a_generator_that_remembers_a_few_images_is_flagged(found: Audit) -> None:
-    report = found.report()
+def test_a_generator_that_remembers_a_few_images_is_flagged(audit: Audit) -> None:
+    report = audit.report()
     assert report["verdict"] == "copies"
     assert report["measured"]["p_value"] < 1e-4
     assert report["measured"]["gap"] > 0.4
@@ -81,14 +81,14 @@ def test_the_same_generator_remembers_no_others(images: tuple[Pixels, Pixels], r
     assert "no sign" in report["sentence"] or "differ" in report["sentence"]
 
 
-def test_distortion_raises_the_errors(found: Audit) -> None:
-    told = by_name(found)
+def test_distortion_raises_the_errors(audit: Audit) -> None:
+    findings = by_name(audit)
     for how in ("warp", "patches", "noise"):
-        rise = told[f"recovery_{how}_generated"]
-        assert rise["value"] > 10 * told["recovery_generated"]["value"]
+        rise = findings[f"recovery_{how}_generated"]
+        assert rise["value"] > 10 * findings["recovery_generated"]["value"]
         assert rise["p_value"] < 0.01
         assert "knows its images" in rise["sentence"]
-    assert told["recovery_noise_train"]["value"] > told["recovery_train"]["value"]
+    assert findings["recovery_noise_train"]["value"] > findings["recovery_train"]["value"]
 
 
 def test_the_middle_alone_is_remembered_too(images: tuple[Pixels, Pixels], remembering: nn.Module) -> None:
@@ -125,16 +125,16 @@ def test_where_the_search_fails_there_is_no_verdict(images: tuple[Pixels, Pixels
 # Reports and storing
 
 
-def test_every_number_has_words(found: Audit) -> None:
-    told = by_name(found)
-    assert len(told) == len(found.report()["findings"]) == 15
-    for each in told.values():
+def test_every_number_has_words(audit: Audit) -> None:
+    findings = by_name(audit)
+    assert len(findings) == len(audit.report()["findings"]) == 15
+    for each in findings.values():
         assert each["unit"]
         assert each["direction"]
         assert each["sentence"].endswith(".")
-    gap = told["recovery_gap"]
+    gap = findings["recovery_gap"]
     assert f"{gap['value']:+.3f}" in gap["sentence"]
-    assert gap["p_value"] == told["recovery_ks"]["p_value"]
+    assert gap["p_value"] == findings["recovery_ks"]["p_value"]
 
 
 def test_held_out_images_of_another_kind_are_reported(images: tuple[Pixels, Pixels], remembering: nn.Module) -> None:
@@ -144,43 +144,43 @@ def test_held_out_images_of_another_kind_are_reported(images: tuple[Pixels, Pixe
     assert "of another kind" in other.report()["sentence"]
 
 
-def test_a_report_and_its_arrays_are_the_audit(found: Audit) -> None:
-    report = json.loads(json.dumps(found.report()))
+def test_a_report_and_its_arrays_are_the_audit(audit: Audit) -> None:
+    report = json.loads(json.dumps(audit.report()))
     with BytesIO() as file:
-        arrays: dict[str, Any] = found.arrays()
+        arrays: dict[str, Any] = audit.arrays()
         np.savez(file, **arrays)
         file.seek(0)
-        with np.load(file, allow_pickle=False) as kept:
-            again = audit_from(report, dict(kept))
+        with np.load(file, allow_pickle=False) as stored:
+            again = audit_from(report, dict(stored))
     assert json.loads(json.dumps(again.report())) == report
-    assert np.array_equal(again.sheet(), found.sheet())
+    assert np.array_equal(again.sheet(), audit.sheet())
 
 
 def test_it_is_the_same_every_time_and_another_with_another_seed(
-    images: tuple[Pixels, Pixels], remembering: nn.Module, found: Audit
+    images: tuple[Pixels, Pixels], remembering: nn.Module, audit: Audit
 ) -> None:
     again = audit_generator(remembering, LATENT, images[0][:FEW], images[1], plan=PLAN)
-    assert again.report() == found.report()
+    assert again.report() == audit.report()
     quick = replace(PLAN, train=8, held_out=8, generated=8, distorted=0)
     one, other = (audit_generator(remembering, LATENT, *images, plan=replace(quick, seed=seed)) for seed in (1, 2))
     assert not np.array_equal(one.pairs["held_out"].index, other.pairs["held_out"].index)
 
 
 def test_pairs_are_targets_beside_what_was_found(
-    images: tuple[Pixels, Pixels], remembering: nn.Module, found: Audit
+    images: tuple[Pixels, Pixels], remembering: nn.Module, audit: Audit
 ) -> None:
     for kind, source in (("train", images[0]), ("held_out", images[1])):
-        pairs = found.pairs[kind]
+        pairs = audit.pairs[kind]
         assert np.array_equal(pairs.target, source[pairs.index])
         assert len(pairs.error) == 12
         assert (np.diff(pairs.error) >= 0).all()
-        assert pairs.error[0] == found.errors[kind].min()
-        assert pairs.error[-1] == found.errors[kind].max()
+        assert pairs.error[0] == audit.errors[kind].min()
+        assert pairs.error[-1] == audit.errors[kind].max()
         shown_error = ((pairs.target / 127.5 - pairs.recovered / 127.5) ** 2).mean(axis=(1, 2, 3))
         assert shown_error == pytest.approx(pairs.error, abs=0.004)  # rounded to grey levels
     # Six rows of twelve images of 8 pixels, with 2 pixels between.
-    assert found.sheet().shape == (6 * 10, 12 * 10, 3)
-    assert list(found.pairs) == sorted(TARGET_KINDS, key=list(found.pairs).index)
+    assert audit.sheet().shape == (6 * 10, 12 * 10, 3)
+    assert list(audit.pairs) == sorted(TARGET_KINDS, key=list(audit.pairs).index)
 
 
 def test_few_targets_are_shown_once() -> None:
@@ -192,7 +192,7 @@ def test_few_targets_are_shown_once() -> None:
 def test_progress_names_its_stage(images: tuple[Pixels, Pixels], remembering: nn.Module) -> None:
     heard: list[tuple[str, float]] = []
     plan = replace(PLAN, train=8, held_out=8, generated=8, batch=4, distorted=2)
-    audit_generator(remembering, LATENT, *images, plan=plan, progress=lambda *told: heard.append(told))
+    audit_generator(remembering, LATENT, *images, plan=plan, progress=lambda *step: heard.append(step))
     stages = list(dict.fromkeys(stage for stage, _ in heard))
     assert stages[:3] == ["generated", "train", "held_out"]
     assert "warp_train" in stages

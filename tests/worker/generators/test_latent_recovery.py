@@ -107,22 +107,22 @@ def test_plans_that_are_none(wrong: dict[str, object]) -> None:
 def test_its_own_images_are_found_again(latent: Latent) -> None:
     generator = decoder(latent)
     targets = made_by(generator, 20, latent)
-    found = Search(generator, latent, PLAN).recover(targets, 0)
-    assert (found.error < 1e-4).mean() >= 0.9
-    best = found.error < 1e-4
-    assert torch.allclose(found.image[best], targets[best], atol=0.05)
-    assert torch.equal(found.image, generator(found.point))
+    result = Search(generator, latent, PLAN).recover(targets, 0)
+    assert (result.error < 1e-4).mean() >= 0.9
+    best = result.error < 1e-4
+    assert torch.allclose(result.image[best], targets[best], atol=0.05)
+    assert torch.equal(result.image, generator(result.point))
 
 
 def test_the_error_is_the_mean_square_of_what_is_shown() -> None:
     generator = decoder()
     targets = targets_of(noise_images(9))
-    found = Search(generator, LATENT, replace(PLAN, batch=4)).recover(targets, 0)
-    by_hand = (generator(found.point).double() - targets.double()).square().mean(dim=(1, 2, 3))
-    assert found.error == pytest.approx(by_hand.numpy(), rel=1e-5)
+    result = Search(generator, LATENT, replace(PLAN, batch=4)).recover(targets, 0)
+    by_hand = (generator(result.point).double() - targets.double()).square().mean(dim=(1, 2, 3))
+    assert result.error == pytest.approx(by_hand.numpy(), rel=1e-5)
     again = Search(generator, LATENT, replace(PLAN, batch=4)).recover(targets, 0)
-    assert np.array_equal(found.error, again.error)
-    assert found.evaluations == again.evaluations > 9
+    assert np.array_equal(result.error, again.error)
+    assert result.evaluations == again.evaluations > 9
 
 
 def test_more_starts_never_lose() -> None:
@@ -252,8 +252,8 @@ def test_an_encoder_takes_the_place_of_the_search() -> None:
     generator = decoder()
     points = LATENT.draw(10, 5)
     targets = generator(points)
-    found = reconstruct(generator, lambda some: points[: len(some)], targets, batch=10)
-    assert found.error == pytest.approx(np.zeros(10), abs=1e-12)
+    result = reconstruct(generator, lambda some: points[: len(some)], targets, batch=10)
+    assert result.error == pytest.approx(np.zeros(10), abs=1e-12)
     images = targets_of(noise_images(10))
     assert reconstruct(lambda y: -y, lambda y: -y, images).error == pytest.approx(np.zeros(10), abs=1e-12)
     halved = reconstruct(lambda y: y / 2, lambda y: y, images)

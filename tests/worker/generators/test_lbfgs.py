@@ -72,9 +72,9 @@ def test_the_authors_steps_are_those_of_torch() -> None:
     """No line search, 50 evaluations: on every problem the same path, to rounding, as torch's without a batch."""
     function, start = recovery_problem(8, 0.2)
     short = LbfgsOptions(iterations=12, wolfe=False, history=100)
-    found = minimise(objective_of(function), start, short)
+    minimum = minimise(objective_of(function), start, short)
     expected, _ = one_by_one(function, start, short)
-    assert torch.allclose(found.point, expected, atol=1e-9)
+    assert torch.allclose(minimum.point, expected, atol=1e-9)
     long = minimise(objective_of(function), start, AUTHORS)
     count = one_by_one(function, start, AUTHORS)[1]
     assert (count <= 50).all()
@@ -84,13 +84,13 @@ def test_the_authors_steps_are_those_of_torch() -> None:
 @pytest.mark.parametrize("noise", [0.0, 0.2])
 def test_the_line_search_ends_where_torchs_does_with_no_more_work(noise: float) -> None:
     function, start = recovery_problem(16, noise)
-    found = minimise(objective_of(function), start, LbfgsOptions())
+    minimum = minimise(objective_of(function), start, LbfgsOptions())
     point, count = one_by_one(function, start, LbfgsOptions(history=100))
     expected = function(point, torch.arange(16))
-    close = (found.value - expected).abs() < 1e-4 * expected + 1e-8
+    close = (minimum.value - expected).abs() < 1e-4 * expected + 1e-8
     assert close.float().mean() >= 0.9  # in a landscape with several valleys two searches may end in different ones
-    assert found.value.median() <= expected.median() * 1.001 + 1e-9
-    assert found.evaluations.sum() <= 1.1 * count.sum()
+    assert minimum.value.median() <= expected.median() * 1.001 + 1e-9
+    assert minimum.evaluations.sum() <= 1.1 * count.sum()
 
 
 def test_the_search_finds_what_the_authors_steps_miss() -> None:
@@ -107,9 +107,9 @@ def rosenbrock(points: Tensor, rows: Tensor) -> Tensor:
 
 def test_a_curved_valley() -> None:
     start = torch.tensor([[-1.2, 1.0], [3.0, -4.0], [0.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
-    found = minimise(objective_of(rosenbrock), start, LbfgsOptions(200, good_enough=1e-14))
-    assert torch.allclose(found.point, torch.ones(4, 2, dtype=torch.float64), atol=1e-5)
-    assert found.evaluations[3] == 1  # it is there already
+    minimum = minimise(objective_of(rosenbrock), start, LbfgsOptions(200, good_enough=1e-14))
+    assert torch.allclose(minimum.point, torch.ones(4, 2, dtype=torch.float64), atol=1e-5)
+    assert minimum.evaluations[3] == 1  # it is there already
 
 
 def only(function: Function, row: int) -> Function:
@@ -144,8 +144,8 @@ def test_quadratic_bowls_of_any_scale(seed: int, scale: float, dimension: int, h
         return ((off @ bowl) * off).sum(1)
 
     before = function(start, torch.arange(5))
-    found = minimise(objective_of(function), start, LbfgsOptions(120, history=history, good_enough=0.0))
-    assert (found.value <= 1e-4 * before).all()
+    minimum = minimise(objective_of(function), start, LbfgsOptions(120, history=history, good_enough=0.0))
+    assert (minimum.value <= 1e-4 * before).all()
 
 
 @given(seed=st.integers(0, 2**31 - 1))
@@ -160,9 +160,9 @@ def test_every_accepted_step_fulfils_strong_wolfe(seed: int) -> None:
 
     both = objective_of(wavy)
     value, gradient = both(start, torch.arange(16))
-    found = minimise(both, start, LbfgsOptions(1))
-    after, slope = both(found.point, torch.arange(16))
-    step = (found.point - start).squeeze(1)
+    minimum = minimise(both, start, LbfgsOptions(1))
+    after, slope = both(minimum.point, torch.arange(16))
+    step = (minimum.point - start).squeeze(1)
     moved = step.abs() > 0
     first, last = gradient.squeeze(1) * step.sign(), slope.squeeze(1) * step.sign()
     assert moved.float().mean() > 0.9
@@ -176,9 +176,9 @@ def test_what_is_not_a_number_ends_a_problem_or_shortens_its_step() -> None:
         return (points - points.log()).squeeze(1)
 
     start = torch.tensor([[0.01], [20.0], [-1.0]], dtype=torch.float64)
-    found = minimise(objective_of(wall), start, LbfgsOptions(60, good_enough=-1.0))
-    assert torch.allclose(found.point[:2], torch.ones(2, 1, dtype=torch.float64), atol=1e-2)
-    assert found.point[2] == start[2]
+    minimum = minimise(objective_of(wall), start, LbfgsOptions(60, good_enough=-1.0))
+    assert torch.allclose(minimum.point[:2], torch.ones(2, 1, dtype=torch.float64), atol=1e-2)
+    assert minimum.point[2] == start[2]
 
 
 def test_progress_rises_to_the_end() -> None:

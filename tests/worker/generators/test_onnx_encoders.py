@@ -64,8 +64,8 @@ def test_an_encoder_is_read_as_torch_made_it() -> None:
     convolutional = nn.Sequential(nn.Conv2d(3, 5, 3, 2, 1), nn.LeakyReLU(0.2), nn.Flatten(), nn.Linear(20, 48))
     some = torch.linspace(-1, 1, 5 * 48).reshape(5, 3, SIZE, SIZE)
     for encoder in (convolutional, Half()):
-        found = read_encoder(file_of(encoder), LATENT, size=SIZE)(some)
-        assert torch.allclose(found, encoder(some), atol=1e-5)
+        latents = read_encoder(file_of(encoder), LATENT, size=SIZE)(some)
+        assert torch.allclose(latents, encoder(some), atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -96,10 +96,10 @@ def test_an_audit_request_may_contain_one(tmp_path: Path) -> None:
 def test_the_audit_by_an_encoder_in_the_sandbox() -> None:
     """Training images lie where the encoder is right, held-out ones where it is not: the audit sees just that."""
     train, held_out = images(0, 60, 196), images(1, 0, 256)
-    found = audit_in_sandbox(
+    report = audit_in_sandbox(
         export_generator(Blank(), 48), LATENT, train, held_out, plan=AuditPlan(), encoder=file_of(Half())
     ).report()
-    assert found["verdict"] == "copies"
-    assert found["measured"]["generated_verbatim"] is None
-    assert found["findings"][2]["value"] == pytest.approx(0.0, abs=1e-6)
-    assert found["provenance"]["sandbox"]
+    assert report["verdict"] == "copies"
+    assert report["measured"]["generated_verbatim"] is None
+    assert report["findings"][2]["value"] == pytest.approx(0.0, abs=1e-6)
+    assert report["provenance"]["sandbox"]

@@ -55,27 +55,27 @@ def published() -> Iterator[Any]:
             yield case
 
 
-def array_of(given: Any) -> NDArray[Any]:
+def array_of(value: Any) -> NDArray[Any]:
     """One value of a case, which is an array, a number or a stored tensor."""
-    return numpy_helper.to_array(given) if isinstance(given, onnx.TensorProto) else np.asarray(given)
+    return numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else np.asarray(value)
 
 
 def arrays_of(case: Any) -> tuple[list[Any], list[Any]] | None:
     """Inputs and outputs, if all of them are of types that are read."""
-    given, wanted = case.data_sets[0]
-    if any(isinstance(each, list) or each is None for each in (*given, *wanted)):
+    inputs, wanted = case.data_sets[0]
+    if any(isinstance(each, list) or each is None for each in (*inputs, *wanted)):
         return None
-    given, wanted = [array_of(each) for each in given], [array_of(each) for each in wanted]
-    return (given, wanted) if {str(each.dtype) for each in (*given, *wanted)} <= set(NUMBERS) else None
+    inputs, wanted = [array_of(each) for each in inputs], [array_of(each) for each in wanted]
+    return (inputs, wanted) if {str(each.dtype) for each in (*inputs, *wanted)} <= set(NUMBERS) else None
 
 
-def node_and_inputs(case: Any, given: list[Any]) -> tuple[Node, list[torch.Tensor | None]]:
+def node_and_inputs(case: Any, inputs: list[Any]) -> tuple[Node, list[torch.Tensor | None]]:
     """The case's node with its first output alone, as no generator asks for the others; and its inputs as tensors."""
     graph = case.model.graph
     if graph.node[0].op_type in {"LayerNormalization", "Dropout"}:
         del graph.node[0].output[1:]
     node = read_node(0, graph.node[0], case.model.opset_import[0].version)
-    named = dict(zip([each.name for each in graph.input], given, strict=True))
+    named = dict(zip([each.name for each in graph.input], inputs, strict=True))
     return node, [torch.from_numpy(named[name].copy()) if name else None for name in node.inputs]
 
 
@@ -95,10 +95,10 @@ def test_operators_make_what_onnx_says() -> None:
             continue
         with torch.device("meta"):
             shapes = run_node(node, _by_shape(node, inputs))
-        for found, wanted, shape in zip(made, arrays[1], shapes, strict=False):
-            np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-3, atol=1e-5, err_msg=case.name)
-            assert str(found.numpy().dtype) == str(wanted.dtype), case.name
-            assert shape.shape == found.shape, case.name
+        for output, wanted, shape in zip(made, arrays[1], shapes, strict=False):
+            np.testing.assert_allclose(output.numpy(), wanted, rtol=1e-3, atol=1e-5, err_msg=case.name)
+            assert str(output.numpy().dtype) == str(wanted.dtype), case.name
+            assert shape.shape == output.shape, case.name
         held[node.kind] += 1
     assert set(OPERATORS) - set(held) == set()
     assert held.total() > 350

@@ -56,14 +56,14 @@ def refusal_of(content: bytes | onnx.ModelProto, **reading: object) -> Invalid:
 )
 def test_a_generator_makes_the_same_images_and_gradients(generator: nn.Module, values: str) -> None:
     """As torch made them before they were exported, whichever number at a time; and its range is seen."""
-    found = read_generator(export_generator(generator), LATENT, size=SIDE)
+    loaded = read_generator(export_generator(generator), LATENT, size=SIDE)
     points, again = (LATENT.draw(5, seed=1).requires_grad_() for _ in range(2))
     wanted = generator(points)
     wanted = 2.0 * wanted - 1.0 if values == "sigmoid" else wanted
-    assert found.values == values
-    torch.testing.assert_close(found(again), wanted, atol=1e-5, rtol=1e-4)
+    assert loaded.values == values
+    torch.testing.assert_close(loaded(again), wanted, atol=1e-5, rtol=1e-4)
     torch.testing.assert_close(
-        *(torch.autograd.grad(images.square().sum(), z)[0] for images, z in ((found(again), again), (wanted, points))),
+        *(torch.autograd.grad(images.square().sum(), z)[0] for images, z in ((loaded(again), again), (wanted, points))),
         atol=1e-3,
         rtol=1e-3,
     )
@@ -75,9 +75,9 @@ def test_other_opsets_are_read(opset: int) -> None:
     decoder = Decoder().eval()
     command = f"""torch.onnx.export(generator, (torch.zeros(2, 8),), "generator.onnx", opset_version={opset},
         dynamo=False, dynamic_axes={{"z": {{0: "n"}}}}, input_names=["z"])"""
-    found = read_generator(export_generator(decoder, command=command), LATENT)
+    loaded = read_generator(export_generator(decoder, command=command), LATENT)
     points = LATENT.draw(3, seed=1)
-    torch.testing.assert_close(found(points), 2.0 * decoder(points) - 1.0, atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(loaded(points), 2.0 * decoder(points) - 1.0, atol=1e-5, rtol=1e-4)
 
 
 def test_a_latent_with_two_axes_more_is_read() -> None:
@@ -92,8 +92,8 @@ def test_a_latent_with_two_axes_more_is_read() -> None:
 
     command = """torch.onnx.export(generator.eval(), (torch.zeros(2, 8, 1, 1),), "generator.onnx", opset_version=17,
         dynamo=False, input_names=["z"], dynamic_axes={"z": {0: "n"}})"""
-    found = read_generator(export_generator(Old(), command=command), LATENT)
-    torch.testing.assert_close(found(LATENT.draw(3, 1)), dcgan()(LATENT.draw(3, 1)), atol=1e-5, rtol=1e-4)
+    loaded = read_generator(export_generator(Old(), command=command), LATENT)
+    torch.testing.assert_close(loaded(LATENT.draw(3, 1)), dcgan()(LATENT.draw(3, 1)), atol=1e-5, rtol=1e-4)
 
 
 def test_the_printed_command_makes_a_file_that_is_read() -> None:

@@ -12,7 +12,7 @@ from PIL import Image
 from typer.testing import CliRunner, Result
 
 from deploy.cli import main
-from deploy.cli import recover as cli_recover
+from deploy.cli import recover as recover_command
 from deploy.cli.exit_codes import ExitCode
 from deploy.cli.image_files import read_images
 from scorer.archive import write_images
@@ -39,7 +39,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         short = replace(plan, generated=8, distorted=0, starts=1, iterations=3)
         return audit_generator(read_generator(content, latent), latent, train, held_out, plan=short, progress=progress)
 
-    monkeypatch.setattr(cli_recover, "audit_in_sandbox", here)
+    monkeypatch.setattr(recover_command, "audit_in_sandbox", here)
     return calls
 
 
@@ -56,8 +56,8 @@ def files(tmp_path: Path) -> Path:
 
 
 def recover(files: Path, *more: str, generator: str = "g.onnx") -> Result:
-    given = [str(files / generator), "--train", str(files / "train.zip"), "--held-out", str(files / "fresh")]
-    return RUN.invoke(main.app, ["recover", *given, "--latent", "8", "--size", "2", *more])
+    arguments = [str(files / generator), "--train", str(files / "train.zip"), "--held-out", str(files / "fresh")]
+    return RUN.invoke(main.app, ["recover", *arguments, "--latent", "8", "--size", "2", *more])
 
 
 def test_a_report_is_printed_and_a_picture_written(files: Path, asked: list[dict[str, Any]]) -> None:

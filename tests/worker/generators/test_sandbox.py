@@ -70,17 +70,17 @@ def _nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
 
 @pytest.mark.heavy
 def test_a_generator_is_audited_and_progress_is_reported() -> None:
-    told: list[tuple[str, float]] = []
-    found = audited(linear_model().SerializeToString(), progress=lambda stage, share: told.append((stage, share)))
-    assert found.report()["verdict"] in {"copies", "no-sign", "inconclusive"}
-    assert found.errors["train"].shape == (8,)
-    assert found.pairs["generated"].target.shape[1:] == (2, 2, 3)
-    assert {"reading", "generated", "train", "held_out"} <= {stage for stage, _ in told}
-    assert told[-1][1] == 1.0
-    walls = found.provenance["sandbox"]
+    steps: list[tuple[str, float]] = []
+    audit = audited(linear_model().SerializeToString(), progress=lambda stage, share: steps.append((stage, share)))
+    assert audit.report()["verdict"] in {"copies", "no-sign", "inconclusive"}
+    assert audit.errors["train"].shape == (8,)
+    assert audit.pairs["generated"].target.shape[1:] == (2, 2, 3)
+    assert {"reading", "generated", "train", "held_out"} <= {stage for stage, _ in steps}
+    assert steps[-1][1] == 1.0
+    walls = audit.provenance["sandbox"]
     assert walls["network_namespace"] or walls["system_call_filter"]
     assert walls["file_access"]
-    assert {name: found.provenance[name] for name in ("opset", "nodes", "weights", "values")} == {
+    assert {name: audit.provenance[name] for name in ("opset", "nodes", "weights", "values")} == {
         "opset": 17,
         "nodes": 3,
         "weights": 100,
@@ -215,9 +215,9 @@ def attempts(folder: Path, port: int, *without: str) -> dict[str, str]:
 def test_both_protections_confine_a_process(server: int, tmp_path: Path) -> None:
     folder = tmp_path / "own"
     folder.mkdir()
-    found = attempts(folder, server)
-    assert (found.pop("own"), found.pop("own_signal")) == ("done", "done")
-    assert set(found.values()) == {"failed"}, found
+    outcomes = attempts(folder, server)
+    assert (outcomes.pop("own"), outcomes.pop("own_signal")) == ("done", "done")
+    assert set(outcomes.values()) == {"failed"}, outcomes
 
 
 def test_each_protection_alone_keeps_it_from_the_network(server: int, tmp_path: Path) -> None:

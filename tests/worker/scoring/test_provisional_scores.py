@@ -22,9 +22,9 @@ def asked(service: Service, monkeypatch: pytest.MonkeyPatch) -> list[Precision]:
 
     def extractor(_: WorkerContext, identity: str, precision: Precision = "float32") -> Extractor:
         heard.append(precision)
-        found = load(identity, options=ExtractorOptions())
-        found.provenance = found.provenance | {"precision": precision}
-        return found
+        loaded = load(identity, options=ExtractorOptions())
+        loaded.provenance = loaded.provenance | {"precision": precision}
+        return loaded
 
     settings = service.context.settings.model_copy(update={"provisional": True})
     service.context = replace(service.context, settings=settings)
@@ -52,10 +52,10 @@ def test_a_team_sees_it_only_until_the_final_one_is_there(
     final = service.scored("ada", service.competition(), noise_images(10))
     public, private = between
     assert (public["status"], public["measurements"]) == ("scoring", [])
-    shown = public["provisional"]
-    assert (shown["provisional"], shown["precision"], shown["copy"]) == (True, "bfloat16", False)
-    assert shown["fid"] == final["measurements"][0]["fid"], "in truth tiny has one precision"
-    assert shown["mifid"] == final["measurements"][0]["mifid"]
+    provisional = public["provisional"]
+    assert (provisional["provisional"], provisional["precision"], provisional["copy"]) == (True, "bfloat16", False)
+    assert provisional["fid"] == final["measurements"][0]["fid"], "in truth tiny has one precision"
+    assert provisional["mifid"] == final["measurements"][0]["mifid"]
     assert (private["status"], private["provisional"], final["provisional"]) == ("scored", None, None)
     assert asked.count("bfloat16") == 1, "the private track has none"
 

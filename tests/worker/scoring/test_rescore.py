@@ -46,9 +46,9 @@ def refusal(service: Service, submission_id: str) -> KennelError:
 
 def row_of(service: Service, submission_id: str) -> Submission:
     with service.context.sessions() as session:
-        found = submissions.submission_by_id(session, submission_id)
-    assert found is not None
-    return found
+        submission = submissions.submission_by_id(session, submission_id)
+    assert submission is not None
+    return submission
 
 
 def artifact_of(service: Service, submission_id: str) -> str:
@@ -63,9 +63,9 @@ def newest(service: Service, submission_id: str) -> Measurement:
     submission = row_of(service, submission_id)
     with service.context.sessions() as session:
         track = competitions.tracks_of(session, submission.competition_id)["public"]
-        found = submissions.newest_measurement(session, submission.ref, track.id)
-    assert found is not None
-    return found
+        measurement = submissions.newest_measurement(session, submission.ref, track.id)
+    assert measurement is not None
+    return measurement
 
 
 def values_of(row: Job | Measurement) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def values_of(row: Job | Measurement) -> dict[str, Any]:
     return {column.name: getattr(row, column.name) for column in row.__table__.columns if column.name != "id"}
 
 
-def falsify(service: Service, submission_id: str, said: Mapping[str, Any] | None = None, **changes: Any) -> None:
+def falsify(service: Service, submission_id: str, recorded: Mapping[str, Any] | None = None, **changes: Any) -> None:
     """Add a newer public measurement with false values. ``said`` is its provenance."""
     true = newest(service, submission_id)
     with service.context.sessions.begin() as session:
@@ -81,7 +81,7 @@ def falsify(service: Service, submission_id: str, said: Mapping[str, Any] | None
         job = Job(**values_of(done))
         session.add(job)
         session.flush()
-        values = values_of(true) | {"job_id": job.id, "provenance": true.provenance | dict(said or {})}
+        values = values_of(true) | {"job_id": job.id, "provenance": true.provenance | dict(recorded or {})}
         session.add(Measurement(**(values | changes)))
 
 
@@ -99,13 +99,13 @@ def test_both_tracks_are_equal_bit_for_bit(service: Service, entry: str) -> None
 
 
 def test_a_provenance_has_all_that_a_rescore_needs(service: Service, entry: str) -> None:
-    said = newest(service, entry).provenance
-    assert said["zip_sha256"] == row_of(service, entry).sha256
-    assert said["blas_threads"] >= 1
+    provenance = newest(service, entry).provenance
+    assert provenance["zip_sha256"] == row_of(service, entry).sha256
+    assert provenance["blas_threads"] >= 1
     for name in ("extractor", "weights_sha256", "device", "mode", "batch_size", "precision", "reference", "bottleneck"):
-        assert said[name], name
+        assert provenance[name], name
     for name in ("python", "numpy", "pillow", "blas"):
-        assert said[name], name
+        assert provenance[name], name
 
 
 def test_nothing_is_recorded_and_nothing_left_behind(
@@ -126,21 +126,21 @@ def test_nothing_is_recorded_and_nothing_left_behind(
 
 
 def test_every_stage_of_a_score_is_reported(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[tuple[str, float]] = []
+    steps: list[tuple[str, float]] = []
     call = Heartbeat.__call__
 
     def listening(self: Heartbeat, stage: str, fraction: float) -> None:
-        told.append((stage, fraction))
+        steps.append((stage, fraction))
         call(self, stage, fraction)
 
     slug = service.competition()
     monkeypatch.setattr(Heartbeat, "__call__", listening)
     service.scored("ada", slug, noise_images(10))
-    stages = [stage for stage, _ in told]
+    stages = [stage for stage, _ in steps]
     once = ["decoding", "features", "neighbours", "frechet", "evidence"]
     assert list(dict.fromkeys(stages)) == ["checking", *once]
     assert stages.count("evidence") == 4, "begun and done, twice"
-    assert [fraction for stage, fraction in told if stage == "evidence"] == [0.0, 1.0] * 2
+    assert [fraction for stage, fraction in steps if stage == "evidence"] == [0.0, 1.0] * 2
 
 
 # Not equal.
@@ -218,7 +218,7 @@ def test_a_sum_is_shared_by_as_many_threads_as_then(service: Service, entry: str
 
 
 @pytest.mark.parametrize(
-    ("said", "slug"),
+    ("recorded", "slug"),
     [
         ({"weights_sha256": "0" * 64}, "other-weights"),
         ({"extractor": "tiny@0"}, "unknown-extractor"),
@@ -230,9 +230,9 @@ def test_a_sum_is_shared_by_as_many_threads_as_then(service: Service, entry: str
     ],
 )
 def test_what_cannot_be_repeated_here_is_one_sentence(
-    service: Service, entry: str, said: dict[str, str], slug: str
+    service: Service, entry: str, recorded: dict[str, str], slug: str
 ) -> None:
-    falsify(service, entry, said)
+    falsify(service, entry, recorded)
     error = refusal(service, entry)
     assert isinstance(error, Unavailable)
     assert error.slug == slug
@@ -256,10 +256,10 @@ def test_what_was_never_measured_is_one_sentence(service: Service) -> None:
 
 def test_options_are_those_of_the_provenance() -> None:
     base = ExtractorOptions(weights_dir=Path("weights"), weights_sha256={"inception_v3": "a"}, device="auto")
-    said = {"device": "cpu", "mode": "compiled", "batch_size": 5, "threads": 3, "precision": "bfloat16"}
-    found = options_from(said | {"weights_sha256": "b", "torch": "2"}, base)
-    assert {name: getattr(found, name) for name in said} == said
-    assert (found.weights_dir, found.weights_sha256) == (base.weights_dir, base.weights_sha256)
+    recorded = {"device": "cpu", "mode": "compiled", "batch_size": 5, "threads": 3, "precision": "bfloat16"}
+    options = options_from(recorded | {"weights_sha256": "b", "torch": "2"}, base)
+    assert {name: getattr(options, name) for name in recorded} == recorded
+    assert (options.weights_dir, options.weights_sha256) == (base.weights_dir, base.weights_sha256)
 
 
 def test_what_is_no_option_is_left_out() -> None:
@@ -317,9 +317,9 @@ def test_the_command_finds_the_service_by_the_environment(
     for name, value in addresses(service).items():
         monkeypatch.setenv(name, value)
     status, out, _ = run(monkeypatch, capsys, "rescore", entry, "--verify", "--json")
-    found = json.loads(out)
-    assert (status, found["submission"], found["equal"]) == (0, entry, True)
-    public = found["tracks"][0]
+    report = json.loads(out)
+    assert (status, report["submission"], report["equal"]) == (0, entry, True)
+    public = report["tracks"][0]
     assert (public["track"], public["extractor"], public["verdict"]) == ("public", "tiny@1", "equal, bit for bit")
     assert (public["fid"], public["relative"], public["images_that_differ"]) == (public["recorded"]["fid"], 0, 0)
     service.context.blobs.write(stored_zip(row_of(service, entry)).key, b"another")

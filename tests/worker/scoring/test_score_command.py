@@ -70,16 +70,16 @@ def scored(submission: Path, reference: Path, **changes: Any) -> dict[str, Any]:
 def test_the_numbers_are_those_of_the_images_in_memory(tmp_path: Path) -> None:
     """Mapped or not, cut up or not: the definition, applied to the decoded arrays."""
     generated, training = noise_images(1, 30), noise_images(2, 50)
-    found = scored(written(tmp_path / "g.zip", generated), written(tmp_path / "t.zip", training))
+    report = scored(written(tmp_path / "g.zip", generated), written(tmp_path / "t.zip", training))
     extractor = load("tiny", options=ExtractorOptions())
     own, other = extractor.features(generated), extractor.features(training)
     distance = memorization_distance(own, other)
     fid = frechet_distance(statistics_of(own), statistics_of(other))
-    assert (found["fid"], found["memorization_distance"]) == (fid, distance)
-    assert found["mifid"] == mifid(fid, distance, 0.5, 1e-15)
-    assert (found["penalised"], found["copy"]) == (True, False)
-    assert (found["images"], found["reference_images"]) == (30, 50)
-    assert found["provenance"]["pillow"]
+    assert (report["fid"], report["memorization_distance"]) == (fid, distance)
+    assert report["mifid"] == mifid(fid, distance, 0.5, 1e-15)
+    assert (report["penalised"], report["copy"]) == (True, False)
+    assert (report["images"], report["reference_images"]) == (30, 50)
+    assert report["provenance"]["pillow"]
 
 
 def test_a_reference_of_other_sizes_is_widened_on_the_way(tmp_path: Path) -> None:
@@ -96,8 +96,8 @@ def test_a_reference_of_other_sizes_is_widened_on_the_way(tmp_path: Path) -> Non
     own, other = (
         load("tiny", options=ExtractorOptions()).features(each) for each in (noise_images(9), expected.images)
     )
-    found = scored(written(tmp_path / "g.zip", noise_images(9)), tmp_path / "t.zip")
-    assert found["memorization_distance"] == memorization_distance(own, other)
+    report = scored(written(tmp_path / "g.zip", noise_images(9)), tmp_path / "t.zip")
+    assert report["memorization_distance"] == memorization_distance(own, other)
 
 
 def test_the_closest_pairs_are_named(tmp_path: Path) -> None:
@@ -124,34 +124,34 @@ def test_evidence_is_of_the_same_features_and_the_same_every_time(tmp_path: Path
     generated[:20] = training[:20]
     zips = written(tmp_path / "g.zip", generated), written(tmp_path / "t.zip", training)
     beside = EvidenceOptions(written(tmp_path / "h.zip", fresh))
-    found = scored(*zips, evidence=beside)["evidence"]
+    report = scored(*zips, evidence=beside)["evidence"]
     again = scored(*zips, evidence=beside)["evidence"]
-    assert [found[part] for part in ("findings", "details", "numbers")] == [
+    assert [report[part] for part in ("findings", "details", "numbers")] == [
         again[part] for part in ("findings", "details", "numbers")
     ]
-    told = {each["name"]: each for each in found["findings"]}
+    findings = {each["name"]: each for each in report["findings"]}
     extractor = load("tiny", options=ExtractorOptions())
     own, other = extractor.features(generated), extractor.features(training)
-    assert told["fid"]["standard_error"] == frechet_standard_error(own, statistics_of(other))
+    assert findings["fid"]["standard_error"] == frechet_standard_error(own, statistics_of(other))
     both, _ = prdc_with_error(own, other)
-    assert (told["precision"]["value"], told["coverage"]["value"]) == (both.precision, both.coverage)
-    assert told["partly_copied"]["value"] == found["numbers"]["partly_copied_share"] >= 0.5
-    assert found["details"]["partly_copied"][0]["reference"].endswith(".png")
-    assert {"near-copies", "partly-copied"} <= set(found["signs"])
+    assert (findings["precision"]["value"], findings["coverage"]["value"]) == (both.precision, both.coverage)
+    assert findings["partly_copied"]["value"] == report["numbers"]["partly_copied_share"] >= 0.5
+    assert report["details"]["partly_copied"][0]["reference"].endswith(".png")
+    assert {"near-copies", "partly-copied"} <= set(report["signs"])
     assert scored(*zips)["evidence"] is None
 
 
 def test_evidence_without_held_out_photographs_says_what_it_lacks(tmp_path: Path) -> None:
     zips = written(tmp_path / "g.zip", noise_images(1, 40)), written(tmp_path / "t.zip", noise_images(2, 60))
-    found = scored(*zips, evidence=EvidenceOptions(None))["evidence"]
-    told = {each["name"]: each for each in found["findings"]}
+    report = scored(*zips, evidence=EvidenceOptions(None))["evidence"]
+    findings = {each["name"]: each for each in report["findings"]}
     for name in ("z_u", "c_t", "ndb_over", "partly_copied", "near_copies", "repeats", "relative_mmd"):
-        assert told[name]["value"] is None
-        assert told[name]["sentence"] == "There are no held-out photographs to compare with."
-    assert told["ndb_share"]["sentence"] == "60 different training images can't make 100 cells."
-    assert all(told[name]["value"] is not None for name in ("identical", "authenticity", "kid", "precision", "fid"))
-    assert found["numbers"].keys() == {"identical", "mirrored_twins"}
-    assert found["signs"] == []
+        assert findings[name]["value"] is None
+        assert findings[name]["sentence"] == "There are no held-out photographs to compare with."
+    assert findings["ndb_share"]["sentence"] == "60 different training images can't make 100 cells."
+    assert all(findings[name]["value"] is not None for name in ("identical", "authenticity", "kid", "precision", "fid"))
+    assert report["numbers"].keys() == {"identical", "mirrored_twins"}
+    assert report["signs"] == []
 
 
 def test_every_stage_is_reported_from_its_start_to_its_end(tmp_path: Path) -> None:
@@ -160,12 +160,12 @@ def test_every_stage_is_reported_from_its_start_to_its_end(tmp_path: Path) -> No
         written(tmp_path / "t.zip", noise_images(2, 20)),
     )
     for evidence, stages in ((None, STAGES), (EvidenceOptions(training), WITH_EVIDENCE)):
-        told: list[tuple[str, float]] = []
-        scored(generated, training, evidence=evidence, progress=lambda *step, told=told: told.append(step))
-        assert list(dict.fromkeys(stage for stage, _ in told)) == stages
+        steps: list[tuple[str, float]] = []
+        scored(generated, training, evidence=evidence, progress=lambda *step, steps=steps: steps.append(step))
+        assert list(dict.fromkeys(stage for stage, _ in steps)) == stages
         assert set(stages) <= STAGES_IN_WORDS.keys()
         for stage in stages:
-            shares = [share for each, share in told if each == stage]
+            shares = [share for each, share in steps if each == stage]
             assert shares == sorted(shares)
             assert shares[-1] == 1.0
 
@@ -236,9 +236,9 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path: Path, temporary: Path) -> None:
         assert time.monotonic() < end
         time.sleep(0.005)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert b"Traceback" not in said
+    assert b"Traceback" not in errors
     assert list(temporary.iterdir()) == []
 
 
@@ -310,10 +310,10 @@ def test_the_command_prints_json_or_a_table(
             main.main()
         assert end.value.code == 0
         outputs.append(capsys.readouterr().out)
-    found = json.loads(outputs[0])
-    assert found["mifid"] is None
-    assert f"fid                    {found['fid']}\n" in outputs[1]
-    first = found["closest_pairs"][0]
+    report = json.loads(outputs[0])
+    assert report["mifid"] is None
+    assert f"fid                    {report['fid']}\n" in outputs[1]
+    first = report["closest_pairs"][0]
     assert f"{first['image']} and {first['reference']}\n" in outputs[1]
     assert outputs[1].count(" and ") == score.MAX_SHOWN_PAIRS
     assert "signs of copying       none\n" in outputs[2]

@@ -30,10 +30,10 @@ def test_full_rows_of_ten_and_no_tile_larger_than_needed(count: int, size: int, 
 
 def test_it_shows_different_images_in_their_order_and_the_same_ones_again() -> None:
     images = noise_images(1, 250, 8)
-    found = picture(250, 8)
-    tiles = found.reshape(10, 8, 10, 8, 3).transpose(0, 2, 1, 3, 4).reshape(100, 8, 8, 3)
+    sheet = picture(250, 8)
+    tiles = sheet.reshape(10, 8, 10, 8, 3).transpose(0, 2, 1, 3, 4).reshape(100, 8, 8, 3)
     where = [np.flatnonzero((images == tile).all(axis=(1, 2, 3))).item() for tile in tiles]
     assert where == sorted(set(where))
     assert where[-1] > 200, "not just the first hundred"
-    assert np.array_equal(found, picture(250, 8))
-    assert not np.array_equal(found, picture(250, 8, seed=1))
+    assert np.array_equal(sheet, picture(250, 8))
+    assert not np.array_equal(sheet, picture(250, 8, seed=1))

@@ -91,9 +91,9 @@ def compared(service: Service, slug: str, entries: list[Any]) -> Any:
     ]  # fmt: skip
     assert slug_of(choose(service, slug)) == "not-prepared"
     service.work()
-    found = network(service, slug)["comparison"]
-    assert (found["memorising"], found["legitimate"], found["coarse"]) == (1, 2, 1)
-    present, other = found["spaces"]
+    comparison = network(service, slug)["comparison"]
+    assert (comparison["memorising"], comparison["legitimate"], comparison["coarse"]) == (1, 2, 1)
+    present, other = comparison["spaces"]
     assert (present["present"], present["measured"], other["state"], other["measured"]) == (True, 3, "done", 3)
     assert other["choice"]["auc"] == 1.0
     assert other["choice"]["confusion"]["true_positives"] == 1
@@ -235,8 +235,8 @@ def test_without_held_out_images_somebody_says_what_tau_is(service: Service) -> 
             assert done.exit_code == 0, done.output
             return str(done.stdout)
 
-        said = kennel("network", slug, "tiny", "--reason", "by command", "--tau", "0.125")
-        assert said == "The private track has tiny@1; 0 entries are to be scored.\n"
+        output = kennel("network", slug, "tiny", "--reason", "by command", "--tau", "0.125")
+        assert output == "The private track has tiny@1; 0 entries are to be scored.\n"
         by_hand = ("--method", "manual", "--tau", "0.5", "--reason", "x")
         assert json.loads(kennel("retune", slug, "private", *by_hand))["previous_tau"] == 0.125
         undone = json.loads(kennel("retune", slug, "private", "--undo", "--reason", "y"))
@@ -248,8 +248,8 @@ def test_without_held_out_images_somebody_says_what_tau_is(service: Service) -> 
             while not words.done():
                 service.work()
                 time.sleep(0.05)
-        found = json.loads(words.result())
-        assert [space["measured"] for space in found["spaces"] if not space["present"]][:1] == [1]
+        document = json.loads(words.result())
+        assert [space["measured"] for space in document["spaces"] if not space["present"]][:1] == [1]
     history = service.call("organizer", "GET", f"/competitions/{slug}/tracks/private/thresholds").json()
     assert [(each["tau"], each["method"]) for each in history] == [(0.125, "undo"), (0.5, "manual"), (0.125, "manual")]
     with service.context.sessions.begin() as session:

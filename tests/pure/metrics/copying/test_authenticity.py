@@ -18,9 +18,9 @@ def normal(seed: int, count: int, dimension: int = 6) -> NDArray[np.float64]:
 
 
 def test_the_golden_value() -> None:
-    found = authenticity(golden().generated, golden().training)
-    assert found.share == 0.785
-    assert found.standard_error == pytest.approx(np.sqrt(0.785 * 0.215 / 200))
+    result = authenticity(golden().generated, golden().training)
+    assert result.share == 0.785
+    assert result.standard_error == pytest.approx(np.sqrt(0.785 * 0.215 / 200))
 
 
 @given(seed=st.integers(0, 2**32 - 1), own=st.integers(1, 30), training=st.integers(2, 30))
@@ -30,9 +30,9 @@ def test_it_is_the_definition(seed: int, own: int, training: int) -> None:
     between, within = squared_distances(generated, real), squared_distances(real, real)
     np.fill_diagonal(within, np.inf)
     nearest = between.argmin(axis=1)
-    found = authenticity(generated, real)
-    np.testing.assert_array_equal(found.index, nearest)
-    np.testing.assert_array_equal(found.authentic, within.min(axis=1)[nearest] < between.min(axis=1))
+    result = authenticity(generated, real)
+    np.testing.assert_array_equal(result.index, nearest)
+    np.testing.assert_array_equal(result.authentic, within.min(axis=1)[nearest] < between.min(axis=1))
 
 
 def test_copies_are_not_authentic() -> None:
@@ -48,13 +48,13 @@ def test_copies_are_not_authentic() -> None:
 
 def test_a_kept_manifold_gives_the_same() -> None:
     real = normal(6, 80)
-    told = list[float]()
-    kept = authenticity(normal(7, 40), manifold_of(real, 5), progress=told.append)
-    np.testing.assert_array_equal(kept.authentic, authenticity(normal(7, 40), real).authentic)
-    assert told == [1.0]
-    authenticity(normal(7, 40), real, progress=told.append)
-    assert told[1:] == sorted(told[1:])
-    assert told[-1] == 1.0
+    shares = list[float]()
+    result = authenticity(normal(7, 40), manifold_of(real, 5), progress=shares.append)
+    np.testing.assert_array_equal(result.authentic, authenticity(normal(7, 40), real).authentic)
+    assert shares == [1.0]
+    authenticity(normal(7, 40), real, progress=shares.append)
+    assert shares[1:] == sorted(shares[1:])
+    assert shares[-1] == 1.0
 
 
 def test_a_single_training_image_is_refused() -> None:

@@ -41,10 +41,10 @@ def test_there_are_as_many_cells_as_the_held_out_images_fill() -> None:
     training = clusters(1, [80, 80, 80, 80])
     assert len(fit_partition(training, clusters(2, [25, 25, 25, 25]), seed=0)) == 4
     assert len(fit_partition(training, clusters(2, [97, 1, 1, 1]), seed=0)) < 4
-    told: list[float] = []
-    assert len(fit_partition(training, clusters(2, [20, 0, 0, 0]), seed=0, progress=told.append)) == 1
-    assert told == sorted(told)
-    assert told[-1] == 1.0
+    shares: list[float] = []
+    assert len(fit_partition(training, clusters(2, [20, 0, 0, 0]), seed=0, progress=shares.append)) == 1
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
 
 
 @given(seed=st.integers(0, 1000), fresh=st.integers(20, 160), least=st.integers(1, 20), most=st.integers(1, 9))
@@ -88,8 +88,8 @@ def test_it_is_the_same_again_and_after_a_file() -> None:
     np.savez(file, allow_pickle=False, **one.arrays())
     file.seek(0)
     with np.load(file, allow_pickle=False) as stored:
-        kept = partition_from(stored)
-    for other in (again, kept):
+        loaded = partition_from(stored)
+    for other in (again, loaded):
         for name, array in one.arrays().items():
             np.testing.assert_array_equal(array, other.arrays()[name])
 

@@ -41,9 +41,9 @@ def golden_reference(column: int, places: list[float]) -> CopyingReference:
     return copying_reference_in(cut_at(column, places), golden().training, golden().held_out)
 
 
-def shifted(found: MannWhitney) -> float:
+def shifted(rank_sum: MannWhitney) -> float:
     """Z as the authors' code has it, with 1/2 added to U."""
-    return found.z + 0.5 / found.deviation
+    return rank_sum.z + 0.5 / rank_sum.deviation
 
 
 def points(seed: int, count: int, spread: float = 1.0) -> Matrix:
@@ -65,20 +65,20 @@ def reference() -> CopyingReference:
 
 
 def test_the_golden_value_over_all_images() -> None:
-    found = data_copying(golden().generated, golden_reference(0, [0.0]))
-    assert shifted(found.overall) == pytest.approx(2.66153205, abs=5e-9)
-    assert found.c_t == pytest.approx(found.overall.z, rel=1e-12)  # one cell
-    assert found.c_t_error == 1.0
+    copying = data_copying(golden().generated, golden_reference(0, [0.0]))
+    assert shifted(copying.overall) == pytest.approx(2.66153205, abs=5e-9)
+    assert copying.c_t == pytest.approx(copying.overall.z, rel=1e-12)  # one cell
+    assert copying.c_t_error == 1.0
 
 
 def test_the_golden_value_of_c_t_in_the_authors_mode() -> None:
-    found = data_copying(golden().generated, golden_reference(0, [0.2, 1.2]), scope="authors")
-    scores = [shifted(each.rank_sum) for each in found.cells if each.rank_sum]
-    weights = [each.share_of_held_out for each in found.cells]
+    copying = data_copying(golden().generated, golden_reference(0, [0.2, 1.2]), scope="authors")
+    scores = [shifted(each.rank_sum) for each in copying.cells if each.rank_sum]
+    weights = [each.share_of_held_out for each in copying.cells]
     assert scores == pytest.approx([1.437348, 1.54209864], abs=5e-7)
     assert np.average(scores, weights=weights) == pytest.approx(1.4880473100276383, rel=1e-13)
-    plain = np.average([each.rank_sum.z for each in found.cells if each.rank_sum], weights=weights)
-    assert found.c_t == pytest.approx(plain, rel=1e-13)
+    plain = np.average([each.rank_sum.z for each in copying.cells if each.rank_sum], weights=weights)
+    assert copying.c_t == pytest.approx(plain, rel=1e-13)
 
 
 def test_the_scope_matters_on_these_values() -> None:
@@ -90,17 +90,17 @@ def test_the_scope_matters_on_these_values() -> None:
 
 
 def test_the_golden_values_of_representation() -> None:
-    found = data_copying(golden().generated, golden_reference(1, [0.125 + 0.25 * number for number in range(8)]))
+    copying = data_copying(golden().generated, golden_reference(1, [0.125 + 0.25 * number for number in range(8)]))
     expected = [-0.404828, 0.447828, 0.649265, -1.273277, 0.399026, 0.656218, -0.798935, 0.256410]
-    assert [each.excess for each in found.cells] == pytest.approx(expected, abs=5e-7)
-    assert (found.ndb_over, found.ndb_under) == (0, 0)
+    assert [each.excess for each in copying.cells] == pytest.approx(expected, abs=5e-7)
+    assert (copying.ndb_over, copying.ndb_under) == (0, 0)
 
 
 def test_every_image_is_at_its_nearest_training_image(reference: CopyingReference) -> None:
-    found = data_copying(points(3, 200), reference)
+    copying = data_copying(points(3, 200), reference)
     squares = squared_distances(reference.partition.project(points(3, 200)), reference.training)
-    np.testing.assert_array_equal(found.placed.index, squares.argmin(axis=1))
-    np.testing.assert_allclose(found.placed.distance**2, squares.min(axis=1).astype(float), rtol=1e-12)
+    np.testing.assert_array_equal(copying.placed.index, squares.argmin(axis=1))
+    np.testing.assert_allclose(copying.placed.distance**2, squares.min(axis=1).astype(float), rtol=1e-12)
 
 
 def test_the_authors_stay_within_the_cell(reference: CopyingReference) -> None:
@@ -117,24 +117,24 @@ def test_the_authors_stay_within_the_cell(reference: CopyingReference) -> None:
 
 
 def test_an_honest_entry_is_near_zero(reference: CopyingReference) -> None:
-    found = [data_copying(points(seed, 300), reference) for seed in range(100, 140)]
-    scores = np.array([each.c_t for each in found])
+    results = [data_copying(points(seed, 300), reference) for seed in range(100, 140)]
+    scores = np.array([each.c_t for each in results])
     assert abs(scores.mean()) < 1.0  # all are compared with the same few held-out points
-    assert sum(len(copied_cells(each)) > 0 for each in found) <= 2
+    assert sum(len(copied_cells(each)) > 0 for each in results) <= 2
 
 
 @pytest.mark.parametrize("scope", ["global", "authors"])
 def test_copies_are_far_below_zero(reference: CopyingReference, scope: Any) -> None:
     exact = points(1, 600)[::2]
     for own in (exact, exact + 0.01 * np.random.default_rng(5).standard_normal((300, 2))):
-        found = data_copying(own, reference, scope=scope)
-        assert found.c_t is not None
-        assert found.c_t_error is not None
-        assert found.c_t_p_copying is not None
-        assert found.c_t < -8 * found.c_t_error
-        assert found.overall.z < -10
-        assert found.c_t_p_copying < 1e-6
-        assert len(copied_cells(found)) == len(found.used)
+        copying = data_copying(own, reference, scope=scope)
+        assert copying.c_t is not None
+        assert copying.c_t_error is not None
+        assert copying.c_t_p_copying is not None
+        assert copying.c_t < -8 * copying.c_t_error
+        assert copying.overall.z < -10
+        assert copying.c_t_p_copying < 1e-6
+        assert len(copied_cells(copying)) == len(copying.used)
 
 
 def test_copies_of_one_region_are_found_where_the_whole_hides_them(reference: CopyingReference) -> None:
@@ -142,9 +142,9 @@ def test_copies_of_one_region_are_found_where_the_whole_hides_them(reference: Co
     own = points(6, 600, spread=1.8)
     training = points(1, 600)
     own[::3] = training[::3]
-    found = data_copying(own, reference)
-    assert found.overall.z > -2
-    copied = copied_cells(found)
+    copying = data_copying(own, reference)
+    assert copying.overall.z > -2
+    copied = copied_cells(copying)
     middle = reference.partition.cells_of(reference.partition.project(training[::3]))
     assert {each.cell for each in copied} == set(middle)
     scores = [each.rank_sum.z for each in copied if each.rank_sum]
@@ -153,31 +153,31 @@ def test_copies_of_one_region_are_found_where_the_whole_hides_them(reference: Co
 
 def test_dropped_and_favoured_regions_are_counted(reference: CopyingReference) -> None:
     own = points(7, 900)[np.arange(900) % 3 != 1]
-    found = data_copying(own, reference)
-    empty = [each for each in found.cells if each.generated == 0]
+    copying = data_copying(own, reference)
+    empty = [each for each in copying.cells if each.generated == 0]
     assert empty
     assert all(each.rank_sum is None and each.excess < -2 for each in empty)
-    assert found.ndb_under >= len(empty)
-    assert found.ndb_over >= 1
-    assert {each.cell for each in found.used}.isdisjoint(each.cell for each in empty)
+    assert copying.ndb_under >= len(empty)
+    assert copying.ndb_over >= 1
+    assert {each.cell for each in copying.used}.isdisjoint(each.cell for each in empty)
 
 
 def test_weights_and_error_are_those_of_the_used_cells(reference: CopyingReference) -> None:
-    found = data_copying(points(7, 900)[np.arange(900) % 3 != 1], reference)
-    shares = np.array([each.held_out for each in found.used]) / 150
-    scores = np.array([each.rank_sum.z for each in found.used if each.rank_sum])
-    assert found.c_t == pytest.approx((shares * scores).sum() / shares.sum(), rel=1e-12)
-    assert found.c_t_error == pytest.approx(np.sqrt((shares**2).sum()) / shares.sum(), rel=1e-12)
-    assert found.c_t_p_copying == pytest.approx(norm.cdf(float(found.c_t or 0) / float(found.c_t_error or 1)))
-    assert sum(each.generated for each in found.cells) == 600
+    copying = data_copying(points(7, 900)[np.arange(900) % 3 != 1], reference)
+    shares = np.array([each.held_out for each in copying.used]) / 150
+    scores = np.array([each.rank_sum.z for each in copying.used if each.rank_sum])
+    assert copying.c_t == pytest.approx((shares * scores).sum() / shares.sum(), rel=1e-12)
+    assert copying.c_t_error == pytest.approx(np.sqrt((shares**2).sum()) / shares.sum(), rel=1e-12)
+    assert copying.c_t_p_copying == pytest.approx(norm.cdf(float(copying.c_t or 0) / float(copying.c_t_error or 1)))
+    assert sum(each.generated for each in copying.cells) == 600
 
 
 @pytest.mark.parametrize(("own", "used"), [(20, True), (19, False)])
 def test_twenty_images_of_either_kind_make_a_cell_count(own: int, used: bool) -> None:
     reference = copying_reference_in(cut_at(0, [0.0], 2), points(1, 50), points(2, 20))
-    found = data_copying(points(3, own), reference)
-    assert bool(found.used) is used
-    assert (found.c_t is not None, found.c_t_error is not None, found.c_t_p_copying is not None) == (used,) * 3
+    copying = data_copying(points(3, own), reference)
+    assert bool(copying.used) is used
+    assert (copying.c_t is not None, copying.c_t_error is not None, copying.c_t_p_copying is not None) == (used,) * 3
     assert data_copying(points(3, own), reference, min_images=21).used == ()
 
 
@@ -188,12 +188,12 @@ def test_the_error_is_the_spread_of_honest_entries() -> None:
     errors = []
     partition = copying_reference(training, points(2, 150), seed=0).partition
     for seed in range(120):
-        found = data_copying(
+        copying = data_copying(
             points(5000 + seed, 300), copying_reference_in(partition, training, points(9000 + seed, 150))
         )
-        if found.c_t is not None and found.c_t_error is not None:
-            scores.append(found.c_t)
-            errors.append(found.c_t_error)
+        if copying.c_t is not None and copying.c_t_error is not None:
+            scores.append(copying.c_t)
+            errors.append(copying.c_t_error)
     assert len(scores) > 110
     assert abs(np.mean(scores)) < 4 * np.std(scores) / np.sqrt(len(scores))
     assert np.std(scores) == pytest.approx(np.mean(errors), rel=0.25)
@@ -207,22 +207,22 @@ def test_it_can_be_stored_in_a_file(reference: CopyingReference) -> None:
     np.savez(file, allow_pickle=False, **reference.arrays())
     file.seek(0)
     with np.load(file, allow_pickle=False) as stored:
-        kept = copying_reference_from(stored)
+        loaded = copying_reference_from(stored)
     own = points(8, 100)
-    one, other = data_copying(own, reference), data_copying(own, kept)
+    one, other = data_copying(own, reference), data_copying(own, loaded)
     assert (one.cells, one.overall) == (other.cells, other.overall)
 
 
 def values_of(own: Matrix, reference: CopyingReference, scope: Any) -> tuple[list[float], DataCopying]:
-    told: list[float] = []
-    return told, data_copying(own, reference, scope=scope, progress=told.append)
+    shares: list[float] = []
+    return shares, data_copying(own, reference, scope=scope, progress=shares.append)
 
 
 @pytest.mark.parametrize("scope", ["global", "authors"])
 def test_progress_rises_to_one(reference: CopyingReference, scope: Any) -> None:
-    told, _ = values_of(points(9, 3000), reference, scope)
-    assert told == sorted(told)
-    assert 0.0 < told[0] < told[-1] == 1.0
+    shares, _ = values_of(points(9, 3000), reference, scope)
+    assert shares == sorted(shares)
+    assert 0.0 < shares[0] < shares[-1] == 1.0
 
 
 def test_a_cell_without_training_images_has_no_neighbours() -> None:
@@ -259,8 +259,8 @@ def likeliest(held_out: Matrix, training: Matrix) -> float:
 
     grid = np.linspace(-6, 6, 121)
     best = float(grid[np.argmin([cost(each) for each in grid])])
-    found = minimize_scalar(cost, bounds=(best - 0.2, best + 0.2), method="bounded", options={"xatol": 1e-10})
-    return float(np.exp(found.x))
+    optimum = minimize_scalar(cost, bounds=(best - 0.2, best + 0.2), method="bounded", options={"xatol": 1e-10})
+    return float(np.exp(optimum.x))
 
 
 @given(

@@ -105,16 +105,16 @@ def test_neither_sign_of_memory_is_enough_alone() -> None:
 
 
 def test_by_hand() -> None:
-    found = recovery_test(np.array([0.01, 0.02, 0.03, 0.2]), np.array([0.05, 0.1, 0.2]), np.array([0.0, 0.024]))
-    assert found.train.median == pytest.approx(0.025)  # the mean of the middle two; torch's median would be 0.02
-    assert found.held_out.median == pytest.approx(0.1)
-    assert found.gap == pytest.approx(0.75)
-    assert (found.train.verbatim, found.train.plausible) == (0.5, 0.75)
-    assert found.held_out.verbatim == 0.0
-    assert found.held_out.plausible == pytest.approx(1 / 3)  # 0.1 itself is not below
-    assert found.train.verbatim_error == pytest.approx(0.25)
-    assert (found.gap_low, found.gap_high) == (None, None)
-    assert found.verdict == "no-sign"
+    result = recovery_test(np.array([0.01, 0.02, 0.03, 0.2]), np.array([0.05, 0.1, 0.2]), np.array([0.0, 0.024]))
+    assert result.train.median == pytest.approx(0.025)  # the mean of the middle two; torch's median would be 0.02
+    assert result.held_out.median == pytest.approx(0.1)
+    assert result.gap == pytest.approx(0.75)
+    assert (result.train.verbatim, result.train.plausible) == (0.5, 0.75)
+    assert result.held_out.verbatim == 0.0
+    assert result.held_out.plausible == pytest.approx(1 / 3)  # 0.1 itself is not below
+    assert result.train.verbatim_error == pytest.approx(0.25)
+    assert (result.gap_low, result.gap_high) == (None, None)
+    assert result.verdict == "no-sign"
 
 
 def test_there_is_no_verdict_where_the_search_fails() -> None:
@@ -129,18 +129,18 @@ def test_there_is_no_verdict_where_the_search_fails() -> None:
 
 
 def test_a_difference_the_other_way_is_no_memory() -> None:
-    found = recovery_test(errors(0, 200), errors(1, 200, 0.001), None)
-    assert found.gap is not None
-    assert found.gap < -10
-    assert found.test.p_value < 1e-9
-    assert found.test.p_smaller > 0.9
-    assert not found.test.training_is_smaller
-    assert found.verdict == "no-sign"
+    result = recovery_test(errors(0, 200), errors(1, 200, 0.001), None)
+    assert result.gap is not None
+    assert result.gap < -10
+    assert result.test.p_value < 1e-9
+    assert result.test.p_smaller > 0.9
+    assert not result.test.training_is_smaller
+    assert result.verdict == "no-sign"
 
 
 def test_a_generator_that_makes_everything_has_no_gap() -> None:
-    found = recovery_test(np.zeros(20), np.zeros(20), np.zeros(20))
-    assert (found.gap, found.gap_low, found.verdict) == (None, None, "no-sign")
+    result = recovery_test(np.zeros(20), np.zeros(20), np.zeros(20))
+    assert (result.gap, result.gap_low, result.verdict) == (None, None, "no-sign")
 
 
 @pytest.mark.parametrize(
@@ -157,12 +157,12 @@ def test_what_are_no_errors_is_refused(train: list[float], slug: str) -> None:
 def test_only_the_order_counts_but_for_the_gap(count: int, fresh: int, seed: int) -> None:
     """The test is the same in any unit; so is the gap in any multiple."""
     own, other = errors(seed, count), errors(seed + 1, fresh)
-    found, scaled = recovery_test(own, other, None), recovery_test(4 * own, 4 * other, None)
-    assert scaled.gap == pytest.approx(found.gap)
-    assert (scaled.test, scaled.test.needed) == (found.test, found.test.needed)
-    assert kolmogorov_smirnov(own**2, other**2) == found.test
-    assert found.test.p_smaller <= 1.0
-    assert 0.0 <= found.test.excess <= found.test.statistic <= 1.0
+    result, scaled = recovery_test(own, other, None), recovery_test(4 * own, 4 * other, None)
+    assert scaled.gap == pytest.approx(result.gap)
+    assert (scaled.test, scaled.test.needed) == (result.test, result.test.needed)
+    assert kolmogorov_smirnov(own**2, other**2) == result.test
+    assert result.test.p_smaller <= 1.0
+    assert 0.0 <= result.test.excess <= result.test.statistic <= 1.0
 
 
 # The test
@@ -170,9 +170,9 @@ def test_only_the_order_counts_but_for_the_gap(count: int, fresh: int, seed: int
 
 def test_p_is_uniform_where_nothing_is_remembered() -> None:
     """400 audits of one law each: their p-values against the uniform law; and at most 1 % flagged by the test alone."""
-    found = [kolmogorov_smirnov(errors(2 * seed, 120), errors(2 * seed + 1, 120)) for seed in range(400)]
-    both = np.array([each.p_value for each in found])
-    one = np.array([each.p_smaller for each in found])
+    tests = [kolmogorov_smirnov(errors(2 * seed, 120), errors(2 * seed + 1, 120)) for seed in range(400)]
+    both = np.array([each.p_value for each in tests])
+    one = np.array([each.p_smaller for each in tests])
     # D has few values, so p has steps: it is never too small (the law of "at most"), and near the uniform above.
     for values in (both, one):
         assert kstest(values, "uniform", alternative="greater").pvalue > 0.01
@@ -201,9 +201,9 @@ def test_the_needed_difference_is_where_p_crosses(count: int) -> None:
     for sign in (-1, 1):
         places = int(np.floor(needed * count)) + (2 if sign > 0 else -2)
         shifted = np.arange(count) + places - 0.5  # D = places / count
-        found = kolmogorov_smirnov(np.arange(count, dtype=np.float64), shifted.astype(np.float64))
-        assert found.statistic == pytest.approx(places / count)
-        assert (found.p_value < 0.01) == (sign > 0)
+        test = kolmogorov_smirnov(np.arange(count, dtype=np.float64), shifted.astype(np.float64))
+        assert test.statistic == pytest.approx(places / count)
+        assert (test.p_value < 0.01) == (sign > 0)
 
 
 # The interval
@@ -236,9 +236,9 @@ def test_it_narrows_and_needs_targets() -> None:
 
 
 def test_rises_by_hand() -> None:
-    found = sign_test(np.array([1.0, 2.0, 3.0, 4.0]), np.array([2.0, 3.0, 3.0, 1.0]))
-    assert (found.before, found.after, found.increased, found.decreased, found.count) == (2.5, 2.5, 2, 1, 4)
-    assert found.p_value == pytest.approx(0.5)
+    test = sign_test(np.array([1.0, 2.0, 3.0, 4.0]), np.array([2.0, 3.0, 3.0, 1.0]))
+    assert (test.before, test.after, test.increased, test.decreased, test.count) == (2.5, 2.5, 2, 1, 4)
+    assert test.p_value == pytest.approx(0.5)
     assert sign_test(np.zeros(3), np.zeros(3)).p_value == 1.0
     with pytest.raises(Invalid, match="can't be the same"):
         sign_test(np.zeros(3), np.zeros(2))
@@ -247,6 +247,6 @@ def test_rises_by_hand() -> None:
 
 
 def test_a_share_has_its_error() -> None:
-    found = summary_of(np.array([0.01] * 9 + [0.5]))
-    assert found.verbatim == pytest.approx(0.9)
-    assert found.verbatim_error == pytest.approx(np.sqrt(0.09 / 10))
+    summary = summary_of(np.array([0.01] * 9 + [0.5]))
+    assert summary.verbatim == pytest.approx(0.9)
+    assert summary.verbatim_error == pytest.approx(np.sqrt(0.09 / 10))

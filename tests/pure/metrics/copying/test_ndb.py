@@ -26,17 +26,17 @@ def normal(seed: int, count: int, shift: float = 0.0) -> Any:
 @settings(max_examples=examples(60), deadline=None)
 def test_it_is_what_scipy_says(counts: list[tuple[int, int]]) -> None:
     own, training = np.array(counts, np.int64).T
-    found = compare_counts(own, training)
-    assert found.divergence == pytest.approx(jensenshannon(own, training) ** 2, abs=1e-12)
-    assert found.p_value == pytest.approx(chi2_contingency([own, training], correction=False).pvalue, rel=1e-9)
+    comparison = compare_counts(own, training)
+    assert comparison.divergence == pytest.approx(jensenshannon(own, training) ** 2, abs=1e-12)
+    assert comparison.p_value == pytest.approx(chi2_contingency([own, training], correction=False).pvalue, rel=1e-9)
     different = 0
     for one, other in counts:
         table = [[one, own.sum() - one], [other, training.sum() - other]]
         alone = not np.all(np.sum(table, axis=1)) or not np.all(np.sum(table, axis=0))
         different += not alone and bool(chi2_contingency(table, correction=False).statistic > norm.isf(0.025) ** 2)
-    assert found.different == different
-    assert found.share == different / len(counts)
-    assert 0.0 <= found.divergence <= np.log(2.0) + 1e-12
+    assert comparison.different == different
+    assert comparison.share == different / len(counts)
+    assert 0.0 <= comparison.divergence <= np.log(2.0) + 1e-12
 
 
 def test_the_error_of_the_divergence_is_its_spread() -> None:
@@ -73,8 +73,8 @@ def test_what_it_sees_and_what_not() -> None:
 
 
 def test_one_bin_shows_nothing() -> None:
-    found = compare_counts(np.array([5]), np.array([9]))
-    assert (found.different, found.divergence, found.p_value) == (0, 0.0, 1.0)
+    comparison = compare_counts(np.array([5]), np.array([9]))
+    assert (comparison.different, comparison.divergence, comparison.p_value) == (0, 0.0, 1.0)
 
 
 def test_what_is_refused() -> None:

@@ -34,10 +34,10 @@ def test_cells_are_counted_on_either_side() -> None:
 
 def test_five_percent_of_honest_cells_are_on_either_side() -> None:
     random = np.random.default_rng(1)
-    found = np.array(
+    counts = np.array(
         [ndb_of(excess_of(*(random.multinomial(size, [0.05] * 20) for size in (1000, 600)))) for _ in range(400)]
     )
-    assert found.mean(axis=0) / 20 == pytest.approx([0.05, 0.05], abs=0.01)
+    assert counts.mean(axis=0) / 20 == pytest.approx([0.05, 0.05], abs=0.01)
 
 
 def test_without_images_there_are_no_shares() -> None:

@@ -37,30 +37,30 @@ def test_planted_copies_are_found_upright_and_mirrored() -> None:
     upright, mirrored, fresh, own = (photographs(seed, count) for seed, count in enumerate((400, 400, 300, 200)))
     own[10:20], own[30:35] = noise(4, upright[:10]), noise(5, mirrored[[7, 50, 51, 52, 52]])
     held_out = originals_of(nearest(fresh, upright), nearest(fresh, mirrored))
-    found = near_duplicates(originals_of(nearest(own, upright), nearest(own, mirrored)), held_out)
-    chance = found.closeness.below - 15
+    duplicates = near_duplicates(originals_of(nearest(own, upright), nearest(own, mirrored)), held_out)
+    chance = duplicates.closeness.below - 15
     assert 0 <= chance < 10
-    assert 5 <= found.mirrored <= 5 + chance
-    assert 13 <= found.originals <= 13 + chance
-    assert found.most_copied is not None
-    assert found.most_copied[1] == 2
-    assert found.closeness.p_value < 1e-3
+    assert 5 <= duplicates.mirrored <= 5 + chance
+    assert 13 <= duplicates.originals <= 13 + chance
+    assert duplicates.most_copied is not None
+    assert duplicates.most_copied[1] == 2
+    assert duplicates.closeness.p_value < 1e-3
     planted = {(row, row - 10, False) for row in range(10, 20)} | {(31, 50, True), (32, 51, True)}
-    assert {(each.generated, each.reference, each.mirrored) for each in found.examples} & planted
-    assert len(found.examples) == len({each.reference for each in found.examples}) == 12
-    assert [each.distance for each in found.examples] == sorted(each.distance for each in found.examples)
+    assert {(each.generated, each.reference, each.mirrored) for each in duplicates.examples} & planted
+    assert len(duplicates.examples) == len({each.reference for each in duplicates.examples}) == 12
+    assert [each.distance for each in duplicates.examples] == sorted(each.distance for each in duplicates.examples)
     without = near_duplicates(originals_of(nearest(own, upright)), originals_of(nearest(fresh, upright)))
     assert without.mirrored == 0
-    assert without.closeness.below < found.closeness.below
+    assert without.closeness.below < duplicates.closeness.below
 
 
 def test_the_nearer_search_counts_and_a_tie_is_upright() -> None:
     one, other = Nearest(np.array([0.1, 0.3, 0.2]), np.arange(3)), Nearest(np.array([0.2, 0.1, 0.2]), np.arange(5, 8))
-    found = originals_of(one, other)
-    assert found.distance.tolist() == [0.1, 0.1, 0.2]
-    assert found.index.tolist() == [0, 6, 2]
-    assert found.mirrored.tolist() == [False, True, False]
-    copies = near_duplicates(found, originals_of(Nearest(np.full(9, 0.15), np.zeros(9, np.int64))))
+    originals = originals_of(one, other)
+    assert originals.distance.tolist() == [0.1, 0.1, 0.2]
+    assert originals.index.tolist() == [0, 6, 2]
+    assert originals.mirrored.tolist() == [False, True, False]
+    copies = near_duplicates(originals, originals_of(Nearest(np.full(9, 0.15), np.zeros(9, np.int64))))
     assert copies.examples == (NearDuplicate(0, 0, 0.1, False), NearDuplicate(1, 6, 0.1, True))
     with pytest.raises(Invalid):
         originals_of(one, Nearest(np.array([0.1]), np.arange(1)))
@@ -68,8 +68,13 @@ def test_the_nearer_search_counts_and_a_tie_is_upright() -> None:
 
 def test_no_copies_at_all() -> None:
     apart = originals_of(Nearest(np.full(5, 0.5), np.arange(5)))
-    found = near_duplicates(apart, apart)
-    assert (found.closeness.below, found.originals, found.most_copied, found.examples) == (0, 0, None, ())
+    duplicates = near_duplicates(apart, apart)
+    assert (duplicates.closeness.below, duplicates.originals, duplicates.most_copied, duplicates.examples) == (
+        0,
+        0,
+        None,
+        (),
+    )
 
 
 # Within the entry
@@ -84,55 +89,55 @@ def test_groups_are_those_of_a_search(seed: int, count: int, limit: float) -> No
     np.fill_diagonal(distances, 1.0)
     if (np.abs(distances - limit) < 1e-6).any():
         return  # the rounding of unit rows decides
-    found = internal_duplicates(own, limited(limit), 1000)
+    duplicates = internal_duplicates(own, limited(limit), 1000)
     expected = groups_by_search(distances < limit)
-    assert found.group.tolist() == [sorted(set(expected)).index(first) for first in expected]
-    assert found.pairs == int((distances < limit).sum()) // 2
+    assert duplicates.group.tolist() == [sorted(set(expected)).index(first) for first in expected]
+    assert duplicates.pairs == int((distances < limit).sum()) // 2
 
 
 def test_blocks_meet_without_a_seam(monkeypatch: pytest.MonkeyPatch) -> None:
     own = photographs(0, 90, 3)
-    told = list[float]()
+    shares = list[float]()
     whole = internal_duplicates(own, limited(0.01), 1000)
     monkeypatch.setattr(euclidean, "_STRIP_ROWS", 7)
-    found = internal_duplicates(own, limited(0.01), 1000, progress=told.append)
-    np.testing.assert_array_equal(found.group, whole.group)
-    assert (found.pairs, told[-1]) == (whole.pairs, 1.0)
-    assert told == sorted(told)
+    duplicates = internal_duplicates(own, limited(0.01), 1000, progress=shares.append)
+    np.testing.assert_array_equal(duplicates.group, whole.group)
+    assert (duplicates.pairs, shares[-1]) == (whole.pairs, 1.0)
+    assert shares == sorted(shares)
 
 
 def test_a_collapsed_generator() -> None:
     own = np.concatenate([photographs(1, 50), noise(2, np.repeat(photographs(3, 2), (30, 20), axis=0), 1e-4)])
-    found = internal_duplicates(own, limited(1e-4), 1000)
-    assert (found.images, found.groups, found.pairs) == (50, 2, 30 * 29 // 2 + 20 * 19 // 2)
-    assert found.share == 0.5
+    duplicates = internal_duplicates(own, limited(1e-4), 1000)
+    assert (duplicates.images, duplicates.groups, duplicates.pairs) == (50, 2, 30 * 29 // 2 + 20 * 19 // 2)
+    assert duplicates.share == 0.5
     # Two groups and fifty single images: 30 and 20 times 1/2, and fifty times 1/2.
-    assert found.standard_error == pytest.approx(np.sqrt(15.0**2 + 10.0**2 + 50 * 0.25) / 100)
-    assert found.p_value < 1e-12
-    assert found.examples(groups=5, images=3) == ((50, 51, 52), (80, 81, 82))
+    assert duplicates.standard_error == pytest.approx(np.sqrt(15.0**2 + 10.0**2 + 50 * 0.25) / 100)
+    assert duplicates.p_value < 1e-12
+    assert duplicates.examples(groups=5, images=3) == ((50, 51, 52), (80, 81, 82))
 
 
 def test_one_image_over_and_over_is_one_group() -> None:
-    found = internal_duplicates(np.repeat(photographs(4, 1), 500, axis=0), limited(1e-6), 1000)
-    assert (found.groups, found.images, found.pairs) == (1, 500, 500 * 499 // 2)
+    duplicates = internal_duplicates(np.repeat(photographs(4, 1), 500, axis=0), limited(1e-6), 1000)
+    assert (duplicates.groups, duplicates.images, duplicates.pairs) == (1, 500, 500 * 499 // 2)
 
 
 def test_photographs_repeat_as_often_as_expected() -> None:
-    found = []
+    results = []
     for seed in range(0, 150, 3):
         training, fresh, own = (photographs(seed + step, count, 16) for step, count in enumerate((300, 200, 250)))
         distances = nearest(fresh, training).distance
-        found.append(internal_duplicates(own, partial_copying(distances, distances, rare=0.05), 300))
-    assert np.mean([each.pairs for each in found]) == pytest.approx(
-        np.mean([each.expected_pairs for each in found]), rel=0.3
+        results.append(internal_duplicates(own, partial_copying(distances, distances, rare=0.05), 300))
+    assert np.mean([each.pairs for each in results]) == pytest.approx(
+        np.mean([each.expected_pairs for each in results]), rel=0.3
     )
-    assert np.mean([each.p_value < 0.05 for each in found]) < 0.15
-    assert 0.3 < np.mean([each.p_value for each in found]) < 0.7
+    assert np.mean([each.p_value < 0.05 for each in results]) < 0.15
+    assert 0.3 < np.mean([each.p_value for each in results]) < 0.7
 
 
 def test_where_photographs_are_training_images_nothing_is_alike() -> None:
-    found = internal_duplicates(np.repeat(photographs(5, 1), 9, axis=0), limited(0.0), 10)
-    assert (found.pairs, found.images) == (0, 0)
+    duplicates = internal_duplicates(np.repeat(photographs(5, 1), 9, axis=0), limited(0.0), 10)
+    assert (duplicates.pairs, duplicates.images) == (0, 0)
     with pytest.raises(Invalid) as refused:
         internal_duplicates(photographs(6, 9), limited(0.1), 0)
     assert refused.value.slug == "bad-count"

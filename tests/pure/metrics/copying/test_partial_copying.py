@@ -30,26 +30,26 @@ def test_half_honest_and_half_copied_escapes_the_mean_but_not_the_count() -> Non
     honest = photographs(3, 1000)
     random = np.random.default_rng(2)
     copied = training[random.integers(0, 20, 1000)] + 0.01 * photographs(5, 1000)
-    fresh, found = nearest(photographs(4, 500), training), nearest(np.concatenate((honest, copied)), training)
-    assert found.mean == pytest.approx(0.122, abs=0.001)
-    assert penalty(found.mean, 0.1) == 1.0
-    told = partial_copying(found.distance, fresh.distance)
-    assert 0.5 <= told.share < 0.53
-    assert told.p_value < 1e-6
-    assert is_partly_copied(told)
+    fresh, mixed = nearest(photographs(4, 500), training), nearest(np.concatenate((honest, copied)), training)
+    assert mixed.mean == pytest.approx(0.122, abs=0.001)
+    assert penalty(mixed.mean, 0.1) == 1.0
+    partial = partial_copying(mixed.distance, fresh.distance)
+    assert 0.5 <= partial.share < 0.53
+    assert partial.p_value < 1e-6
+    assert is_partly_copied(partial)
     assert not is_partly_copied(partial_copying(nearest(honest, training).distance, fresh.distance))
 
 
 def test_quantiles_and_counts_by_hand() -> None:
     own = np.array([0.0, 0.1, 0.2, 0.9])
     fresh = np.arange(1, 301) / 1000 + 0.1
-    found = partial_copying(own, fresh)
-    assert (found.rank, found.below) == (3, 2)
-    assert found.limit == pytest.approx(0.103)
-    assert (found.share, found.expected, found.generated, found.held_out) == (0.5, 3 / 301, 4, 300)
-    assert found.standard_error == pytest.approx(0.25)
-    assert found.quantiles[3] == pytest.approx((0.5, 0.15, 0.2505))
-    assert [each[0] for each in found.quantiles] == sorted(each[0] for each in found.quantiles)
+    partial = partial_copying(own, fresh)
+    assert (partial.rank, partial.below) == (3, 2)
+    assert partial.limit == pytest.approx(0.103)
+    assert (partial.share, partial.expected, partial.generated, partial.held_out) == (0.5, 3 / 301, 4, 300)
+    assert partial.standard_error == pytest.approx(0.25)
+    assert partial.quantiles[3] == pytest.approx((0.5, 0.15, 0.2505))
+    assert [each[0] for each in partial.quantiles] == sorted(each[0] for each in partial.quantiles)
 
 
 @given(n=st.integers(1, 5), m=st.integers(1, 4), rare=st.sampled_from([0.01, 0.3, 0.6]))
@@ -57,13 +57,13 @@ def test_quantiles_and_counts_by_hand() -> None:
 def test_the_p_value_is_exact(n: int, m: int, rare: float) -> None:
     """Over all ways to call m of n + m distinct distances generated, each as likely as any other."""
     values = np.arange(1.0, n + m + 1)
-    found = []
+    results = []
     for chosen in itertools.combinations(range(n + m), m):
         mask = np.isin(np.arange(n + m), chosen)
-        found.append(partial_copying(values[mask], values[~mask], rare=rare))
-    counts = np.array([each.below for each in found])
-    assert counts.mean() / m == pytest.approx(found[0].expected, rel=1e-9)
-    for each in found:
+        results.append(partial_copying(values[mask], values[~mask], rare=rare))
+    counts = np.array([each.below for each in results])
+    assert counts.mean() / m == pytest.approx(results[0].expected, rel=1e-9)
+    for each in results:
         assert each.p_value == pytest.approx((counts >= each.below).mean(), rel=1e-9)
 
 
@@ -81,16 +81,16 @@ def test_equal_distances_only_make_the_count_smaller() -> None:
 
 
 def test_photographs_that_are_training_images_show_nothing() -> None:
-    found = partial_copying(np.zeros(100), np.concatenate((np.zeros(10), np.full(90, 0.3))))
-    assert (found.is_informative, found.below) == (False, 0)
-    assert not is_partly_copied(found)
+    partial = partial_copying(np.zeros(100), np.concatenate((np.zeros(10), np.full(90, 0.3))))
+    assert (partial.is_informative, partial.below) == (False, 0)
+    assert not is_partly_copied(partial)
 
 
 @pytest.mark.parametrize(("below", "called"), [(49, False), (50, True)])
 def test_a_few_close_images_are_not_half_a_zip(below: int, called: bool) -> None:
-    found = PartialCopying((), limit=0.1, rank=5, below=below, generated=1000, held_out=500)
-    assert found.p_value < 0.01
-    assert is_partly_copied(found) is called
+    partial = PartialCopying((), limit=0.1, rank=5, below=below, generated=1000, held_out=500)
+    assert partial.p_value < 0.01
+    assert is_partly_copied(partial) is called
     assert not is_partly_copied(PartialCopying((), limit=0.1, rank=1, below=2, generated=20, held_out=20))
 
 

@@ -34,11 +34,14 @@ def test_neither_colour_nor_contrast_makes_a_distance(seed: int, contrast: float
     images = noise_images(seed, 5)
     mean = images.mean(axis=(1, 2), keepdims=True)
     other = ((images - mean) * contrast + mean + colour).astype(np.float32)
-    shown = contrast_of(thumbnails_of(images))
-    lost = np.abs(contrast * shown / (contrast * shown + MIN_CONTRAST) - shown / (shown + MIN_CONTRAST))
-    found = thumbnail_originals(thumbnails_of(other), *_both(images))
-    assert found.distance == pytest.approx(lost, abs=1e-4)
-    assert found.index.tolist() == [0, 1, 2, 3, 4]
+    actual_contrast = contrast_of(thumbnails_of(images))
+    lost = np.abs(
+        contrast * actual_contrast / (contrast * actual_contrast + MIN_CONTRAST)
+        - actual_contrast / (actual_contrast + MIN_CONTRAST)
+    )
+    originals = thumbnail_originals(thumbnails_of(other), *_both(images))
+    assert originals.distance == pytest.approx(lost, abs=1e-4)
+    assert originals.index.tolist() == [0, 1, 2, 3, 4]
     unrelated = thumbnail_originals(thumbnails_of(noise_images(seed + 1, 5)), *_both(images))
     assert (unrelated.distance > 0.9).all()
     assert (unrelated.distance < np.sqrt(2.0)).all()
@@ -70,14 +73,14 @@ def test_blurred_noisy_and_mirrored_copies_are_found_and_new_images_are_not() ->
     grainy = np.clip(training[20:40] + np.random.default_rng(1).normal(0, 20, (20, 16, 16, 3)), 0, 255)
     turned = mirror_images(training[40:50])
     entry = np.concatenate([blurred, grainy, turned, shapes(3, 50)]).astype(np.uint8)
-    found = near_duplicates(thumbnail_originals(thumbnails_of(entry), *_both(training)), fresh)
-    assert 50 <= found.closeness.below <= 53
-    assert 10 <= found.mirrored <= 12
-    told = thumbnail_copies_finding(found)
-    assert told.name == "thumbnail_copies"
-    assert "of 100 images" in told.sentence
-    assert "of them mirrored" in told.sentence
-    assert told.sentence.endswith("training images that were blurred, recoloured or put through a network look so.")
+    duplicates = near_duplicates(thumbnail_originals(thumbnails_of(entry), *_both(training)), fresh)
+    assert 50 <= duplicates.closeness.below <= 53
+    assert 10 <= duplicates.mirrored <= 12
+    finding = thumbnail_copies_finding(duplicates)
+    assert finding.name == "thumbnail_copies"
+    assert "of 100 images" in finding.sentence
+    assert "of them mirrored" in finding.sentence
+    assert finding.sentence.endswith("training images that were blurred, recoloured or put through a network look so.")
     honest = near_duplicates(thumbnail_originals(thumbnails_of(shapes(4, 100)), *_both(training)), fresh)
     assert thumbnail_copies_finding(honest).sentence.endswith("nothing out of the ordinary.")
     spoilt = near_duplicates(fresh, thumbnail_originals(thumbnails_of(training[:30]), *_both(training)))
@@ -94,9 +97,9 @@ def test_examples_are_those_with_something_to_see() -> None:
     assert contrast[3] == pytest.approx(np.sqrt(entry[3].reshape(8, 2, 8, 2, 3).mean((1, 3)).var((0, 1)).mean()), 1e-6)
     own = thumbnail_originals(small, *_both(training))
     fresh = thumbnail_originals(thumbnails_of(shapes(2, 200)), *_both(training))
-    found = near_duplicates(own, fresh, order_by=(own.distance + 0.1) / (contrast + 1.0))
-    assert found.examples[-1].generated == 0, "what is of one colour comes last"
-    assert len(found.examples) == 6, "and once: the training images of one colour are one to it"
+    duplicates = near_duplicates(own, fresh, order_by=(own.distance + 0.1) / (contrast + 1.0))
+    assert duplicates.examples[-1].generated == 0, "what is of one colour comes last"
+    assert len(duplicates.examples) == 6, "and once: the training images of one colour are one to it"
     assert near_duplicates(own, fresh).examples[0].generated == 0
 
 
@@ -104,8 +107,8 @@ def test_a_few_copies_are_few() -> None:
     training = shapes(1, 300)
     fresh = thumbnail_originals(thumbnails_of(shapes(2, 1000)), *_both(training))
     entry = np.concatenate([training[:30], shapes(3, 970)])
-    found = near_duplicates(thumbnail_originals(thumbnails_of(entry), *_both(training)), fresh)
-    assert "more than chance, but few." in thumbnail_copies_finding(found).sentence
+    duplicates = near_duplicates(thumbnail_originals(thumbnails_of(entry), *_both(training)), fresh)
+    assert "more than chance, but few." in thumbnail_copies_finding(duplicates).sentence
 
 
 def test_progress_and_wrong_images() -> None:

@@ -21,10 +21,10 @@ def test_both_distances_are_the_frechet_distance() -> None:
     own = drawn(0, shift=0.5)
     train = drawn(1)
     fresh = drawn(2)
-    found = fid_gap(own, train, fresh, random=random())
-    assert found.train == pytest.approx(frechet_distance(statistics_of(own), statistics_of(train)), rel=1e-12)
-    assert found.held_out == pytest.approx(frechet_distance(statistics_of(own), statistics_of(fresh)), rel=1e-12)
-    assert found.count == 300
+    result = fid_gap(own, train, fresh, random=random())
+    assert result.train == pytest.approx(frechet_distance(statistics_of(own), statistics_of(train)), rel=1e-12)
+    assert result.held_out == pytest.approx(frechet_distance(statistics_of(own), statistics_of(fresh)), rel=1e-12)
+    assert result.count == 300
 
 
 def test_real_sets_count_alike_whatever_their_sizes() -> None:
@@ -32,21 +32,21 @@ def test_real_sets_count_alike_whatever_their_sizes() -> None:
     own = drawn(0)
     train = drawn(1, 20_000)
     fresh = drawn(2, 60)
-    found = fid_gap(own, train, fresh, random=random())
-    assert found.count == 60
+    result = fid_gap(own, train, fresh, random=random())
+    assert result.count == 60
     biased = frechet_distance(statistics_of(own), statistics_of(train))
-    assert found.train > 2 * biased
-    assert found.gap is not None
-    assert abs(found.gap) < 0.6
+    assert result.train > 2 * biased
+    assert result.gap is not None
+    assert abs(result.gap) < 0.6
 
 
 def test_copies_that_are_a_little_off_are_not_seen() -> None:
     """Every generated image is a training image with the same slight change: that change is all that FID sees."""
     train, fresh = drawn(1, 2000), drawn(2, 2000)
-    found = fid_gap(train + 0.5, train, fresh, random=random())
-    assert found.train == pytest.approx(6 * 0.25)
-    assert found.gap is not None
-    assert abs(found.gap) < 0.1
+    result = fid_gap(train + 0.5, train, fresh, random=random())
+    assert result.train == pytest.approx(6 * 0.25)
+    assert result.gap is not None
+    assert abs(result.gap) < 0.1
 
 
 def test_signs() -> None:

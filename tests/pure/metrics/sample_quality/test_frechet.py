@@ -31,13 +31,13 @@ def positive_definite(random: np.random.Generator, eigenvalues: Matrix) -> Matri
     return np.asarray((matrix + matrix.T) / 2)
 
 
-def close(found: float, expected: float, *given: Statistics | Matrix) -> bool:
+def close(actual: float, expected: float, *inputs: Statistics | Matrix) -> bool:
     """Within the promised 1e-9 of tr S_g + tr S_r."""
     spread = sum(
         float(np.trace(part.covariance)) if isinstance(part, Statistics) else float(part.var(axis=0, ddof=1).sum())
-        for part in given
+        for part in inputs
     )
-    return abs(found - expected) <= 1e-9 * spread
+    return abs(actual - expected) <= 1e-9 * spread
 
 
 def fid(generated: NDArray[Any], reference: NDArray[Any]) -> float:
@@ -101,26 +101,26 @@ def test_the_golden_value() -> None:
 
 def test_the_statistics_are_numpys() -> None:
     features = rows(1, 500, 12)
-    found = statistics_of(features)
-    np.testing.assert_allclose(found.mean, features.mean(axis=0), rtol=1e-13)
-    np.testing.assert_allclose(found.covariance, np.cov(features, rowvar=False), rtol=1e-12)
-    assert found.count == 500
+    statistics = statistics_of(features)
+    np.testing.assert_allclose(statistics.mean, features.mean(axis=0), rtol=1e-13)
+    np.testing.assert_allclose(statistics.covariance, np.cov(features, rowvar=False), rtol=1e-12)
+    assert statistics.count == 500
 
 
 def test_float32_features_get_float64_statistics() -> None:
     features = (rows(2, 4000, 8) + 1000.0).astype(np.float32)
-    found = statistics_of(features)
+    statistics = statistics_of(features)
     exact = statistics_of(features.astype(np.float64))
-    assert found.mean.dtype == found.covariance.dtype == np.dtype(np.float64)
-    np.testing.assert_array_equal(found.mean, exact.mean)
-    np.testing.assert_array_equal(found.covariance, exact.covariance)
+    assert statistics.mean.dtype == statistics.covariance.dtype == np.dtype(np.float64)
+    np.testing.assert_array_equal(statistics.mean, exact.mean)
+    np.testing.assert_array_equal(statistics.covariance, exact.covariance)
 
 
 def test_statistics_leave_the_features_as_they_were() -> None:
     features = rows(3, 50, 8)
-    kept = features.copy()
+    original = features.copy()
     statistics_of(features)
-    np.testing.assert_array_equal(features, kept)
+    np.testing.assert_array_equal(features, original)
 
 
 @pytest.mark.parametrize("count", [2, 30, 31, 500])
@@ -131,21 +131,21 @@ def test_the_factor_is_a_factor(count: int, kind: str) -> None:
         features[: count // 2] = features[0]
     if kind == "constant feature":
         features[:, 7] = 3.0
-    found = statistics_of(features)
-    assert found.factor is not None
-    scale = np.abs(found.covariance).max()
-    np.testing.assert_allclose(found.factor @ found.factor.T, found.covariance, atol=1e-14 * scale)
+    statistics = statistics_of(features)
+    assert statistics.factor is not None
+    scale = np.abs(statistics.covariance).max()
+    np.testing.assert_allclose(statistics.factor @ statistics.factor.T, statistics.covariance, atol=1e-14 * scale)
 
 
 @pytest.mark.parametrize("rank", [0, 1, 10, 30])
 def test_with_factor_finds_one_of_any_rank(rank: int) -> None:
     random = np.random.default_rng(5)
     covariance = positive_definite(random, np.where(np.arange(30) < rank, 1.0, 0.0))
-    found = with_factor(Statistics(np.zeros(30), covariance, 100))
-    assert found.factor is not None
-    assert found.factor.shape == (30, rank)
-    np.testing.assert_allclose(found.factor @ found.factor.T, covariance, atol=1e-13)
-    assert with_factor(found) is found
+    statistics = with_factor(Statistics(np.zeros(30), covariance, 100))
+    assert statistics.factor is not None
+    assert statistics.factor.shape == (30, rank)
+    np.testing.assert_allclose(statistics.factor @ statistics.factor.T, covariance, atol=1e-13)
+    assert with_factor(statistics) is statistics
 
 
 # Rank-deficient sets
@@ -227,10 +227,10 @@ def test_singular_covariances_without_their_features(rank: int) -> None:
 @settings(max_examples=examples(60), deadline=None)
 def test_it_agrees_with_the_rows_alone_and_is_symmetric(seed: int, own: int, other: int, d: int) -> None:
     generated, reference = rows(seed, own, d), rows(seed + 1, other, d)
-    found = fid(generated, reference)
-    assert found >= 0.0
-    assert close(found, frechet_from_rows(generated, reference), generated, reference)
-    assert close(found, fid(reference, generated), generated, reference)
+    distance = fid(generated, reference)
+    assert distance >= 0.0
+    assert close(distance, frechet_from_rows(generated, reference), generated, reference)
+    assert close(distance, fid(reference, generated), generated, reference)
 
 
 def test_it_agrees_with_the_eigenvalues_of_the_plain_product() -> None:
@@ -244,13 +244,13 @@ def test_it_agrees_with_the_eigenvalues_of_the_plain_product() -> None:
 def test_order_rotation_and_common_shift_do_not_matter(seed: int, own: int) -> None:
     random = np.random.default_rng(seed)
     generated, reference = rows(seed, own, 16), rows(seed + 1, 60, 16)
-    found = fid(generated, reference)
+    distance = fid(generated, reference)
     rotation = np.linalg.qr(random.standard_normal((16, 16)))[0]
     shift = random.standard_normal(16) * 10
-    assert fid(random.permutation(generated), random.permutation(reference)) == pytest.approx(found, rel=1e-9)
-    assert fid(generated @ rotation, reference @ rotation) == pytest.approx(found, rel=1e-9)
-    assert fid(generated + shift, reference + shift) == pytest.approx(found, rel=1e-9)
-    assert fid(3.0 * generated, 3.0 * reference) == pytest.approx(9.0 * found, rel=1e-9)
+    assert fid(random.permutation(generated), random.permutation(reference)) == pytest.approx(distance, rel=1e-9)
+    assert fid(generated @ rotation, reference @ rotation) == pytest.approx(distance, rel=1e-9)
+    assert fid(generated + shift, reference + shift) == pytest.approx(distance, rel=1e-9)
+    assert fid(3.0 * generated, 3.0 * reference) == pytest.approx(9.0 * distance, rel=1e-9)
 
 
 def test_shifting_one_side_moves_only_the_first_term() -> None:

@@ -21,9 +21,9 @@ def rows(seed: int, count: int, dimension: int, scale: float = 1.0, shift: float
 
 
 def error_of(features: NDArray[Any], reference: NDArray[Any]) -> float:
-    found = frechet_standard_error(features, statistics_of(reference))
-    assert found is not None
-    return found
+    error = frechet_standard_error(features, statistics_of(reference))
+    assert error is not None
+    return error
 
 
 def by_differences(features: Matrix, reference: Statistics) -> float:
@@ -62,8 +62,8 @@ def test_one_dimension_has_a_closed_form() -> None:
 def test_it_is_what_the_distance_does_when_weights_move(dimension: int, scale: float, shift: float) -> None:
     features = rows(2, 300, dimension, scale, shift)
     reference = statistics_of(rows(3, 500, dimension))
-    found = frechet_standard_error(features, reference)
-    assert found == pytest.approx(by_differences(features, reference), rel=1e-6)
+    error = frechet_standard_error(features, reference)
+    assert error == pytest.approx(by_differences(features, reference), rel=1e-6)
 
 
 @pytest.mark.parametrize(("scale", "shift"), [(1.3, 0.0), (1.1, 0.5), (0.7, 0.2)])
@@ -86,12 +86,12 @@ def test_order_rotation_shift_and_scale() -> None:
     random = np.random.default_rng(7)
     features = rows(8, 150, 6, 1.2, 0.1)
     reference = rows(9, 200, 6)
-    found = error_of(features, reference)
+    error = error_of(features, reference)
     rotation = np.linalg.qr(random.standard_normal((6, 6)))[0]
-    assert error_of(random.permutation(features), reference) == pytest.approx(found, rel=1e-10)
-    assert error_of(features @ rotation, reference @ rotation) == pytest.approx(found, rel=1e-10)
-    assert error_of(features + 7.0, reference + 7.0) == pytest.approx(found, rel=1e-10)
-    assert error_of(3.0 * features, 3.0 * reference) == pytest.approx(9.0 * found, rel=1e-10)
+    assert error_of(random.permutation(features), reference) == pytest.approx(error, rel=1e-10)
+    assert error_of(features @ rotation, reference @ rotation) == pytest.approx(error, rel=1e-10)
+    assert error_of(features + 7.0, reference + 7.0) == pytest.approx(error, rel=1e-10)
+    assert error_of(3.0 * features, 3.0 * reference) == pytest.approx(9.0 * error, rel=1e-10)
 
 
 @pytest.mark.parametrize("whose", ["generated", "reference", "both"])
@@ -103,10 +103,10 @@ def test_features_that_never_fire_change_nothing(whose: str) -> None:
     noisy = 0.3 * rows(12, 300, 2)
     wide = np.hstack([features, noisy if whose == "reference" else silent])
     other = np.hstack([reference, noisy if whose == "generated" else silent])
-    found = error_of(wide, other)
+    error = error_of(wide, other)
     if whose == "both":
-        assert found == pytest.approx(error_of(features, reference), rel=1e-10)
-    assert found == pytest.approx(by_differences(wide, statistics_of(other)), rel=1e-6)
+        assert error == pytest.approx(error_of(features, reference), rel=1e-10)
+    assert error == pytest.approx(by_differences(wide, statistics_of(other)), rel=1e-6)
 
 
 def test_a_reference_with_fewer_images_than_features() -> None:
@@ -124,18 +124,18 @@ def test_float32_features_are_computed_in_float64() -> None:
 
 @pytest.mark.parametrize(("count", "known"), [(2, False), (8, False), (9, True)])
 def test_too_few_images_have_none(count: int, known: bool) -> None:
-    told: list[float] = []
-    found = frechet_standard_error(rows(17, count, 8), statistics_of(rows(18, 100, 8)), progress=told.append)
-    assert (found is not None) is known
-    assert told[-1] == 1.0
+    shares: list[float] = []
+    error = frechet_standard_error(rows(17, count, 8), statistics_of(rows(18, 100, 8)), progress=shares.append)
+    assert (error is not None) is known
+    assert shares[-1] == 1.0
 
 
 def test_progress_rises_to_one() -> None:
-    told: list[float] = []
-    frechet_standard_error(rows(19, 3000, 4), statistics_of(rows(20, 100, 4)), progress=told.append)
-    assert told == sorted(told)
-    assert 0.0 < told[0] < told[-1] == 1.0
-    assert len(told) == 5
+    shares: list[float] = []
+    frechet_standard_error(rows(19, 3000, 4), statistics_of(rows(20, 100, 4)), progress=shares.append)
+    assert shares == sorted(shares)
+    assert 0.0 < shares[0] < shares[-1] == 1.0
+    assert len(shares) == 5
 
 
 def test_what_cannot_be_compared_is_refused() -> None:

@@ -13,15 +13,15 @@ from scorer.metrics.sample_quality.inception_score import inception_score
 def test_it_is_what_torch_fidelity_says(splits: int) -> None:
     logits = 3.0 * np.random.default_rng(0).standard_normal((203, 17))
     theirs = isc_features_to_metric(torch.from_numpy(logits), splits=splits, shuffle=False)
-    found = inception_score(logits, splits=splits)
-    assert found.mean == pytest.approx(theirs[KEY_METRIC_ISC_MEAN], rel=1e-12)
+    score = inception_score(logits, splits=splits)
+    assert score.mean == pytest.approx(theirs[KEY_METRIC_ISC_MEAN], rel=1e-12)
     if splits > 1:
-        assert found.split_deviation is not None
-        population = found.split_deviation * np.sqrt((splits - 1) / splits)
+        assert score.split_deviation is not None
+        population = score.split_deviation * np.sqrt((splits - 1) / splits)
         assert population == pytest.approx(theirs[KEY_METRIC_ISC_STD], rel=1e-9)
-        assert found.standard_error == pytest.approx(found.split_deviation / np.sqrt(splits))
+        assert score.standard_error == pytest.approx(score.split_deviation / np.sqrt(splits))
     else:
-        assert (found.split_deviation, found.standard_error) == (None, None)
+        assert (score.split_deviation, score.standard_error) == (None, None)
 
 
 def test_its_ends() -> None:

@@ -30,14 +30,14 @@ def kid(generated: NDArray[Any], reference: NDArray[Any], seed: int = 0, **optio
 
 
 def test_the_golden_value() -> None:
-    found = squared_mmd(golden().generated, golden().training[:200])
-    assert found.value == pytest.approx(0.016610155673129512, rel=1e-12)
+    mmd = squared_mmd(golden().generated, golden().training[:200])
+    assert mmd.value == pytest.approx(0.016610155673129512, rel=1e-12)
 
 
 def test_by_hand() -> None:
     """In one dimension: k(1, 2) = 27, k(0, 3) = 1, across (1 + 64 + 1 + 343) / 4."""
-    found = squared_mmd(np.array([[1.0], [2.0]]), np.array([[0.0], [3.0]]))
-    assert found.value == 27.0 + 1.0 - 2.0 * (1.0 + 64.0 + 1.0 + 343.0) / 4.0
+    mmd = squared_mmd(np.array([[1.0], [2.0]]), np.array([[0.0], [3.0]]))
+    assert mmd.value == 27.0 + 1.0 - 2.0 * (1.0 + 64.0 + 1.0 + 343.0) / 4.0
 
 
 @given(seed=st.integers(0, 2**32 - 1), own=st.integers(2, 9), other=st.integers(2, 9), d=st.integers(1, 12))
@@ -45,10 +45,10 @@ def test_by_hand() -> None:
 def test_it_is_the_definition_and_symmetric(seed: int, own: int, other: int, d: int) -> None:
     generated = rows(seed, own, d)
     reference = rows(seed + 1, other, d, 0.3)
-    found = squared_mmd(generated, reference).value
+    mmd = squared_mmd(generated, reference).value
     scale = float(np.square(generated).sum(axis=1).max() + np.square(reference).sum(axis=1).max()) / d + 1.0
-    assert found == pytest.approx(mmd_by_pairs(generated, reference), abs=1e-13 * scale**3)
-    assert found == pytest.approx(squared_mmd(reference, generated).value, abs=1e-13 * scale**3)
+    assert mmd == pytest.approx(mmd_by_pairs(generated, reference), abs=1e-13 * scale**3)
+    assert mmd == pytest.approx(squared_mmd(reference, generated).value, abs=1e-13 * scale**3)
 
 
 def test_blocks_meet_without_a_seam(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,9 +57,9 @@ def test_blocks_meet_without_a_seam(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = squared_mmd(generated, reference)
     for size in (1, 10, 40):
         monkeypatch.setattr(kernel_sums, "_BLOCK", size)
-        found = squared_mmd(generated, reference)
-        assert found.value == pytest.approx(whole.value, rel=1e-12)
-        assert found.standard_error == pytest.approx(whole.standard_error, rel=1e-12)
+        mmd = squared_mmd(generated, reference)
+        assert mmd.value == pytest.approx(whole.value, rel=1e-12)
+        assert mmd.standard_error == pytest.approx(whole.standard_error, rel=1e-12)
 
 
 def test_float32_features_are_computed_in_float64() -> None:
@@ -78,24 +78,24 @@ def test_float32_features_are_computed_in_float64() -> None:
 def test_a_subset_of_everything_is_everything() -> None:
     generated = rows(4, 80, 10)
     reference = rows(5, 80, 10, 0.2)
-    found = kid(generated, reference, subsets=4, subset_size=80)
-    assert found.mean == pytest.approx(squared_mmd(generated, reference).value, rel=1e-11)
-    assert found.subset_deviation == pytest.approx(0.0, abs=1e-13)
+    result = kid(generated, reference, subsets=4, subset_size=80)
+    assert result.mean == pytest.approx(squared_mmd(generated, reference).value, rel=1e-11)
+    assert result.subset_deviation == pytest.approx(0.0, abs=1e-13)
 
 
 def test_the_mean_and_its_spread_are_those_of_the_subsets() -> None:
     generated = rows(6, 90, 8)
     reference = rows(7, 120, 8, 0.3)
-    found = kid(generated, reference, seed=5, subsets=6, subset_size=30)
+    result = kid(generated, reference, seed=5, subsets=6, subset_size=30)
     random = np.random.default_rng(5)
     values = []
     for _ in range(6):
         own = generated[random.choice(90, 30, replace=False)]
         values.append(squared_mmd(own, reference[random.choice(120, 30, replace=False)]).value)
-    assert found.mean == pytest.approx(np.mean(values), rel=1e-11)
-    assert found.subset_deviation == pytest.approx(np.std(values, ddof=1), rel=1e-11)
-    assert found.resampling_error == pytest.approx(np.std(values, ddof=1) / np.sqrt(6), rel=1e-11)
-    assert (found.subsets, found.subset_size) == (6, 30)
+    assert result.mean == pytest.approx(np.mean(values), rel=1e-11)
+    assert result.subset_deviation == pytest.approx(np.std(values, ddof=1), rel=1e-11)
+    assert result.resampling_error == pytest.approx(np.std(values, ddof=1) / np.sqrt(6), rel=1e-11)
+    assert (result.subsets, result.subset_size) == (6, 30)
 
 
 def test_the_same_seed_gives_the_same_bits_and_another_seed_others() -> None:
@@ -106,13 +106,13 @@ def test_the_same_seed_gives_the_same_bits_and_another_seed_others() -> None:
 
 
 def test_one_subset_has_no_spread() -> None:
-    found = kid(rows(10, 20, 4), rows(11, 20, 4), subsets=1, subset_size=10)
-    assert (found.subset_deviation, found.resampling_error) == (None, None)
+    result = kid(rows(10, 20, 4), rows(11, 20, 4), subsets=1, subset_size=10)
+    assert (result.subset_deviation, result.resampling_error) == (None, None)
 
 
 def test_the_defaults_are_the_papers() -> None:
-    found = kid(rows(12, 1000, 2), rows(13, 1001, 2))
-    assert (found.subsets, found.subset_size) == (100, 1000)
+    result = kid(rows(12, 1000, 2), rows(13, 1001, 2))
+    assert (result.subsets, result.subset_size) == (100, 1000)
 
 
 # Statistics
@@ -125,21 +125,21 @@ def test_two_samples_of_one_law_are_at_zero_on_average_and_on_either_side_of_it(
 
 
 def test_the_standard_error_is_the_spread_over_fresh_samples() -> None:
-    found = [squared_mmd(rows(2 * seed, 300, 5), rows(2 * seed + 1, 400, 5, 0.5)) for seed in range(300)]
-    spread = np.std([each.value for each in found], ddof=1)  # itself known to 4 %
-    assert np.mean([each.standard_error for each in found]) == pytest.approx(spread, rel=0.15)
+    results = [squared_mmd(rows(2 * seed, 300, 5), rows(2 * seed + 1, 400, 5, 0.5)) for seed in range(300)]
+    spread = np.std([each.value for each in results], ddof=1)  # itself known to 4 %
+    assert np.mean([each.standard_error for each in results]) == pytest.approx(spread, rel=0.15)
 
 
 def test_order_and_rotation_do_not_matter() -> None:
     random = np.random.default_rng(14)
     generated = rows(15, 50, 9)
     reference = rows(16, 40, 9, 0.4)
-    found = squared_mmd(generated, reference).value
+    mmd = squared_mmd(generated, reference).value
     rotation = np.linalg.qr(random.standard_normal((9, 9)))[0]
     assert squared_mmd(random.permutation(generated), random.permutation(reference)).value == pytest.approx(
-        found, rel=1e-11
+        mmd, rel=1e-11
     )
-    assert squared_mmd(generated @ rotation, reference @ rotation).value == pytest.approx(found, rel=1e-11)
+    assert squared_mmd(generated @ rotation, reference @ rotation).value == pytest.approx(mmd, rel=1e-11)
 
 
 def test_a_shift_is_seen() -> None:
@@ -158,11 +158,11 @@ def test_progress_rises_to_one(monkeypatch: pytest.MonkeyPatch) -> None:
         lambda tell: squared_mmd(rows(19, 45, 3), rows(20, 30, 3), progress=tell),
         lambda tell: kid(rows(19, 45, 3), rows(20, 30, 3), subsets=9, subset_size=5, progress=tell),
     ):
-        told: list[float] = []
-        call(told.append)
-        assert told == sorted(told)
-        assert 0.0 < told[0] < told[-1] == 1.0
-        assert len(told) >= 9
+        shares: list[float] = []
+        call(shares.append)
+        assert shares == sorted(shares)
+        assert 0.0 < shares[0] < shares[-1] == 1.0
+        assert len(shares) >= 9
 
 
 @pytest.mark.parametrize(

@@ -25,9 +25,9 @@ def test_the_golden_values() -> None:
     assert curve.precision[5] == pytest.approx(0.8)
     assert curve.recall[5] == pytest.approx(0.8)
     assert curve.precision[1:5] == pytest.approx([0.158384, 0.32492, 0.482144, 0.644907], abs=5e-7)
-    found = summary_of(UNEVEN, EVEN, 11)
-    assert found.recall == pytest.approx(0.9690257113, abs=5e-10)
-    assert found.precision == pytest.approx(0.9854067249, abs=5e-10)
+    summary = summary_of(UNEVEN, EVEN, 11)
+    assert summary.recall == pytest.approx(0.9690257113, abs=5e-10)
+    assert summary.precision == pytest.approx(0.9854067249, abs=5e-10)
 
 
 def test_half_of_what_is_generated_is_not_real() -> None:
@@ -42,13 +42,13 @@ def test_half_of_what_is_generated_is_not_real() -> None:
 @settings(max_examples=examples(40), deadline=None)
 def test_turned_around_precision_and_recall_change_places(seed: int, cells: int) -> None:
     q, p = np.random.default_rng(seed).dirichlet(np.ones(cells), 2)
-    found, turned = summary_of(q, p), summary_of(p, q)
-    assert found.recall == pytest.approx(turned.precision, abs=1e-9)
-    assert found.precision == pytest.approx(turned.recall, abs=1e-9)
+    summary, turned = summary_of(q, p), summary_of(p, q)
+    assert summary.recall == pytest.approx(turned.precision, abs=1e-9)
+    assert summary.precision == pytest.approx(turned.recall, abs=1e-9)
     curve = curve_of(q, p)
     assert (np.diff(curve.precision) >= -1e-12).all()
     assert (np.diff(curve.recall) <= 1e-12).all()
-    for square, value in ((64.0, found.recall), (1 / 64.0, found.precision)):
+    for square, value in ((64.0, summary.recall), (1 / 64.0, summary.precision)):
         whole = square * curve.precision + curve.recall
         assert value == pytest.approx(((1 + square) * curve.precision * curve.recall / whole).max(), rel=1e-9)
 
@@ -74,13 +74,13 @@ def test_the_error_is_the_spread_over_fresh_samples() -> None:
 
 
 def test_the_same_seed_gives_the_same_and_more_clusterings_their_mean() -> None:
-    told: list[float] = []
+    shares: list[float] = []
     one, other = (prd(normal(9, 200), normal(10, 200), random=np.random.default_rng(1)) for _ in range(2))
     assert one == other
-    many = prd(normal(9, 200), normal(10, 200), random=np.random.default_rng(1), clusterings=3, progress=told.append)
+    many = prd(normal(9, 200), normal(10, 200), random=np.random.default_rng(1), clusterings=3, progress=shares.append)
     assert many.clusterings == 3
     assert many.mean.recall == pytest.approx(one.mean.recall, abs=0.1)
-    assert told == pytest.approx([1 / 3, 2 / 3, 1.0])
+    assert shares == pytest.approx([1 / 3, 2 / 3, 1.0])
 
 
 @pytest.mark.parametrize(("options", "slug"), [({"clusterings": 0}, "bad-count"), ({"cells": 21}, "too-few-images")])

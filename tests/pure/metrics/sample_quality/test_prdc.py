@@ -35,9 +35,9 @@ def overlap(generated: Rows | Manifold, reference: Rows | Manifold, **options: A
     return prdc_with_error(generated, reference, **options)[0]
 
 
-def approximately(found: Prdc, other: Prdc) -> bool:
+def approximately(result: Prdc, other: Prdc) -> bool:
     """Counts are whole: what differs at all, differs by more than the rounding of a quotient."""
-    return np.allclose(tuple(vars(found).values()), tuple(vars(other).values()), rtol=1e-14, atol=0)
+    return np.allclose(tuple(vars(result).values()), tuple(vars(other).values()), rtol=1e-14, atol=0)
 
 
 # The values
@@ -50,8 +50,8 @@ def approximately(found: Prdc, other: Prdc) -> bool:
 )
 def test_the_golden_values(k: int, values: tuple[float, ...], precision: type[np.floating[Any]]) -> None:
     generated, training = golden().generated.astype(precision), golden().training.astype(precision)
-    found = overlap(generated, training, k=k, density_k=k)
-    assert tuple(vars(found).values()) == pytest.approx(values, abs=5e-8)
+    result = overlap(generated, training, k=k, density_k=k)
+    assert tuple(vars(result).values()) == pytest.approx(values, abs=5e-8)
 
 
 @given(
@@ -65,8 +65,8 @@ def test_it_is_the_definition_on_ties_too(
     seed: int, sizes: tuple[int, int, int], ks: tuple[int, int], kind: Any
 ) -> None:
     generated, reference = kind(seed, sizes[0], sizes[2]), kind(seed + 1, sizes[1], sizes[2])
-    found = overlap(generated, reference, k=ks[0], density_k=ks[1])
-    assert approximately(found, expected(generated, reference, *ks))
+    result = overlap(generated, reference, k=ks[0], density_k=ks[1])
+    assert approximately(result, expected(generated, reference, *ks))
 
 
 def test_by_hand() -> None:
@@ -74,8 +74,8 @@ def test_by_hand() -> None:
     real, generated = np.array([[0.0], [1.0], [3.0]]), np.array([[2.0], [4.0]])
     assert overlap(generated, real, k=1, density_k=1) == Prdc(1.0, 1.0, 1.0, 1 / 3)
     border = np.array([[2.0], [-1.0]])  # on the borders of the balls of 1 and 0, and inside that of 3
-    found = overlap(border, real, k=1, density_k=1)
-    assert (found.precision, found.density, found.coverage) == (1.0, 0.5, 1 / 3)
+    result = overlap(border, real, k=1, density_k=1)
+    assert (result.precision, result.density, result.coverage) == (1.0, 0.5, 1 / 3)
 
 
 def test_the_defaults_are_the_papers() -> None:
@@ -100,9 +100,9 @@ def test_one_real_image_over_and_over() -> None:
     """Radius 0: precise, but only the images at the very place are recalled; the border counts or not."""
     reference = spread_out(3, 80, 10)
     generated = np.repeat(reference[7:8], 50, axis=0)
-    found = overlap(generated, reference)
-    assert (found.precision, found.recall) == (1.0, 1 / 80)
-    assert approximately(found, expected(generated, reference, 3, 5))
+    result = overlap(generated, reference)
+    assert (result.precision, result.recall) == (1.0, 1 / 80)
+    assert approximately(result, expected(generated, reference, 3, 5))
 
 
 @pytest.mark.parametrize("noise", [1e-7, 1e-5, 1e-3])
@@ -119,19 +119,19 @@ def test_few_places_inside_are_precise_and_recall_little() -> None:
     """The convention of torch-fidelity's own test: which of both is precision."""
     random = np.random.default_rng(6)
     generated, real = 0.1 * random.standard_normal((200, 16)), 3.0 * random.standard_normal((200, 16))
-    found = overlap(generated, real)
-    assert found.precision > 0.8
-    assert found.recall < 0.3
+    result = overlap(generated, real)
+    assert result.precision > 0.8
+    assert result.recall < 0.3
     turned = overlap(real, generated)
-    assert (turned.precision, turned.recall) == (found.recall, found.precision)
+    assert (turned.precision, turned.recall) == (result.recall, result.precision)
 
 
 def test_two_samples_of_one_law() -> None:
-    found = [overlap(spread_out(seed, 300, 4), spread_out(seed + 100, 300, 4)) for seed in range(20)]
-    assert np.mean([each.density for each in found]) == pytest.approx(1.0, abs=0.05)
+    results = [overlap(spread_out(seed, 300, 4), spread_out(seed + 100, 300, 4)) for seed in range(20)]
+    assert np.mean([each.density for each in results]) == pytest.approx(1.0, abs=0.05)
     # 1 - (m - 1) ... (m - k) / ((n + m - 1) ... (n + m - k)), the expectation for n = m = 300 and k = 5
     chance = 1.0 - np.prod([(300 - step) / (600 - step) for step in range(1, 6)])
-    assert np.mean([each.coverage for each in found]) == pytest.approx(chance, abs=0.02)
+    assert np.mean([each.coverage for each in results]) == pytest.approx(chance, abs=0.02)
 
 
 def test_far_apart_nothing_overlaps() -> None:
@@ -141,12 +141,12 @@ def test_far_apart_nothing_overlaps() -> None:
 def test_order_shift_scale_and_rotation_do_not_matter() -> None:
     random = np.random.default_rng(9)
     generated, reference = spread_out(10, 90, 7), spread_out(11, 80, 7)
-    found = overlap(generated, reference)
+    result = overlap(generated, reference)
     rotation = np.linalg.qr(random.standard_normal((7, 7)))[0]
-    assert overlap(random.permutation(generated), random.permutation(reference)) == found
-    assert overlap(generated @ rotation, reference @ rotation) == found
-    assert overlap(generated + 3.0, reference + 3.0) == found
-    assert overlap(0.01 * generated, 0.01 * reference) == found
+    assert overlap(random.permutation(generated), random.permutation(reference)) == result
+    assert overlap(generated @ rotation, reference @ rotation) == result
+    assert overlap(generated + 3.0, reference + 3.0) == result
+    assert overlap(0.01 * generated, 0.01 * reference) == result
 
 
 # Storing, sentences and refusals
@@ -154,9 +154,9 @@ def test_order_shift_scale_and_rotation_do_not_matter() -> None:
 
 def test_a_manifold_that_was_kept_gives_the_same() -> None:
     generated, reference = spread_out(12, 40, 5), spread_out(13, 50, 5)
-    kept = manifold_of(reference, 7)
-    assert overlap(manifold_of(generated), kept) == overlap(generated, reference)
-    np.testing.assert_array_equal(kept.limits(2), manifold_of(reference, 2).limits(2))
+    manifold = manifold_of(reference, 7)
+    assert overlap(manifold_of(generated), manifold) == overlap(generated, reference)
+    np.testing.assert_array_equal(manifold.limits(2), manifold_of(reference, 2).limits(2))
 
 
 def test_blocks_meet_without_a_seam(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,17 +166,17 @@ def test_blocks_meet_without_a_seam(monkeypatch: pytest.MonkeyPatch) -> None:
     assert overlap(generated, reference) == whole
 
 
-@pytest.mark.parametrize("kept", [True, False])
-def test_progress_rises_to_one(monkeypatch: pytest.MonkeyPatch, kept: bool) -> None:
+@pytest.mark.parametrize("stored", [True, False])
+def test_progress_rises_to_one(monkeypatch: pytest.MonkeyPatch, stored: bool) -> None:
     reference: Rows | Manifold = spread_out(16, 40, 5)
-    if kept:
+    if stored:
         reference = manifold_of(spread_out(16, 40, 5))
     monkeypatch.setattr(euclidean, "_STRIP_ROWS", 7)
-    told: list[float] = []
-    overlap(spread_out(17, 50, 5), reference, progress=told.append)
-    assert told == sorted(told)
-    assert 0.0 < told[0] < told[-1] == 1.0
-    assert len(told) == (8 + 8 if kept else 8 + 6 + 8)
+    shares: list[float] = []
+    overlap(spread_out(17, 50, 5), reference, progress=shares.append)
+    assert shares == sorted(shares)
+    assert 0.0 < shares[0] < shares[-1] == 1.0
+    assert len(shares) == (8 + 8 if stored else 8 + 6 + 8)
 
 
 @pytest.mark.parametrize(

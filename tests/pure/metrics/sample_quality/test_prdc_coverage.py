@@ -36,7 +36,7 @@ def test_the_errors_are_the_spread_over_fresh_samples_or_more(dimension: int, sc
         prdc_with_error(scale * np.random.default_rng(seed).standard_normal((150, dimension)), reference)
         for seed in range(10, 110)
     ]
-    spread = np.std([astuple(found) for found, _ in drawn], axis=0, ddof=1)
+    spread = np.std([astuple(values) for values, _ in drawn], axis=0, ddof=1)
     ratio = np.mean([astuple(error) for _, error in drawn], axis=0) / spread
     assert ratio[[0, 2]] == pytest.approx([1.0, 1.0], abs=0.25)  # precision and density: means
     assert ((ratio[[1, 3]] > 0.8) & (ratio[[1, 3]] < 2.2)).all()  # recall and coverage: the jackknife, on the safe side
@@ -44,7 +44,7 @@ def test_the_errors_are_the_spread_over_fresh_samples_or_more(dimension: int, sc
 
 def test_the_values_are_those_without_errors() -> None:
     generated, reference = np.random.default_rng(2).standard_normal((2, 60, 5))
-    found, error = prdc_with_error(generated, reference)
-    assert error.precision == pytest.approx(np.sqrt(found.precision * (1 - found.precision) / 60))
+    values, error = prdc_with_error(generated, reference)
+    assert error.precision == pytest.approx(np.sqrt(values.precision * (1 - values.precision) / 60))
     copied = prdc_with_error(reference, reference)[1]
     assert copied.precision == copied.coverage == 0.0

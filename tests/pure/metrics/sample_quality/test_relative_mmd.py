@@ -26,24 +26,24 @@ def compared(generated: Any, training: Any, held_out: Any, **options: Any) -> Re
 
 
 def test_the_golden_values() -> None:
-    found = compared(golden().generated, golden().training[:200], golden().held_out[:200], authors=True)
-    assert found.p_closer == pytest.approx(0.7382879849, abs=1e-10)
-    assert found.z == pytest.approx(-0.6380762742, abs=1e-10)
-    assert found.sigma == pytest.approx(3.3782600414, abs=1e-10)
-    assert found.held_out == pytest.approx(0.00010618513, abs=1e-11)
-    assert found.generated == pytest.approx(0.0015350098, abs=1e-10)
-    assert found.p_farther == pytest.approx(1.0 - found.p_closer)
+    result = compared(golden().generated, golden().training[:200], golden().held_out[:200], authors=True)
+    assert result.p_closer == pytest.approx(0.7382879849, abs=1e-10)
+    assert result.z == pytest.approx(-0.6380762742, abs=1e-10)
+    assert result.sigma == pytest.approx(3.3782600414, abs=1e-10)
+    assert result.held_out == pytest.approx(0.00010618513, abs=1e-11)
+    assert result.generated == pytest.approx(0.0015350098, abs=1e-10)
+    assert result.p_farther == pytest.approx(1.0 - result.p_closer)
 
 
 @given(seed=st.integers(0, 2**32 - 1), count=st.integers(3, 30), dimension=st.integers(1, 6))
 @settings(max_examples=examples(30), deadline=None)
 def test_it_is_the_definition(seed: int, count: int, dimension: int) -> None:
     sets = [normal(seed + step, count, dimension, 0.2 * step) for step in range(3)]
-    found = compared(sets[2], sets[0], sets[1], authors=True)
-    difference, zeta = relative_mmd_by_matrices(sets[0], sets[1], sets[2], found.sigma)
-    assert found.held_out - found.generated == pytest.approx(difference, abs=1e-12)
+    result = compared(sets[2], sets[0], sets[1], authors=True)
+    difference, zeta = relative_mmd_by_matrices(sets[0], sets[1], sets[2], result.sigma)
+    assert result.held_out - result.generated == pytest.approx(difference, abs=1e-12)
     expected = max(0.0, 4 * (count - 2) / (count * (count - 1)) * zeta)
-    assert found.standard_error**2 == pytest.approx(expected, abs=1e-13)
+    assert result.standard_error**2 == pytest.approx(expected, abs=1e-13)
 
 
 def test_the_variances_agree_where_the_authors_is_good() -> None:
@@ -55,27 +55,27 @@ def test_the_variances_agree_where_the_authors_is_good() -> None:
 
 
 def test_the_standard_error_is_the_spread_over_fresh_samples() -> None:
-    found = [
+    results = [
         compared(normal(seed, 100, shift=0.6), normal(seed + 1000, 100), normal(seed + 2000, 100))
         for seed in range(150)
     ]
-    spread = np.std([each.held_out - each.generated for each in found], ddof=1)
-    assert np.mean([each.standard_error for each in found]) == pytest.approx(spread, rel=0.2)
+    spread = np.std([each.held_out - each.generated for each in results], ddof=1)
+    assert np.mean([each.standard_error for each in results]) == pytest.approx(spread, rel=0.2)
 
 
 def test_sets_far_apart_are_far_apart() -> None:
-    found = compared(normal(20, 60, shift=30.0), normal(21, 60), normal(22, 60))
-    assert found.p_farther < 1e-6
+    result = compared(normal(20, 60, shift=30.0), normal(21, 60), normal(22, 60))
+    assert result.p_farther < 1e-6
 
 
 def test_blocks_meet_without_a_seam(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = compared(normal(0, 45), normal(1, 45), normal(2, 45))
     monkeypatch.setattr(kernel_sums, "_BLOCK", 10)
-    told: list[float] = []
-    found = compared(normal(0, 45), normal(1, 45), normal(2, 45), progress=told.append)
-    assert found.z == pytest.approx(whole.z, rel=1e-9)
-    assert told == sorted(told)
-    assert told[-1] == 1.0
+    shares: list[float] = []
+    result = compared(normal(0, 45), normal(1, 45), normal(2, 45), progress=shares.append)
+    assert result.z == pytest.approx(whole.z, rel=1e-9)
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
 
 
 def test_what_it_sees_and_what_not() -> None:
@@ -90,13 +90,13 @@ def test_what_it_sees_and_what_not() -> None:
 
 def test_equal_sets_show_nothing() -> None:
     same = np.ones((5, 2))
-    found = compared(same, same.copy(), same.copy())
-    assert (found.z, found.p_closer, found.sigma) == (0.0, 0.5, 1.0)
+    result = compared(same, same.copy(), same.copy())
+    assert (result.z, result.p_closer, result.sigma) == (0.0, 0.5, 1.0)
 
 
 def test_as_many_of_each_take_part() -> None:
-    found = compared(normal(8, 50), normal(9, 80), normal(10, 30))
-    assert found.count == 30
+    result = compared(normal(8, 50), normal(9, 80), normal(10, 30))
+    assert result.count == 30
     assert compared(normal(8, 50), normal(9, 80), normal(10, 30), max_images=20).count == 20
 
 

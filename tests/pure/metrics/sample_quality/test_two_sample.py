@@ -24,9 +24,9 @@ def normal(seed: int, count: int, dimension: int = 5) -> Any:
 
 
 def test_the_golden_values() -> None:
-    found = tried(golden().generated, golden().training[:200])
-    assert (found.real.share, found.generated.share, found.both.share) == (0.515, 0.465, 0.49)
-    assert found.count == 200
+    result = tried(golden().generated, golden().training[:200])
+    assert (result.real.share, result.generated.share, result.both.share) == (0.515, 0.465, 0.49)
+    assert result.count == 200
 
 
 @given(seed=st.integers(0, 2**32 - 1), each=st.integers(1, 4), dimension=st.integers(1, 3))
@@ -41,18 +41,18 @@ def test_the_moments_are_those_of_all_labellings(seed: int, each: int, dimension
         right.append((agreed[labels].mean(), agreed.mean()))
     for column, kinds in ((0, 1), (1, 2)):
         values = np.array(right)[:, column]
-        found = _accuracy(0.0, each, _graph(nearest), kinds=kinds)
-        assert found.expected == pytest.approx(values.mean(), abs=1e-12)
-        assert found.deviation == pytest.approx(values.std(), abs=1e-7)
+        accuracy = _accuracy(0.0, each, _graph(nearest), kinds=kinds)
+        assert accuracy.expected == pytest.approx(values.mean(), abs=1e-12)
+        assert accuracy.deviation == pytest.approx(values.std(), abs=1e-7)
 
 
 def test_the_moments_at_a_larger_size() -> None:
     nearest = neighbours(normal(0, 80, 3)).index[:, 0]
     drawn = relabelled(nearest, 40, 4000, np.random.default_rng(1))
     for column, kinds in ((0, 1), (1, 2)):
-        found = _accuracy(0.0, 40, _graph(nearest), kinds=kinds)
-        assert found.expected == pytest.approx(drawn[:, column].mean(), abs=5 * found.deviation / np.sqrt(4000))
-        assert found.deviation == pytest.approx(drawn[:, column].std(), rel=0.06)
+        accuracy = _accuracy(0.0, 40, _graph(nearest), kinds=kinds)
+        assert accuracy.expected == pytest.approx(drawn[:, column].mean(), abs=5 * accuracy.deviation / np.sqrt(4000))
+        assert accuracy.deviation == pytest.approx(drawn[:, column].std(), rel=0.06)
 
 
 def test_p_values_are_even_where_nothing_is_wrong() -> None:
@@ -78,17 +78,17 @@ def test_what_it_sees() -> None:
 def test_ties_are_even_chances() -> None:
     """Two real and two generated images at every place: of the three others one is of the same kind."""
     real = np.repeat(normal(8, 150), 2, axis=0)
-    found = tried(real.copy(), real)
-    assert found.real.share == pytest.approx(1 / 3, abs=0.1)
-    assert found.generated.share == pytest.approx(1 / 3, abs=0.1)
+    result = tried(real.copy(), real)
+    assert result.real.share == pytest.approx(1 / 3, abs=0.1)
+    assert result.generated.share == pytest.approx(1 / 3, abs=0.1)
 
 
 def test_the_larger_set_is_drawn_from() -> None:
     generated, real = normal(9, 60), normal(10, 200)
-    found = tried(generated, real, 1)
-    assert found.count == 60
-    assert tried(generated, real, 1) == found
-    assert tried(generated, real, 2) != found
+    result = tried(generated, real, 1)
+    assert result.count == 60
+    assert tried(generated, real, 1) == result
+    assert tried(generated, real, 2) != result
 
 
 def test_no_images_are_refused() -> None:

@@ -62,8 +62,8 @@ def test_leaders() -> None:
 
 @given(st.lists(few, min_size=1, max_size=30))
 def test_quantiles_are_numpys(values: list[float]) -> None:
-    found = quantiles(values)
-    assert found is not None
-    assert found.median == np.median(values)
-    assert (found.least, found.most) == (min(values), max(values))
-    assert found.percent_99 == pytest.approx(np.percentile(values, 99))
+    summary = quantiles(values)
+    assert summary is not None
+    assert summary.median == np.median(values)
+    assert (summary.least, summary.most) == (min(values), max(values))
+    assert summary.percent_99 == pytest.approx(np.percentile(values, 99))

@@ -37,16 +37,16 @@ def plain(units: Units) -> float | None:
 
 
 def test_the_published_example() -> None:
-    found = alpha(EXAMPLE)
-    assert found == pytest.approx(0.849, abs=5e-4)
+    agreement = alpha(EXAMPLE)
+    assert agreement == pytest.approx(0.849, abs=5e-4)
 
 
 @given(st.lists(st.lists(st.integers(1, 5), max_size=6), max_size=12))
 def test_it_is_the_definition(units: Units) -> None:
-    found = alpha(units)
+    agreement = alpha(units)
     expected = plain(units)
-    assert (found is None) == (expected is None)
-    assert found is None or math.isclose(found, expected or 0.0, abs_tol=1e-9)
+    assert (agreement is None) == (expected is None)
+    assert agreement is None or math.isclose(agreement, expected or 0.0, abs_tol=1e-9)
 
 
 def test_agreement_is_one_and_chance_is_nothing() -> None:

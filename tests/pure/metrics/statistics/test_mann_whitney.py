@@ -39,9 +39,9 @@ def splits(values: Sequence[float], size: int) -> list[MannWhitney]:
 
 def test_by_hand() -> None:
     """No value of 1, 2, 3 is larger than one of 4 to 7: U = 0 of 12, sigma^2 = 12 * 8 / 12."""
-    found = compared([1, 2, 3], [4, 5, 6, 7])
-    assert (found.wins, found.share, found.deviation) == (0.0, 0.0, np.sqrt(8.0))
-    assert found.z == pytest.approx(-2.1213203, abs=5e-8)
+    test = compared([1, 2, 3], [4, 5, 6, 7])
+    assert (test.wins, test.share, test.deviation) == (0.0, 0.0, np.sqrt(8.0))
+    assert test.z == pytest.approx(-2.1213203, abs=5e-8)
 
 
 @given(high=COARSE, low=COARSE)
@@ -51,16 +51,16 @@ def test_it_counts_pairs_and_ties_half(high: list[int], low: list[int]) -> None:
 
 @given(high=COARSE, low=COARSE)
 def test_it_is_scipys_test(high: list[int], low: list[int]) -> None:
-    found = compared(high, low)
-    if found.deviation == 0.0:
-        assert (found.z, found.share) == (0.0, 0.5)
+    test = compared(high, low)
+    if test.deviation == 0.0:
+        assert (test.z, test.share) == (0.0, 0.5)
         return
     less = mannwhitneyu(high, low, alternative="less", method="asymptotic", use_continuity=False)
     greater = mannwhitneyu(high, low, alternative="greater", method="asymptotic", use_continuity=False)
-    assert found.wins == less.statistic
-    assert found.p_smaller == pytest.approx(float(less.pvalue), rel=1e-9)
-    assert found.p_larger == pytest.approx(float(greater.pvalue), rel=1e-9)
-    assert found.z == pytest.approx(norm.ppf(found.p_smaller), abs=1e-6)
+    assert test.wins == less.statistic
+    assert test.p_smaller == pytest.approx(float(less.pvalue), rel=1e-9)
+    assert test.p_larger == pytest.approx(float(greater.pvalue), rel=1e-9)
+    assert test.z == pytest.approx(norm.ppf(test.p_smaller), abs=1e-6)
 
 
 @given(high=COARSE, low=COARSE)
@@ -113,14 +113,14 @@ def test_the_share_leaves_its_radius_as_seldom_as_promised(
     delta = rate / (1.0 + rate)
     left = 0
     for _ in range(draws):
-        found = mann_whitney(random.exponential(1.0, m), random.exponential(1.0 / rate, n))
-        left += abs(found.share - delta) >= found.radius(level)
+        test = mann_whitney(random.exponential(1.0, m), random.exponential(1.0 / rate, n))
+        left += abs(test.share - delta) >= test.radius(level)
     assert left <= level * draws
 
 
 def test_the_radius_is_the_theorems() -> None:
-    found = compared(range(40), range(10))
-    radius = found.radius(0.05)
+    test = compared(range(40), range(10))
+    radius = test.radius(0.05)
     assert 2.0 * np.exp(-2.0 * radius**2 * 400 / 50) == pytest.approx(0.05, rel=1e-12)
     assert compared(range(4000), range(1000)).radius(0.05) == pytest.approx(radius / 10.0, rel=1e-12)
 
@@ -133,11 +133,11 @@ def test_the_radius_is_the_theorems() -> None:
 def test_one_law_without_atoms_wins_half_of_its_comparisons(values: list[int], data: st.DataObject) -> None:
     """Exactly: over all splits of any distinct values the mean of U is n m / 2, its variance sigma^2."""
     size = data.draw(st.integers(1, len(values) - 1))
-    found = splits(values, size)
-    assert np.mean([each.wins for each in found]) == pytest.approx(size * (len(values) - size) / 2, rel=1e-12)
-    assert np.std([each.wins for each in found]) == pytest.approx(found[0].deviation, rel=1e-12)
+    tests = splits(values, size)
+    assert np.mean([each.wins for each in tests]) == pytest.approx(size * (len(values) - size) / 2, rel=1e-12)
+    assert np.std([each.wins for each in tests]) == pytest.approx(tests[0].deviation, rel=1e-12)
     textbook = np.sqrt(size * (len(values) - size) * (len(values) + 1) / 12)
-    assert found[0].deviation == pytest.approx(textbook, rel=1e-12)
+    assert tests[0].deviation == pytest.approx(textbook, rel=1e-12)
 
 
 @given(values=st.lists(st.integers(0, 2), min_size=2, max_size=8), data=st.data())
@@ -145,9 +145,9 @@ def test_one_law_without_atoms_wins_half_of_its_comparisons(values: list[int], d
 def test_ties_keep_the_half_and_narrow_the_spread(values: list[int], data: st.DataObject) -> None:
     """With atoms, Pr(q > p) alone is below 1/2; ties counted half mend that, and sigma^2 stays exact."""
     size = data.draw(st.integers(1, len(values) - 1))
-    found = splits(values, size)
-    assert np.mean([each.share for each in found]) == pytest.approx(0.5, rel=1e-12)
-    assert np.std([each.wins for each in found]) == pytest.approx(found[0].deviation, rel=1e-9, abs=1e-9)
+    tests = splits(values, size)
+    assert np.mean([each.share for each in tests]) == pytest.approx(0.5, rel=1e-12)
+    assert np.std([each.wins for each in tests]) == pytest.approx(tests[0].deviation, rel=1e-9, abs=1e-9)
 
 
 def test_z_is_standard_normal_where_both_samples_have_one_law() -> None:

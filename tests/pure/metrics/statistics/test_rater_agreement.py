@@ -16,16 +16,16 @@ LABELS = st.sampled_from(["legitimate", "mgan", "sup", "ae", "aug", "other"])
 @given(st.lists(st.tuples(LABELS, LABELS), min_size=1, max_size=60))
 def test_kappa_is_scikit_learns(pairs: list[tuple[str, str]]) -> None:
     first, second = zip(*pairs, strict=True)
-    found = cohens_kappa(first, second)
+    kappa = cohens_kappa(first, second)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it warns where it is not defined, as ours says by nan
         wanted = cohen_kappa_score(first, second)
-    if math.isnan(found):
+    if math.isnan(kappa):
         assert len({*first, *second}) == 1
     else:
-        assert found == pytest.approx(wanted, abs=1e-12)
-        assert found == pytest.approx(cohens_kappa(second, first), abs=1e-12)
-        assert -1 <= found <= 1
+        assert kappa == pytest.approx(wanted, abs=1e-12)
+        assert kappa == pytest.approx(cohens_kappa(second, first), abs=1e-12)
+        assert -1 <= kappa <= 1
 
 
 def test_kappa_by_hand() -> None:
