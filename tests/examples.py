@@ -10,6 +10,8 @@ settings.register_profile("full", max_examples=FULL, deadline=None)
 settings.register_profile(EVERYDAY, max_examples=QUICK, deadline=None)
 
 
-def examples(full: int) -> int:
-    """The number of examples under the present profile, given that of the full one."""
+def examples(full: int, *, everyday: int | None = None) -> int:
+    """The number of examples under the present profile, given that of the full one; ``everyday`` replaces the fifth."""
+    if everyday is not None and settings().max_examples < FULL:
+        return everyday
     return max(min(MIN_EXAMPLES, full), full * settings().max_examples // FULL)

@@ -92,7 +92,7 @@ def tools(session: Session) -> Iterator[tuple[Writer, Prepared]]:
     session.execute(text("DEALLOCATE ALL"))
 
 
-@settings(max_examples=examples(400), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(1000, everyday=80), deadline=None, suppress_health_check=list(HealthCheck))
 @given(drawn=competitions(), minute=MINUTES, which=BOARDS)
 def test_columns_read_from_the_tables_are_the_readable_definition(
     session: Session, tools: tuple[Writer, Prepared], drawn: DrawnCompetition, minute: int, which: str

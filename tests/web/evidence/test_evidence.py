@@ -59,6 +59,16 @@ def entries(service: Service, slug: str) -> dict[str, str]:
     return submissions
 
 
+@pytest.fixture(scope="module")
+def published(service: Service, slug: str, entries: dict[str, str]) -> dict[str, str]:
+    """The same entries once the final board is published: tests that need it unpublished stand before those with it."""
+    close(service, slug)
+    act = {"published": True, "reason": "Over.", "override": "One entry waits for its evidence."}
+    answer = service.call("organizer", "POST", f"/competitions/{slug}/publication", json=act)
+    assert answer.status_code == 201, answer.text
+    return entries
+
+
 def evidence(service: Service, who: str | None, entry: str, kind: str = "public") -> Any:
     """The API's answer."""
     service.http.cookies.clear()
@@ -188,14 +198,8 @@ def look(browser: Browser, service: Service, pages: dict[str, tuple[str, str]], 
             assert all(url.startswith(address) for url in tab.requests)
 
 
-def test_once_published_the_team_sees_all_and_others_the_words(
-    service: Service, slug: str, entries: dict[str, str]
-) -> None:
-    close(service, slug)
-    act = {"published": True, "reason": "Over.", "override": "One entry waits for its evidence."}
-    answer = service.call("organizer", "POST", f"/competitions/{slug}/publication", json=act)
-    assert answer.status_code == 201, answer.text
-    entry = entries["half"]
+def test_once_published_the_team_sees_all_and_others_the_words(service: Service, published: dict[str, str]) -> None:
+    entry = published["half"]
     for kind in KINDS:
         own, other = (evidence(service, who, entry, kind).json() for who in ("ada", None))
         assert signs(own) == signs(other) >= {"partly-copied"}
@@ -213,23 +217,23 @@ def test_once_published_the_team_sees_all_and_others_the_words(
 
 @pytest.mark.heavy
 def test_published_evidence_fits_every_screen(
-    browser: Browser, service: Service, slug: str, entries: dict[str, str]
+    browser: Browser, service: Service, slug: str, published: dict[str, str]
 ) -> None:
     with serve(service.app) as address:
         pages = {
-            "desk": ("rita", f"/submissions/{entries['half']}/desk"),
-            "mirrored": ("rita", f"/submissions/{entries['mirrored']}/desk"),
+            "desk": ("rita", f"/submissions/{published['half']}/desk"),
+            "mirrored": ("rita", f"/submissions/{published['mirrored']}/desk"),
             "queue": ("rita", f"/competitions/{slug}/desk"),
-            "entry": ("ada", f"/submissions/{entries['half']}"),
+            "entry": ("ada", f"/submissions/{published['half']}"),
         }
         look(browser, service, pages, address)
 
 
-def test_training_images_alone_are_shown(service: Service, entries: dict[str, str]) -> None:
+def test_training_images_alone_are_shown(service: Service, published: dict[str, str]) -> None:
     names = {f"{place:05}.png" for place in range(len(TRAINING))}
     for name in ENTRIES:
         for kind in KINDS:
-            view = evidence(service, "ada", entries[name], kind).json()
+            view = evidence(service, "ada", published[name], kind).json()
             groups = [*view["matches"], *(each["examples"] for each in view["cells"] if each["examples"])]
             near = [group for group in groups if group["name"] not in {"repeats", "identical", "mirrored-twins"}]
             assert near
