@@ -1,4 +1,4 @@
-"""The life of submissions, jobs and competitions: states, queues, phases, and the arithmetic of quotas. Pure."""
+"""The life cycles of submissions, jobs and competitions: states, queues, phases, arithmetic of quotas. Pure."""
 
 import math
 from collections.abc import Mapping

@@ -2,8 +2,8 @@
 
 main: the command itself and the subcommands that need no sub-package.
 admin: ``kennel admin``: accounts, competitions, references, imports.
-admin_judging: ``kennel admin``: labels, tau, the private extractor.
-admin_closing: ``kennel admin``: failed jobs, publication, data releases.
+admin_tuning: ``kennel admin``: labels, tau, the private extractor.
+admin_publication: ``kennel admin``: failed jobs, publication, data releases.
 participant: the subcommands for taking part: login, check, submit, status, ...
 score: ``kennel score``: both measurements of a zip without a server.
 recover: ``kennel recover``: latent recovery on a generator without a server.

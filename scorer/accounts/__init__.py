@@ -1,4 +1,4 @@
-"""Accounts: people, how they prove who they are, and how often they may ask.
+"""Accounts: sign-up, authentication, roles and rate limits.
 
 roles: participant, reviewer, organizer, admin; checks that an account has one
 accounts: account rows: handles, names, mail addresses, role and password changes

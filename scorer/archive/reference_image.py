@@ -1,4 +1,4 @@
-"""The bottleneck: one reference image of any size, decoded and resized to the competition's size.
+"""Decoding and resizing of one reference image of any size to the competition's size; provenance calls it bottleneck.
 
 How references are resized moves FID more than many models differ (``docs/explanation/metrics.md#reference-images``
 and ``#preprocessing``), so the way is fixed here and its name, ``BOTTLENECK``, is part of every statistic's hash. The

@@ -77,7 +77,7 @@ def list_references(file: BinaryIO) -> Listing:
 def read_references(
     file: BinaryIO, size: int, progress: MemberProgress | None = None, *, allocate: Allocate = np.zeros
 ) -> ReferenceImages:
-    """Decode an organizer's zip through the bottleneck of ``scorer.archive.reference_image``.
+    """Decode an organizer's zip and resize its images as ``scorer.archive.reference_image`` does.
 
     Images of ``size`` x ``size`` pass unchanged; the others are resized in float. ``progress(done, n)`` is
     called now and then. Takes 12 * size**2 bytes for each image if any is resized, a quarter if none,

@@ -19,7 +19,7 @@ def select_images(file: BinaryIO, listing: Listing, places: Collection[int], siz
 
 
 def select_reference_images(file: BinaryIO, listing: Listing, places: Collection[int], size: int) -> dict[int, Images]:
-    """Images of a reference set likewise, through the bottleneck, rounded to 8 bits."""
+    """Images of a reference set likewise, resized to the competition's size and rounded to 8 bits."""
     return _select(file, listing, places, lambda content: round_to_uint8(decode_reference(content, size)))
 
 

@@ -18,7 +18,7 @@ def grant(connection: Connection, role: str) -> None:
     existing = set(inspect(connection).get_table_names())  # after a downgrade, fewer than the code has
     for table in (table for table in Table.metadata.sorted_tables if table.name in existing):
         rights = "SELECT, INSERT" if table.info.get("append_only") else "SELECT, INSERT, UPDATE"
-        rights += ", DELETE" if table.info.get("passing") else ""
+        rights += ", DELETE" if table.info.get("expiring") else ""
         connection.execute(text(f"GRANT {rights} ON {table.name} TO {role}"))
     connection.execute(text(f"GRANT SELECT ON scores, alembic_version TO {role}"))
     connection.execute(text(f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {role}"))

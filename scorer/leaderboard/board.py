@@ -1,4 +1,4 @@
-"""What a board shows: ranked places, benchmarks, and the teams listed without a rank. Plain data."""
+"""The content of a board: ranked places, benchmarks, and the teams listed without a rank. Plain data."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

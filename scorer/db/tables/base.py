@@ -1,7 +1,7 @@
-"""The base class of all tables, and the two marks of a table.
+"""The base class of all tables, and the two kinds of tables with restricted rights.
 
 The service's database role may only add to tables marked ``append_only``, and may delete only from those marked
-``passing`` (:mod:`scorer.db.grants`).
+``expiring`` (:mod:`scorer.db.grants`).
 """
 
 from datetime import datetime
@@ -18,7 +18,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 APPEND_ONLY = {"append_only": True}
-EXPIRING = {"passing": True}
+EXPIRING = {"expiring": True}
 """Rows are deleted some time after they are over (:mod:`scorer.db.retention`)."""
 
 

@@ -1,4 +1,4 @@
-"""Authenticity (Alaa et al. 2022): which generated images are more than a version of a training image.
+"""Authenticity (Alaa et al. 2022): which generated images are no noisy versions of a training image.
 
 Image g with the nearest training image t is authentic if t has another training image nearer to it than g is
 (section 3):

@@ -1,4 +1,4 @@
-"""The 1-nearest-neighbour two-sample test: how often does an image's nearest neighbour have its kind?
+"""The 1-nearest-neighbour two-sample test: the leave-one-out accuracy of telling generated from real images.
 
 As many real as generated images are pooled, and each is classified by its nearest other image (Lopez-Paz and Oquab
 2017; real and generated apart as in Xu et al. 2018). Where both come from one law the accuracy is (n - 1) / (2 n - 1),

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from deploy.cli import admin_closing
+from deploy.cli import admin_publication
 from deploy.client.api import Client
 from scorer.db.tables import Job
 from tests.api.conftest import API, Service
@@ -41,7 +41,7 @@ def command(service: Service, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setenv("KENNEL_TOKEN", service.tokens["admin"])
 
     def run(*arguments: str, code: int = 0) -> str:
-        done = CliRunner().invoke(admin_closing.app, list(arguments))
+        done = CliRunner().invoke(admin_publication.app, list(arguments))
         assert done.exit_code == code, (done.output, done.exception)
         return done.output
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from deploy.cli import admin_judging
+from deploy.cli import admin_tuning
 from scorer.db import accounts, competitions
 from scorer.db.jobs import job_queue
 from scorer.db.submissions import submissions
@@ -231,7 +231,7 @@ def test_without_held_out_images_somebody_says_what_tau_is(service: Service) -> 
 
         def kennel(*words: str) -> str:
             options = ["--url", url, "--token", service.tokens["organizer"]]
-            done = CliRunner().invoke(admin_judging.app, [*words, *options], catch_exceptions=False)
+            done = CliRunner().invoke(admin_tuning.app, [*words, *options], catch_exceptions=False)
             assert done.exit_code == 0, done.output
             return str(done.stdout)
 
