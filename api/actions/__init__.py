@@ -4,6 +4,7 @@ sign_in: signing up and in, passwords and mail addresses, with rate limits
 zip_uploads: one request, one submission
 code_uploads: code attached to an entry
 generator_uploads: a generator file of an entry
+data_releases: starting a data release
 downloads: data files, streamed or redirected to the store
 rating_seats: who rates in a study of human ratings
 """

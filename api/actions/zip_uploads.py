@@ -1,9 +1,10 @@
 """Receives uploads into the blob store; refused ones are deleted. A zip becomes a submission in the same request."""
 
+import secrets
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TypeVar
 
 from fastapi import Request
@@ -14,11 +15,13 @@ from api.http.dependencies import Transaction, utc_now
 from scorer.archive import list_images
 from scorer.blobs import Blobs, ReceivedBlob
 from scorer.competitions.competition_state import CompetitionState
-from scorer.db.tables import Account, Submission
+from scorer.db.tables import Account, Submission, Upload
 from scorer.errors import Invalid
 from scorer.identifiers import new_public_id
-from scorer.submissions import intake
+from scorer.settings import Settings
+from scorer.submissions import intake, uploads
 from scorer.submissions.intake import NewSubmission
+from scorer.submissions.uploads import UploadRequest
 
 View = TypeVar("View")
 Answer = TypeVar("Answer")
@@ -70,6 +73,22 @@ async def receive_blob(
         return answer
 
     return await run_in_threadpool(keep, utc_now())
+
+
+def begin_upload(
+    session: Session, slug: str, wanted: UploadRequest, account: Account, settings: Settings, now: datetime
+) -> Upload:
+    """Begin a resumable upload within the limits of the settings."""
+    return uploads.begin(
+        session,
+        slug,
+        wanted,
+        account,
+        upload_id=secrets.token_urlsafe(16),
+        max_bytes=settings.max_upload_bytes,
+        life=timedelta(seconds=settings.upload_life_seconds),
+        now=now,
+    )
 
 
 def unused_key_of(received: ReceivedBlob, kept_key: str | None) -> str | None:

@@ -168,8 +168,8 @@ def signed_in(caller: Annotated[Caller, Depends(known_caller)]) -> Caller:
 
 
 def uploader(caller: Annotated[Caller | None, Depends(claimed_caller)]) -> Caller:
-    """A signed-in browser that sends a form with a file. The CSRF token is a field of that form, so the route itself
-    must check it (:func:`api.http.csrf.require_csrf`)."""
+    """A signed-in browser that sends a form with a file. The CSRF token is a field of that form, so the route
+    reads it with :func:`api.http.multipart.open_page_form`, which checks it."""
     if caller is None or caller.session_id is None:
         raise Unauthenticated("no-session", "Please sign in first.")
     return caller

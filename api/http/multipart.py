@@ -4,10 +4,13 @@ from collections import deque
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
+from fastapi import Request
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
+from api.http import csrf
 from api.http.forms import MAX_FIELDS, MAX_FORM_BYTES
+from api.http.session_cookies import session_secret
 from scorer.errors import Invalid, TooLarge
 
 FORM_MEDIA_TYPE = b"multipart/form-data"
@@ -24,7 +27,7 @@ class UploadForm:
     chunks: AsyncIterator[bytes]
 
 
-async def open_form(content_type: str, body: AsyncIterator[bytes]) -> UploadForm:
+async def _open_form(content_type: str, body: AsyncIterator[bytes]) -> UploadForm:
     """Read a form up to its file; ``Invalid`` if it is no form, or one without a file."""
     kind, options = parse_options_header(content_type)
     boundary = options.get(b"boundary")
@@ -43,6 +46,13 @@ async def open_form(content_type: str, body: AsyncIterator[bytes]) -> UploadForm
         content = b"".join([data async for data in _part(events, MAX_FORM_BYTES)])
         fields[_text(disposition.get(b"name", b""))] = _text(content)
     raise Invalid("no-file", "Choose a file first.")
+
+
+async def open_page_form(request: Request, body: AsyncIterator[bytes]) -> UploadForm:
+    """Read the form of a page up to its file; ``Forbidden`` without the CSRF token of the session."""
+    form = await _open_form(request.headers.get("content-type", ""), body)
+    csrf.require_csrf(session_secret(request) or "", form.fields.get(csrf.CSRF_FIELD))
+    return form
 
 
 async def drain(body: AsyncIterator[bytes], max_bytes: int) -> None:

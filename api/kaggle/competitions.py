@@ -2,7 +2,7 @@
 
 import io
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
@@ -54,6 +54,10 @@ def list_competitions(
     key, descending = ORDERS.get(body.sort_by, (None, False))
     if key is not None:
         messages.sort(key=key, reverse=descending)
+    return _page_of(messages, body)
+
+
+def _page_of(messages: Sequence[CompetitionMessage], body: CompetitionsRequest) -> CompetitionsResponse:
     begin = int(body.page_token) if body.page_token else (max(body.page, 1) - 1) * body.page_size
     page = messages[begin : begin + body.page_size]
     end = begin + len(page)
@@ -122,11 +126,17 @@ def download_leaderboard(body: CompetitionRequest, session: DbSession, account: 
     state = competition_state.visible_state(session, body.competition_name, account, now)
     kind = _track_of(state)
     slug = state.competition.slug
+    content = _zip_of(f"{slug}-{kind}.csv", board_csv_of(standings.standings(session, state, kind, account)), now)
+    headers = {"Content-Disposition": f'attachment; filename="{slug}.zip"', "Cache-Control": "private, no-store"}
+    return Response(content, media_type="application/zip", headers=headers)
+
+
+def _zip_of(name: str, text: str, modified: datetime) -> bytes:
+    """A zip with one text file."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        member = zipfile.ZipInfo(f"{slug}-{kind}.csv", date_time=now.timetuple()[:6])
+        member = zipfile.ZipInfo(name, date_time=modified.timetuple()[:6])
         member.compress_type = zipfile.ZIP_DEFLATED
         member.external_attr = 0o100644 << 16
-        archive.writestr(member, board_csv_of(standings.standings(session, state, kind, account)))
-    headers = {"Content-Disposition": f'attachment; filename="{slug}.zip"', "Cache-Control": "private, no-store"}
-    return Response(file.getvalue(), media_type="application/zip", headers=headers)
+        archive.writestr(member, text)
+    return file.getvalue()

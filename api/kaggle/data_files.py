@@ -10,6 +10,7 @@ from api.http.dependencies import BlobStore, DbSession, Now
 from api.kaggle.protocol import KaggleRoute, Reader
 from api.kaggle.schemas import CompetitionRequest, DataFileMessage, DataFileRequest, DataFilesResponse, PageRequest
 from scorer.competitions import competition_state, data_files
+from scorer.db.tables import DataFile
 
 router = APIRouter(route_class=KaggleRoute)
 SERVICE = "/competitions.CompetitionApiService"
@@ -23,12 +24,13 @@ def list_data_files(body: PageRequest, session: DbSession, account: Reader, now:
     files = data_files.list_files(session, state)[begin:]
     page = files[: body.page_size]
     return DataFilesResponse(
-        files=[
-            DataFileMessage(ref=each.name, name=each.name, total_bytes=each.bytes, creation_date=each.created_at)
-            for each in page
-        ],
+        files=[_message_of(each) for each in page],
         next_page_token=str(begin + len(page)) if len(files) > len(page) else "",
     )
+
+
+def _message_of(file: DataFile) -> DataFileMessage:
+    return DataFileMessage(ref=file.name, name=file.name, total_bytes=file.bytes, creation_date=file.created_at)
 
 
 @router.post(f"{SERVICE}/DownloadDataFile")

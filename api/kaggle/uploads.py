@@ -1,12 +1,14 @@
 """Submitting a zip in the client's three requests: start an upload, send the bytes, create the submission."""
 
 import secrets
+from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import anyio
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
+from api.actions.zip_uploads import begin_upload
 from api.http import tus
 from api.http.dependencies import (
     AppRateLimiter,
@@ -53,12 +55,7 @@ def start_upload(
     wanted = UploadRequest(
         NewSubmission(body.kept_name), body.content_length, method="wire", put_digest=digest_of(secret)
     )
-    life = timedelta(seconds=settings.upload_life_seconds)
-    new_id = secrets.token_urlsafe(16)
-    most = settings.max_upload_bytes
-    upload = uploads.begin(
-        session, body.competition_name, wanted, account, upload_id=new_id, max_bytes=most, life=life, now=now
-    )
+    upload = begin_upload(session, body.competition_name, wanted, account, settings, now)
     path = f"/api/v1{BYTES}/{upload.id}/{secret}"
     return StartUploadResponse(token=upload.id, create_url=absolute_url_of(request, path, settings))
 
@@ -83,13 +80,17 @@ async def receive_upload(
     if upload.state == "done":
         async for _ in chunks:
             pass  # a repeat after a lost answer; the client reads an answer only after it has sent everything
-        return Response()
-    life = timedelta(seconds=settings.upload_life_seconds)
-    appender = Appender(begin, store, upload.id, writer, 0, upload.length, life, utc_now)
-    await appender.append(chunks)
-    if appender.offset != upload.length:
-        raise Conflict("not-complete", f"{appender.offset:,} bytes came, {upload.length:,} were announced.")
+    else:
+        life = timedelta(seconds=settings.upload_life_seconds)
+        appender = Appender(begin, store, upload.id, writer, 0, upload.length, life, utc_now)
+        await _append_all(chunks, upload.length, appender)
     return Response()
+
+
+async def _append_all(chunks: AsyncIterator[bytes], length: int, appender: Appender) -> None:
+    await appender.append(chunks)
+    if appender.offset != length:
+        raise Conflict("not-complete", f"{appender.offset:,} bytes came, {length:,} were announced.")
 
 
 def _restart_upload(begin: Transaction, store: Blobs, upload_id: str, secret: str, writer: str) -> Upload:

@@ -1,10 +1,12 @@
 """The list of competitions, and a competition's page with its board."""
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
+from pydantic import BaseModel, Field
+from sqlalchemy.orm import Session
 
 from api.http.dependencies import AppResponseCache, Caller, CurrentCaller, DbSession, Now, SignedIn, Visitor
 from api.http.etags import etag_of, is_known
@@ -15,6 +17,7 @@ from api.rendering.quota import quota_message_of
 from scorer.accounts import roles
 from scorer.competitions import allowlist, competition_state, data_files, rules
 from scorer.competitions.competition_state import CompetitionState, takes_late
+from scorer.db.tables import Account
 from scorer.leaderboard import standings
 from scorer.lifecycle import Phase, TrackKind
 from scorer.teams import quotas
@@ -30,6 +33,17 @@ def list_competitions(session: DbSession, account: Visitor, viewer: CurrentCalle
     return templates.render_page("competitions/list.html", viewer=viewer, states=shown, teams=teams, now=now)
 
 
+class BoardQuery(BaseModel):
+    """Which page of which board: from rank ``after + 1`` on, or of the teams whose name contains ``search``; ``late``:
+    of the entries after the deadline; ``as_of``: as it was then."""
+
+    track: TrackKind = "public"
+    after: Annotated[int, Field(ge=0, le=1_000_000_000)] = 0
+    search: Annotated[str, Field(max_length=100)] = ""
+    late: bool = False
+    as_of: AsOfTime = None
+
+
 @router.api_route("/competitions/{slug}", methods=["GET", "HEAD"])
 def show_leaderboard(
     slug: str,
@@ -39,66 +53,73 @@ def show_leaderboard(
     viewer: CurrentCaller,
     cache: AppResponseCache,
     now: Now,
-    track: TrackKind = "public",
-    after: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
-    search: Annotated[str, Query(max_length=100)] = "",
-    late: bool = False,
-    as_of: AsOfTime = None,
+    query: Annotated[BoardQuery, Query()],
 ) -> Response:
-    """A competition's board from rank ``after + 1`` on, or of the teams whose name contains ``search``; ``late``: the
-    board of entries after the deadline; ``as_of``: the board as it was then."""
+    """A competition with one of its boards."""
     state = standings.visible_state(session, slug, account, now)
-    standings.require_past(as_of, now)
-    search = search.strip()
-    accepted = account is not None and rules.has_accepted(session, state.competition, account)
-    invited = account is not None and allowlist.is_invited(session, state.competition, account)
-    may_enter = state.phase is Phase.OPEN or takes_late(state, now)
-    quota = quota_message_of(quotas.quota_of(session, state, account, now=now)) if account and may_enter else None
+    standings.require_past(query.as_of, now)
+    values = _entry_values(session, state, account, now)
     files = data_files.list_files(session, state)
-    file_ids = [file.id for file in files]
-    parts = _etag_parts(session, state, track, viewer, now)
-    etag = etag_of(*parts, accepted, invited, quota, after, search, late, as_of, file_ids)
+    parts = _etag_parts(session, state, query.track, viewer, now)
+    etag = etag_of(*parts, query, values, [file.id for file in files])
     if is_known(request, etag):
         return templates.not_modified(etag)
 
     def render() -> bytes:
-        board = standings.standings(
-            session,
-            state,
-            track,
-            account,
-            after=after,
-            limit=PAGE_SIZE + 1,
-            late=late,
-            as_of=as_of,
-            search=search,
-            now=now,
-        )
-        return bytes(
-            templates.render_page(
-                "competitions/show.html",
-                viewer=viewer,
-                rules_sha256=rules.rules_version_of(state.competition),
-                rules_accepted=accepted,
-                may_enter=may_enter,
-                invited=invited,
-                quota=quota,
-                files=files,
-                may_download=(accepted and invited) or roles.is_organizer(account),
-                state=state,
-                board=board,
-                page=board_page_of(board, after=after),
-                deadline=formatting.deadline(state, now),
-                tabs=board_tabs_of(state, account, now, late=late),
-                medals=[(medal, state.competition.medals.get(medal, 0)) for medal in MEDALS],
-                page_size=PAGE_SIZE,
-                search=search,
-                after=after,
-                now=now,
-            ).body
-        )
+        shown = {"files": files, **values, **_board_values(session, state, query, account, now)}
+        return bytes(templates.render_page("competitions/show.html", viewer=viewer, now=now, **shown).body)
 
     return templates.cached_page(render() if viewer else cache.answer(etag, render), etag)
+
+
+def _entry_values(
+    session: Session, state: CompetitionState, account: Account | None, now: datetime
+) -> dict[str, object]:
+    """What the page says about entering: the rules, the allowlist, the quota."""
+    competition = state.competition
+    accepted = account is not None and rules.has_accepted(session, competition, account)
+    invited = account is not None and allowlist.is_invited(session, competition, account)
+    may_enter = state.phase is Phase.OPEN or takes_late(state, now)
+    quota = quotas.quota_of(session, state, account, now=now) if account and may_enter else None
+    return {
+        "rules_sha256": rules.rules_version_of(competition),
+        "rules_accepted": accepted,
+        "may_enter": may_enter,
+        "invited": invited,
+        "quota": quota_message_of(quota) if quota else None,
+        "may_download": (accepted and invited) or roles.is_organizer(account),
+    }
+
+
+def _board_values(
+    session: Session, state: CompetitionState, query: BoardQuery, account: Account | None, now: datetime
+) -> dict[str, Any]:
+    """The page of the board, and what stands around it."""
+    after = query.after
+    search = query.search.strip()
+    board = standings.standings(
+        session,
+        state,
+        query.track,
+        account,
+        after=after,
+        limit=PAGE_SIZE + 1,
+        late=query.late,
+        as_of=query.as_of,
+        search=search,
+        now=now,
+    )
+    return {
+        "state": state,
+        "board": board,
+        "page": board_page_of(board, after=after),
+        "deadline": formatting.deadline(state, now),
+        "tabs": board_tabs_of(state, account, now, late=query.late),
+        "medals": [(medal, state.competition.medals.get(medal, 0)) for medal in MEDALS],
+        "page_size": PAGE_SIZE,
+        "search": search,
+        "after": after,
+    }
 
 
 @router.post("/competitions/{slug}/rules-acceptance")

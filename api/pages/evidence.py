@@ -7,9 +7,8 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 
 from api.actions.generator_uploads import store_generator
-from api.http import csrf, session_cookies
 from api.http.dependencies import AppSettings, BlobStore, Caller, Transaction, Transactions, Uploader, utc_now
-from api.http.multipart import drain, open_form
+from api.http.multipart import drain, open_page_form
 from api.http.problem_details import status_of
 from api.pages.review.review_queue import ReviewContext
 from api.pages.submissions.submissions import page_with_error
@@ -31,8 +30,7 @@ async def upload_generator(
     review_path = ""
     max_bytes = settings.generator_max_bytes
     try:
-        form = await open_form(request.headers.get("content-type", ""), body)
-        csrf.require_csrf(session_cookies.session_secret(request) or "", form.fields.get(csrf.CSRF_FIELD))
+        form = await open_page_form(request, body)
         review_path = "/desk" if form.fields.get("at") == "desk" else ""
         declared = declaration_in(form.fields)
         await store_generator(submission_id, declared, form.chunks, begin, store, viewer.account, max_bytes=max_bytes)

@@ -1,6 +1,5 @@
 """A competition's data releases: starting one, its progress, publishing it, downloading it."""
 
-import secrets
 from datetime import datetime
 from typing import Any
 
@@ -8,6 +7,7 @@ from fastapi import APIRouter
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
+from api.actions.data_releases import start_data_release
 from api.http.dependencies import Caller, CurrentCaller, DbSession, Now, Organizer, SignedIn, Visitor
 from api.http.forms import Fields, FormFields, text
 from api.http.problem_details import status_of
@@ -16,7 +16,6 @@ from scorer.accounts.roles import is_organizer
 from scorer.competitions import competition_state
 from scorer.db.tables import Account
 from scorer.errors import Invalid, KennelError
-from scorer.identifiers import new_public_id
 from scorer.import_export import data_release
 from scorer.import_export.data_release import ReleaseImages
 from scorer.lifecycle import STAGES, UNFINISHED
@@ -60,7 +59,7 @@ def _page(
         organizes=is_organizer(account),
         stages=STAGES,
         now=now,
-        **{"error": None, "done": None, **outcome},
+        **outcome,
     )
 
 
@@ -71,13 +70,8 @@ def start_release(
     """Start a release: a worker makes it."""
     state = competition_state.state_of(session, slug, now)
     new_names = text(fields, "new_names") == "yes"
-    new_id = new_public_id()
-    key = secrets.token_bytes(data_release.KEY_BYTES)
     try:
-        images = _images_of(fields)
-        data_release.start_release(
-            session, state, images, new_names=new_names, public_id=new_id, key=key, author=author, now=now
-        )
+        start_data_release(session, state, _images_of(fields), new_names=new_names, author=author, now=now)
     except KennelError as error:
         return _page(session, slug, author, viewer, now, status=status_of(error), error=error.message)
     return see_other(f"/competitions/{slug}/release?done=started")

@@ -11,6 +11,7 @@ from api.http.dependencies import Admin, Caller, DbSession, Now, SignedIn
 from api.http.forms import FormFields, text
 from api.http.problem_details import status_of
 from api.rendering.templates import render_page, see_other
+from scorer.db.tables import Account
 from scorer.errors import KennelError, NotFound
 from scorer.jobs import failed_jobs
 from scorer.lifecycle import STAGES
@@ -28,9 +29,8 @@ def show_jobs(session: DbSession, admin: Admin, viewer: SignedIn, now: Now, done
 
 def _page(session: Session, viewer: Caller, now: datetime, *, status: int = 200, **outcome: Any) -> Response:
     backlog = failed_jobs.read_backlog(session, now)
-    values = {"error": None, "done": None, **outcome}
     return render_page(
-        "jobs/show.html", status=status, viewer=viewer, backlog=backlog, stages=STAGES, now=now, **values
+        "jobs/show.html", status=status, viewer=viewer, backlog=backlog, stages=STAGES, now=now, **outcome
     )
 
 
@@ -39,12 +39,16 @@ def requeue_jobs(fields: FormFields, session: DbSession, admin: Admin, viewer: S
     """Restart one job, or, without the field ``job``, all that have failed."""
     job = text(fields, "job", max_length=18)
     try:
-        if not job:
-            failed_scores.restart_failed(session, author=admin, now=now)
-        elif job.isdecimal():
-            failed_jobs.restart(session, int(job), author=admin, now=now)
-        else:
-            raise NotFound("no-job", f"There is no job {job!r}.")
+        _requeue(session, job, admin, now)
     except KennelError as error:
         return _page(session, viewer, now, status=status_of(error), error=error.message)
     return see_other(f"/admin/work?done={'one' if job else 'all'}")
+
+
+def _requeue(session: Session, job: str, admin: Account, now: datetime) -> None:
+    if not job:
+        failed_scores.restart_failed(session, author=admin, now=now)
+    elif job.isdecimal():
+        failed_jobs.restart(session, int(job), author=admin, now=now)
+    else:
+        raise NotFound("no-job", f"There is no job {job!r}.")

@@ -11,6 +11,7 @@ from api.http.forms import FormFields, text
 from api.http.problem_details import status_of
 from api.rendering.templates import render_page, see_other
 from scorer.competitions.competition_state import visible_state
+from scorer.db.tables import Account, Team
 from scorer.errors import Invalid, KennelError
 from scorer.notifications import notices, webhooks
 from scorer.notifications.notices import Kind
@@ -58,7 +59,16 @@ def show_channels(session: DbSession, viewer: SignedIn, now: Now, done: str = ""
     return _channels_page(session, viewer, now, done=DONE_MESSAGES.get(done))
 
 
-def _channels_page(session: DbSession, viewer: Caller, now: Now, *, status: int = 200, **outcome: Any) -> Response:
+def _channels_page(
+    session: DbSession,
+    viewer: Caller,
+    now: Now,
+    *,
+    status: int = 200,
+    secret: str | None = None,
+    url: str = "",
+    **outcome: Any,
+) -> Response:
     account = viewer.account
     hooks = webhooks.list_webhooks(session, account)
     return render_page(
@@ -71,7 +81,9 @@ def _channels_page(session: DbSession, viewer: Caller, now: Now, *, status: int 
         webhooks=[(hook, next(iter(webhooks.deliveries(session, account, hook.id)), None)) for hook in hooks],
         teams=webhooks.teams_of(session, account),
         now=now,
-        **{"error": None, "done": None, "secret": None, "url": "", **outcome},
+        secret=secret,
+        url=url,
+        **outcome,
     )
 
 
@@ -86,18 +98,20 @@ def choose_mails(fields: FormFields, session: DbSession, viewer: SignedIn) -> Re
 @router.post(f"{CHANNELS_PATH}/webhooks")
 def add_webhook(fields: FormFields, session: DbSession, viewer: SignedIn, settings: AppSettings, now: Now) -> Response:
     """Register a webhook; only this response shows its secret."""
-    account = viewer.account
     secret = new_secret()
     local = settings.webhooks_local
     url = text(fields, "url", max_length=webhooks.MAX_URL_LENGTH).strip()
-    slug = text(fields, "competition")
     try:
-        state = visible_state(session, slug, account, now) if slug else None
-        team = webhooks.team_in(session, account, state.competition) if state else None
-        webhooks.register(session, account, url, secret=secret, team=team, local=local, now=now)
+        team = _team_in(session, text(fields, "competition"), viewer.account, now)
+        webhooks.register(session, viewer.account, url, secret=secret, team=team, local=local, now=now)
     except KennelError as error:
         return _channels_page(session, viewer, now, status=status_of(error), error=error.message, url=url)
     return _channels_page(session, viewer, now, status=201, secret=secret)
+
+
+def _team_in(session: DbSession, slug: str, account: Account, now: Now) -> Team | None:
+    """The account's team in the chosen competition; None if none is chosen."""
+    return webhooks.team_in(session, account, visible_state(session, slug, account, now).competition) if slug else None
 
 
 @router.post(f"{CHANNELS_PATH}/webhooks/{{webhook_id}}/remove")

@@ -59,7 +59,7 @@ class TeamContext:
                 changeable=teams.is_changeable(state, self.now),
                 max_length=teams.MAX_TEAM_NAME_LENGTH,
                 now=self.now,
-                **{"error": None, "place": None, "done": None, **outcome},
+                **outcome,
             )
 
     def act(self, action: Callable[[Session], object], *, place: str, done: str) -> Response:

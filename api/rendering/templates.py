@@ -41,6 +41,8 @@ PAGE_HEADERS = {
 }
 NO_CACHE_HEADERS = {"Cache-Control": "private, no-cache", "Vary": "Authorization, Cookie"}
 """Only the browser may store a page, and it must revalidate it each time."""
+NO_OUTCOME = {"error": None, "place": None, "done": None}
+"""The outcome of a form as pages show it (an error at a place, or a message) where there was none."""
 
 
 def _digest(*contents: bytes) -> str:
@@ -89,7 +91,7 @@ def render_page(
     **values: Any,
 ) -> HTMLResponse:
     """A rendered page with its headers. ``show_account_nav``: with links to the viewer's account, or to signing in."""
-    body = render(template, **values, viewer=viewer, show_account_nav=show_account_nav)
+    body = render(template, **NO_OUTCOME | values, viewer=viewer, show_account_nav=show_account_nav)
     return HTMLResponse(body, status, headers={**PAGE_HEADERS, **NO_CACHE_HEADERS, **(headers or {})})
 
 

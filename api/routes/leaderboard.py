@@ -1,20 +1,48 @@
 """The leaderboard as JSON and CSV."""
 
+from datetime import datetime
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Header, Query, Request, Response
-from pydantic import AwareDatetime
+from pydantic import AwareDatetime, BaseModel, Field
+from sqlalchemy.orm import Session
 
 from api.http.dependencies import AppResponseCache, DbSession, Now, Visitor
 from api.http.etags import etag_of, is_known
 from api.schemas.leaderboard import BenchmarkView, BoardView, CopyView, DisqualifiedView, PlaceView, board_csv_of
 from scorer.accounts.roles import is_organizer
+from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account
 from scorer.leaderboard import standings
 from scorer.leaderboard.board import Board, Place
 from scorer.lifecycle import TrackKind
 
 router = APIRouter(tags=["leaderboard"])
+BOARD_HEADERS = {"Cache-Control": "private, no-cache", "Vary": "Accept, Authorization, Cookie"}
+MEDIA_TYPES = {True: "text/csv; charset=utf-8", False: "application/json"}
+"""By whether the answer is CSV."""
+
+
+class BoardQuery(BaseModel):
+    """Which places of which board, and in which format."""
+
+    track: TrackKind = "public"
+    after: Annotated[int, Field(ge=0, le=10**9, description="Show places after this rank.")] = 0
+    limit: Annotated[int, Field(ge=1, le=1000)] = 100
+    format: Literal["json", "csv"] | None = None
+    late: Annotated[bool, Field(description="The board of the entries after the close.")] = False
+    search: Annotated[str, Field(max_length=100, description="Only teams whose name contains this.")] = ""
+    as_of: Annotated[
+        AwareDatetime | None,
+        Field(
+            description="The board as it was at this moment: measurements, thresholds, rulings, picks, merges and names"
+            " of then. The private board can be seen as it was since it was published."
+        ),
+    ] = None
+
+    def wants_csv(self, accept: str) -> bool:
+        """Whether the answer is CSV: by ``format``, else by the header Accept."""
+        return self.format == "csv" or (self.format is None and "text/csv" in accept)
 
 
 @router.get("/competitions/{slug}/leaderboard", response_model=BoardView)
@@ -25,46 +53,46 @@ def show(
     account: Visitor,
     cache: AppResponseCache,
     now: Now,
-    track: TrackKind = "public",
-    after: Annotated[int, Query(ge=0, le=10**9, description="Show places after this rank.")] = 0,
-    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-    format: Annotated[Literal["json", "csv"] | None, Query()] = None,  # noqa: A002
-    late: Annotated[bool, Query(description="The board of the entries after the close.")] = False,
-    search: Annotated[str, Query(max_length=100, description="Only teams whose name contains this.")] = "",
-    as_of: Annotated[
-        AwareDatetime | None,
-        Query(
-            description="The board as it was at this moment: measurements, thresholds, rulings, picks, merges and names"
-            " of then. The private board can be seen as it was since it was published."
-        ),
-    ] = None,
+    query: Annotated[BoardQuery, Query()],
     accept: Annotated[str, Header()] = "",
 ) -> Response:
     """The board, ranked when it is read, with the newest threshold. CSV has every place. The private board ranks teams
     by their final picks; until it is published it is for organizers only."""
     state = standings.visible_state(session, slug, account, now)
-    standings.require_past(as_of, now)
-    as_csv = format == "csv" or (format is None and "text/csv" in accept)
-    version = standings.board_version(session, state, track, account, now)
-    headers = {
-        "ETag": etag_of(version, as_csv, after, limit, late, search, as_of),
-        "Cache-Control": "private, no-cache",
-        "Vary": "Accept, Authorization, Cookie",
-        "Content-Type": "text/csv; charset=utf-8" if as_csv else "application/json",
-    }
-    if is_known(request, headers["ETag"]):
+    standings.require_past(query.as_of, now)
+    as_csv = query.wants_csv(accept)
+    etag = etag_of(standings.board_version(session, state, query.track, account, now), as_csv, query)
+    headers = {**BOARD_HEADERS, "ETag": etag, "Content-Type": MEDIA_TYPES[as_csv]}
+    if is_known(request, etag):
         return Response(status_code=304, headers=headers)
     if as_csv:
-        headers["Content-Disposition"] = f'attachment; filename="{slug}-{"late" if late else track}.csv"'
+        headers["Content-Disposition"] = f'attachment; filename="{slug}-{"late" if query.late else query.track}.csv"'
+    body = cache.answer(etag, lambda: _body(session, state, query, account, now, as_csv=as_csv))
+    return Response(body, headers=headers)
 
-    def render() -> bytes:
-        page = {"after": 0, "limit": None} if as_csv else {"after": after, "limit": limit}
-        board = standings.standings(
-            session, state, track, account, **page, late=late, as_of=as_of, search=search, now=now
-        )
-        return (board_csv_of(board) if as_csv else _view(board, account).model_dump_json(by_alias=True)).encode()
 
-    return Response(cache.answer(headers["ETag"], render), headers=headers)
+def _body(
+    session: Session,
+    state: CompetitionState,
+    query: BoardQuery,
+    account: Account | None,
+    now: datetime,
+    *,
+    as_csv: bool,
+) -> bytes:
+    board = standings.standings(
+        session,
+        state,
+        query.track,
+        account,
+        after=0 if as_csv else query.after,
+        limit=None if as_csv else query.limit,
+        late=query.late,
+        as_of=query.as_of,
+        search=query.search,
+        now=now,
+    )
+    return (board_csv_of(board) if as_csv else _view(board, account).model_dump_json(by_alias=True)).encode()
 
 
 def _view(board: Board, account: Account | None) -> BoardView:

@@ -39,7 +39,9 @@ def _page_with_error(session: DbSession, viewer: Caller, now: Now, error: Kennel
     return answer
 
 
-def _page(session: DbSession, viewer: Caller, now: Now, *, status: int = 200, **outcome: Any) -> Response:
+def _page(
+    session: DbSession, viewer: Caller, now: Now, *, status: int = 200, secret: str | None = None, **outcome: Any
+) -> Response:
     """The account page with the outcome of what was just done. It may show a new secret, so it is not cached."""
     return render_page(
         "accounts/show.html",
@@ -50,7 +52,8 @@ def _page(session: DbSession, viewer: Caller, now: Now, *, status: int = 200, **
         scopes=api_tokens.SCOPES if viewer.account.role != "participant" else api_tokens.SCOPES[:2],
         sessions=sessions.list_sessions(session, viewer.account, now),
         now=now,
-        **{"error": None, "place": None, "done": None, "secret": None, **outcome},
+        secret=secret,
+        **outcome,
     )
 
 

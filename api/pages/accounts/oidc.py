@@ -26,14 +26,9 @@ def start_oidc_sign_in(request: Request, settings: AppSettings, next: str = HOME
     """Send the browser to the issuer."""
     login = OidcLogin.begin(safe_redirect_path(next))
     response = see_other(_issuer(settings).authorization_url(login))
-    response.set_cookie(
-        session_cookies.cookie_name(request, LOGIN_COOKIE),
-        login.to_cookie(),
-        max_age=LOGIN_SECONDS,
-        secure=session_cookies.is_secure(request),
-        httponly=True,
-        samesite="lax",
-    )
+    name = session_cookies.cookie_name(request, LOGIN_COOKIE)
+    secure = session_cookies.is_secure(request)
+    response.set_cookie(name, login.to_cookie(), max_age=LOGIN_SECONDS, secure=secure, httponly=True, samesite="lax")
     return response
 
 

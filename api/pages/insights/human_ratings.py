@@ -41,7 +41,16 @@ def list_studies(
     return _page(session, slug, viewer, now, done=DONE_MESSAGES.get(done))
 
 
-def _page(session: Session, slug: str, viewer: Caller, now: datetime, *, status: int = 200, **outcome: Any) -> Response:
+def _page(
+    session: Session,
+    slug: str,
+    viewer: Caller,
+    now: datetime,
+    *,
+    status: int = 200,
+    link: str | None = None,
+    **outcome: Any,
+) -> Response:
     state = competition_state.state_of(session, slug, now)
     standings = human_ratings.list_studies(session, state)
     fields = StudySpec.model_fields
@@ -60,7 +69,8 @@ def _page(session: Session, slug: str, viewer: Caller, now: datetime, *, status:
         numbers={name: fields[name].default for name in NUMBER_FIELDS},
         max_length=MAX_NAME_LENGTH,
         now=now,
-        **{"error": None, "done": None, "link": None, "place": None, **outcome},
+        link=link,
+        **outcome,
     )
 
 
@@ -110,8 +120,8 @@ def invite_rater(
         rater = human_ratings.invite_rater(session, study, name, secret=secret, author=author, now=now)
     except KennelError as error:
         return _page(session, slug, viewer, now, status=status_of(error), error=error.message, place=study_id)
-    outcome = {"link": f"{settings.public_url}/rate/{secret}", "place": study_id, "invited": rater.name}
-    return _page(session, slug, viewer, now, status=201, **outcome)
+    link = f"{settings.public_url}/rate/{secret}"
+    return _page(session, slug, viewer, now, status=201, link=link, place=study_id, invited=rater.name)
 
 
 @router.post("/competitions/{slug}/ratings/{study_id}/raters/{rater_id}/dismissal")

@@ -41,11 +41,8 @@ def show_insights(
     etag = etag_of(BUILD_DIGEST, version, state.competition.title, viewer_parts, track, label, seed)
     if is_known(request, etag):
         return not_modified(etag)
-    chosen: dict[str, Any] = {"track": track, "label": label, "seed": seed}
-    values = _values(session, state, account, track, label)
-    return render_page(
-        "insights/show.html", headers={"ETag": etag}, viewer=viewer, now=now, state=state, **chosen, **values
-    )
+    values = {"track": track, "label": label, "seed": seed, **_values(session, state, account, track, label)}
+    return render_page("insights/show.html", headers={"ETag": etag}, viewer=viewer, now=now, state=state, **values)
 
 
 def _values(

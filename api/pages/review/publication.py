@@ -32,7 +32,17 @@ def show_publication(
     return _page(session, slug, viewer, now, done=DONE_MESSAGES.get(done))
 
 
-def _page(session: Session, slug: str, viewer: Caller, now: datetime, *, status: int = 200, **outcome: Any) -> Response:
+def _page(
+    session: Session,
+    slug: str,
+    viewer: Caller,
+    now: datetime,
+    *,
+    status: int = 200,
+    reason: str = "",
+    override: str = "",
+    **outcome: Any,
+) -> Response:
     state = competition_state.state_of(session, slug, now)
     return render_page(
         "review/publication.html",
@@ -43,7 +53,9 @@ def _page(session: Session, slug: str, viewer: Caller, now: datetime, *, status:
         acts=publication.publication_history(session, state),
         max_length=MAX_TEXT_LENGTH,
         now=now,
-        **{"error": None, "done": None, "reason": "", "override": "", **outcome},
+        reason=reason,
+        override=override,
+        **outcome,
     )
 
 
@@ -60,8 +72,8 @@ def publish_or_withdraw(
             session, state, published=published, reason=reason, override=override, author=author, now=now
         )
     except KennelError as error:
-        outcome = {"error": error.message, "reason": reason, "override": override}
-        return _page(session, slug, viewer, now, status=status_of(error), **outcome)
+        status = status_of(error)
+        return _page(session, slug, viewer, now, status=status, error=error.message, reason=reason, override=override)
     return see_other(f"/competitions/{slug}/publication?done={'published' if published else 'withdrawn'}")
 
 

@@ -73,19 +73,21 @@ def show_queue(
     with begin() as session:
         competition = visible_state(session, slug, reviewer, now)
         access.require_reviewer(session, competition, reviewer)
-        return render_page(
-            "review/queue.html",
-            viewer=viewer,
-            now=now,
-            state=competition,
-            queue=flags.list_flagged(session, competition, reviewer, states=[state], after=after, limit=PAGE_SIZE),
-            agreement=reviews.agreement(session, competition),
-            rebuttals=rebuttals.unanswered(session, competition) if is_organizer(reviewer) else [],
-            tabs=QUEUE_TABS,
-            shown=state,
-            after=after,
-            done=done,
-        )
+        values = _queue_values(session, competition, reviewer, state, after)
+        return render_page("review/queue.html", viewer=viewer, now=now, state=competition, done=done, **values)
+
+
+def _queue_values(
+    session: Session, competition: CompetitionState, reviewer: Account, shown: QueueState, after: int
+) -> dict[str, Any]:
+    return {
+        "queue": flags.list_flagged(session, competition, reviewer, states=[shown], after=after, limit=PAGE_SIZE),
+        "agreement": reviews.agreement(session, competition),
+        "rebuttals": rebuttals.unanswered(session, competition) if is_organizer(reviewer) else [],
+        "tabs": QUEUE_TABS,
+        "shown": shown,
+        "after": after,
+    }
 
 
 @router.api_route("/competitions/{slug}/desk/next", methods=["GET", "HEAD"])
@@ -146,7 +148,7 @@ class ReviewContext:
                 impacts=ruling_impact.ruling_impacts_of(session, state, submission)
                 if with_impact and is_organizer(account)
                 else None,
-                **{"error": None, "place": None, "done": None, **outcome},
+                **outcome,
             )
 
     def act(self, action: Callable[[Session], str], *, place: str, skip: int = 0) -> Response:
@@ -216,10 +218,9 @@ def submit_review(page: CurrentReview, reviewer: Reviewer, viewer: SignedIn, fie
         label, intent = _review_in(fields)
         note = text(fields, "note", max_length=MAX_TEXT_LENGTH)
         reviews.review(session, page.submission_id, label, intent=intent, note=note, reviewer=reviewer, now=page.now)
-        state = state_of(
-            session, access.find_for_review(session, page.submission_id, reviewer).competition.slug, page.now
-        )
-        return _next(session, state, reviewer, skip, page.submission_id)
+        submission = access.find_for_review(session, page.submission_id, reviewer)
+        state = state_of(session, submission.competition.slug, page.now)
+        return _next(session, state, reviewer, skip, submission.id)
 
     return page.act(review, place="review", skip=skip)
 

@@ -10,7 +10,6 @@ from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
 from api.actions.code_uploads import store_code
-from api.http import csrf, session_cookies
 from api.http.dependencies import (
     AppSettings,
     BlobStore,
@@ -29,7 +28,7 @@ from api.http.dependencies import (
 )
 from api.http.etags import etag_of, is_known
 from api.http.forms import FormFields, text
-from api.http.multipart import drain, open_form
+from api.http.multipart import drain, open_page_form
 from api.http.problem_details import status_of
 from api.pages.submissions.sections import evidence_sections_of, generator_section_of, rulings_section_of
 from api.rendering.charts.histogram import histogram_of
@@ -71,9 +70,7 @@ def show_submission(
     etag = _etag_of_entry(values, viewer, now)
     if is_known(request, etag):
         return not_modified(etag)
-    return render_page(
-        "submissions/show.html", headers={"ETag": etag}, viewer=viewer, now=now, error=None, place=None, **values
-    )
+    return render_page("submissions/show.html", headers={"ETag": etag}, viewer=viewer, now=now, **values)
 
 
 def _etag_of_entry(values: dict[str, Any], viewer: Caller, now: datetime) -> str:
@@ -128,8 +125,7 @@ async def upload_code(
     """Attach the uploaded file as the entry's code."""
     body = request.stream()
     try:
-        form = await open_form(request.headers.get("content-type", ""), body)
-        csrf.require_csrf(session_cookies.session_secret(request) or "", form.fields.get(csrf.CSRF_FIELD))
+        form = await open_page_form(request, body)
         await store_code(submission_id, form.chunks, begin, store, viewer.account)
     except KennelError as error:
         await drain(body, settings.max_upload_bytes)

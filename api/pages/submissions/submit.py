@@ -8,7 +8,6 @@ from fastapi.responses import RedirectResponse, Response
 from sqlalchemy.orm import Session
 
 from api.actions.zip_uploads import ZipUpload
-from api.http import csrf, session_cookies
 from api.http.dependencies import (
     AppSettings,
     BlobStore,
@@ -21,7 +20,7 @@ from api.http.dependencies import (
     Uploader,
     utc_now,
 )
-from api.http.multipart import drain, open_form
+from api.http.multipart import drain, open_page_form
 from api.http.problem_details import headers_of, status_of
 from api.rendering import formatting, templates
 from api.rendering.quota import quota_message_of
@@ -96,8 +95,7 @@ async def submit_zip(
     note = ""
     body = request.stream()
     try:
-        form = await open_form(request.headers.get("content-type", ""), body)
-        csrf.require_csrf(session_cookies.session_secret(request) or "", form.fields.get(csrf.CSRF_FIELD))
+        form = await open_page_form(request, body)
         note = form.fields.get("note", "").strip()
         entry = _entry_of(form.file_name, note)
         upload = ZipUpload(begin, store, settings.max_upload_bytes)

@@ -7,18 +7,28 @@ from fastapi import APIRouter, Request
 from sqlalchemy.orm import Session
 
 from api.actions.zip_uploads import declared_bytes, receive_blob, unused_key_of
-from api.http.dependencies import AppSettings, BlobStore, DbSession, Now, Organizer, Submitter, Transactions, Visitor
+from api.http.dependencies import (
+    AppSettings,
+    BlobStore,
+    DbSession,
+    Now,
+    Organizer,
+    Submitter,
+    Transaction,
+    Transactions,
+    Visitor,
+)
 from api.schemas.accounts import Acceptance, AcceptanceView
 from api.schemas.competitions import CompetitionView, PreparationView, ReferenceView, TrackView
 from scorer.accounts import roles
 from scorer.archive import list_references
-from scorer.blobs import ReceivedBlob, require_bytes
+from scorer.blobs import Blobs, ReceivedBlob, require_bytes
 from scorer.competitions import allowlist, competition_state, reference_sets, rules, setup
 from scorer.competitions.competition_state import CompetitionState
 from scorer.competitions.reference_sets import ReferenceRole
 from scorer.competitions.spec import CompetitionChanges, CompetitionSpec
 from scorer.db import tuning
-from scorer.db.tables import Account
+from scorer.db.tables import Account, ReferenceSet
 from scorer.lifecycle import JobState, TrackKind
 
 router = APIRouter(prefix="/competitions", tags=["competitions"])
@@ -107,16 +117,28 @@ async def attach(
     require_bytes(declared_bytes(request), limit)
 
     def accept(received: ReceivedBlob, _: datetime) -> tuple[ReferenceView, str | None]:
-        with begin() as session:
-            with store.open(received.key) as file:
-                list_references(file)
-            state = competition_state.state_of(session, slug, now)
-            images = reference_sets.attach_reference_set(session, state, role, received, author=author, now=now)
-            view = ReferenceView(role=role, sha256=images.sha256, bytes=images.bytes)
-            return view, unused_key_of(received, images.blob_key)
+        images = _attach(slug, role, received, begin, store, author, now)
+        view = ReferenceView(role=role, sha256=images.sha256, bytes=images.bytes)
+        return view, unused_key_of(received, images.blob_key)
 
     key = f"references/{secrets.token_hex(16)}.zip"
     return await receive_blob(store, key, request.stream(), limit=limit, accept=accept)
+
+
+def _attach(
+    slug: str,
+    role: ReferenceRole,
+    received: ReceivedBlob,
+    begin: Transaction,
+    store: Blobs,
+    author: Account,
+    now: datetime,
+) -> ReferenceSet:
+    with begin() as session:
+        with store.open(received.key) as file:
+            list_references(file)
+        state = competition_state.state_of(session, slug, now)
+        return reference_sets.attach_reference_set(session, state, role, received, author=author, now=now)
 
 
 @router.post("/{slug}/tracks/{kind}/preparation", status_code=202)

@@ -46,10 +46,9 @@ def sheet(
     visible = visibility.visible_evidence(session, submission, kind, account)
     if visible.evidence is None or group not in visible.groups:
         raise NotFound("no-pictures", f"There are no images of {group!r} to show for this entry.")
-    headers = (
-        IMMUTABLE_IMAGE_HEADERS | INERT_HEADERS | {"ETag": etag_of(visible.evidence.id, group, is_organizer(account))}
-    )
-    if is_known(request, headers["ETag"]):
+    etag = etag_of(visible.evidence.id, group, is_organizer(account))
+    headers = IMMUTABLE_IMAGE_HEADERS | INERT_HEADERS | {"ETag": etag}
+    if is_known(request, etag):
         return Response(status_code=304, headers=headers)
     picture = example_sheet(session, store, submission, visible.evidence, visible.groups[group])
     return Response(picture, media_type="image/png", headers=headers)

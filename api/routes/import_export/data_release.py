@@ -1,9 +1,8 @@
 """Data releases: starting, listing, handing out and downloading them."""
 
-import secrets
-
 from fastapi import APIRouter, Request, Response
 
+from api.actions.data_releases import start_data_release
 from api.http import ranges
 from api.http.dependencies import BlobStore, DbSession, Now, Organizer, Visitor
 from api.http.ranges import BlobPart, Content
@@ -12,7 +11,6 @@ from scorer.accounts.roles import is_organizer
 from scorer.blobs import Blobs
 from scorer.competitions import competition_state
 from scorer.db.tables import Account
-from scorer.identifiers import new_public_id
 from scorer.import_export import data_release
 from scorer.import_export.data_release import IMAGES_IN, ReleaseStatus
 from scorer.lifecycle import JobState
@@ -24,16 +22,7 @@ router = APIRouter(prefix="/competitions/{slug}/releases", tags=["releases"])
 def start(slug: str, body: NewRelease, session: DbSession, author: Organizer, now: Now) -> ReleaseView:
     """Have a worker make a data release. Organizers only."""
     state = competition_state.state_of(session, slug, now)
-    release = data_release.start_release(
-        session,
-        state,
-        body.images,
-        new_names=body.new_names,
-        public_id=new_public_id(),
-        key=secrets.token_bytes(data_release.KEY_BYTES),
-        author=author,
-        now=now,
-    )
+    release = start_data_release(session, state, body.images, new_names=body.new_names, author=author, now=now)
     return release_view(data_release.find_release(session, state, release.id, author), author)
 
 

@@ -62,6 +62,6 @@ def show(
     return Response(body, media_type=MEDIA_TYPES[format], headers=headers)
 
 
-def _attached_as(slug: str, figure: str, track: str | None, label: str, suffix: str) -> dict[str, str]:
+def _attached_as(slug: str, figure: str, track: TrackKind | None, label: str, suffix: str) -> dict[str, str]:
     name = "-".join(part for part in (slug, figure, track, label) if part and part != "all")
     return {"Content-Disposition": f'attachment; filename="{name}.{suffix}"'}

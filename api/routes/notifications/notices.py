@@ -1,5 +1,6 @@
 """Notices: listing them, marking them as read, and choosing which kinds are mailed."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
@@ -7,6 +8,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from api.http.dependencies import CurrentUser, DbSession, Now, Submitter
 from api.http.etags import etag_of, is_known
 from api.schemas.notifications import MailChoices, NoticePage, NoticeView, ReadMark
+from scorer.db.tables import Notice
 from scorer.notifications import notices
 
 router = APIRouter(tags=["notices"])
@@ -24,17 +26,21 @@ def index(
 ) -> NoticePage | Response:
     """Your notices, newest first."""
     newest = notices.list_notices(session, account, before=before, limit=limit + 1, unread=unread)
-    page = NoticePage(
-        notices=[NoticeView.model_validate(each, from_attributes=True) for each in newest[:limit]],
-        unread=notices.count_unread(session, account),
-        next_before=newest[limit - 1].id if len(newest) > limit else None,
-    )
+    page = _page_of(newest, limit, notices.count_unread(session, account))
     etag = etag_of(account.id, page.model_dump_json())
     headers = {"ETag": etag, "Cache-Control": "private, no-cache", "Vary": "Authorization, Cookie"}
     if is_known(request, etag):
         return Response(status_code=304, headers=headers)
     response.headers.update(headers)
     return page
+
+
+def _page_of(newest: Sequence[Notice], limit: int, unread: int) -> NoticePage:
+    return NoticePage(
+        notices=[NoticeView.model_validate(each, from_attributes=True) for each in newest[:limit]],
+        unread=unread,
+        next_before=newest[limit - 1].id if len(newest) > limit else None,
+    )
 
 
 @router.put("/notices/read", status_code=204)

@@ -1,6 +1,7 @@
 """Resumable uploads: tus 1.0.0 for any client, a presigned PUT where the store offers one."""
 
 import secrets
+from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Annotated
 
@@ -9,7 +10,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
-from api.actions.zip_uploads import declared_bytes
+from api.actions.zip_uploads import begin_upload, declared_bytes
 from api.http import tus
 from api.http.dependencies import AppSettings, BlobStore, DbSession, Now, Submitter, Transaction, Transactions, utc_now
 from api.schemas.submissions.uploads import (
@@ -92,16 +93,7 @@ def create(
 ) -> UploadView | Response:
     """Begin an upload, by tus or in JSON; the answer to JSON says where to send the bytes. Everything that can be
     refused without the bytes is refused here. The same `Idempotency-Key` gives the same upload."""
-    upload = uploads.begin(
-        session,
-        slug,
-        wanted,
-        account,
-        upload_id=secrets.token_urlsafe(16),
-        max_bytes=settings.max_upload_bytes,
-        life=timedelta(seconds=settings.upload_life_seconds),
-        now=now,
-    )
+    upload = begin_upload(session, slug, wanted, account, settings, now)
     headers = {"Location": upload_path_of(upload)}
     if tus.is_tus_request(request):
         return Response(status_code=201, headers={**tus.headers_of(upload), **headers})
@@ -149,13 +141,16 @@ async def append(
     if upload.completed_at is None:
         life = timedelta(seconds=settings.upload_life_seconds)
         appender = Appender(begin, store, upload.id, writer, upload_offset, upload.length, life, utc_now)
-        chunks = tus.with_idle_timeout(request.stream())
-        if checksum is None:
-            await appender.append(chunks)
-        elif not await appender.append_whole(chunks, checksum.algorithm, checksum.digest):
-            raise tus.TusError(460, "checksum-mismatch", "These are not the bytes that were sent; please repeat them.")
+        await _append(appender, tus.with_idle_timeout(request.stream()), checksum)
     upload = await run_in_threadpool(_finalise, begin, store, upload.id)
     return Response(status_code=204, headers=tus.headers_of(upload))
+
+
+async def _append(appender: Appender, chunks: AsyncIterator[bytes], checksum: tus.Checksum | None) -> None:
+    if checksum is None:
+        await appender.append(chunks)
+    elif not await appender.append_whole(chunks, checksum.algorithm, checksum.digest):
+        raise tus.TusError(460, "checksum-mismatch", "These are not the bytes that were sent; please repeat them.")
 
 
 def _begin_append(
