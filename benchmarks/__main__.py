@@ -18,15 +18,15 @@ from benchmarks.speed import evidence, frechet, neighbours, provisional, referen
 HERE = Path(__file__).parent
 
 
-class Benchmark(NamedTuple):
+class SpeedBenchmark(NamedTuple):
     """A benchmark of ``benchmarks.speed``: the function that measures, and its section of the page."""
 
     measure: Callable[[BenchmarkPlan, Path, Runner], list[BenchmarkCase]]
     section: Callable[[BenchmarkResult], Section]
 
 
-BENCHMARKS = {
-    module.NAME: Benchmark(module.measure, module.section)
+SPEED_BENCHMARKS = {
+    module.NAME: SpeedBenchmark(module.measure, module.section)
     for module in (scoring, frechet, neighbours, tracks, references, provisional, standings, evidence)
 }
 
@@ -35,14 +35,16 @@ def run(names: Sequence[str], plan: BenchmarkPlan, folder: Path, runner: Runner 
     """Measure those named and store each result in ``folder / results`` as soon as it is complete."""
     for name in names:
         with TemporaryDirectory(prefix="kennel-bench-") as scratch:
-            cases = BENCHMARKS[name].measure(plan, Path(scratch), runner)
+            cases = SPEED_BENCHMARKS[name].measure(plan, Path(scratch), runner)
         write_result(BenchmarkResult(name, machine(), cases), folder / "results")
 
 
 def render(folder: Path) -> str:
     """Write ``folder / RESULTS.md`` from every result stored below ``folder``, and return its text."""
-    results = {name: read_result(name, folder / "results") for name in BENCHMARKS}
-    sections = [(result, BENCHMARKS[name].section(result)) for name, result in results.items() if result is not None]
+    results = {name: read_result(name, folder / "results") for name in SPEED_BENCHMARKS}
+    sections = [
+        (result, SPEED_BENCHMARKS[name].section(result)) for name, result in results.items() if result is not None
+    ]
     text = page(sections, folder / "explanations")
     (folder / "RESULTS.md").write_text(text)
     return text
@@ -51,19 +53,19 @@ def render(folder: Path) -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(BENCHMARKS)}; default: all")
+    parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(SPEED_BENCHMARKS)}; default: all")
     parser.add_argument("--quick", action="store_true", help="tiny sizes, printed and not kept")
     parser.add_argument("--render", action="store_true", help="measure nothing: write the page from what is kept")
     parser.add_argument("--rounds", type=int, help=f"default: {FULL.rounds}")
     parser.add_argument("--scored", type=int, help=f"images of the scoring benchmark; default: {FULL.scored}")
     parser.add_argument("--images", type=int, nargs="+", help=f"of the tracks benchmark; default: {FULL.images}")
     options = parser.parse_args(arguments)
-    unknown = set(options.names) - BENCHMARKS.keys()
+    unknown = set(options.names) - SPEED_BENCHMARKS.keys()
     if unknown:
-        parser.error(f"there is no measurement {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}")
+        parser.error(f"there is no measurement {', '.join(sorted(unknown))}; there are {', '.join(SPEED_BENCHMARKS)}")
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     plan = _plan(options)
-    names = options.names or list(BENCHMARKS)
+    names = options.names or list(SPEED_BENCHMARKS)
     if options.render:
         render(HERE)
     elif options.quick:

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from benchmarks.__main__ import BENCHMARKS, main, render, run
+from benchmarks.__main__ import SPEED_BENCHMARKS, main, render, run
 from benchmarks.harness.isolation import THREADS, Run, Task, run_apart, run_here
 from benchmarks.harness.networks import extractor_of, outermost_forwards, plain_network, spec_of, write_weights
 from benchmarks.harness.plan import QUICK
@@ -227,7 +227,7 @@ that they have when quick."""
 # Other libraries' warnings are theirs.
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in LONG else []) for name in BENCHMARKS]
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in LONG else []) for name in SPEED_BENCHMARKS]
 )
 def test_a_measurement_runs(name: str, tmp_path: Path) -> None:
     for peer in ("cleanfid", "pytorch_fid") if name == "scoring" else ():
@@ -243,9 +243,9 @@ def test_a_measurement_runs(name: str, tmp_path: Path) -> None:
     assert all(math.isfinite(value) for each in runs for value in each.values())
     assert all(each["seconds"] > 0 for each in runs)
     text = render(tmp_path)
-    assert BENCHMARKS[name].section(result).title in text
-    exact = [target for target in BENCHMARKS[name].section(result).targets if "same number" in target.claim]
-    exact += [target for target in BENCHMARKS[name].section(result).targets if "decoded" in target.claim]
+    assert SPEED_BENCHMARKS[name].section(result).title in text
+    exact = [target for target in SPEED_BENCHMARKS[name].section(result).targets if "same number" in target.claim]
+    exact += [target for target in SPEED_BENCHMARKS[name].section(result).targets if "decoded" in target.claim]
     assert all(target.met for target in exact)
     assert len(exact) == {"scoring": 1, "tracks": 1}.get(name, 0)
 
