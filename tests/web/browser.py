@@ -23,7 +23,7 @@ QUIET = (
     "--disable-background-networking", "--disable-component-update",
 )  # fmt: skip
 
-OVERFLOWING_ELEMENTS = """width => [...document.querySelectorAll('main *:not(.unseen):not(thead *, thead, svg image)')]
+OVERFLOWING_ELEMENTS = """width => [...document.querySelectorAll('main *:not(.sr-only):not(thead *, thead, svg image)')]
     .filter(each => each.getClientRects().length)
     .filter(each => { const box = each.getBoundingClientRect(); return box.left < 0 || box.right > width })
     .map(each => each.outerHTML.slice(0, 80))"""

@@ -173,7 +173,7 @@ def test_who_moved_is_said_in_words(browse: Browse) -> None:
     whole = view_samples.demo_board()
     moved = [replace(place, moved=moved) for place, moved in zip(whole.places, (2, -1, 0, None), strict=False)]
     page = document(browse(SampleSite(board=replace(whole, places=moved))))
-    steps = [[each.text for each in line.all(class_="step")] for line in rows(page)[1:5]]
+    steps = [[each.text for each in line.all(class_="rank-change")] for line in rows(page)[1:5]]
     assert steps == [["▲2up 2 since midnight UTC"], ["▼1down 1 since midnight UTC"], [], []]
     assert "since midnight UTC" in page.one(class_="legend").text
     final = view_samples.sample_state(phase=Phase.FINAL, prizes=[{"place": 1, "amount": "$2,000"}])
@@ -181,7 +181,7 @@ def test_who_moved_is_said_in_words(browse: Browse) -> None:
     page = document(
         browse(SampleSite(board=view_samples.sample_board(places, of=final, track="private"))), f"{HERE}?track=private"
     )
-    assert [each.text for each in page.one("tbody").all(class_="step")] == [
+    assert [each.text for each in page.one("tbody").all(class_="rank-change")] == [
         "▲2up 2 against the public board",
         "▲1up 1 against the public board",
     ]
@@ -268,7 +268,7 @@ def test_a_benchmark_stands_where_it_would_rank_without_a_rank(browse: Browse) -
         "PCA Gaussian 64", "Held-out photographs", "Gaussian mixture 8 x 64"
     ]  # fmt: skip
     assert lines[4].one(class_="rank").text == "–unranked"
-    assert lines[4].one(class_="mark").text == "benchmark"
+    assert lines[4].one(class_="badge").text == "benchmark"
     assert lines[5].one(class_="rank").text.startswith("5 ")
 
 
@@ -309,11 +309,14 @@ def test_over_all_pages_every_line_is_shown_once_and_in_order(
 def test_a_hundred_places_are_a_page(browse: Browse) -> None:
     client = browse(SampleSite(board=view_samples.long_board(250)))
     first = document(client)
-    assert [each.text for each in first.one("nav", class_="pages").all("a")] == ["Ranks 101 to 200"]
+    assert [each.text for each in first.one("nav", class_="pagination").all("a")] == ["Ranks 101 to 200"]
     assert len([line for line in rows(first) if "benchmark" not in line.attributes.get("class", "")]) == 100
     middle = document(client, first.one("a", rel="next").attributes["href"])
     assert middle.one("caption").text.endswith("ranks 101 to 200 of 250")
-    assert [each.text for each in middle.one("nav", class_="pages").all("a")] == ["Ranks 1 to 100", "Ranks 201 to 250"]
+    assert [each.text for each in middle.one("nav", class_="pagination").all("a")] == [
+        "Ranks 1 to 100",
+        "Ranks 201 to 250",
+    ]
     last = document(client, middle.one("a", rel="next").attributes["href"])
     assert last.one("caption").text.endswith("ranks 201 to 250 of 250")
     assert not last.all("a", rel="next")
@@ -694,13 +697,13 @@ def test_every_text_can_be_read(scheme: str) -> None:
     light, dark = [dict(re.findall(r"--([\w-]+): (#\w+);", part)) for part in css.split(":root {")[1:3]]
     colours = light if scheme == "light" else light | dark
     assert len(dark) == len(light)
-    for text, ground in [
-        *((text, ground) for text in ("text", "quiet", "accent", "warn") for ground in ("ground", "soft")),
+    for text, background in [
+        *((text, background) for text in ("text", "muted", "accent", "warn") for background in ("background", "soft")),
         ("on-accent", "accent"),
-        ("warn", "warn-ground"),
+        ("warn", "warn-background"),
     ]:
-        assert contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
-    assert contrast(colours["edge"], colours["ground"]) >= 3
+        assert contrast(colours[text], colours[background]) >= 4.5, (text, background)
+    assert contrast(colours["edge"], colours["background"]) >= 3
     for medal in ("gold", "silver", "bronze"):
-        ground, text = re.findall(rf"\.{medal} {{ background: (#\w+); color: (#\w+);", css)[0]
-        assert contrast(text, ground) >= 4.5
+        background, text = re.findall(rf"\.{medal} {{ background: (#\w+); color: (#\w+);", css)[0]
+        assert contrast(text, background) >= 4.5

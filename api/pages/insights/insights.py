@@ -56,7 +56,7 @@ def _values(
         "choices": CHOICES,
         "everything": everything,
         "exhibits": gallery.gallery_entries(session, state, track, account) if account and insights.names else [],
-        "twins": gallery.shared_submissions_of(session, state) if insights.names else [],
+        "shared_submissions": gallery.shared_submissions_of(session, state) if insights.names else [],
         "layout": layout_of(state.competition.image_count, state.competition.image_size),
         "pictures": [(figure, figure_chart_of(figure)) for figure in drawn],
     }

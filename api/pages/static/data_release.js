@@ -2,13 +2,13 @@
    in it. When it has ended, the page is reloaded. Without this script the page shows the state of its loading. */
 "use strict";
 
-const EVERY = 1500;
+const POLL_MS = 1500;
 const STAGES = { tables: "writing the tables", images: "packing the images" };
 
 async function follow(root) {
-  const answer = await fetch(root.dataset.release, { headers: { Accept: "application/json" } });
-  if (answer.ok) {
-    const state = await answer.json();
+  const response = await fetch(root.dataset.release, { headers: { Accept: "application/json" } });
+  if (response.ok) {
+    const state = await response.json();
     if (state.state !== "waiting" && state.state !== "running") {
       location.reload();
       return;
@@ -20,7 +20,7 @@ async function follow(root) {
     if (state.fraction === null) bar.removeAttribute("value");
     else bar.value = 100 * state.fraction;
   }
-  setTimeout(follow, EVERY, root);
+  setTimeout(follow, POLL_MS, root);
 }
 
-for (const root of document.querySelectorAll("[data-release]")) setTimeout(follow, EVERY, root);
+for (const root of document.querySelectorAll("[data-release]")) setTimeout(follow, POLL_MS, root);

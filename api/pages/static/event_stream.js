@@ -8,7 +8,7 @@
 const MINUTE = 60;
 
 /** Seconds in words: "about 4 min". */
-function inWords(seconds) {
+function formatDuration(seconds) {
   if (seconds === null) return "";
   if (seconds < MINUTE) return "less than a minute";
   if (seconds < 90 * MINUTE) return `about ${Math.round(seconds / MINUTE)} min`;
@@ -16,7 +16,7 @@ function inWords(seconds) {
 }
 
 /** A number with thousands separators. */
-function figure(value, element) {
+function formatNumber(value, element) {
   const decimals = Number(element.dataset.decimals ?? 5);
   return value.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
 }
@@ -26,12 +26,12 @@ const TEXTS = {
   stage: (state) => state.stage_in_words ?? "",
   fraction: (state) => (state.fraction === null ? "" : `${Math.floor(100 * state.fraction)} %`),
   position: (state) => (state.queue_position === null ? "" : String(state.queue_position)),
-  estimate: (state) => inWords(state.estimate_seconds),
+  estimate: (state) => formatDuration(state.estimate_seconds),
   cancel: (state) => (state.cancellable ? "possible" : ""),
   provisional: (state) => (state.provisional ? "there" : ""),
-  score: ({ provisional: rough }, element) => (rough ? (rough.mifid === null ? "none" : figure(rough.mifid, element)) : ""),
-  fid: ({ provisional: rough }, element) => (rough ? figure(rough.fid, element) : ""),
-  distance: ({ provisional: rough }, element) => (rough ? figure(rough.memorization_distance, element) : ""),
+  score: ({ provisional: score }, element) => (score ? (score.mifid === null ? "none" : formatNumber(score.mifid, element)) : ""),
+  fid: ({ provisional: score }, element) => (score ? formatNumber(score.fid, element) : ""),
+  distance: ({ provisional: score }, element) => (score ? formatNumber(score.memorization_distance, element) : ""),
 };
 
 function show(state) {

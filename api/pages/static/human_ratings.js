@@ -1,39 +1,39 @@
 /* Rating without waiting: images are fetched in batches ahead of the one shown, ratings are sent a few at a time.
-   <section data-here="/api/v1/.../items" data-kind data-item data-proof> holds the picture and the form; without this
+   <section data-items="/api/v1/.../items" data-kind data-item data-csrf> holds the picture and the form; without this
    script the form sends one rating and loads the next page. The last rating can be undone until it is sent. */
 "use strict";
 
-const AHEAD = 12;
-const SENT_AT = 5;
-const IDLE = 4000;
-const RETRY = 3000;
+const PREFETCHED = 12;
+const MAX_UNSENT = 5;
+const IDLE_MS = 4000;
+const RETRY_MS = 3000;
 
-const root = document.querySelector(".rate");
+const root = document.querySelector(".rating");
 const form = root.querySelector("form");
-const shown = root.querySelector(".shown");
+const picture = root.querySelector(".picture");
 const queue = [];
-let waiting = []; /* rated, not sent yet: { item, value } */
+let unsent = []; /* rated, not sent yet: { item, value } */
 let current = { id: Number(root.dataset.item) };
 let rated = Number(root.querySelector("[data-count]").textContent);
-let asking = false;
-let over = false;
+let exchanging = false;
+let exhausted = false;
 let timer = 0;
 
 function headers() {
-  const given = { "Content-Type": "application/json", Accept: "application/json" };
-  if (root.dataset.proof) given["X-CSRF-Token"] = root.dataset.proof;
-  return given;
+  const fields = { "Content-Type": "application/json", Accept: "application/json" };
+  if (root.dataset.csrf) fields["X-CSRF-Token"] = root.dataset.csrf;
+  return fields;
 }
 
-function say(text) {
-  root.querySelector("[data-said]").textContent = text;
+function announce(text) {
+  root.querySelector("[data-announcement]").textContent = text;
 }
 
 function bytesOf(base64) {
-  return Uint8Array.from(atob(base64), (sign) => sign.charCodeAt(0));
+  return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
 }
 
-async function drawn(item) {
+async function decode(item) {
   const bitmap = await createImageBitmap(new Blob([bytesOf(item.png)], { type: "image/png" }));
   const canvas = document.createElement("canvas");
   canvas.width = bitmap.width;
@@ -50,51 +50,51 @@ function byItem(rated) {
 
 function post(fields, keepalive = false) {
   const body = JSON.stringify({ kind: root.dataset.kind, ...fields });
-  return fetch(root.dataset.here, { method: "POST", headers: headers(), body, keepalive });
+  return fetch(root.dataset.items, { method: "POST", headers: headers(), body, keepalive });
 }
 
 /* Sends the waiting ratings and fetches more items; ratings that could not be sent are kept and sent again. */
 async function exchange() {
-  if (asking) return;
-  asking = true;
+  if (exchanging) return;
+  exchanging = true;
   clearTimeout(timer);
-  const sent = waiting;
-  waiting = [];
-  const hand = [...(current ? [current.id] : []), ...queue.map((each) => each.id)];
-  const more = over ? 0 : Math.max(0, AHEAD - queue.length);
+  const sent = unsent;
+  unsent = [];
+  const held = [...(current ? [current.id] : []), ...queue.map((each) => each.id)];
+  const more = exhausted ? 0 : Math.max(0, PREFETCHED - queue.length);
   try {
-    const answer = await post({ ratings: byItem(sent), at_hand: hand, more });
-    if (answer.status >= 400 && answer.status < 500 && answer.status !== 429) {
+    const response = await post({ ratings: byItem(sent), at_hand: held, more });
+    if (response.status >= 400 && response.status < 500 && response.status !== 429) {
       location.reload(); /* the study or the session has ended: the reloaded page explains it */
       return;
     }
-    if (!answer.ok) throw new Error(answer.statusText);
-    const batch = await answer.json();
-    over = over || (more > 0 && batch.items.length === 0);
-    for (const item of batch.items) queue.push(await drawn(item));
-    asking = false;
+    if (!response.ok) throw new Error(response.statusText);
+    const batch = await response.json();
+    exhausted = exhausted || (more > 0 && batch.items.length === 0);
+    for (const item of batch.items) queue.push(await decode(item));
+    exchanging = false;
     if (!current) advance();
   } catch (error) {
-    waiting = [...sent, ...waiting];
-    asking = false;
-    say("No connection; trying again.");
-    timer = setTimeout(exchange, RETRY);
+    unsent = [...sent, ...unsent];
+    exchanging = false;
+    announce("No connection; trying again.");
+    timer = setTimeout(exchange, RETRY_MS);
   }
 }
 
 function show(item) {
   current = item;
-  if (item.canvas) shown.replaceChildren(item.canvas);
+  if (item.canvas) picture.replaceChildren(item.canvas);
 }
 
 function advance() {
   current = queue.shift() ?? null;
   if (current) {
     show(current);
-  } else if (over) {
+  } else if (exhausted) {
     finish();
   } else {
-    shown.replaceChildren();
+    picture.replaceChildren();
     exchange();
   }
 }
@@ -105,12 +105,12 @@ function pause(milliseconds) {
 
 /* No item is left: the page is reloaded once every rating is sent. */
 async function finish() {
-  while (asking || waiting.length) {
-    if (asking) {
+  while (exchanging || unsent.length) {
+    if (exchanging) {
       await pause(50);
     } else {
       await exchange();
-      if (waiting.length) await pause(RETRY);
+      if (unsent.length) await pause(RETRY_MS);
     }
   }
   location.reload();
@@ -118,40 +118,40 @@ async function finish() {
 
 /* On leaving, waiting ratings are sent; the service counts a repeated rating once. */
 function leave() {
-  if (waiting.length) post({ ratings: byItem(waiting) }, true).catch(() => {});
+  if (unsent.length) post({ ratings: byItem(unsent) }, true).catch(() => {});
 }
 
 function rate(value) {
   if (!current) return;
-  if (!current.canvas) current.canvas = shown.firstElementChild; /* the first image is in the page itself */
-  waiting.push({ item: current, value });
+  if (!current.canvas) current.canvas = picture.firstElementChild; /* the first image is in the page itself */
+  unsent.push({ item: current, value });
   rated += 1;
   flash(value);
   root.querySelector("[data-count]").textContent = rated;
-  say(`Rated ${value}. Next.`);
+  announce(`Rated ${value}. Next.`);
   advance();
   clearTimeout(timer);
-  if (waiting.length > SENT_AT || queue.length < AHEAD / 2) exchange();
-  else timer = setTimeout(exchange, IDLE);
+  if (unsent.length > MAX_UNSENT || queue.length < PREFETCHED / 2) exchange();
+  else timer = setTimeout(exchange, IDLE_MS);
 }
 
-function takeBack() {
-  const last = waiting.pop();
+function undo() {
+  const last = unsent.pop();
   if (!last) {
-    say("That one has gone already.");
+    announce("That one has gone already.");
     return;
   }
   if (current) queue.unshift(current);
   show(last.item);
   rated -= 1;
   root.querySelector("[data-count]").textContent = rated;
-  say(`Taken back: it was ${last.value}.`);
+  announce(`Taken back: it was ${last.value}.`);
 }
 
 function flash(value) {
   const button = form.querySelector(`button[value="${value}"]`);
-  button.classList.add("struck");
-  setTimeout(() => button.classList.remove("struck"), 120);
+  button.classList.add("pressed");
+  setTimeout(() => button.classList.remove("pressed"), 120);
 }
 
 form.addEventListener("submit", (event) => {
@@ -161,7 +161,7 @@ form.addEventListener("submit", (event) => {
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
   if (event.key >= "1" && event.key <= "5") rate(Number(event.key));
-  else if (event.key.toLowerCase() === "z") takeBack();
+  else if (event.key.toLowerCase() === "z") undo();
 });
 document.addEventListener("visibilitychange", () => {
   if (document.visibilityState === "hidden") leave();

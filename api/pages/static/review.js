@@ -2,11 +2,11 @@
    field has the focus, and where the reviewer has switched them off. Without this script Tab and Space do it all. */
 "use strict";
 
-const OFF = "kennel-desk-keys-off";
-const WRITING = "textarea, select, input:not([type=radio]):not([type=checkbox])";
-const PRESSING = "a, button, summary";
+const STORAGE_KEY = "kennel-desk-keys-off";
+const TEXT_FIELDS = "textarea, select, input:not([type=radio]):not([type=checkbox])";
+const PRESSABLE = "a, button, summary";
 
-function isOn(form) {
+function shortcutsOn(form) {
   return form.querySelector("[data-switch]").checked;
 }
 
@@ -20,36 +20,36 @@ function choose(form, key) {
   return false;
 }
 
-function onward() {
+function openNext() {
   const link = document.querySelector("[data-next]");
   if (link !== null) link.click();
   return link !== null;
 }
 
-function press(form, event) {
-  const at = event.target;
-  if (event.key === "Enter" && event.ctrlKey && form !== null && form.contains(at)) {
+function handleKey(form, event) {
+  const { target } = event;
+  if (event.key === "Enter" && event.ctrlKey && form !== null && form.contains(target)) {
     form.requestSubmit();
     return true;
   }
-  if (event.ctrlKey || event.altKey || event.metaKey || at.matches(WRITING)) return false;
-  if (form !== null && !isOn(form)) return false;
-  if (event.key === "ArrowRight" && !at.matches("input")) return onward();
+  if (event.ctrlKey || event.altKey || event.metaKey || target.matches(TEXT_FIELDS)) return false;
+  if (form !== null && !shortcutsOn(form)) return false;
+  if (event.key === "ArrowRight" && !target.matches("input")) return openNext();
   if (form === null) return false;
-  if (event.key === "Enter" && !at.matches(PRESSING)) {
+  if (event.key === "Enter" && !target.matches(PRESSABLE)) {
     form.requestSubmit();
     return true;
   }
   return choose(form, event.key.toLowerCase());
 }
 
-function remember(form) {
+function restoreSwitch(form) {
   const box = form.querySelector("[data-switch]");
   try {
-    box.checked = localStorage.getItem(OFF) === null;
+    box.checked = localStorage.getItem(STORAGE_KEY) === null;
     box.addEventListener("change", () => {
-      if (box.checked) localStorage.removeItem(OFF);
-      else localStorage.setItem(OFF, "yes");
+      if (box.checked) localStorage.removeItem(STORAGE_KEY);
+      else localStorage.setItem(STORAGE_KEY, "yes");
     });
   } catch {
     /* No storage: the choice holds for this page. */
@@ -57,7 +57,7 @@ function remember(form) {
 }
 
 const form = document.querySelector("form[data-keys]");
-if (form !== null) remember(form);
+if (form !== null) restoreSwitch(form);
 document.addEventListener("keydown", (event) => {
-  if (press(form, event)) event.preventDefault();
+  if (handleKey(form, event)) event.preventDefault();
 });

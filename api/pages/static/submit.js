@@ -3,12 +3,12 @@
 "use strict";
 
 const TUS = "1.0.0";
-const SLICE = { first: 256 << 10, least: 64 << 10, most: 16 << 20, seconds: 2 };
-const PAUSES = [1, 2, 4, 8, 15, 30];
-const SILENCE = 90_000;
+const SLICE = { initial: 256 << 10, min: 64 << 10, max: 16 << 20, seconds: 2 };
+const RETRY_SECONDS = [1, 2, 4, 8, 15, 30];
+const TIMEOUT_MS = 90_000;
 
 const form = document.getElementById("submit");
-const part = Object.fromEntries(
+const elements = Object.fromEntries(
   ["file", "note", "drop", "progress", "bar", "figures", "status", "problem", "send", "stop"]
     .map((id) => [id, document.getElementById(id)]),
 );
@@ -23,92 +23,96 @@ class Refused extends Error {
   }
 }
 
-async function ask(method, url, headers = {}, body = null) {
-  const silence = AbortSignal.timeout(SILENCE);
-  const answer = await fetch(url, {
+async function request(method, url, headers = {}, body = null) {
+  const timeout = AbortSignal.timeout(TIMEOUT_MS);
+  const response = await fetch(url, {
     method, body,
     headers: { "X-CSRF-Token": form.elements.csrf.value, "Tus-Resumable": TUS, ...headers },
-    signal: AbortSignal.any([running.signal, silence]),
+    signal: AbortSignal.any([running.signal, timeout]),
   });
-  if (answer.ok) return answer;
-  const problem = await answer.json().catch(() => ({}));
+  if (response.ok) return response;
+  const problem = await response.json().catch(() => ({}));
   const slug = (problem.type || "").split(":").pop();
-  const passing = answer.status >= 500 || answer.status === 408 || slug === "too-often"
+  const temporary = response.status >= 500 || response.status === 408 || slug === "too-often"
     || slug === "wrong-offset" || slug === "taken-over";
-  if (passing) throw new Error(problem.title || `status ${answer.status}`);
-  throw new Refused(answer.status, problem);
+  if (temporary) throw new Error(problem.title || `status ${response.status}`);
+  throw new Refused(response.status, problem);
 }
 
-const memory = {
-  name: (file) => `kennel-upload/${form.dataset.slug}/${file.name}/${file.size}/${file.lastModified}`,
+const savedUploads = {
+  key: (file) => `kennel-upload/${form.dataset.slug}/${file.name}/${file.size}/${file.lastModified}`,
   read(file) {
-    try { return JSON.parse(localStorage.getItem(this.name(file))); } catch { return null; }
+    try { return JSON.parse(localStorage.getItem(this.key(file))); } catch { return null; }
   },
-  keep(file, upload) {
-    try { localStorage.setItem(this.name(file), JSON.stringify(upload)); } catch { /* no storage: a reload starts over */ }
+  save(file, upload) {
+    try { localStorage.setItem(this.key(file), JSON.stringify(upload)); } catch { /* no storage: a reload starts over */ }
   },
-  forget(file) {
-    try { localStorage.removeItem(this.name(file)); } catch { /* it was never stored */ }
+  remove(file) {
+    try { localStorage.removeItem(this.key(file)); } catch { /* it was never stored */ }
   },
 };
 
-function coded(text) {
+function base64Of(text) {
   return btoa(String.fromCharCode(...new TextEncoder().encode(text)));
 }
 
-async function begin(file, note) {
-  const told = [`filename ${coded(file.name)}`];
-  if (note) told.push(`note ${coded(note)}`);
-  const headers = { "Upload-Length": String(file.size), "Upload-Metadata": told.join(",") };
-  const answer = await ask("POST", form.dataset.uploads, headers);
-  const upload = { url: answer.headers.get("Location"), note };
-  memory.keep(file, upload);
+async function createUpload(file, note) {
+  const metadata = [`filename ${base64Of(file.name)}`];
+  if (note) metadata.push(`note ${base64Of(note)}`);
+  const headers = { "Upload-Length": String(file.size), "Upload-Metadata": metadata.join(",") };
+  const response = await request("POST", form.dataset.uploads, headers);
+  const upload = { url: response.headers.get("Location"), note };
+  savedUploads.save(file, upload);
   return { ...upload, offset: 0 };
 }
 
 /** The unfinished upload of this file, with its offset, or a new one. */
-async function found(file, note) {
-  const upload = memory.read(file);
-  if (!upload) return begin(file, note);
+async function resumeOrCreate(file, note) {
+  const upload = savedUploads.read(file);
+  if (!upload) return createUpload(file, note);
   try {
     if (upload.note !== note) {
-      await ask("DELETE", upload.url);
+      await request("DELETE", upload.url);
     } else {
-      const answer = await ask("HEAD", upload.url);
-      return { ...upload, offset: Number(answer.headers.get("Upload-Offset")), made: answer.headers.get("Kennel-Submission") };
+      const response = await request("HEAD", upload.url);
+      return {
+        ...upload,
+        offset: Number(response.headers.get("Upload-Offset")),
+        submissionId: response.headers.get("Kennel-Submission"),
+      };
     }
   } catch (error) {
     if (!(error instanceof Refused) || error.status === 401) throw error;
   }
-  memory.forget(file);
-  return begin(file, note);
+  savedUploads.remove(file);
+  return createUpload(file, note);
 }
 
 /** Send the rest of the file; returns the id of the submission. */
-async function go(file, note, moved) {
-  const upload = await found(file, note);
-  let size = SLICE.first;
-  let { offset, made } = upload;
-  show(offset, file.size);
-  while (!made && offset < file.size) {
-    const begun = performance.now();
+async function sendRest(file, note, onProgress) {
+  const upload = await resumeOrCreate(file, note);
+  let size = SLICE.initial;
+  let { offset, submissionId } = upload;
+  showProgress(offset, file.size);
+  while (!submissionId && offset < file.size) {
+    const startedAt = performance.now();
     const headers = { "Content-Type": "application/offset+octet-stream", "Upload-Offset": String(offset) };
-    const answer = await ask("PATCH", upload.url, headers, file.slice(offset, offset + size));
-    offset = Number(answer.headers.get("Upload-Offset"));
-    made = answer.headers.get("Kennel-Submission");
-    const seconds = Math.max((performance.now() - begun) / 1000, 0.01);
-    size = Math.min(SLICE.most, Math.max(SLICE.least, Math.min(2 * size, size * SLICE.seconds / seconds)) | 0);
-    moved();
-    show(offset, file.size);
+    const response = await request("PATCH", upload.url, headers, file.slice(offset, offset + size));
+    offset = Number(response.headers.get("Upload-Offset"));
+    submissionId = response.headers.get("Kennel-Submission");
+    const seconds = Math.max((performance.now() - startedAt) / 1000, 0.01);
+    size = Math.min(SLICE.max, Math.max(SLICE.min, Math.min(2 * size, size * SLICE.seconds / seconds)) | 0);
+    onProgress();
+    showProgress(offset, file.size);
   }
-  while (!made) made = await finished(upload.url);
-  return made;
+  while (!submissionId) submissionId = await waitForSubmission(upload.url);
+  return submissionId;
 }
 
 /** All bytes have arrived, and another tab or an earlier request makes the submission: wait for its id. */
-async function finished(url) {
-  say("Looking through the zip …");
-  const upload = await (await ask("GET", url)).json();
+async function waitForSubmission(url) {
+  announce("Looking through the zip …");
+  const upload = await (await request("GET", url)).json();
   if (upload.problem) throw new Refused(422, upload.problem);
   if (!upload.submission) await pause(1000);
   return upload.submission;
@@ -124,90 +128,90 @@ function pause(milliseconds) {
 }
 
 async function upload(file, note) {
-  let tries = 0;
+  let attempts = 0;
   for (;;) {
     try {
-      say("Uploading …");
-      return await go(file, note, () => { if (tries) say("Uploading …"); tries = 0; });
+      announce("Uploading …");
+      return await sendRest(file, note, () => { if (attempts) announce("Uploading …"); attempts = 0; });
     } catch (error) {
       if (error instanceof Refused || running.signal.aborted) throw error;
-      const seconds = PAUSES[Math.min(tries++, PAUSES.length - 1)];
-      say(`The connection broke. The upload goes on in ${seconds} s, from where it is.`);
+      const seconds = RETRY_SECONDS[Math.min(attempts++, RETRY_SECONDS.length - 1)];
+      announce(`The connection broke. The upload goes on in ${seconds} s, from where it is.`);
       await pause(1000 * seconds);
     }
   }
 }
 
-function show(offset, total) {
-  const share = offset / total;
-  part.progress.hidden = false;
-  part.bar.value = share;
-  part.figures.textContent = `${Math.floor(100 * share)} % of ${(total / 1e6).toFixed(1)} MB`;
+function showProgress(offset, total) {
+  const fraction = offset / total;
+  elements.progress.hidden = false;
+  elements.bar.value = fraction;
+  elements.figures.textContent = `${Math.floor(100 * fraction)} % of ${(total / 1e6).toFixed(1)} MB`;
 }
 
-function say(text) {
-  if (part.status.textContent !== text) part.status.textContent = text;
+function announce(text) {
+  if (elements.status.textContent !== text) elements.status.textContent = text;
 }
 
-function complain(error) {
+function showProblem(error) {
   const text = document.createElement("p");
   text.textContent = error.message;
   const list = document.createElement("ul");
   for (const fault of error.faults || []) list.append(Object.assign(document.createElement("li"), { textContent: fault }));
-  part.problem.replaceChildren(text, ...(list.children.length ? [list] : []));
-  part.problem.hidden = false;
+  elements.problem.replaceChildren(text, ...(list.children.length ? [list] : []));
+  elements.problem.hidden = false;
 }
 
-function busy(is) {
-  part.send.disabled = part.file.disabled = part.note.disabled = is;
-  part.stop.hidden = !is;
+function setBusy(busy) {
+  elements.send.disabled = elements.file.disabled = elements.note.disabled = busy;
+  elements.stop.hidden = !busy;
 }
 
 async function start() {
-  const file = part.file.files[0];
+  const file = elements.file.files[0];
   if (!file || running) return;
-  part.problem.hidden = true;
-  if (file.size > Number(form.dataset.most)) {
-    complain(new Error("This zip is larger than its images can need."));
+  elements.problem.hidden = true;
+  if (file.size > Number(form.dataset.maxBytes)) {
+    showProblem(new Error("This zip is larger than its images can need."));
     return;
   }
   running = new AbortController();
-  busy(true);
+  setBusy(true);
   try {
-    const made = await upload(file, part.note.value.trim());
-    memory.forget(file);
-    say("The entry is in.");
-    location.assign(`/submissions/${encodeURIComponent(made)}`);
+    const submissionId = await upload(file, elements.note.value.trim());
+    savedUploads.remove(file);
+    announce("The entry is in.");
+    location.assign(`/submissions/${encodeURIComponent(submissionId)}`);
   } catch (error) {
     if (running.signal.aborted) {
-      say("Stopped. Upload the same file again to go on from here.");
+      announce("Stopped. Upload the same file again to go on from here.");
     } else {
-      say("");
-      complain(error);
-      if (error.status !== 401) memory.forget(file);
+      announce("");
+      showProblem(error);
+      if (error.status !== 401) savedUploads.remove(file);
     }
   } finally {
     running = null;
-    busy(false);
+    setBusy(false);
   }
 }
 
 form.addEventListener("submit", (event) => { event.preventDefault(); start(); });
-part.stop.addEventListener("click", () => running && running.abort());
+elements.stop.addEventListener("click", () => running && running.abort());
 for (const kind of ["dragenter", "dragover"]) {
-  part.drop.addEventListener(kind, (event) => { event.preventDefault(); part.drop.classList.add("over"); });
+  elements.drop.addEventListener(kind, (event) => { event.preventDefault(); elements.drop.classList.add("dragover"); });
 }
 for (const kind of ["dragleave", "drop"]) {
-  part.drop.addEventListener(kind, () => part.drop.classList.remove("over"));
+  elements.drop.addEventListener(kind, () => elements.drop.classList.remove("dragover"));
 }
-part.drop.addEventListener("drop", (event) => {
+elements.drop.addEventListener("drop", (event) => {
   event.preventDefault();
   if (running || !event.dataTransfer.files.length) return;
-  part.file.files = event.dataTransfer.files;
-  part.file.dispatchEvent(new Event("change"));
+  elements.file.files = event.dataTransfer.files;
+  elements.file.dispatchEvent(new Event("change"));
 });
-part.file.addEventListener("change", () => {
-  const file = part.file.files[0];
-  part.problem.hidden = true;
-  say(file && memory.read(file) ? "This file was begun earlier: its upload goes on from where it was." : "");
+elements.file.addEventListener("change", () => {
+  const file = elements.file.files[0];
+  elements.problem.hidden = true;
+  announce(file && savedUploads.read(file) ? "This file was begun earlier: its upload goes on from where it was." : "");
 });

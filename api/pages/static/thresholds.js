@@ -1,30 +1,30 @@
 /* The live preview of tau while the slider moves. The page holds every entry with its score when penalised and when
-   not, so no request is needed: effectOf(table, tau) returns what a tau does, in the shape of the API's preview. Without
+   not, so no request is needed: impactOf(table, tau) returns what a tau does, in the shape of the API's preview. Without
    this script the page does the same with a reload. */
 "use strict";
 
-const INTERVALS = 2; /* standard errors */
-const PAUSE = 500; /* milliseconds until a change is read aloud */
+const BORDERLINE_ERRORS = 2; /* standard errors */
+const ANNOUNCE_MS = 500; /* until a screen reader announces a change */
 
-function isPenalised(line, tau) {
-  return tau !== null && !line.exempt && line.distance < tau;
+function isPenalised(entry, tau) {
+  return tau !== null && !entry.exempt && entry.distance < tau;
 }
 
 /** The board from rank 1 down: each team by its best entry. Entries come in the order in which equal scores rank. */
 function boardOf(table, tau) {
   const best = new Map();
-  table.entries.forEach((line, order) => {
-    if (tau === null && !line.exempt) return;
-    const score = isPenalised(line, tau) ? line.penalised : line.free;
+  table.entries.forEach((entry, order) => {
+    if (tau === null && !entry.exempt) return;
+    const score = isPenalised(entry, tau) ? entry.penalised : entry.free;
     if (score === null) return;
-    const other = best.get(line.team);
-    if (!other || score < other.score) best.set(line.team, { line, score, order });
+    const other = best.get(entry.team);
+    if (!other || score < other.score) best.set(entry.team, { entry, score, order });
   });
   return [...best.values()].sort((one, two) => one.score - two.score || one.order - two.order);
 }
 
 function ranksOf(board) {
-  return new Map(board.map((each, index) => [each.line.team, index + 1]));
+  return new Map(board.map((each, index) => [each.entry.team, index + 1]));
 }
 
 function medalOf(rank, medals) {
@@ -41,27 +41,27 @@ function movesOf(before, after) {
 }
 
 function reviewsOf(board, places) {
-  const found = { places: 0, looked: 0, open: 0 };
-  for (const { line } of board) {
-    if (found.places === places) break;
-    found.looked += 1;
-    if (line.label === null) found.open += 1;
-    if (line.memorising !== true) found.places += 1;
+  const reviews = { places: 0, looked: 0, open: 0 };
+  for (const { entry } of board) {
+    if (reviews.places === places) break;
+    reviews.looked += 1;
+    if (entry.label === null) reviews.open += 1;
+    if (entry.memorising !== true) reviews.places += 1;
   }
-  return found;
+  return reviews;
 }
 
 function confusionOf(table, tau) {
-  const found = { true_positives: 0, false_negatives: 0, false_positives: 0, true_negatives: 0 };
+  const confusion = { true_positives: 0, false_negatives: 0, false_positives: 0, true_negatives: 0 };
   let labelled = false;
-  for (const line of table.entries) {
-    if (line.memorising === null) continue;
+  for (const entry of table.entries) {
+    if (entry.memorising === null) continue;
     labelled = true;
-    const below = line.distance < tau;
-    if (line.memorising) found[below ? "true_positives" : "false_negatives"] += 1;
-    else found[below ? "false_positives" : "true_negatives"] += 1;
+    const below = entry.distance < tau;
+    if (entry.memorising) confusion[below ? "true_positives" : "false_negatives"] += 1;
+    else confusion[below ? "false_positives" : "true_negatives"] += 1;
   }
-  return labelled ? found : null;
+  return labelled ? confusion : null;
 }
 
 function intervalOf(table, tau) {
@@ -74,29 +74,29 @@ function intervalOf(table, tau) {
   return { low, high };
 }
 
-function changesOf(lines) {
-  return lines
+function changesOf(entries) {
+  return entries
     .sort((one, two) => one.distance - two.distance || (one.id < two.id ? -1 : 1))
-    .map((line) => ({
-      submission_id: line.id, team: line.team, memorization_distance: line.distance, label: line.label,
+    .map((entry) => ({
+      submission_id: entry.id, team: entry.team, memorization_distance: entry.distance, label: entry.label,
     }));
 }
 
-/** The effect of tau, compared with the tau in force. */
-function effectOf(table, tau) {
+/** The impact of tau, compared with the tau in force. */
+function impactOf(table, tau) {
   const places = Math.max(0, ...Object.values(table.medals));
   const before = boardOf(table, table.tau);
   const after = boardOf(table, tau);
   const moves = movesOf(ranksOf(before), ranksOf(after));
-  const was = (line) => isPenalised(line, table.tau);
-  const is = (line) => isPenalised(line, tau);
+  const was = (entry) => isPenalised(entry, table.tau);
+  const is = (entry) => isPenalised(entry, tau);
   return {
     tau,
     total: table.entries.filter(is).length,
-    penalised: changesOf(table.entries.filter((line) => is(line) && !was(line))),
-    freed: changesOf(table.entries.filter((line) => was(line) && !is(line))),
+    penalised: changesOf(table.entries.filter((entry) => is(entry) && !was(entry))),
+    freed: changesOf(table.entries.filter((entry) => was(entry) && !is(entry))),
     borderline: changesOf(
-      table.entries.filter((line) => line.se !== null && Math.abs(line.distance - tau) <= INTERVALS * line.se),
+      table.entries.filter((entry) => entry.se !== null && Math.abs(entry.distance - tau) <= BORDERLINE_ERRORS * entry.se),
     ),
     moves,
     medals: moves
@@ -111,30 +111,30 @@ function effectOf(table, tau) {
   };
 }
 
-const counted = (number) => number.toLocaleString("en-US");
-const shortly = (distance) => distance.toFixed(4);
+const formatCount = (number) => number.toLocaleString("en-US");
+const formatDistance = (distance) => distance.toFixed(4);
 
-function textsOf(effect) {
-  const { confusion, interval, reviews } = effect;
+function textsOf(impact) {
+  const { confusion, interval, reviews } = impact;
   return {
-    tau: shortly(effect.tau),
-    penalised: counted(effect.total),
-    newly: `+${counted(effect.penalised.length)}`,
-    freed: `−${counted(effect.freed.length)}`,
-    caught: confusion && counted(confusion.true_positives),
-    wronged: confusion && counted(confusion.false_positives),
-    moves: counted(effect.moves.length),
-    medals: counted(effect.medals.length),
-    open: counted(reviews.open),
-    looked: counted(reviews.looked),
-    borderline: counted(effect.borderline.length),
-    low: shortly(interval.low),
-    high: interval.high === null ? "any distance" : shortly(interval.high),
+    tau: formatDistance(impact.tau),
+    penalised: formatCount(impact.total),
+    newly: `+${formatCount(impact.penalised.length)}`,
+    freed: `−${formatCount(impact.freed.length)}`,
+    caught: confusion && formatCount(confusion.true_positives),
+    wronged: confusion && formatCount(confusion.false_positives),
+    moves: formatCount(impact.moves.length),
+    medals: formatCount(impact.medals.length),
+    open: formatCount(reviews.open),
+    looked: formatCount(reviews.looked),
+    borderline: formatCount(impact.borderline.length),
+    low: formatDistance(interval.low),
+    high: interval.high === null ? "any distance" : formatDistance(interval.high),
   };
 }
 
-function spoken(effect, texts) {
-  const known = effect.confusion
+function announcementOf(impact, texts) {
+  const known = impact.confusion
     ? `, ${texts.caught} memorisers caught, ${texts.wronged} legitimate wronged` : "";
   return `tau ${texts.tau}: ${texts.penalised} penalised${known}, ${texts.medals} medals change`;
 }
@@ -144,13 +144,13 @@ function itemOf(row, nothing) {
   const name = document.createElement("bdi");
   name.textContent = row.team;
   const more = document.createElement("span");
-  more.className = "quiet";
+  more.className = "muted";
   if (row.submission_id) {
     const link = document.createElement("a");
     link.href = `/submissions/${encodeURIComponent(row.submission_id)}`;
     link.append(name);
     item.append(link, " ", more);
-    more.textContent = shortly(row.memorization_distance) + (row.label ? ` · ${row.label}` : "");
+    more.textContent = formatDistance(row.memorization_distance) + (row.label ? ` · ${row.label}` : "");
   } else {
     item.append(name, " ", more);
     more.textContent = `${row.before ?? nothing} → ${row.after ?? nothing}`;
@@ -158,38 +158,38 @@ function itemOf(row, nothing) {
   return item;
 }
 
-function list(box, rows, shown) {
+function fillList(box, rows, shown) {
   box.hidden = rows.length === 0;
-  box.querySelector("[data-count]").textContent = counted(rows.length);
+  box.querySelector("[data-count]").textContent = formatCount(rows.length);
   const nothing = box.dataset.list === "medals" ? "none" : "unranked";
   const items = box.open ? rows.slice(0, shown).map((row) => itemOf(row, nothing)) : [];
   box.querySelector("ul").replaceChildren(...items);
   const more = box.querySelector("[data-more]");
   more.hidden = rows.length <= shown;
-  more.textContent = `and ${counted(rows.length - shown)} more`;
+  more.textContent = `and ${formatCount(rows.length - shown)} more`;
 }
 
-function draw(desk, tau) {
-  const slider = desk.querySelector("#slider");
+function draw(root, tau) {
+  const slider = root.querySelector("#slider");
   const x = Math.min(100, 100 * tau / Number(slider.max));
-  const text = desk.querySelector("text.tau");
-  for (const name of ["x1", "x2"]) desk.querySelector("line.tau").setAttribute(name, `${x}%`);
-  desk.querySelector("rect.below").setAttribute("width", `${x}%`);
+  const text = root.querySelector("text.tau");
+  for (const name of ["x1", "x2"]) root.querySelector("line.tau").setAttribute(name, `${x}%`);
+  root.querySelector("rect.below").setAttribute("width", `${x}%`);
   text.setAttribute("x", `${x}%`);
   text.setAttribute("dx", x < 60 ? 6 : -6);
   text.setAttribute("text-anchor", x < 60 ? "start" : "end");
-  text.textContent = `tau ${shortly(tau)}`;
+  text.textContent = `tau ${formatDistance(tau)}`;
 }
 
-class Desk {
-  constructor(desk, table) {
-    this.desk = desk;
+class ThresholdPreview {
+  constructor(root, table) {
+    this.root = root;
     this.table = table;
     this.form = document.getElementById("apply-form");
-    this.slider = desk.querySelector("#slider");
-    this.number = desk.querySelector("#tau");
-    this.lists = [...desk.querySelectorAll("[data-list]")];
-    this.effect = effectOf(table, Number(this.number.value));
+    this.slider = root.querySelector("#slider");
+    this.number = root.querySelector("#tau");
+    this.lists = [...root.querySelectorAll("[data-list]")];
+    this.impact = impactOf(table, Number(this.number.value));
     this.timer = null;
     this.listen();
   }
@@ -210,18 +210,18 @@ class Desk {
   }
 
   fill(box) {
-    list(box, this.effect[box.dataset.list], Number(this.desk.dataset.shown));
+    fillList(box, this.impact[box.dataset.list], Number(this.root.dataset.shown));
   }
 
   /** Preview a tau, given as the text that was typed. */
-  choose(written, method) {
-    const tau = Number(written);
+  choose(text, method) {
+    const tau = Number(text);
     const { elements } = this.form;
-    elements.tau.value = written;
+    elements.tau.value = text;
     elements.method.value = method;
-    if (this.number.value !== written) this.number.value = written;
-    this.slider.value = written;
-    this.effect = effectOf(this.table, tau);
+    if (this.number.value !== text) this.number.value = text;
+    this.slider.value = text;
+    this.impact = impactOf(this.table, tau);
     this.show(tau);
     for (const link of document.querySelectorAll(".options [data-choose]")) {
       link.closest("li").classList.toggle("chosen", link.dataset.method === method);
@@ -229,28 +229,28 @@ class Desk {
   }
 
   show(tau) {
-    const texts = textsOf(this.effect);
+    const texts = textsOf(this.impact);
     for (const element of document.querySelectorAll("[data-tau]")) {
       const text = texts[element.dataset.tau];
       if (text && element.textContent !== text) element.textContent = text;
     }
-    const words = spoken(this.effect, texts);
+    const words = announcementOf(this.impact, texts);
     this.slider.setAttribute("aria-valuetext", words);
     for (const box of this.lists) this.fill(box);
-    draw(this.desk, tau);
+    draw(this.root, tau);
     clearTimeout(this.timer);
     if (document.activeElement === this.slider) return; /* the slider announces its own value */
-    this.timer = setTimeout(() => { this.desk.querySelector("[data-tau=said]").textContent = words; }, PAUSE);
+    this.timer = setTimeout(() => { this.root.querySelector("[data-tau=announcement]").textContent = words; }, ANNOUNCE_MS);
   }
 }
 
-async function begin(desk) {
-  const answer = await fetch(desk.dataset.table, { headers: { Accept: "application/json" } });
-  if (!answer.ok) return; /* without data the page works by reloads */
-  const made = new Desk(desk, await answer.json());
-  made.slider.setAttribute("aria-valuetext", spoken(made.effect, textsOf(made.effect)));
-  desk.classList.add("live-desk");
-  window.tauDesk = made;
+async function start(root) {
+  const response = await fetch(root.dataset.table, { headers: { Accept: "application/json" } });
+  if (!response.ok) return; /* without data the page works by reloads */
+  const preview = new ThresholdPreview(root, await response.json());
+  preview.slider.setAttribute("aria-valuetext", announcementOf(preview.impact, textsOf(preview.impact)));
+  root.classList.add("live-preview");
+  window.thresholdPreview = preview;
 }
 
-for (const desk of document.querySelectorAll("[data-table]")) begin(desk);
+for (const root of document.querySelectorAll("[data-table]")) start(root);

@@ -159,7 +159,7 @@ def test_every_page_says_it_in_words_too(service: Service, old: str) -> None:
                 continue
             assert page.status_code == 200
             for name in figures:
-                assert f'id="{name}-told"' in page.text
+                assert f'id="{name}-summary"' in page.text
             again = service.http.get(
                 f"/competitions/{old}/insights{query}", headers=headers | {"If-None-Match": page.headers["etag"]}
             )

@@ -47,7 +47,7 @@ def press(service: Service, page: str, action: str, **fields: Any) -> Any:
 def test_from_an_empty_browser_to_a_token_that_works(service: Service) -> None:
     home = sign_up(service)
     assert home.status_code == 200
-    assert parse_html(home.text).one("nav", class_="door").one("bdi").text == "grace"
+    assert parse_html(home.text).one("nav", class_="account").one("bdi").text == "grace"
     made = press(service, "/account", "/account/tokens", name="laptop", scope=["read", "submit"])
     assert made.status_code == 201
     assert made.headers["cache-control"] == "no-store"
@@ -76,7 +76,7 @@ def test_errors_are_shown_and_what_was_typed_stays_but_the_password(service: Ser
 def test_signing_in_leads_back_to_where_one_was(service: Service) -> None:
     sign_up(service)
     press(service, "/", "/signout")
-    assert [a.text for a in read(service, "/").one("nav", class_="door").all("a")] == ["Sign in", "Sign up"]
+    assert [a.text for a in read(service, "/").one("nav", class_="account").all("a")] == ["Sign in", "Sign up"]
     fields = form_at(read(service, "/signin?next=/account"), "/signin") | {"login": "Grace", "password": GOOD}
     assert send(service, "/signin", fields).url.path == "/account"
 

@@ -166,16 +166,16 @@ def test_unfinished_work_is_shown(service: Service, entries: dict[str, str]) -> 
 def test_the_review_desk_shows_the_strongest_findings_first(service: Service, entries: dict[str, str]) -> None:
     enter(service, "rita")
     part = read(service, f"/submissions/{entries['half']}/desk").one("section", id="copying")
-    public, private = part.all("details", class_="exhibit")
+    public, private = part.all("details", class_="track-evidence")
     assert "open" in public.attributes
     assert "open" not in private.attributes
     assert "signs of copying" in public.all("summary")[0].text
     signs = [each.text for each in public.one("ul", class_="signs").all("li")]
     assert any("look like copies, whatever the average says" in each for each in signs)
     assert "is copied" in public.all("section", class_="cell")[0].text
-    assert public.one("details", class_="numbers-of").all("tr")
+    assert public.one("details", class_="all-findings").all("tr")
     honest = read(service, f"/submissions/{entries['honest']}/desk").one("section", id="copying")
-    for each in honest.all("details", class_="exhibit"):
+    for each in honest.all("details", class_="track-evidence"):
         assert "no sign of copying" in each.all("summary")[0].text
     assert all("open" not in each.attributes for each in honest.all("details"))
 

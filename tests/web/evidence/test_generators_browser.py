@@ -92,10 +92,10 @@ def _see_on_the_review_desk(browser: Browser, service: Service, address: str, en
     for who, groups in (("rita", 2), ("organizer", 3)):
         with signed_in(browser, service, f"{address}{entry}/desk", who=who) as tab:
             section = tab.page.locator("#generator")
-            expect(section.locator(".mark").first).to_have_text("remembers training images")
+            expect(section.locator(".badge").first).to_have_text("remembers training images")
             expect(section.get_by_role("heading", level=3)).to_have_count(groups + 1)  # and "Before it"
             assert section.get_by_role("img", name="Errors of recovery").count() == 1
-            expect(tab.page.locator(".reasons")).to_contain_text("recovered")
+            expect(tab.page.locator(".flags")).to_contain_text("recovered")
             tab.page.evaluate(LOAD_IMAGES)
             _fits(tab.page)
             take_pictures(tab.page, f"desk-{who}")
@@ -110,7 +110,7 @@ def _see_on_the_review_desk(browser: Browser, service: Service, address: str, en
         assert tab.page.url == f"{address}{entry}/desk#generator"
         service.work()
         tab.page.reload()
-        expect(tab.page.locator("#generator .recovered .mark").first).to_have_text("no sign of copying")
+        expect(tab.page.locator("#generator .generator-audit .badge").first).to_have_text("no sign of copying")
         take_pictures(tab.page, "desk-honest")
 
 

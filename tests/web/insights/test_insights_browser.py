@@ -55,8 +55,8 @@ def test_the_page_fits_every_screen_and_asks_nobody_else(browser: Browser, site:
 
 def tooltip_text(tab: Any) -> str:
     """What stands beside the dot that is pointed at."""
-    tab.page.wait_for_selector(".point:not([hidden])")
-    return str(tab.page.locator(".point:not([hidden])").inner_text())
+    tab.page.wait_for_selector(".tooltip:not([hidden])")
+    return str(tab.page.locator(".tooltip:not([hidden])").inner_text())
 
 
 def test_a_dot_has_a_tooltip_by_mouse_and_by_keyboard(browser: Browser, site: tuple[str, str, str]) -> None:
@@ -68,7 +68,7 @@ def test_a_dot_has_a_tooltip_by_mouse_and_by_keyboard(browser: Browser, site: tu
         assert "label: mgan" in tooltip_text(tab)
         assert "FID: 3.4" in tooltip_text(tab)
         tab.page.mouse.move(0, 0)
-        assert tab.page.locator(".point:not([hidden])").count() == 0
+        assert tab.page.locator(".tooltip:not([hidden])").count() == 0
         picture.focus()
         tab.page.keyboard.press("ArrowLeft")
         assert "Entry 128" in tooltip_text(tab), "the last one, from the left end on"
@@ -76,7 +76,7 @@ def test_a_dot_has_a_tooltip_by_mouse_and_by_keyboard(browser: Browser, site: tu
         tab.page.keyboard.press("ArrowRight")
         assert "Entry 102" in tooltip_text(tab)
         tab.page.keyboard.press("Escape")
-        assert tab.page.locator(".point:not([hidden])").count() == 0
+        assert tab.page.locator(".tooltip:not([hidden])").count() == 0
         assert tab.console_messages == []
 
 
@@ -86,11 +86,11 @@ def test_labels_choose_and_files_are_there_without_scripts(browser: Browser, sit
         page = tab.page
         page.get_by_role("link", name="memorising GAN").click()
         assert page.url.endswith("?track=public&label=mgan")
-        assert page.locator("#fid-told").inner_text().startswith("4 entries, each a dot.")
+        assert page.locator("#fid-summary").inner_text().startswith("4 entries, each a dot.")
         assert page.get_by_role("img", name="FID by label").locator("circle").count() == 4
         file = page.locator("section", has=page.locator("#ranks")).get_by_role("link", name="SVG")
         assert file.get_attribute("href") == f"/api/v1/competitions/{slug}/insights/ranks?label=mgan&format=svg"
         page.goto(f"{address}/competitions/{pictured}/insights")
         image = page.locator(".gallery img").first
         assert image.get_attribute("width") == "320"
-        assert "the same zip" in page.locator(".twins").inner_text()
+        assert "the same zip" in page.locator(".shared").inner_text()

@@ -23,7 +23,7 @@ def tell(service: Service, *subjects: str) -> None:
 
 def bell(page: Element) -> str:
     """The header's count of notices."""
-    return page.one("a", class_="bell").text
+    return page.one("a", class_="notices").text
 
 
 def test_the_header_counts_what_is_new_until_it_is_marked_as_read(service: Service) -> None:
@@ -89,17 +89,17 @@ def test_a_webhook_from_its_form_to_its_removal(service: Service) -> None:
     assert made.headers["cache-control"] == "no-store"
     secret = parse_html(made.text).one("code", class_="secret").text
     assert secret not in service.http.get(here).text, "shown once"
-    (row,) = read(service, here).one("ul", class_="things").all("li")
+    (row,) = read(service, here).one("ul", class_="items").all("li")
     assert "Nothing was sent yet." in row.text
     ping, remove = [each.attributes["action"] for each in row.all("form")]
     press(service, here, ping)
-    assert "A notice is on its way." in read(service, here).one("ul", class_="things").text
+    assert "A notice is on its way." in read(service, here).one("ul", class_="items").text
     with service.context.sessions.begin() as session:
         session.query(Delivery).update({"state": "waiting", "attempts": 2, "error": "It answered 500."})
-    text = read(service, here).one("ul", class_="things").text
+    text = read(service, here).one("ul", class_="items").text
     assert "Last notice has not arrived after 2 attempts: It answered 500." in text
     gone = press(service, here, remove)
-    assert not parse_html(gone.text).all("ul", class_="things")
+    assert not parse_html(gone.text).all("ul", class_="items")
 
 
 def test_a_teams_webhook_can_be_chosen_where_there_is_a_team(service: Service) -> None:
@@ -117,7 +117,7 @@ def test_a_teams_webhook_can_be_chosen_where_there_is_a_team(service: Service) -
     made = press(
         service, "/account/notices", "/account/notices/webhooks", url="https://x.example.org", competition=slug
     )
-    assert "for the team Grace H." in parse_html(made.text).one("ul", class_="things").text
+    assert "for the team Grace H." in parse_html(made.text).one("ul", class_="items").text
 
 
 def test_without_a_session_one_is_led_to_the_sign_in(service: Service) -> None:

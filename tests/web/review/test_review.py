@@ -145,7 +145,7 @@ def test_a_disqualified_entry_is_no_final_pick_on_the_pages_of_its_team(desk: De
     list_, own = f"/competitions/{desk.slug}/entries", f"/submissions/{desk.entries['near']}"
 
     def marks(address: str) -> list[str]:
-        return [each.text for each in read(desk.service, address).all("span", class_="mark")]
+        return [each.text for each in read(desk.service, address).all("span", class_="badge")]
 
     enter(desk.service, "bob")
     assert "taken without picks" in marks(list_)

@@ -69,7 +69,7 @@ def test_an_entry_shows_its_numbers_its_verdict_its_histogram_and_its_images(ser
     assert values["Score MiFID, lower is better"] == f"{measured['mifid']:,.5f}"
     assert values["Memorization distance"].startswith(f"{measured['memorization_distance']:.4f} ± 0.0")
     assert values["Rank"] == "1"
-    assert page.one(class_="verdict").text == measured["explanation"]
+    assert page.one(class_="explanation").text == measured["explanation"]
     assert page.one("img", class_="sprite").attributes["src"] == entry["sprite"]
     assert service.http.get(entry["sprite"]).headers["content-type"] == "image/png"
     picture = page.one("svg", role="img")
@@ -157,7 +157,7 @@ def test_a_copy_says_so(service: Service) -> None:
     page = read(service, f"/submissions/{entry['id']}")
     assert numbers(page)["Score MiFID, lower is better"] == "none"
     assert numbers(page)["Rank"] == "none"
-    assert "pixel by pixel (8 as they are, 0 mirrored)" in page.one(class_="verdict").text
+    assert "pixel by pixel (8 as they are, 0 mirrored)" in page.one(class_="explanation").text
 
 
 def test_an_entry_that_is_not_the_teams_best_says_where_it_would_rank(service: Service) -> None:
@@ -296,7 +296,7 @@ def test_picks_are_ticked_saved_and_shown(service: Service) -> None:
     entries = [service.scored("ada", slug, noise_images(seed)) for seed in (10, 11, 12)]
     enter(service, "ada")
     page = read(service, address)
-    marks = [each.text for each in page.one("tbody").all("span", class_="mark")]
+    marks = [each.text for each in page.one("tbody").all("span", class_="badge")]
     assert marks == ["taken without picks"] * 2
     assert "None are picked, so the best public ones are taken" in page.one("main").text
     assert not [each for each in page.all("input", type="checkbox") if "checked" in each.attributes]
@@ -304,7 +304,7 @@ def test_picks_are_ticked_saved_and_shown(service: Service) -> None:
     saved = parse_html(service.http.post(action, data=fields, headers=HTML).text)
     ticked = {each.attributes["value"] for each in saved.all("input", type="checkbox") if "checked" in each.attributes}
     assert ticked == {entries[0]["id"], entries[2]["id"]}
-    assert [each.text for each in saved.one("tbody").all("span", class_="mark")] == ["final pick"] * 2
+    assert [each.text for each in saved.one("tbody").all("span", class_="badge")] == ["final pick"] * 2
     assert "Picked by ada" in saved.one("main").text
     too_many = service.http.post(action, data=fields | {"pick": [each["id"] for each in entries]}, headers=HTML)
     assert too_many.status_code == 422
@@ -398,4 +398,4 @@ def test_late_entries_have_a_tab_of_their_own(service: Service) -> None:
     assert re.search(r"name=.late.", service.http.get(tab.attributes["href"]).text), "a search stays on this board"
     enter(service, "bob")
     entry = read(service, f"/submissions/{late['id']}")
-    assert "after the deadline" in [each.text for each in entry.all(class_="mark")]
+    assert "after the deadline" in [each.text for each in entry.all(class_="badge")]

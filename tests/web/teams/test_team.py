@@ -142,7 +142,7 @@ def test_a_team_is_founded_grows_and_is_left_without_scripts(service: Service) -
     sign_in(service, "bob")
     waiting = read(service, here)
     assert parts(waiting) == ["received", "name"]
-    assert "Long Leash asks you to join it" in waiting.one(class_="things").text
+    assert "Long Leash asks you to join it" in waiting.one(class_="items").text
     (action,) = [each.attributes["action"] for each in waiting.all("form") if "/answer" in each.attributes["action"]]
     joined = parse_html(press(service, here, action, accept="yes").text)
     assert joined.one(role="status").text == "Welcome to the team."

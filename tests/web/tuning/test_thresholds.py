@@ -94,6 +94,6 @@ def test_the_page_is_for_organizers_and_says_what_is_wrong(service: Service) -> 
     values = numbers(page)
     assert values["newly"] == f"+{len(preview['penalised'])}"
     assert (values["medals"], values["moves"]) == (str(len(preview["medals"])), str(len(preview["moves"])))
-    assert read(service, f"{here}?track=public").one("nav", class_="kinds").one("a", aria_current="page").text == (
+    assert read(service, f"{here}?track=public").one("nav", class_="tracks").one("a", aria_current="page").text == (
         "Public track"
     )

@@ -19,8 +19,8 @@ from tests.web.browser import LINES_OF_NUMBERS, OVERFLOWING_ELEMENTS, WIDTHS, br
 from tests.web.submissions.test_submissions_browser import signed_in
 
 __all__ = ["browser"]  # a fixture is found by its name here
-EFFECT = "tau => effectOf(window.tauDesk.table, tau)"
-TEXTS = """Object.fromEntries([...document.querySelectorAll("[data-tau]:not([data-tau=said])")]
+EFFECT = "tau => impactOf(window.thresholdPreview.table, tau)"
+TEXTS = """Object.fromEntries([...document.querySelectorAll("[data-tau]:not([data-tau=announcement])")]
     .map(each => [each.dataset.tau, each.textContent]))"""
 
 
@@ -41,7 +41,7 @@ def test_the_page_says_what_the_api_says_and_what_happens(browser: Browser, serv
         if first is not None:
             choose(service, slug, kind, tau=first)
         with desk(browser, service, f"{address}/competitions/{slug}/tau?track={kind}") as tab:
-            tab.page.wait_for_selector(".live-desk")
+            tab.page.wait_for_selector(".live-preview")
             for tau in (0.0, 0.1, 0.2, 0.25, 0.3, 0.31, 0.3333333333333333, 0.4, 0.7, 2.0):
                 effect = tab.page.evaluate(EFFECT, tau)
                 preview = choose(service, slug, kind, tau=tau, preview=True).json()
@@ -58,7 +58,7 @@ def test_by_keyboard_from_the_slider_to_the_history(browser: Browser, service: S
     url = f"{address}/competitions/{slug}/tau"
     with desk(browser, service, url) as tab:
         page = tab.page
-        page.wait_for_selector(".live-desk")
+        page.wait_for_selector(".live-preview")
         slider = page.get_by_role("slider", name="tau, by slider")
         slider.focus()
         before = slider.get_attribute("aria-valuetext")
@@ -76,17 +76,17 @@ def test_by_keyboard_from_the_slider_to_the_history(browser: Browser, service: S
         (newest, _) = service.call("organizer", "GET", thresholds_of(slug)).json()
         assert (newest["tau"], newest["method"], newest["reason"]) == (tau, "manual", "by hand")
         assert f"+{len(newest['penalised'])}" == texts["newly"]
-        page.wait_for_selector(".live-desk")
+        page.wait_for_selector(".live-preview")
         assert page.evaluate(TEXTS)["penalised"] == texts["penalised"]
         # A choice by method is applied as that method's.
         page.locator(".options [data-method=otsu]").focus()
         page.keyboard.press("Enter")
         page.get_by_label("Why this tau").fill("Otsu says so")
         page.get_by_role("button", name="Apply tau").click()
-        page.wait_for_function("() => document.querySelector('.steps-of-tau .mark').textContent === 'otsu'")
+        page.wait_for_function("() => document.querySelector('.threshold-history .badge').textContent === 'otsu'")
         page.get_by_label("Take the newest choice back").fill("no")
         page.keyboard.press("Enter")
-        page.wait_for_function("() => document.querySelector('.steps-of-tau .mark').textContent === 'undo'")
+        page.wait_for_function("() => document.querySelector('.threshold-history .badge').textContent === 'undo'")
         assert service.call("organizer", "GET", thresholds_of(slug)).json()[0]["tau"] == tau
         assert tab.console_messages == []
 
@@ -97,14 +97,14 @@ def test_without_scripts_the_page_says_the_same(browser: Browser, service: Servi
     choose(service, slug, tau=0.2)
     url = f"{address}/competitions/{slug}/tau"
     with desk(browser, service, url) as live, desk(browser, service, url, java_script_enabled=False) as plain:
-        live.page.wait_for_selector(".live-desk")
+        live.page.wait_for_selector(".live-preview")
         for tau in ("0.1", "0.3", "0.41"):
             live.page.get_by_label("tau", exact=True).fill(tau)
             plain.page.get_by_label("tau", exact=True).fill(tau)
             plain.page.get_by_role("button", name="Look").click()
             plain.page.wait_for_url(f"**tau={tau}")
-            texts = plain.page.locator("[data-tau]:not([data-tau=said])").all_inner_texts()
-            assert texts == live.page.locator("[data-tau]:not([data-tau=said])").all_inner_texts()
+            texts = plain.page.locator("[data-tau]:not([data-tau=announcement])").all_inner_texts()
+            assert texts == live.page.locator("[data-tau]:not([data-tau=announcement])").all_inner_texts()
             for name in ("penalised", "freed", "medals", "moves", "borderline"):
                 selector = f"[data-list={name}]"
                 for each in (live, plain):
@@ -142,7 +142,7 @@ def test_the_released_table_of_2019(browser: Browser, service: Service, address:
     url = f"{address}/competitions/dogs-2019/tau"
     with desk(browser, service, url) as tab:
         page = tab.page
-        page.wait_for_selector(".live-desk")
+        page.wait_for_selector(".live-preview")
         before = page.evaluate(TEXTS)
         page.locator(".options [data-method=margin]").click()
         after = page.evaluate(TEXTS)
@@ -155,7 +155,7 @@ def test_the_released_table_of_2019(browser: Browser, service: Service, address:
         assert (newest["method"], len(newest["penalised"])) == ("margin", 447)
         page.get_by_label("Take the newest choice back").fill("once more")
         page.get_by_role("button", name="Undo").click()
-        page.wait_for_function("() => document.querySelector('.steps-of-tau .mark').textContent === 'undo'")
+        page.wait_for_function("() => document.querySelector('.threshold-history .badge').textContent === 'undo'")
         assert page.evaluate(TEXTS)["penalised"] == before["penalised"]
         for width in WIDTHS:
             page.set_viewport_size({"width": width, "height": 800})
@@ -165,5 +165,5 @@ def test_the_released_table_of_2019(browser: Browser, service: Service, address:
         assert tab.console_messages == []
         assert all(each.startswith(address) for each in tab.requests)
     with desk(browser, service, f"{url}?method=margin") as tab:
-        tab.page.wait_for_selector(".live-desk")
+        tab.page.wait_for_selector(".live-preview")
         take_pictures(tab.page, "tau")
