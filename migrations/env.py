@@ -10,7 +10,8 @@ from scorer.settings import read_settings
 
 def run() -> None:
     """Run the migrations against the owner's address (given by the caller, or from the settings)."""
-    url, role = context.config.attributes.get("url"), context.config.attributes.get("app_role")
+    url = context.config.attributes.get("url")
+    role = context.config.attributes.get("app_role")
     if url is None:
         settings = read_settings()
         url = settings.migration_url

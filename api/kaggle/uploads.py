@@ -119,7 +119,8 @@ async def create_submission(
 
 def _wait_for_submission(body: CreateSubmissionRequest, begin: Transaction, store: Blobs, account: Account) -> Upload:
     """The upload with its submission; without one while another request is making it."""
-    slug, note = body.competition_name, body.submission_description
+    slug = body.competition_name
+    note = body.submission_description
     with begin() as session:
         complete = upload_bytes.submit_wire_upload(session, slug, body.blob_file_tokens, note, account, now=utc_now())
     upload = upload_bytes.finalise(begin, store, complete.id, public_id=new_public_id(), now=utc_now)

@@ -25,8 +25,10 @@ FID to training images beside FID to as many held-out ones (section 3.4 of the p
 
 def page_of(result: Mapping[str, Any]) -> str:
     """The text of RECOVERY.md from the stored results."""
-    rows, setting = result["rows"], result["setting"]
-    plan, latent = setting["plan"], setting["latent"]
+    rows = result["rows"]
+    setting = result["setting"]
+    plan = setting["plan"]
+    latent = setting["latent"]
     sizes = (
         f"Images of {setting['size']} x {setting['size']}, latent dimension {latent['dimension']}; up to"
         f" {plan['train']} training, {plan['held_out']} held-out and {plan['generated']} generated targets, at most"

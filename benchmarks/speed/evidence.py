@@ -29,7 +29,8 @@ CONTENDERS = tuple(
     )
 )
 ALL = CONTENDERS[-1].name
-SECONDS, GIGABYTES = 180, 2
+SECONDS = 180
+GIGABYTES = 2
 
 
 def measure(plan: BenchmarkPlan, folder: Path, run: Runner) -> list[BenchmarkCase]:

@@ -25,7 +25,8 @@ from scorer.extractor_catalogue import find_extractor
 from scorer.extractors import ExtractorOptions, load
 
 NETWORKS = ("inception_v3", "nasnetalarge")
-IMAGES, SIDE = 10_000, 64
+IMAGES = 10_000
+SIDE = 64
 PAGE = Path(__file__).parents[1] / "GPU.md"
 REACHED = 0.4
 """The share of the bound that is assumed for planning."""

@@ -45,12 +45,14 @@ def _require_database(context: WorkerContext, data: Path | None) -> None:
 
 
 def _track_json(repeated: RepeatedMeasurement) -> dict[str, Any]:
-    recorded, found, comparison = repeated.recorded, repeated.scores, repeated.comparison
+    recorded = repeated.recorded
+    scores = repeated.scores
+    comparison = repeated.comparison
     track = {
         "track": recorded.track,
         "extractor": recorded.provenance["extractor"],
-        "fid": found.fid,
-        "memorization_distance": found.memorization_distance,
+        "fid": scores.fid,
+        "memorization_distance": scores.memorization_distance,
         "distance_se": repeated.standard_error,
         "recorded": {"fid": recorded.fid, "memorization_distance": recorded.memorization_distance},
         "differences": list(repeated.differences),

@@ -97,7 +97,8 @@ def require_invited(session: Session, competition: Competition, account: Account
 def _read(
     session: Session, competition: Competition, wanted: Sequence[str], author: Account, now: datetime
 ) -> list[Guest]:
-    guests, faults = [], []
+    guests = []
+    faults = []
     for name in filter(None, map(str.strip, wanted)):
         try:
             who = _who(session, name)

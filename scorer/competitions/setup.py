@@ -74,7 +74,8 @@ def _notify_deadline(session: Session, competition: Competition, before: datetim
     what = "has more time" if later else "closes earlier"
     then = f"It closes {_moment(closes_at)}." if closes_at else "It has no closing date any more."
     was = f" Before, that was to be {_moment(before)}." if before else ""
-    link, subject = f"/competitions/{competition.slug}", f"{competition.title} {what}"
+    link = f"/competitions/{competition.slug}"
+    subject = f"{competition.title} {what}"
     kind = notices.Kind.DEADLINE
     notices.notify_competition(session, competition, kind, subject, f"{subject}. {then}{was}", link, now)
 

@@ -22,7 +22,8 @@ DISTORTION_PHRASES = {"warp": "warped", "patches": "partly covered", "noise": "n
 
 def recovery_sentence(result: RecoveryTest, likeness: KolmogorovSmirnov) -> str:
     """The sentence for the verdict of the test."""
-    gap, own_images = result.gap, result.generated
+    gap = result.gap
+    own_images = result.generated
     if own_images is not None and not result.conclusive:
         return (
             f"Of {own_images.count} images that the generator itself made only {format_percent(own_images.verbatim)}"
@@ -60,7 +61,8 @@ def recovery_findings(
 
 
 def _gap(result: RecoveryTest) -> Finding:
-    direction, unit = "0 is best; above 0 is copying", "share of the fresh images' error"
+    direction = "0 is best; above 0 is copying"
+    unit = "share of the fresh images' error"
     if result.gap is None:
         sentence = "Fresh images are made without any error, so there is no gap."
         return Finding("recovery_gap", None, unit, direction, sentence)

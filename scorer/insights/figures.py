@@ -29,7 +29,8 @@ from scorer.submissions.labels import MEMORISES
 from scorer.tuning.thresholds import choice_as_json
 
 METHODS = ("margin", "accuracy", "otsu", "paper")
-LEADERS, TOP = 5, 100
+LEADERS = 5
+TOP = 100
 
 
 @dataclass(frozen=True)
@@ -195,7 +196,8 @@ def _paired(
 
 def _shake_up(session: Session, data: InsightsData) -> Figure:
     """Ranks of the teams that are on both boards. Labels are of submissions, so the label filter does not apply."""
-    competition, tracks = data.state.competition, data.state.tracks
+    competition = data.state.competition
+    tracks = data.state.tracks
     public, private = (rows_of(session, competition, tracks, kind).page(0, None) for kind in TRACK_KINDS)
     public_ranks = {row.team_id: row.rank or 0 for row in public}
     names = board.team_names(session, competition.id)

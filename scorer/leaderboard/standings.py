@@ -231,7 +231,8 @@ class _BoardReader:
         reasons = self._unranked_reasons(rows)
 
         def copy(row: BoardRow) -> CopyingTeam:
-            reason, entry = reasons[row.ref], entries[row.ref]
+            reason = reasons[row.ref]
+            entry = entries[row.ref]
             why = why_copy(reason.exact_copies or 0, reason.mirrored_copies or 0, reason.copied_share or 0.0)
             distance = row.memorization_distance
             label = labels.get(row.ref)

@@ -189,7 +189,8 @@ def finals_of(public: JudgedEntries, picks: FinalPicks, max_finals: int) -> Fina
     remaining = eligible & ~has_picks & np.isfinite(public.score)
     for _ in range(max_finals):
         best = _best_of_each(public, remaining)
-        is_final[best], remaining[best] = True, False
+        is_final[best] = True
+        remaining[best] = False
     return FinalPicks(public.columns.ref[is_final], public.team[is_final])
 
 

@@ -286,7 +286,8 @@ def _notify_published(
     title = competition.title
     link = f"/competitions/{competition.slug}"
     if published:
-        subject, link = f"The final board of {title} is published", f"{link}?track=private"
+        subject = f"The final board of {title} is published"
+        link = f"{link}?track=private"
         body = f"The private scores and the final ranks of {title} are there for all to see. {reason}"
     else:
         subject = f"The final board of {title} is withdrawn"

@@ -89,7 +89,8 @@ def begin(
         upload.state = "done"
         upload.received = upload.length
         upload.parts = []
-        upload.completed_at, upload.submission_ref = submission.accepted_at, submission.ref
+        upload.completed_at = submission.accepted_at
+        upload.submission_ref = submission.ref
     session.add(upload)
     session.flush()
     return upload

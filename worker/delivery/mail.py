@@ -40,7 +40,9 @@ def send_due_mails(context: WorkerContext) -> int:
 
 def _send(context: WorkerContext, mail: Mail) -> bool:
     """Send one mail; whether the server has taken it. ``Unavailable`` if no other mail could be sent either."""
-    url, sender, site = context.settings.smtp_url, context.settings.mail_from, context.settings.public_url
+    url = context.settings.smtp_url
+    sender = context.settings.mail_from
+    site = context.settings.public_url
     now = context.now
     try:
         deliver(mail, url.get_secret_value() if url else "", sender, site)

@@ -111,7 +111,8 @@ def _cell(
     cell: CellCopying, copying: DataCopying, analysis: Analysis, reference_names: Sequence[str], *, copied: bool
 ) -> dict[str, Any]:
     """A cell with its images nearest to training images, by the distance in the test's projected space."""
-    score, placed = cell.rank_sum, copying.placed
+    score = cell.rank_sum
+    placed = copying.placed
     rows = np.flatnonzero(placed.cell == cell.cell)
     rows = rows[np.argsort(placed.distance[rows], kind="stable")][:MAX_CELL_EXAMPLES]
     return {

@@ -93,7 +93,8 @@ def _file(status: ReleaseStatus, name: str, request: Request, store: Blobs) -> R
 
 def release_view(status: ReleaseStatus, account: Account | None) -> ReleaseView:
     """A release as this person may see it; errors are for organizers."""
-    release, job = status.release, status.job
+    release = status.release
+    job = status.job
     return ReleaseView(
         id=release.id,
         state=status.state,

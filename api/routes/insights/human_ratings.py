@@ -79,7 +79,8 @@ def end(slug: str, study_id: RowId, session: DbSession, author: Organizer, now: 
 
 
 def _view(status: StudyStatus, agreement: dict[RatingKind, float | None]) -> StudyView:
-    study, job = status.study, status.job
+    study = status.study
+    job = status.job
     fields: dict[str, Any] = {name: getattr(study, name) for name in ("id", "images", "grids", "side", "wanted")}
     kinds = [
         KindView(

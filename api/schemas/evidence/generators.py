@@ -84,7 +84,8 @@ def visible_generator_view(session: Session, submission: Submission, account: Ac
 
 def generator_view(submission_id: str, status: AuditStatus, account: Account) -> GeneratorView:
     """A generator, with as much of its result as this person may see."""
-    generator, recovery = status.generator, status.recovery
+    generator = status.generator
+    recovery = status.recovery
     return GeneratorView.model_validate(
         {name: getattr(generator, name) for name in ("bytes", "sha256", "distribution")}
         | {name: getattr(status, name) for name in ("state", "stage", "fraction", "queue_position", "refusal")}

@@ -90,7 +90,8 @@ def _double(row: Duplicate) -> DoubleView:
 
 
 def _other(other: review_queue.OtherEntry) -> OtherView:
-    submission, score = other.submission, other.score
+    submission = other.submission
+    score = other.score
     return OtherView.model_validate(
         {
             "submission_id": submission.id,

@@ -17,7 +17,8 @@ from scorer.metrics.cosine import Indices
 from scorer.metrics.features import Features, Vector, require_matrix, require_same_dimension
 from scorer.metrics.sample_quality.frechet import Statistics, frechet_distance, statistics_of, with_factor
 
-SIZES, MIN_SIZE = 15, 5000
+SIZES = 15
+MIN_SIZE = 5000
 
 
 @dataclass(frozen=True, eq=False)
