@@ -47,7 +47,7 @@ SAID = {
 
 @dataclass
 class Machine:
-    """A folder as a newcomer has it: an environment in ``.venv``, a home of its own, and a port that is free."""
+    """A newcomer's folder ``work``: an environment beside it, a home of its own, and a port that is free."""
 
     folder: Path
     port: int
@@ -102,10 +102,11 @@ class Machine:
 @contextmanager
 def machine() -> Iterator[Machine]:
     """A machine whose terminals are closed in the end."""
-    folder = Path(mkdtemp(prefix="kennel-newcomer-"))
-    folder.chmod(0o755)  # PostgreSQL's account gets there where root runs the tests
-    (folder / "home").mkdir()
-    (folder / ".venv").symlink_to(sys.prefix)
+    repository = Path(mkdtemp(prefix="kennel-newcomer-"))
+    repository.chmod(0o755)  # PostgreSQL's account gets there where root runs the tests
+    (repository / ".venv").symlink_to(sys.prefix)
+    folder = repository / "work"
+    (folder / "home").mkdir(parents=True)
     made = Machine(folder, free_port())
     try:
         yield made
@@ -116,7 +117,7 @@ def machine() -> Iterator[Machine]:
                 process.wait(STOP_SECONDS)
             except subprocess.TimeoutExpired:
                 process.kill()
-        shutil.rmtree(folder)
+        shutil.rmtree(repository)
 
 
 def lines_of(block: Block, machine: Machine) -> list[str]:
