@@ -8,6 +8,6 @@ accounts, competitions, teams: people and credentials; competitions and referenc
 submissions, jobs: submissions, uploads and labels; the job queue and the backlog
 leaderboard: judged scores, columns for ranking, the change feed
 tuning, review, evidence: thresholds and comparisons; flags, reviews and rulings; signs, generators and code
-human_ratings, data_release, import_results: rating studies; what a release reads; what an import writes
+human_ratings, data_release, import_results: rating studies; data releases and their rows; what an import writes
 notifications, audit_log: notices, mails and webhook deliveries; what organizers did
 """

@@ -10,7 +10,8 @@ from sqlalchemy.orm import Session
 from scorer import audit_log
 from scorer.accounts.roles import is_organizer
 from scorer.competitions.competition_state import CompetitionState
-from scorer.db import competitions, data_release
+from scorer.db import competitions
+from scorer.db.data_release.releases import is_shown, newest_release_job, release_by_id, releases_of
 from scorer.db.tables import Account, Job, Release, ReleaseAct
 from scorer.errors import Conflict, NotFound
 from scorer.jobs import leases
@@ -88,14 +89,14 @@ def _subject(state: CompetitionState, release: Release) -> str:
 
 def list_releases(session: Session, state: CompetitionState) -> list[ReleaseStatus]:
     """The releases of a competition, newest first."""
-    return [_status_of(session, release) for release in data_release.releases_of(session, state.competition.id)]
+    return [_status_of(session, release) for release in releases_of(session, state.competition.id)]
 
 
 def _status_of(session: Session, release: Release) -> ReleaseStatus:
-    job = data_release.newest_release_job(session, release.id)
+    job = newest_release_job(session, release.id)
     # Read after the job, whose last step finishes the release.
     session.refresh(release)
-    return ReleaseStatus(release, job, data_release.is_shown(session, release.id))
+    return ReleaseStatus(release, job, is_shown(session, release.id))
 
 
 def visible_releases(session: Session, state: CompetitionState, account: Account | None) -> list[ReleaseStatus]:
@@ -107,7 +108,7 @@ def visible_releases(session: Session, state: CompetitionState, account: Account
 
 def find_release(session: Session, state: CompetitionState, release_id: str, account: Account | None) -> ReleaseStatus:
     """A release that the account may download; ``NotFound`` otherwise, so that ids reveal nothing."""
-    release = data_release.release_by_id(session, release_id)
+    release = release_by_id(session, release_id)
     if release is not None and release.competition_id == state.competition.id:
         status = _status_of(session, release)
         if is_organizer(account) or _is_public(state, status):

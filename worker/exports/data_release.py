@@ -18,7 +18,7 @@ from scorer.archive import ImageSpec, write_images
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import tuning
-from scorer.db.data_release import entries_with_images
+from scorer.db.data_release.releases import entries_with_images
 from scorer.db.session import use_one_snapshot
 from scorer.db.tables import Release, Submission
 from scorer.extractors import ProgressCallback

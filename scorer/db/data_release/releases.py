@@ -1,0 +1,39 @@
+"""SQL for finding data releases, their jobs, and the entries whose images go into one."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import and_, literal, or_, select
+from sqlalchemy.orm import Session
+
+from scorer.db.tables import Job, Release, ReleaseAct, Submission
+from scorer.lifecycle import Status
+
+
+def release_by_id(session: Session, release_id: str) -> Release | None:
+    """A release by its id."""
+    return session.get(Release, release_id)
+
+
+def releases_of(session: Session, competition_id: int) -> Sequence[Release]:
+    """The releases of a competition, newest first."""
+    query = select(Release).where(Release.competition_id == competition_id)
+    return session.scalars(query.order_by(Release.created_at.desc(), Release.id)).all()
+
+
+def is_shown(session: Session, release_id: str) -> bool:
+    """Whether a release is public: what its newest act says."""
+    acts = select(ReleaseAct.shown).where(ReleaseAct.release_id == release_id)
+    return bool(session.scalar(acts.order_by(ReleaseAct.id.desc()).limit(1)))
+
+
+def newest_release_job(session: Session, release_id: str) -> Job | None:
+    """The newest job that makes a release."""
+    query = select(Job).where(Job.release_id == release_id).order_by(Job.id.desc()).limit(1)
+    return session.scalars(query).one_or_none()
+
+
+def entries_with_images(session: Session, competition_id: int, refs: Sequence[int] | None) -> Sequence[Submission]:
+    """Scored entries (of ``refs``, if given), oldest first; their zips may still be in the blob store."""
+    scored = and_(Submission.competition_id == competition_id, Submission.status == Status.SCORED)
+    query = select(Submission).where(scored, or_(literal(refs is None), Submission.ref.in_(refs or [])))
+    return session.scalars(query.order_by(Submission.ref)).all()
