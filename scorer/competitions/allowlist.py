@@ -14,7 +14,7 @@ from scorer.accounts import accounts, one_time_links
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import competitions
 from scorer.db.accounts import account_by_email, account_by_handle
-from scorer.db.tables import Account, Competition, Guest
+from scorer.db.tables import Account, AllowlistEntry, Competition
 from scorer.errors import Forbidden, Invalid, NotFound
 from scorer.lifecycle import Phase
 from scorer.notifications import notices, outbox
@@ -32,7 +32,7 @@ If you have no account yet, make one here within two weeks, and confirm this add
 """
 
 
-def invite_guests(
+def invite_people(
     session: Session,
     state: CompetitionState,
     wanted: Sequence[str],
@@ -41,44 +41,44 @@ def invite_guests(
     new_secret: Callable[[], str],
     site: str,
     now: datetime,
-) -> Sequence[Guest]:
+) -> Sequence[AllowlistEntry]:
     """Add people (handles or mail addresses) to the allowlist and notify those who are new on it. ``Invalid``, and
     nobody is added, if a handle is unknown or an address malformed. Returns the whole allowlist."""
     competitions.lock_competition(session, state.competition.slug, share=False)
-    invited = {guest.who.lower() for guest in competitions.list_guests(session, state.competition.id)}
-    added: dict[str, Guest] = {}
-    for guest in _read(session, state.competition, wanted, author, now):
-        if guest.who.lower() not in invited | set(added):
-            added[guest.who.lower()] = guest
+    invited = {entry.who.lower() for entry in competitions.list_allowlist(session, state.competition.id)}
+    added: dict[str, AllowlistEntry] = {}
+    for entry in _read(session, state.competition, wanted, author, now):
+        if entry.who.lower() not in invited | set(added):
+            added[entry.who.lower()] = entry
     session.add_all(added.values())
     session.flush()
-    for guest in added.values():
-        _notify_guest(session, state, guest, author=author, secret=new_secret(), site=site, now=now)
+    for entry in added.values():
+        _notify_invited(session, state, entry, author=author, secret=new_secret(), site=site, now=now)
     if added:
-        after = {"who": [guest.who for guest in added.values()]}
+        after = {"who": [entry.who for entry in added.values()]}
         audit_log.record_action(session, "guests.invited", _subject(state), actor=author, now=now, after=after)
-    return competitions.list_guests(session, state.competition.id)
+    return competitions.list_allowlist(session, state.competition.id)
 
 
 def withdraw(session: Session, state: CompetitionState, who: str, *, author: Account, now: datetime) -> None:
     """Remove a person from the allowlist; their submissions stay. ``NotFound`` if they are not on it by that handle or
     address."""
     competitions.lock_competition(session, state.competition.slug, share=False)
-    invited = {guest.who.lower(): guest for guest in competitions.list_guests(session, state.competition.id)}
-    guest = invited.get(who.strip().lower())
-    if guest is None:
+    invited = {entry.who.lower(): entry for entry in competitions.list_allowlist(session, state.competition.id)}
+    entry = invited.get(who.strip().lower())
+    if entry is None:
         raise NotFound("no-guest", f"Nobody is invited as {who.strip()!r}.")
-    same = {"competition_id": guest.competition_id, "account_id": guest.account_id, "email": guest.email}
-    session.add(Guest(**same, invited=False, author_id=author.id, created_at=now))
+    same = {"competition_id": entry.competition_id, "account_id": entry.account_id, "email": entry.email}
+    session.add(AllowlistEntry(**same, invited=False, author_id=author.id, created_at=now))
     session.flush()
     audit_log.record_action(
-        session, "guest.withdrawn", _subject(state), actor=author, now=now, before={"who": guest.who}
+        session, "guest.withdrawn", _subject(state), actor=author, now=now, before={"who": entry.who}
     )
 
 
-def list_guests(session: Session, state: CompetitionState) -> Sequence[Guest]:
+def list_allowlist(session: Session, state: CompetitionState) -> Sequence[AllowlistEntry]:
     """The allowlist, the latest invitation first."""
-    return competitions.list_guests(session, state.competition.id)
+    return competitions.list_allowlist(session, state.competition.id)
 
 
 def is_invited(session: Session, competition: Competition, account: Account) -> bool:
@@ -96,8 +96,8 @@ def require_invited(session: Session, competition: Competition, account: Account
 
 def _read(
     session: Session, competition: Competition, wanted: Sequence[str], author: Account, now: datetime
-) -> list[Guest]:
-    guests = []
+) -> list[AllowlistEntry]:
+    entries = []
     faults = []
     for name in filter(None, map(str.strip, wanted)):
         try:
@@ -105,12 +105,14 @@ def _read(
         except Invalid as error:
             faults.append(f"{name}: {error.message}")
             continue
-        guests.append(Guest(competition_id=competition.id, invited=True, author_id=author.id, created_at=now, **who))
+        entries.append(
+            AllowlistEntry(competition_id=competition.id, invited=True, author_id=author.id, created_at=now, **who)
+        )
     if faults:
         raise Invalid("no-such-people", "Nobody was invited: some of these are nobody.", faults=faults)
-    if not guests:
+    if not entries:
         raise Invalid("nobody", "Name at least one handle or mail address.")
-    return guests
+    return entries
 
 
 def _who(session: Session, name: str) -> dict[str, object]:
@@ -122,12 +124,19 @@ def _who(session: Session, name: str) -> dict[str, object]:
     return {"account": account, "account_id": account.id}
 
 
-def _notify_guest(
-    session: Session, state: CompetitionState, guest: Guest, *, author: Account, secret: str, site: str, now: datetime
+def _notify_invited(
+    session: Session,
+    state: CompetitionState,
+    entry: AllowlistEntry,
+    *,
+    author: Account,
+    secret: str,
+    site: str,
+    now: datetime,
 ) -> None:
     """Send a notice to a person with an account, otherwise a mail with a sign-up link."""
     competition = state.competition
-    account = guest.account or account_by_email(session, guest.email or "")
+    account = entry.account or account_by_email(session, entry.email or "")
     opens_at = competition.opens_at if state.phase is Phase.DRAFT else None
     opens = f" It opens, and has its page, from {opens_at:%Y-%m-%d %H:%M} UTC on." if opens_at else ""
     text = INVITED.format(author=author.name, competition=competition.title, opens=opens)
@@ -136,10 +145,10 @@ def _notify_guest(
         link = f"/competitions/{competition.slug}"
         notices.notify(session, account, notices.Kind.INVITATION, subject, text, link, now)
         return
-    one_time_links.issue(session, "invitation", secret, email=guest.email, now=now)
+    one_time_links.issue(session, "invitation", secret, email=entry.email, now=now)
     body = MAILED.format(invited=text, site=site, slug=competition.slug, secret=secret)
     expires_at = now + one_time_links.LINK_LIFETIMES["invitation"]
-    outbox.queue_mail(session, guest.email or "", subject, body, now=now, expires_at=expires_at)
+    outbox.queue_mail(session, entry.email or "", subject, body, now=now, expires_at=expires_at)
 
 
 def _subject(state: CompetitionState) -> str:

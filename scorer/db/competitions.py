@@ -9,10 +9,10 @@ from sqlalchemy.orm import Session, aliased
 
 from scorer.db.tables import (
     Account,
+    AllowlistEntry,
     Competition,
     CompetitionReference,
     DataFile,
-    Guest,
     Preparation,
     Publication,
     ReferenceSet,
@@ -60,25 +60,30 @@ def is_reference(session: Session, sha256: str, roles: Collection[str]) -> bool:
     return bool(session.scalar(attached.where(ReferenceSet.sha256 == sha256, CompetitionReference.role.in_(roles))))
 
 
-def list_guests(session: Session, competition_id: int) -> Sequence[Guest]:
+def list_allowlist(session: Session, competition_id: int) -> Sequence[AllowlistEntry]:
     """The allowlist of a competition, the newest invitation first."""
-    newest = _newest(Guest.competition_id == competition_id).subquery("newest")
-    query = select(Guest).join(newest, newest.c.id == Guest.id).where(newest.c.invited)
-    return session.scalars(query.order_by(Guest.id.desc())).all()
+    newest = _newest(AllowlistEntry.competition_id == competition_id).subquery("newest")
+    query = select(AllowlistEntry).join(newest, newest.c.id == AllowlistEntry.id).where(newest.c.invited)
+    return session.scalars(query.order_by(AllowlistEntry.id.desc())).all()
 
 
 def is_invited(session: Session, competition_id: int, account: Account) -> bool:
     """Whether a person is on a competition's allowlist, by account or by confirmed mail address."""
-    by_email = Guest.email == func.lower(account.email) if account.email is not None else false()
-    person = (Guest.competition_id == competition_id) & ((Guest.account_id == account.id) | by_email)
+    by_email = AllowlistEntry.email == func.lower(account.email) if account.email is not None else false()
+    person = (AllowlistEntry.competition_id == competition_id) & ((AllowlistEntry.account_id == account.id) | by_email)
     newest = _newest(person).subquery("newest")
     return session.scalar(select(newest.c.id).where(newest.c.invited).limit(1)) is not None
 
 
 def _newest(condition: ColumnElement[bool]) -> Select[int, bool]:
     """The newest row of each account and each mail address."""
-    who = (Guest.account_id, Guest.email)
-    return select(Guest.id, Guest.invited).ext(distinct_on(*who)).where(condition).order_by(*who, Guest.id.desc())
+    who = (AllowlistEntry.account_id, AllowlistEntry.email)
+    return (
+        select(AllowlistEntry.id, AllowlistEntry.invited)
+        .ext(distinct_on(*who))
+        .where(condition)
+        .order_by(*who, AllowlistEntry.id.desc())
+    )
 
 
 def competition_by_slug(session: Session, slug: str) -> Competition | None:

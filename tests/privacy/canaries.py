@@ -21,12 +21,12 @@ from scorer.competitions import rules
 from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.db.tables import (
     Account,
+    AllowlistEntry,
     CodeAttachment,
     Competition,
     CompetitionReference,
     DataFile,
     GeneratorFile,
-    Guest,
     Job,
     Label,
     Measurement,
@@ -185,7 +185,7 @@ def _competition(session: Session, planted: Canaries, people: dict[str, Account]
         rules.accept_rules(session, state, version, account=people[role], now=now)
     guest = planted.word("guest", "guest", text="zq-guest@example.org")
     session.add(
-        Guest(
+        AllowlistEntry(
             competition_id=state.competition.id, email=guest, invited=True, author_id=people["organizer"].id,
             created_at=now,
         )

@@ -21,10 +21,10 @@ from scorer.db.tables.accounts import Account, Identity, OneTimeLink, Token, Web
 from scorer.db.tables.audit_log import AuditEntry
 from scorer.db.tables.base import Table
 from scorer.db.tables.competitions import (
+    AllowlistEntry,
     Competition,
     CompetitionReference,
     DataFile,
-    Guest,
     Preparation,
     Publication,
     ReferenceSet,
@@ -45,6 +45,7 @@ from scorer.db.tables.tuning import ComparedDistance, Comparison, Threshold
 
 __all__ = [
     "Account",
+    "AllowlistEntry",
     "AuditEntry",
     "BoardChange",
     "CoarseLabel",
@@ -57,7 +58,6 @@ __all__ = [
     "Delivery",
     "Evidence",
     "GeneratorFile",
-    "Guest",
     "Identity",
     "Job",
     "Label",

@@ -191,7 +191,7 @@ class DataFile(Table):
     author: Mapped[Account] = relationship(lazy="joined", innerjoin=True)
 
 
-class Guest(Table):
+class AllowlistEntry(Table):
     """An entry of a competition's allowlist, by account or by confirmed mail address; or its removal (not
     ``invited``). The newest row of an account or address counts."""
 

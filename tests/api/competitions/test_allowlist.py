@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from scorer.accounts import api_tokens
-from scorer.db.tables import Account, Guest, Mail, Notice
+from scorer.db.tables import Account, AllowlistEntry, Mail, Notice
 from tests.api.accounts.test_accounts import link_in, mails, sign_up
 from tests.api.cli_runner import CliTerminal, terminal
 from tests.api.competitions.test_rules import accept, version
@@ -125,7 +125,9 @@ def test_of_some_who_are_nobody_none_is_invited(service: Service) -> None:
     assert [fault.split(":")[0] for fault in problem["faults"]] == ["zoe", "x@y"]
     refused(service.call("organizer", "POST", f"/competitions/{slug}/guests", json={"who": [" "]}), 422, "nobody")
     with service.context.sessions() as session:
-        assert session.query(Guest).count() == session.query(Notice).count() == session.query(Mail).count() == 0
+        assert (
+            session.query(AllowlistEntry).count() == session.query(Notice).count() == session.query(Mail).count() == 0
+        )
     for method in ("GET", "POST"):
         assert service.call("ada", method, f"/competitions/{slug}/guests", json={"who": ["ada"]}).status_code == 403
 
