@@ -31,6 +31,7 @@ from scorer.accounts import accounts, api_tokens
 from scorer.competitions import competition_state, setup
 from scorer.competitions.spec import CompetitionSpec, TrackSpec
 from scorer.db.leaderboard.changes import NEW_CHANGES_QUERY
+from scorer.lifecycle import TrackKind
 from scorer.teams import teams
 
 log = logging.getLogger(__name__)
@@ -44,11 +45,11 @@ class BoardService:
     """The seeded competition: its tracks, and the service's access to the database."""
 
     engine: Engine
-    tracks: dict[str, int]
+    tracks: dict[TrackKind, int]
     own_team: int
     account: int
 
-    def retune(self, kind: str, tau: float) -> None:
+    def retune(self, kind: TrackKind, tau: float) -> None:
         """Insert a threshold, the one row that a re-tune commits."""
         with self.engine.begin() as connection:
             connection.execute(

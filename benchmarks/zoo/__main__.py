@@ -12,11 +12,12 @@ from benchmarks.zoo.cached_extractors import CachedExtractors
 from benchmarks.zoo.entries import EntryFeatures, images_of, mixed
 from benchmarks.zoo.entry_cache import TRAININGS, EntryCache, Inputs, inputs_of
 from benchmarks.zoo.figures import draw
-from benchmarks.zoo.outcomes import TRACKS, Outcome, Zoo, read_zoo, write_zoo
+from benchmarks.zoo.outcomes import Outcome, Zoo, read_zoo, write_zoo
 from benchmarks.zoo.page import page
 from benchmarks.zoo.plan import FULL, ZooPlan
 from benchmarks.zoo.spaces import read_entry
 from deploy.demo.photographs import bundled_photographs
+from scorer.lifecycle import TRACK_KINDS
 
 HERE = Path(__file__).parents[1]
 PHOTOGRAPHS_SEED = 2019
@@ -34,7 +35,7 @@ def zoo_of(inputs: Inputs, plan: ZooPlan, cache: EntryCache) -> Zoo:
     """All entries of the zoo, scored and tested on both tracks."""
     entries = entry_features_of(NAMES, inputs, plan, cache)
     entries += list(mixed(entries))
-    names = dict(zip(TRACKS, plan.spaces, strict=True))
+    names = dict(zip(TRACK_KINDS, plan.spaces, strict=True))
     cached = CachedExtractors(plan.spaces, cache)
     spaces = {track: cached.space(extractor, inputs, private=track == "private") for track, extractor in names.items()}
     outcomes = [

@@ -18,6 +18,7 @@ from benchmarks.zoo.outcomes import Outcome, Zoo
 from benchmarks.zoo.spaces import SpaceReading
 from scorer.db.tables import Evidence as Columns
 from scorer.findings.signs import SIGNS, signs_of
+from scorer.lifecycle import TrackKind
 from scorer.metrics.features import Vector
 from scorer.metrics.mifid import is_copy, is_penalised
 from scorer.metrics.statistics.class_separation import area_under_curve
@@ -98,7 +99,7 @@ RULES = (
 )
 
 
-def detection_of(zoo: Zoo, track: str, evidence: EvidenceKind, *methods: str) -> Detection:
+def detection_of(zoo: Zoo, track: TrackKind, evidence: EvidenceKind, *methods: str) -> Detection:
     """AUC and detections of a track's evidence between the entries of these methods and all honest ones.
 
     Raises ``ValueError`` if there are none of either.
@@ -110,13 +111,13 @@ def detection_of(zoo: Zoo, track: str, evidence: EvidenceKind, *methods: str) ->
     return Detection(auc, int((memorising < honest.min()).sum()), len(memorising))
 
 
-def outcomes_found_by(zoo: Zoo, track: str, rule: Rule, *methods: str) -> tuple[Outcome, ...]:
+def outcomes_found_by(zoo: Zoo, track: TrackKind, rule: Rule, *methods: str) -> tuple[Outcome, ...]:
     """The entries of these methods to which a rule of the service applies."""
     tau = choose_tau([], method="heldout", heldout_distance=zoo.fresh[track]).tau
     return tuple(each for each in zoo.of(*methods) if rule.finds(each.readings[track], tau))
 
 
-def _values(zoo: Zoo, track: str, evidence: EvidenceKind, methods: tuple[str, ...]) -> Vector:
+def _values(zoo: Zoo, track: TrackKind, evidence: EvidenceKind, methods: tuple[str, ...]) -> Vector:
     """Where nothing is known, nothing looks like copying."""
     values = [evidence.value(each.readings[track]) for each in zoo.of(*methods)]
     return np.array([inf if value is None else value for value in values], np.float64)

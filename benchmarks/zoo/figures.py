@@ -8,12 +8,12 @@ from sqlalchemy.orm import Session
 
 from api.rendering.charts.export import svg_of
 from benchmarks.zoo.entries import LABELS
-from benchmarks.zoo.outcomes import TRACKS, Outcome, Zoo
+from benchmarks.zoo.outcomes import Outcome, Zoo
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Competition
 from scorer.insights.figures import PAIRED, SINGLE, Figure
 from scorer.insights.overview import InsightsData, TrackColumns
-from scorer.lifecycle import TRACK_KINDS, Phase
+from scorer.lifecycle import TRACK_KINDS, Phase, TrackKind
 from scorer.metrics.mifid import is_penalised, mifid
 from scorer.metrics.statistics.threshold_selection import choose_tau
 from scorer.submissions.labels import MEMORISES
@@ -23,8 +23,8 @@ NAME = "The zoo"
 
 def figures_of(zoo: Zoo) -> Iterator[Figure]:
     """FID and memorization distance by label, one against the other, and public against private."""
-    taus = {track: tau_of(zoo, track) for track in TRACKS}
-    fields = {track: _field(zoo, track, taus[track]) for track in TRACKS}
+    taus = {track: tau_of(zoo, track) for track in TRACK_KINDS}
+    fields = {track: _field(zoo, track, taus[track]) for track in TRACK_KINDS}
     data = InsightsData(
         CompetitionState(Competition(), Phase.FINAL, True, {}, ()), fields, taus, labels=True, names=True, label="all"
     )
@@ -44,7 +44,7 @@ def draw(zoo: Zoo, folder: Path) -> list[str]:
     return names
 
 
-def tau_of(zoo: Zoo, track: str) -> float:
+def tau_of(zoo: Zoo, track: TrackKind) -> float:
     """The threshold that `margin` chooses on the entries whose label decides."""
     distances = [each.readings[track].distance for each in zoo.outcomes]
     return choose_tau(distances, [MEMORISES.get(_label(each)) for each in zoo.outcomes]).tau
@@ -54,7 +54,7 @@ def _label(outcome: Outcome) -> str:
     return LABELS[outcome.title.method]
 
 
-def _field(zoo: Zoo, track: str, tau: float) -> TrackColumns:
+def _field(zoo: Zoo, track: TrackKind, tau: float) -> TrackColumns:
     readings = [each.readings[track] for each in zoo.outcomes]
     fid, distance = (np.array([getattr(each, name) for each in readings]) for name in ("fid", "distance"))
     copied = np.array([each.copied for each in readings])

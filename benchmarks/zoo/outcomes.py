@@ -8,8 +8,7 @@ from typing import Any
 
 from benchmarks.zoo.entries import METHODS, Title
 from benchmarks.zoo.spaces import SpaceReading
-
-TRACKS = ("public", "private")
+from scorer.lifecycle import TrackKind
 
 
 @dataclass(frozen=True)
@@ -17,7 +16,7 @@ class Outcome:
     """An entry's scores and evidence by track."""
 
     title: Title
-    readings: Mapping[str, SpaceReading]
+    readings: Mapping[TrackKind, SpaceReading]
 
 
 @dataclass(frozen=True)
@@ -27,11 +26,11 @@ class Zoo:
     machine: Mapping[str, str]
     counts: Mapping[str, int]
     """Numbers of images by kind: those of the reference, and ``entry``."""
-    extractors: Mapping[str, str]
+    extractors: Mapping[TrackKind, str]
     """Extractor by track."""
-    fresh: Mapping[str, float]
+    fresh: Mapping[TrackKind, float]
     """Memorization distance of the held-out images by track."""
-    cells: Mapping[str, int]
+    cells: Mapping[TrackKind, int]
     """Number of cells for C_T by track."""
     outcomes: tuple[Outcome, ...]
 

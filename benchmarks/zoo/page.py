@@ -7,8 +7,9 @@ from types import MappingProxyType
 from benchmarks.harness.report import MarkdownTable, machine_line, markdown_of
 from benchmarks.zoo.detection import EVIDENCE, RULES, EvidenceKind, detection_of, outcomes_found_by
 from benchmarks.zoo.entries import HONEST, MEMORISING, METHODS, MIXED
-from benchmarks.zoo.outcomes import TRACKS, Outcome, Zoo
+from benchmarks.zoo.outcomes import Outcome, Zoo
 from benchmarks.zoo.spaces import SpaceReading
+from scorer.lifecycle import TRACK_KINDS, TrackKind
 
 INTRODUCTION = """\
 Made by `python -m benchmarks.zoo`; the numbers behind it are in `results/zoo.json`. Small networks were trained on the
@@ -52,10 +53,10 @@ def page(zoo: Zoo, figures: Sequence[str], explanation: str = "") -> str:
     """The whole page. ``figures`` are names of files in ``figures/zoo``."""
     lines = ["# What each kind of evidence sees", "", INTRODUCTION, "", *_sizes(zoo), ""]
     lines += ["## Told from honest entries", "", AUC_EXPLANATION, ""]
-    for track in TRACKS:
+    for track in TRACK_KINDS:
         lines += _titled(_auc_table(zoo, track))
     lines += ["## Found by the service's rules", "", RULES_EXPLANATION, ""]
-    for track in TRACKS:
+    for track in TRACK_KINDS:
         lines += _titled(_rules_table(zoo, track))
     lines += ["## Who misses what", "", *(f"- {sentence}" for sentence in _missed_lines(zoo)), ""]
     lines += [explanation.strip(), ""] if explanation else []
@@ -69,7 +70,7 @@ def _sizes(zoo: Zoo) -> list[str]:
     counts = zoo.counts
     memorising, honest = len(zoo.of(*MEMORISING)), len(zoo.of(*HONEST))
     missing = [method for method in METHODS if method not in zoo.methods]
-    spaces = ", ".join(f"{track} `{zoo.extractors[track]}` ({zoo.cells[track]} cells for C_T)" for track in TRACKS)
+    spaces = ", ".join(f"{track} `{zoo.extractors[track]}` ({zoo.cells[track]} cells for C_T)" for track in TRACK_KINDS)
     return [
         f"{memorising} memorising, {len(zoo.of(*MIXED))} mixed and {honest} honest entries of {counts['entry']} images"
         f" of 64 x 64 pixels (that of photographs: {counts['photographs']}), beside {counts['train']:,} training"
@@ -91,7 +92,7 @@ def _rows(zoo: Zoo) -> Iterator[tuple[str, tuple[str, ...]]]:
     yield f"all memorising ({len(zoo.of(*MEMORISING))})", MEMORISING
 
 
-def _auc_table(zoo: Zoo, track: str) -> MarkdownTable:
+def _auc_table(zoo: Zoo, track: TrackKind) -> MarkdownTable:
     rows = []
     for name, methods in _rows(zoo):
         detections = [detection_of(zoo, track, evidence, *methods) for evidence in EVIDENCE]
@@ -99,7 +100,7 @@ def _auc_table(zoo: Zoo, track: str) -> MarkdownTable:
     return MarkdownTable(_of(zoo, track), ("AUC, caught", *(each.name for each in EVIDENCE)), rows)
 
 
-def _rules_table(zoo: Zoo, track: str) -> MarkdownTable:
+def _rules_table(zoo: Zoo, track: TrackKind) -> MarkdownTable:
     rows = []
     honest: list[tuple[str, tuple[str, ...]]] = [
         (f"*{method}*", (method,)) for method in zoo.methods if method in HONEST
@@ -111,7 +112,7 @@ def _rules_table(zoo: Zoo, track: str) -> MarkdownTable:
     return MarkdownTable(_of(zoo, track), ("found", *(each.name for each in RULES)), rows)
 
 
-def _of(zoo: Zoo, track: str) -> str:
+def _of(zoo: Zoo, track: TrackKind) -> str:
     return f"{track.capitalize()} space, {zoo.extractors[track]}"
 
 
@@ -133,7 +134,7 @@ def _missed_lines(zoo: Zoo) -> Iterator[str]:
 
 def _caught_counts(zoo: Zoo, evidence: EvidenceKind, method: str) -> tuple[int, int, int]:
     """The smaller and the larger number caught in the two spaces, and the number of entries."""
-    detections = [detection_of(zoo, track, evidence, method) for track in TRACKS]
+    detections = [detection_of(zoo, track, evidence, method) for track in TRACK_KINDS]
     return min(each.caught for each in detections), max(each.caught for each in detections), detections[0].entries
 
 
@@ -154,11 +155,13 @@ def _medians(zoo: Zoo) -> MarkdownTable:
     rows = []
     for method in zoo.methods:
         entries = zoo.of(method)
-        cells = [[_median(entries, track, *column) for track in TRACKS] for column in _MEDIANS.values()]
+        cells = [[_median(entries, track, *column) for track in TRACK_KINDS] for column in _MEDIANS.values()]
         rows.append((f"{method} ({len(entries)})", *(" / ".join(dict.fromkeys(both)) for both in cells)))
     return MarkdownTable("Medians of each method's entries", ("public / private", *_MEDIANS), rows)
 
 
-def _median(entries: Sequence[Outcome], track: str, pattern: str, value: Callable[[SpaceReading], float | None]) -> str:
+def _median(
+    entries: Sequence[Outcome], track: TrackKind, pattern: str, value: Callable[[SpaceReading], float | None]
+) -> str:
     known = [number for each in entries if (number := value(each.readings[track])) is not None]
     return pattern.format(median(known)) if known else "none"

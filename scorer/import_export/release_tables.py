@@ -17,7 +17,7 @@ from scorer.competitions.competition_state import CompetitionState
 from scorer.db.data_release import entry_rows, judgement_rows
 from scorer.leaderboard.rows import rows_of
 from scorer.lifecycle import TRACK_KINDS
-from scorer.ranking.awards import medal
+from scorer.ranking.awards import award_of
 
 ColumnKind = Literal["text", "int", "float", "bool", "time", "ints"]
 TableRow = tuple[Any, ...]
@@ -267,9 +267,10 @@ def _ranks(session: Session, state: CompetitionState, names: Pseudonyms) -> Iter
     competition = state.competition
     for kind in TRACK_KINDS:
         for rank, row in enumerate(rows_of(session, competition, state.tracks, kind).page(0, None), start=1):
-            won_medal = medal(rank, **competition.medals) if kind == "private" else None
+            award = award_of(rank, kind, medals=competition.medals, prizes=())
+            medal = award.medal if kind == "private" else None
             team, entry = names.of("team", row.team_id), names.of("submission", row.ref)
-            yield kind, rank, team, entry, row.score, row.fid, row.memorization_distance, row.penalised, won_medal
+            yield kind, rank, team, entry, row.score, row.fid, row.memorization_distance, row.penalised, medal
 
 
 def _ratings(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[TableRow]:

@@ -23,7 +23,7 @@ from scorer.db.tables import Account
 from scorer.errors import Invalid
 from scorer.leaderboard import standings
 from scorer.leaderboard.board import Place
-from scorer.lifecycle import TRACK_KINDS
+from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.metrics.features import Vector
 from scorer.submissions.labels import MEMORISES
 
@@ -64,8 +64,8 @@ class InsightsData:
     """The visible submissions by track, and whether labels and names may be shown."""
 
     state: CompetitionState
-    by_track: Mapping[str, TrackColumns]
-    taus: Mapping[str, float | None]
+    by_track: Mapping[TrackKind, TrackColumns]
+    taus: Mapping[TrackKind, float | None]
     labels: bool
     names: bool
     label: str
@@ -90,8 +90,8 @@ def insights_of(
         raise Invalid("no-labels", "Labels are shown when the organizers publish the final board.")
     kinds = TRACK_KINDS if everything else TRACK_KINDS[:1]
     labels = decided_labels(session, state.competition.id) if everything else {}
-    by_track: dict[str, TrackColumns] = {}
-    taus: dict[str, float | None] = {}
+    by_track: dict[TrackKind, TrackColumns] = {}
+    taus: dict[TrackKind, float | None] = {}
     for kind in kinds:
         track = state.tracks[kind]
         rows: Sequence[Score | Place] = (

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from scorer.lifecycle import TrackKind
+
 
 def medal(rank: int, gold: int = 10, silver: int = 50, bronze: int = 100) -> str | None:
     """The medal of a rank, given the last rank of each colour; None below bronze."""
@@ -25,10 +27,15 @@ class Award(NamedTuple):
 
 
 def award_of(
-    rank: int, track: str, *, medals: Mapping[str, int], prizes: Iterable[Mapping[str, object]], late: bool = False
+    rank: int,
+    track: TrackKind,
+    *,
+    medals: Mapping[str, int],
+    prizes: Iterable[Mapping[str, object]],
+    late: bool = False,
 ) -> Award:
-    """The medal and the prize of a rank on a board of the ``track`` "public" or "private". Both tracks
-    award medals, the private track alone prizes, and a board of late entries nothing."""
+    """The medal and the prize of a rank on a board of the track. Both tracks award medals, the private track alone
+    prizes, and a board of late entries nothing."""
     if late:
         return Award()
     return Award(medal(rank, **medals), prize(rank, prizes) if track == "private" else None)

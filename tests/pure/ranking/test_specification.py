@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scorer.lifecycle import TrackKind
 from scorer.ranking.awards import award_of, medal
 from scorer.ranking.specification import ScoredEntry, round_score, standings
 
@@ -183,7 +184,7 @@ def test_medals_as_the_competition_sets_them() -> None:
     ],
 )
 def test_late_entries_win_nothing_and_prizes_are_of_the_private_board(
-    track: str, late: bool, first: tuple[str | None, ...], second: tuple[str | None, ...]
+    track: TrackKind, late: bool, first: tuple[str | None, ...], second: tuple[str | None, ...]
 ) -> None:
     terms: dict[str, Any] = {
         "medals": {"gold": 1, "silver": 2, "bronze": 2},

@@ -23,7 +23,7 @@ from benchmarks.zoo.entries import HONEST, MEMORISING, EntryFeatures, Title, mix
 from benchmarks.zoo.entry_cache import EntryCache, Inputs, cached_entries_of
 from benchmarks.zoo.models import MembershipDiscriminator
 from benchmarks.zoo.one_hot import memorising_gan
-from benchmarks.zoo.outcomes import TRACKS, Outcome, Zoo, read_zoo, write_zoo
+from benchmarks.zoo.outcomes import Outcome, Zoo, read_zoo, write_zoo
 from benchmarks.zoo.page import page
 from benchmarks.zoo.plan import ZooPlan
 from benchmarks.zoo.spaces import References, SpaceReading, read_entry, space_of
@@ -34,6 +34,7 @@ from deploy.demo.tiles import Pixels
 from scorer.archive import hash_pixels, mirror_images
 from scorer.extractors import Features
 from scorer.findings.signs import SIGNS
+from scorer.lifecycle import TRACK_KINDS
 from tests.worker.benchmarks.test_benchmarks import MACHINE
 
 TINY = ZooPlan(
@@ -157,13 +158,18 @@ def reading(distance: float, copied: float = 0.0, **numbers: float | None) -> Sp
 
 def zoo(*entries: tuple[str, SpaceReading]) -> Zoo:
     outcomes = tuple(
-        Outcome(Title(method, str(number), 0), dict.fromkeys(TRACKS, values))
+        Outcome(Title(method, str(number), 0), dict.fromkeys(TRACK_KINDS, values))
         for number, (method, values) in enumerate(entries)
     )
     names = ("train", "held_out", "private_extra", "entry", "photographs")
-    both = dict.fromkeys(TRACKS, 1.0)
+    both = dict.fromkeys(TRACK_KINDS, 1.0)
     return Zoo(
-        MACHINE, dict.fromkeys(names, 9), dict.fromkeys(TRACKS, "tiny"), both, dict.fromkeys(TRACKS, 3), outcomes
+        MACHINE,
+        dict.fromkeys(names, 9),
+        dict.fromkeys(TRACK_KINDS, "tiny"),
+        both,
+        dict.fromkeys(TRACK_KINDS, 3),
+        outcomes,
     )
 
 
