@@ -32,11 +32,11 @@ class ReleaseStatus:
     shown: bool
 
     @property
-    def state(self) -> str:
+    def state(self) -> JobState:
         """``waiting``, ``running``, ``failed`` or ``done``."""
         if self.release.finished_at:
             return JobState.DONE
-        return self.job.state if self.job else JobState.FAILED
+        return JobState(self.job.state) if self.job else JobState.FAILED
 
     @property
     def files(self) -> list[dict[str, Any]]:

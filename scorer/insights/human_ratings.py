@@ -58,13 +58,13 @@ class StudyStatus:
     """By kind: (items, ratings)."""
 
     @property
-    def state(self) -> str:
+    def state(self) -> JobState | Literal["open", "ended"]:
         """``waiting``, ``running`` or ``failed`` until the images are ready; then ``open``, at last ``ended``."""
         if self.study.ended_at is not None:
             return "ended"
         if self.study.packed_at is not None:
             return "open"
-        return self.job.state if self.job else JobState.FAILED
+        return JobState(self.job.state) if self.job else JobState.FAILED
 
     def wanted(self, kind: str) -> int:
         """The number of ratings of a kind that the study needs."""
