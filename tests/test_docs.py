@@ -17,7 +17,7 @@ import pytest
 
 from api.main import create_app
 from deploy.documentation.__main__ import stale_pages
-from deploy.documentation.commands import command_names, options_of
+from deploy.documentation.commands import all_commands
 from deploy.documentation.problems import problems
 from deploy.documentation.settings import variables
 from scorer.competitions.spec import CompetitionSpec
@@ -123,15 +123,17 @@ def test_every_command_exists(page: Path) -> None:
 def faults_of_kennel(command: str) -> list[str]:
     """What a ``kennel`` command line names and does not exist: the command itself, or its options."""
     words = shlex.split(re.split(r"\s[|>&;#]|\s{2,}#", command)[0])
-    names = command_names()
-    known = [name for length in range(len(words), 1, -1) if (name := " ".join(words[:length])) in names]
+    commands = all_commands()
+    known = [name for length in range(len(words), 1, -1) if (name := " ".join(words[:length])) in commands]
     if not known:
-        groups = {" ".join(name.split()[:2]) for name in names}
+        groups = {" ".join(name.split()[:2]) for name in commands}
         return [] if " ".join(words[:2]) in groups and len(words) == 2 else [command]
     if known[0] == "kennel kaggle":
         return []
-    options = {word.split("=")[0] for word in words if re.match(r"--\w", word)}
-    return sorted(options - options_of(known[0]) - {"--help"})
+    given = {word.split("=")[0] for word in words if re.match(r"--\w", word)}
+    parameters = commands[known[0]].params
+    options = {option for each in parameters for option in (*each.opts, *each.secondary_opts)}
+    return sorted(given - options - {"--help"})
 
 
 def test_wrong_commands_are_named() -> None:

@@ -22,24 +22,13 @@ def commands_page() -> str:
         "The `kennel` command",
         "## Exit statuses",
         table(("status", "meaning"), statuses),
-        *(part for name, command in _all_commands().items() for part in _section(name, command)),
+        *(part for name, command in all_commands().items() for part in _section(name, command)),
     )
 
 
-def command_names() -> frozenset[str]:
-    """Every command as it is typed: ``kennel up``, ``kennel admin create``, ..."""
-    return frozenset(_all_commands())
-
-
-def options_of(name: str) -> frozenset[str]:
-    """The options of the command ``name``."""
-    parameters = _all_commands()[name].params
-    return frozenset(option for parameter in parameters for option in (*parameter.opts, *parameter.secondary_opts))
-
-
 @cache
-def _all_commands() -> dict[str, Any]:
-    """Every command by its full name."""
+def all_commands() -> dict[str, Any]:
+    """Every command by its full name, as it is typed: ``kennel up``, ``kennel admin create``, ..."""
     return dict(_commands(typer.main.get_command(app), "kennel"))
 
 

@@ -17,15 +17,14 @@ HASH_BYTES = 16
 class TrainingImageCopies:
     """How many of n images equal a reference image: pixel by pixel, or else its mirror image.
 
-    ``exact_index`` and ``mirrored_index`` are (n,) int64: the first such reference image, -1 for none. An
-    image that is both (its original is symmetric) counts as exact alone. ``share`` is (exact + mirrored) / n.
+    ``exact_index`` is (n,) int64: the first reference image that is equal upright, -1 for none. An image that is both
+    (its original is symmetric) counts as exact alone. ``share`` is (exact + mirrored) / n.
     """
 
     exact: int
     mirrored: int
     share: float
     exact_index: NDArray[np.int64]
-    mirrored_index: NDArray[np.int64]
 
 
 def pixel_hash(image: Images) -> bytes:
@@ -59,11 +58,11 @@ def find_training_image_copies(
     All three are (·, 16) uint8 of :func:`hash_pixels`. Ties go to the lowest reference index.
     """
     exact_index = _first_index(hashes, reference_hashes)
-    mirrored_index = _first_index(hashes, mirrored_reference_hashes)
-    mirrored_index[exact_index >= 0] = -1
-    exact, mirrored = int(np.sum(exact_index >= 0)), int(np.sum(mirrored_index >= 0))
+    is_exact = exact_index >= 0
+    is_mirrored = (_first_index(hashes, mirrored_reference_hashes) >= 0) & ~is_exact
+    exact, mirrored = int(is_exact.sum()), int(is_mirrored.sum())
     share = (exact + mirrored) / len(hashes) if len(hashes) else 0.0
-    return TrainingImageCopies(exact, mirrored, share, exact_index, mirrored_index)
+    return TrainingImageCopies(exact, mirrored, share, exact_index)
 
 
 def _first_index(hashes: PixelHashes, among: PixelHashes) -> NDArray[np.int64]:

@@ -5,7 +5,7 @@ session: the engine, sessions and read-only connections
 grants: what the service's database role may do
 retention: deletion of rows whose time is over
 accounts, competitions, teams: people and credentials; competitions and references; members, merges, quotas
-submissions, jobs: submissions, uploads and labels; the job queue and the backlog
+submissions, jobs: submissions, uploads and labels; the job queue, its load and failed jobs
 leaderboard: judged scores, columns for ranking, the change feed
 tuning, review, evidence: thresholds and comparisons; flags, reviews and rulings; signs, generators and code
 human_ratings, data_release, import_results: rating studies; data releases and their rows; what an import writes

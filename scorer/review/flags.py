@@ -106,12 +106,10 @@ def list_flagged(
     states: Sequence[QueueState] = STATES,
     after: int = 0,
     limit: int,
-    exclude: Submission | None = None,
 ) -> FlaggedPage:
-    """The flagged submissions in some ``states`` from number ``after + 1`` on, without ``exclude``."""
+    """The flagged submissions in some ``states`` from number ``after + 1`` on."""
     query = _flag_query(session, state, reviewer)
-    excluded_ref = exclude.ref if exclude is not None else None
-    page = flags.flagged_page(session, query, states=states, after=after, limit=limit + 1, exclude=excluded_ref)
+    page = flags.flagged_page(session, query, states=states, after=after, limit=limit + 1)
     entries = _with_reasons(session, state, page.rows)
     return FlaggedPage(
         entries=entries[:limit],

@@ -1,4 +1,4 @@
-"""SQL for the backlog: the load of each queue, running jobs, and jobs that have failed."""
+"""SQL for the load of each queue, running jobs, and jobs that have failed."""
 
 from datetime import datetime
 from typing import Any, NamedTuple

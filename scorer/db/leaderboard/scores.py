@@ -82,17 +82,16 @@ def id_list(ids: Collection[int]) -> ColumnElement[Any]:
 
 def judged_entries(
     *,
-    track_id: Any = None,
+    track_id: int | None = None,
     tau: float | None = None,
-    at: datetime | None = None,
     refs: Collection[int] | None = None,
 ) -> Select[Any]:
     """Every scored submission of a track (None: of all tracks), judged with ``tau`` (None: the newest threshold) and
-    its newest ruling, with the team that it belongs to. ``at``: as of a past moment. ``refs``: of these alone.
+    its newest ruling, with the team that it belongs to. ``refs``: of these alone.
 
     The columns are those of :class:`Score`.
     """
-    entry = _measured(track_id, tau, at, refs).subquery("entry").c
+    entry = _measured(track_id, tau, refs).subquery("entry").c
     distance, copied = entry.memorization_distance, entry.copied_share
     return select(
         entry.ref,
@@ -121,13 +120,13 @@ def judged_entries(
     )
 
 
-def _measured(track_id: Any, tau: float | None, at: datetime | None, refs: Collection[int] | None) -> Select[Any]:
+def _measured(track_id: int | None, tau: float | None, refs: Collection[int] | None) -> Select[Any]:
     """The newest measurement of every submission, with the tau that it is judged with and its ruling."""
-    measured_rows = newest_measurements(track_id, at, refs)
+    measured_rows = newest_measurements(track_id, None, refs)
     measured = measured_rows.c
-    chosen = _newest_thresholds(at)
-    merged = merges.newest_merges(at)
-    ruled = newest_rulings(at)
+    chosen = _newest_thresholds()
+    merged = merges.newest_merges()
+    ruled = newest_rulings()
     threshold: Any = chosen.c.tau if tau is None else literal(tau)
     ruling = func.coalesce(ruled.c.kind, KEEP)
     return (
@@ -140,7 +139,7 @@ def _measured(track_id: Any, tau: float | None, at: datetime | None, refs: Colle
             Submission.competition_id,
             measured.track_id,
             Team.id.label("team_id"),
-            (Team.name if at is None else name_at(Team, at)).label("team"),
+            Team.name.label("team"),
             Team.benchmark,
             Submission.accepted_at,
             measured.fid,
@@ -165,7 +164,7 @@ def _measured(track_id: Any, tau: float | None, at: datetime | None, refs: Colle
     )
 
 
-def newest_measurements(track_id: Any, at: datetime | None, refs: Collection[int] | None = None) -> Subquery:
+def newest_measurements(track_id: int | None, at: datetime | None, refs: Collection[int] | None = None) -> Subquery:
     """The newest measurement of every submission on a track (None: on every track), the one that counts."""
     newest = select(
         Measurement.id,
@@ -185,10 +184,8 @@ def newest_measurements(track_id: Any, at: datetime | None, refs: Collection[int
     return newest.order_by(Measurement.track_id, Measurement.submission_ref, Measurement.id.desc()).subquery("measured")
 
 
-def _newest_thresholds(at: datetime | None) -> Subquery:
+def _newest_thresholds() -> Subquery:
     chosen = select(Threshold.track_id, Threshold.tau).ext(distinct_on(Threshold.track_id))
-    if at is not None:
-        chosen = chosen.where(Threshold.created_at <= at)
     return chosen.order_by(Threshold.track_id, Threshold.id.desc()).subquery("chosen")
 
 

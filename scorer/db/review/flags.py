@@ -245,16 +245,14 @@ def flagged_page(
     states: Sequence[str],
     after: int,
     limit: int,
-    exclude: int | None = None,
 ) -> FlaggedRows:
-    """A page of the flagged entries in some states (without the one with ref ``exclude``), the greatest weight first,
-    from number ``after + 1`` on."""
+    """A page of the flagged entries in some states, the greatest weight first, from number ``after + 1`` on."""
     flagged = _flagged(flag_query)
     rank = func.least(flagged.c.private_rank, flagged.c.public_rank)
     order = (flagged.c.weight.desc(), rank.asc().nulls_last(), flagged.c.ref)
     page = (
         select(flagged, func.row_number().over(order_by=order).label("place"))
-        .where(flagged.c.state.in_(states), flagged.c.ref != (exclude or 0))
+        .where(flagged.c.state.in_(states))
         .order_by(*order)
         .offset(after)
         .limit(limit)

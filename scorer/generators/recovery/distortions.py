@@ -35,10 +35,10 @@ def warp_images(images: Floats, random: np.random.Generator, *, shift: float = W
     return warped
 
 
-def patch_images(images: Floats, random: np.random.Generator, *, side: float = PATCH) -> Floats:
-    """Replace a square of each image, of this share of its side and at a random place, by the same noise."""
+def patch_images(images: Floats, random: np.random.Generator) -> Floats:
+    """Replace a square of each image, a quarter of its side wide and at a random place, by the same noise."""
     size = images.shape[1]
-    width = max(1, round(side * size))
+    width = max(1, round(PATCH * size))
     noise = PATCH_DEVIATION * random.standard_normal((width, width, 3))
     places = random.integers(size - width + 1, size=(len(images), 2))
     patched = images.copy()

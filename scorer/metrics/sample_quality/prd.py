@@ -60,12 +60,12 @@ def curve_of(generated: Vector, real: Vector, angles: int = ANGLES) -> PrdCurve:
     return PrdCurve(precision, precision / rates)
 
 
-def summary_of(generated: Vector, real: Vector, angles: int = ANGLES, weight: float = WEIGHT) -> PrdSummary:
-    """F_weight and F_1/weight of shares q and p of cells, (k,) each."""
+def summary_of(generated: Vector, real: Vector, angles: int = ANGLES) -> PrdSummary:
+    """F_8 and F_1/8 of shares q and p of cells, (k,) each."""
     rates = _rates(angles)
     precision = curve_of(generated, real, angles).precision
     recall, precise = (
-        float(((1.0 + square) / (1.0 + square * rates) * precision).max()) for square in (weight**2, weight**-2)
+        float(((1.0 + square) / (1.0 + square * rates) * precision).max()) for square in (WEIGHT**2, WEIGHT**-2)
     )
     return PrdSummary(recall, precise)
 

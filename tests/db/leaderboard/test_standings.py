@@ -66,11 +66,11 @@ class Prepared:
         return list(self.session.execute(text(f"EXECUTE {name}")))
 
 
-def scores_are_the_definition(ask: Any, drawn: DrawnCompetition, which: str, minute: int) -> None:
-    """The formula in SQL, over everything that it joins."""
+def scores_are_the_definition(ask: Any, drawn: DrawnCompetition, which: str) -> None:
+    """The formula in SQL, over everything that it joins, as of now."""
     kind = "private" if which == "private" else "public"
-    expected = [entry for late in (False, True) for entry in drawn.field(kind, minute, late=late)]
-    rows = {row.ref: row for row in ask(statement_of(TRACK_OF_BOARD[which].id, minute))}
+    expected = [entry for late in (False, True) for entry in drawn.field(kind, NOW, late=late)]
+    rows = {row.ref: row for row in ask(statement_of(TRACK_OF_BOARD[which].id))}
     assert rows.keys() == {entry.ref for entry in expected}
     for entry in expected:
         row = rows[entry.ref]
@@ -81,8 +81,8 @@ def scores_are_the_definition(ask: Any, drawn: DrawnCompetition, which: str, min
 
 
 @cache
-def statement_of(track_id: int, minute: int) -> Select[Any]:
-    return judged_entries(track_id=track_id, at=moment_of(minute))
+def statement_of(track_id: int) -> Select[Any]:
+    return judged_entries(track_id=track_id)
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ def test_columns_read_from_the_tables_are_the_readable_definition(
         names = board.entry_info_of(session, order.refs, late=late, at=at)
         teams = order.judged.team[order.rows].tolist()
         assert [names[ref].team for ref in order.refs] == [drawn.name_at(team - BASE, minute) for team in teams]
-        scores_are_the_definition(ask.all, drawn, which, minute)
+        scores_are_the_definition(ask.all, drawn, which)
         savepoint.rollback()
 
 

@@ -32,7 +32,7 @@ def submission(session: Session, state: CompetitionState, now: datetime) -> Subm
     leases.add_job(session, Queue.CHECK, submission=made, now=now)
     held = leases.claim_job(session, Queue.CHECK, holder="h", worker="w", now=now, lease=LEASE)
     assert held is not None
-    outcomes.pass_check(session, held, TrainingImageCopies(0, 0, 0.0, None, None), pixels_sha256="0", now=now)  # type: ignore[arg-type]
+    outcomes.pass_check(session, held, TrainingImageCopies(0, 0, 0.0, None), pixels_sha256="0", now=now)  # type: ignore[arg-type]
     session.refresh(made)
     return made
 
