@@ -1,4 +1,4 @@
-/* Rating without waiting: images are fetched in batches ahead of the one shown, ratings are sent a few at a time.
+/* Human ratings: images are fetched in batches ahead of the one shown, ratings are sent a few at a time.
    <section data-items="/api/v1/.../items" data-kind data-item data-csrf> holds the picture and the form; without this
    script the form sends one rating and loads the next page. The last rating can be undone until it is sent. */
 "use strict";
