@@ -80,7 +80,7 @@ def change_password(
     ``matched`` is the hash that the present password matched; ``Forbidden`` if it is not the account's. An account
     without a password (made by an admin, or authenticated by an issuer) gets its first one without this check.
     """
-    account = session.get_one(Account, account.id, with_for_update=True)
+    account = session.get_one(Account, account.id, with_for_update={"key_share": True})
     if account.password_hash is not None and account.password_hash != matched:
         raise Forbidden("wrong-password", "The present password is not right.")
     account.password_hash = new_hash

@@ -148,4 +148,4 @@ def _changed(result: object) -> bool:
 
 def lock_account(session: Session, account_id: int) -> None:
     """Let one transaction at a time decide about a person's account."""
-    session.execute(select(Account.id).where(Account.id == account_id).with_for_update()).one()
+    session.execute(select(Account.id).where(Account.id == account_id).with_for_update(key_share=True)).one()

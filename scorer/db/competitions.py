@@ -170,5 +170,7 @@ def published_since(session: Session, competition_id: int) -> datetime | None:
 
 
 def lock_competition(session: Session, slug: str, *, share: bool) -> None:
-    """Lock a competition's set-up to the end of the transaction: against changes (``share``), or to change it."""
-    session.execute(select(Competition.id).where(Competition.slug == slug).with_for_update(read=share))
+    """Lock a competition's set-up to the end of the transaction: against changes (``share``), or to change it. Rows
+    that refer to the competition can be inserted meanwhile."""
+    locked = select(Competition.id).where(Competition.slug == slug)
+    session.execute(locked.with_for_update(read=share, key_share=not share))

@@ -67,7 +67,7 @@ def newest_study_job(session: Session, study_id: int) -> Job | None:
 
 def lock_study(session: Session, study_id: int) -> None:
     """Let one transaction at a time change a study."""
-    session.execute(select(RatingStudy.id).where(RatingStudy.id == study_id).with_for_update())
+    session.execute(select(RatingStudy.id).where(RatingStudy.id == study_id).with_for_update(key_share=True))
 
 
 def add_items(session: Session, items: Sequence[Mapping[str, Any]]) -> None:

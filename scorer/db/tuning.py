@@ -142,8 +142,8 @@ def newest_threshold(session: Session, track_id: int, at: datetime | None = None
 
 
 def lock_track(session: Session, track_id: int) -> None:
-    """Let one transaction at a time choose a track's tau."""
-    session.execute(select(Track.id).where(Track.id == track_id).with_for_update()).one()
+    """Let one transaction at a time choose a track's tau; measurements are recorded meanwhile."""
+    session.execute(select(Track.id).where(Track.id == track_id).with_for_update(key_share=True)).one()
 
 
 def thresholds_of(session: Session, track_id: int) -> Sequence[Threshold]:

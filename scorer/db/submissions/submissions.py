@@ -103,4 +103,4 @@ def submissions_by_ref(session: Session, refs: Sequence[int]) -> list[Submission
 
 def lock_submission(session: Session, ref: int) -> None:
     """Let one transaction at a time change what belongs to a submission."""
-    session.execute(select(Submission.ref).where(Submission.ref == ref).with_for_update()).one()
+    session.execute(select(Submission.ref).where(Submission.ref == ref).with_for_update(key_share=True)).one()

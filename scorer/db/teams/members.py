@@ -24,7 +24,8 @@ def lock_changes(session: Session, competition_id: int) -> None:
 
 def lock_teams(session: Session, team_ids: Collection[int]) -> None:
     """Let one transaction at a time change these teams and use their quotas. In order of id, against deadlocks."""
-    session.execute(select(Team.id).where(Team.id.in_(team_ids)).order_by(Team.id).with_for_update()).all()
+    teams = select(Team.id).where(Team.id.in_(team_ids)).order_by(Team.id)
+    session.execute(teams.with_for_update(key_share=True)).all()
 
 
 def members_of(session: Session, team_id: int) -> Sequence[Account]:

@@ -1,0 +1,80 @@
+"""Row locks: a transaction that decides something delays nobody who only adds a row that refers to it."""
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.orm import Session
+
+from scorer.accounts import accounts as account_rules
+from scorer.competitions.competition_state import CompetitionState
+from scorer.db import accounts, competitions, tuning
+from scorer.db.session import Sessions, engine_of, sessions_of
+from scorer.db.submissions import submissions
+from scorer.db.tables import Submission, Team
+from scorer.db.teams import members
+from scorer.settings import Settings
+from tests.factories import add_measurement, make_competition, make_submission, make_team
+
+Lock = Callable[[Session, CompetitionState, Submission], object]
+
+LOCKS: dict[str, Lock] = {
+    "competition": lambda session, state, _: competitions.lock_competition(
+        session, state.competition.slug, share=False
+    ),
+    "track": lambda session, state, _: tuning.lock_track(session, state.tracks["public"].id),
+    "team": lambda session, _, submission: members.lock_teams(session, [submission.team_id]),
+    "submission": lambda session, _, submission: submissions.lock_submission(session, submission.ref),
+    "account": lambda session, _, submission: accounts.lock_account(session, submission.account_id),
+    "password": lambda session, _, submission: account_rules.change_password(
+        session, submission.account, None, "hash", keep_session=None, now=submission.accepted_at
+    ),
+}
+
+
+@pytest.fixture
+def sessions(settings: Settings) -> Iterator[Sessions]:
+    """Committing sessions on a database of this test's own."""
+    engine = engine_of(settings)
+    yield sessions_of(engine)
+    engine.dispose()
+
+
+@pytest.fixture
+def state(sessions: Sessions, now: datetime) -> CompetitionState:
+    with sessions.begin() as session:
+        return make_competition(session, now)
+
+
+@pytest.fixture
+def submission(sessions: Sessions, state: CompetitionState, now: datetime) -> Submission:
+    with sessions.begin() as session:
+        return make_submission(session, state, make_team(session, state, now), now=now, status="received")
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_rows_that_refer_to_a_locked_row_are_added_at_once(
+    sessions: Sessions, state: CompetitionState, submission: Submission, now: datetime, name: str
+) -> None:
+    """A lock that foreign keys conflict with made workers lose finished scores while an organizer chose tau."""
+    with sessions.begin() as holding:
+        LOCKS[name](holding, state, holding.merge(submission, load=False))
+        with sessions.begin() as session:
+            session.execute(text("SET LOCAL lock_timeout = '1ms'"))
+            add_measurement(session, state, submission, fid=1.0, distance=0.5, now=now)
+            make_submission(session, state, session.get_one(Team, submission.team_id), now=now, status="received")
+    with sessions() as session:
+        assert session.query(Submission).count() == 2
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_only_one_transaction_at_a_time_has_a_lock(
+    sessions: Sessions, state: CompetitionState, submission: Submission, name: str
+) -> None:
+    with sessions.begin() as holding, pytest.raises(OperationalError, match="lock timeout"):
+        LOCKS[name](holding, state, holding.merge(submission, load=False))
+        with sessions.begin() as session:
+            session.execute(text("SET LOCAL lock_timeout = '1ms'"))
+            LOCKS[name](session, state, session.merge(submission, load=False))
