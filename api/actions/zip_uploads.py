@@ -16,7 +16,7 @@ from scorer.archive import list_images
 from scorer.blobs import Blobs, ReceivedBlob
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account, Submission, Upload
-from scorer.errors import Invalid
+from scorer.errors import Invalid, KennelError
 from scorer.identifiers import new_public_id
 from scorer.settings import Settings
 from scorer.submissions import intake, uploads
@@ -41,11 +41,15 @@ def declared_bytes(request: Request) -> int | None:
 
 
 @contextmanager
-def discard_on_error(store: Blobs, received: ReceivedBlob) -> Iterator[None]:
-    """Delete the received blob if the body of the ``with`` raises."""
+def discard_refused(store: Blobs, received: ReceivedBlob) -> Iterator[None]:
+    """Delete the received blob if the body of the ``with`` refuses it with a ``KennelError``.
+
+    After any other error the row may be there: the acknowledgement of its commit may be what was lost. A blob that no
+    row refers to is deleted by the cleanup of orphans.
+    """
     try:
         yield
-    except BaseException:
+    except KennelError:
         store.delete(received.key)
         raise
 
@@ -61,12 +65,13 @@ async def receive_blob(
     """Stream a blob into the store and call ``accept`` with it in a thread.
 
     ``accept`` gets the received blob and the time, records it in a transaction of its own, and returns the answer with
-    the key of a blob that is no longer needed, or None; that blob is deleted. If it raises, the received one is.
+    the key of a blob that is no longer needed, or None; that blob is deleted. If it refuses with a ``KennelError``, the
+    received one is.
     """
     received = await store.receive(key, chunks, limit=limit)
 
     def keep(complete: datetime) -> Answer:
-        with discard_on_error(store, received):
+        with discard_refused(store, received):
             answer, unused = accept(received, complete)
         if unused is not None:
             store.delete(unused)

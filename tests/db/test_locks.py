@@ -73,8 +73,8 @@ def test_rows_that_refer_to_a_locked_row_are_added_at_once(
 def test_only_one_transaction_at_a_time_has_a_lock(
     sessions: Sessions, state: CompetitionState, submission: Submission, name: str
 ) -> None:
-    with sessions.begin() as holding, pytest.raises(OperationalError, match="lock timeout"):
+    with sessions.begin() as holding, sessions() as session:
         LOCKS[name](holding, state, holding.merge(submission, load=False))
-        with sessions.begin() as session:
-            session.execute(text("SET LOCAL lock_timeout = '1ms'"))
+        session.execute(text("SET LOCAL lock_timeout = '1ms'"))
+        with pytest.raises(OperationalError, match="lock timeout"):
             LOCKS[name](session, state, session.merge(submission, load=False))

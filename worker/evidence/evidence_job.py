@@ -27,9 +27,10 @@ from worker.evidence.report import EVIDENCE_VERSION, EvidenceReport, evidence_of
 from worker.evidence.thumbnails import reference_thumbnails_of
 from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext, extractor_options_of
-from worker.runtime.heartbeat import Heartbeat, LeaseLost
+from worker.runtime.heartbeat import Heartbeat
 from worker.runtime.preemption import preemptible
 from worker.runtime.progress import StageProgress
+from worker.runtime.recording import record_result
 from worker.scoring import feature_cache
 from worker.scoring.provenance import environment
 from worker.scoring.reference_features import (
@@ -74,7 +75,7 @@ def make_evidence(context: WorkerContext, claim: leases.Claim, heartbeat: Heartb
         entry, reference, statistics, names, seed=seed, progress=lambda share: progress("evidence", share)
     )
     evidence = _evidence_record_of(context, report, preparation, measurement, seed)
-    _record_evidence(context, claim, submission, evidence)
+    _record_evidence(context, claim, heartbeat, submission, evidence)
 
 
 def seed_of(zip_sha256: str, reference: str) -> int:
@@ -172,14 +173,16 @@ def _evidence_record_of(
 
 
 def _record_evidence(
-    context: WorkerContext, claim: leases.Claim, submission: Submission, evidence: records.NewEvidence
+    context: WorkerContext,
+    claim: leases.Claim,
+    heartbeat: Heartbeat,
+    submission: Submission,
+    evidence: records.NewEvidence,
 ) -> None:
     """Record the evidence if the lease still holds, then delete the cached features and, after the last job, the
     decoded images."""
-    with transaction(context.sessions, context.broker) as session:
-        if not records.record_evidence(session, claim, evidence, now=context.now()):
-            raise LeaseLost(f"job {claim.job_id}")
-        last = leases.is_finished(session, claim)
+    record_result(
+        context, heartbeat, lambda session: records.record_evidence(session, claim, evidence, now=context.now())
+    )
     feature_cache.delete_features(context, submission, claim.track_id)
-    if last:
-        decoded_images.path_of(context.scratch, submission.id).unlink(missing_ok=True)
+    decoded_images.remove_unneeded(context, claim, submission)

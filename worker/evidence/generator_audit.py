@@ -23,9 +23,10 @@ from scorer.generators.sandbox.runner import audit_in_sandbox
 from scorer.jobs.broker import transaction
 from scorer.jobs.leases import Claim
 from worker.runtime.context import WorkerContext
-from worker.runtime.heartbeat import Heartbeat, LeaseLost
+from worker.runtime.heartbeat import Heartbeat
 from worker.runtime.preemption import preemptible
 from worker.runtime.progress import StageProgress
+from worker.runtime.recording import record_result
 from worker.scoring.provenance import environment
 from worker.scoring.reference_features import SetAddress, images_of, names_of
 
@@ -55,17 +56,19 @@ def run_generator_audit(context: WorkerContext, claim: Claim, heartbeat: Heartbe
     try:
         audit = _audit(context, inputs, train, held_out, plan, progress)
     except (Invalid, TooLarge) as error:
-        with transaction(context.sessions, context.broker) as session:
-            recorded = generator_audits.record_refusal(session, claim, error, provenance, now=context.now())
-    else:
-        key = f"recoveries/{inputs.submission.id}/{claim.generator_id}-{claim.job_id}.npz"
-        _store_arrays(context.blobs, key, audit)
-        with transaction(context.sessions, context.broker) as session:
-            recorded = generator_audits.record_audit(
-                session, claim, _audit_record_of(context, inputs, audit, key, provenance), now=context.now()
-            )
-    if not recorded:
-        raise LeaseLost(f"job {claim.job_id}")
+        refusal = error
+        record_result(
+            context,
+            heartbeat,
+            lambda session: generator_audits.record_refusal(session, claim, refusal, provenance, now=context.now()),
+        )
+        return
+    key = f"recoveries/{inputs.submission.id}/{claim.generator_id}-{claim.job_id}.npz"
+    _store_arrays(context.blobs, key, audit)
+    made = _audit_record_of(context, inputs, audit, key, provenance)
+    record_result(
+        context, heartbeat, lambda session: generator_audits.record_audit(session, claim, made, now=context.now())
+    )
 
 
 def _audit_inputs(context: WorkerContext, claim: Claim) -> AuditInputs:

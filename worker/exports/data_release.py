@@ -34,7 +34,8 @@ from scorer.submissions.files import stored_zip
 from worker.exports.parquet import WRITER, write_table
 from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext
-from worker.runtime.heartbeat import Heartbeat, LeaseLost
+from worker.runtime.heartbeat import Heartbeat
+from worker.runtime.recording import record_result
 
 CHUNK_BYTES = 1 << 20
 ZIP_TIMESTAMP = (1980, 1, 1, 0, 0, 0)
@@ -99,10 +100,12 @@ def make_release(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbe
             _store_file(context, release, _put(folder / MANIFEST, body)),
             _store_file(context, release, _zip_files(folder)),
         ]
-    with transaction(context.sessions, context.broker) as session:
-        digest = hashlib.sha256(body).hexdigest()
-        if not data_release.record_release(session, claim, [*last, *files], digest, now=context.now()):
-            raise LeaseLost(f"job {claim.job_id}")
+    digest = hashlib.sha256(body).hexdigest()
+    record_result(
+        context,
+        heartbeat,
+        lambda session: data_release.record_release(session, claim, [*last, *files], digest, now=context.now()),
+    )
 
 
 def _write_tables(

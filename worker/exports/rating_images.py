@@ -17,7 +17,8 @@ from scorer.jobs import leases
 from scorer.jobs.broker import transaction
 from scorer.submissions.files import stored_zip
 from worker.runtime.context import WorkerContext
-from worker.runtime.heartbeat import Heartbeat, LeaseLost
+from worker.runtime.heartbeat import Heartbeat
+from worker.runtime.recording import record_result
 
 
 def make_rating_images(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
@@ -33,9 +34,10 @@ def make_rating_images(context: WorkerContext, claim: leases.Claim, heartbeat: H
     if not items:
         raise Invalid("no-images", "No images of these entries are stored.")
     order = np.random.default_rng(study.seed).permutation(len(items))
-    with transaction(context.sessions, context.broker) as session:
-        if not human_ratings.record_items(session, claim, [items[index] for index in order], now=context.now()):
-            raise LeaseLost(f"job {claim.job_id}")
+    shuffled = [items[index] for index in order]
+    record_result(
+        context, heartbeat, lambda session: human_ratings.record_items(session, claim, shuffled, now=context.now())
+    )
 
 
 def _entries(session: Session, study: RatingStudy) -> Sequence[Submission]:

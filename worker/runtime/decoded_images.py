@@ -17,6 +17,7 @@ from scorer.blobs import Blobs
 from scorer.db.tables import Submission
 from scorer.errors import Unavailable
 from scorer.extractors import ProgressCallback
+from scorer.jobs import leases
 from scorer.submissions.files import stored_zip
 from worker.runtime.context import WorkerContext
 
@@ -102,6 +103,14 @@ def submission_images(context: WorkerContext, submission: Submission, progress: 
     spec = image_spec_of(submission)
     key = stored_zip(submission).key
     return decoded_images_of(context.scratch, submission.id, context.blobs, key, spec, progress)
+
+
+def remove_unneeded(context: WorkerContext, claim: leases.Claim, submission: Submission) -> None:
+    """Remove a submission's images after the last job that needs them."""
+    with context.sessions() as session:
+        finished = leases.is_finished(session, claim)
+    if finished:
+        path_of(context.scratch, submission.id).unlink(missing_ok=True)
 
 
 def remove_expired(scratch: Path) -> None:

@@ -32,8 +32,17 @@ class Heartbeat:
     def __call__(self, stage: str, fraction: float) -> None:
         self._stage = stage
         self._fraction = min(max(fraction, 0.0), 1.0)
+        self.require_lease()
+
+    @property
+    def job(self) -> str:
+        """The job's name in messages."""
+        return f"job {self._claim.job_id}"
+
+    def require_lease(self) -> None:
+        """Raise ``LeaseLost`` if another worker is known to have the job."""
         if self._lost:
-            raise LeaseLost(f"job {self._claim.job_id}")
+            raise LeaseLost(self.job)
 
     def __enter__(self) -> "Heartbeat":
         self._thread.start()

@@ -17,6 +17,7 @@ from scorer.submissions.files import stored_zip
 from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext
 from worker.runtime.heartbeat import Heartbeat
+from worker.runtime.recording import record_result
 from worker.scoring.reference_features import (
     SetAddress,
     pixel_hashes_of,
@@ -35,16 +36,20 @@ def check_submission(context: WorkerContext, claim: leases.Claim, heartbeat: Hea
             context.blobs, stored_zip(submission).key, spec, path, lambda fraction: heartbeat("checking", fraction)
         )
     except Invalid as error:
-        with transaction(context.sessions, context.broker) as session:
-            outcomes.reject(session, claim, error, now=context.now())
+        fault = error
+        record_result(context, heartbeat, lambda session: outcomes.reject(session, claim, fault, now=context.now()))
         return
     exact, mirrored = pixel_hashes_of(context, SetAddress(training.sha256, training.blob_key, spec.size))
     copies = find_training_image_copies(hashes, exact, mirrored)
     sprite_key = _store_sprite_sheet(context, submission, path)
-    with transaction(context.sessions, context.broker) as session:
-        outcomes.pass_check(
-            session, claim, copies, pixels_sha256=_content_sha256(hashes), sprite_key=sprite_key, now=context.now()
-        )
+    content = _content_sha256(hashes)
+    record_result(
+        context,
+        heartbeat,
+        lambda session: outcomes.pass_check(
+            session, claim, copies, pixels_sha256=content, sprite_key=sprite_key, now=context.now()
+        ),
+    )
 
 
 def _store_sprite_sheet(context: WorkerContext, submission: Submission, path: Path) -> str:

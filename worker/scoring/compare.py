@@ -2,13 +2,14 @@
 
 from scorer.db.tables import Preparation, Submission
 from scorer.jobs.broker import transaction
-from scorer.jobs.leases import Claim, is_finished
+from scorer.jobs.leases import Claim
 from scorer.metrics.memorization import nearest
 from scorer.tuning import extractor_comparison
 from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext
-from worker.runtime.heartbeat import Heartbeat, LeaseLost
+from worker.runtime.heartbeat import Heartbeat
 from worker.runtime.preemption import preemptible
+from worker.runtime.recording import record_result
 from worker.scoring.provenance import environment
 from worker.scoring.reference_features import load_prepared, require_same_weights
 
@@ -31,11 +32,11 @@ def measure_candidate(context: WorkerContext, claim: Claim, heartbeat: Heartbeat
         progress=lambda fraction: progress("neighbours", fraction),
     )
     provenance = extractor.provenance | environment() | {"zip_sha256": submission.sha256, "worker": context.name}
-    with transaction(context.sessions, context.broker) as session:
-        if not extractor_comparison.record_distance(
+    record_result(
+        context,
+        heartbeat,
+        lambda session: extractor_comparison.record_distance(
             session, claim, distances.mean, distances.standard_error, provenance, now=context.now()
-        ):
-            raise LeaseLost(f"job {claim.job_id}")
-        last = is_finished(session, claim)
-    if last:
-        decoded_images.path_of(context.scratch, submission.id).unlink(missing_ok=True)
+        ),
+    )
+    decoded_images.remove_unneeded(context, claim, submission)

@@ -1,5 +1,7 @@
 """The ``prepare`` job: computes a track's reference (features and statistics) from its reference sets."""
 
+from sqlalchemy.orm import Session
+
 from scorer.competitions import reference_sets
 from scorer.db import competitions
 from scorer.db.tables import Preparation
@@ -8,6 +10,7 @@ from scorer.jobs.broker import transaction
 from scorer.tuning import extractor_comparison
 from worker.runtime.context import WorkerContext
 from worker.runtime.heartbeat import Heartbeat
+from worker.runtime.recording import record_result
 from worker.scoring.reference_features import (
     SetAddress,
     prepare_reference,
@@ -37,6 +40,11 @@ def prepare_references(context: WorkerContext, claim: leases.Claim, heartbeat: H
         signed=preparation.signed,
         progress=heartbeat,
     )
-    with transaction(context.sessions, context.broker) as session:
-        if reference_sets.record_preparation(session, claim, **vars(prepared), now=context.now()):
+
+    def record(session: Session) -> bool:
+        recorded = reference_sets.record_preparation(session, claim, **vars(prepared), now=context.now())
+        if recorded:
             extractor_comparison.continue_comparisons(session, preparation.id, now=context.now())
+        return recorded
+
+    record_result(context, heartbeat, record)

@@ -14,7 +14,8 @@ from scorer.metrics.memorization import closest_pairs
 from scorer.submissions import outcomes
 from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext
-from worker.runtime.heartbeat import Heartbeat, LeaseLost
+from worker.runtime.heartbeat import Heartbeat
+from worker.runtime.recording import record_result
 from worker.scoring import feature_cache
 from worker.scoring.measure import SCORER_VERSION, RawMeasurement, measure
 from worker.scoring.provenance import environment
@@ -54,7 +55,7 @@ def score_submission(context: WorkerContext, claim: leases.Claim, heartbeat: Hea
     )
     feature_cache.store_features(context, submission, claim.track_id, images, numbers.features)
     heartbeat("evidence", 1.0)
-    _record_measurement(context, claim, submission, measured)
+    _record_measurement(context, claim, heartbeat, submission, measured)
 
 
 def _measurement_of(
@@ -78,15 +79,19 @@ def _measurement_of(
 
 
 def _record_measurement(
-    context: WorkerContext, claim: leases.Claim, submission: Submission, measured: outcomes.NewMeasurement
+    context: WorkerContext,
+    claim: leases.Claim,
+    heartbeat: Heartbeat,
+    submission: Submission,
+    measured: outcomes.NewMeasurement,
 ) -> None:
     """Record the measurement if the lease still holds, and remove the decoded images after the last job."""
-    with transaction(context.sessions, context.broker) as session:
-        if not outcomes.record_measurement(session, claim, measured, now=context.now()):
-            raise LeaseLost(f"job {claim.job_id}")
-        last = leases.is_finished(session, claim)
-    if last:
-        decoded_images.path_of(context.scratch, submission.id).unlink(missing_ok=True)
+    record_result(
+        context,
+        heartbeat,
+        lambda session: outcomes.record_measurement(session, claim, measured, now=context.now()),
+    )
+    decoded_images.remove_unneeded(context, claim, submission)
     decoded_images.remove_expired(context.scratch)
 
 

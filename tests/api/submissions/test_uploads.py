@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
+from scorer.db.tables import Submission
 from scorer.teams.quotas import RETRY_AFTER_SECONDS
 from tests.api.conftest import API, Service
 from tests.factories import noise_images, zip_of
+from tests.lost_acknowledgement import lost_acknowledgement
 
 pytestmark = pytest.mark.usefixtures("one_day")
 
@@ -278,3 +280,19 @@ def test_a_blob_stays_when_the_broker_takes_no_message(service: Service, monkeyp
     monkeypatch.setattr(service.app.state.broker, "send_task", broken)
     assert service.submit("ada", slug, zip_of(noise_images(9))).status_code == 202
     assert len(blobs(service)) == 1
+
+
+def test_an_accepted_zip_is_kept_when_the_acknowledgement_of_its_commit_is_lost(service: Service) -> None:
+    """In a fail-over the row is there although COMMIT has raised; its zip was deleted, and scoring failed later."""
+    slug = service.competition()
+    content = zip_of(noise_images(10))
+    headers = {"Idempotency-Key": "once"}
+    with lost_acknowledgement(Submission) as lost:
+        answer = service.call("ada", "POST", f"/competitions/{slug}/submissions", content=content, headers=headers)
+    assert lost == ["submissions"]
+    assert answer.status_code == 503
+    again = service.call("ada", "POST", f"/competitions/{slug}/submissions", content=content, headers=headers)
+    assert again.status_code == 202
+    service.work()
+    assert service.call("ada", "GET", f"/submissions/{again.json()['id']}").json()["status"] == "scored"
+    assert len(blobs(service)) == 1, "the second upload of the same bytes is not needed"

@@ -1,0 +1,44 @@
+"""Records the result of a job in one transaction, which is repeated while the database is busy or away.
+
+A result may have taken an hour to compute. A lock that was not to be had in time, a deadlock or a lost connection is
+over soon, so none of them is a reason to compute it again.
+"""
+
+import logging
+from collections.abc import Callable
+from time import sleep
+
+from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.orm import Session
+
+from scorer.jobs.broker import transaction
+from worker.runtime.context import WorkerContext
+from worker.runtime.heartbeat import Heartbeat, LeaseLost
+
+log = logging.getLogger(__name__)
+
+RETRY_SECONDS = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 30.0, 30.0, 60.0, 60.0, 60.0)
+"""Pauses between the tries: some five minutes, beside the time that each try waits for its locks."""
+
+
+def record_result(context: WorkerContext, heartbeat: Heartbeat, record: Callable[[Session], bool]) -> None:
+    """Call ``record`` in a transaction. It finishes the claimed job and returns False if the lease has been lost; then
+    ``LeaseLost`` is raised. A commit whose acknowledgement was lost counts as a lost lease, too: the job is done.
+    ``OperationalError`` or ``InterfaceError`` if no try succeeds."""
+    for pause in RETRY_SECONDS:
+        try:
+            _try_to_record(context, heartbeat, record)
+        except (OperationalError, InterfaceError) as error:
+            log.warning("the result could not be recorded yet, next try in %g s: %s", pause, error.orig)
+            sleep(pause)
+            heartbeat.require_lease()
+        else:
+            return
+    _try_to_record(context, heartbeat, record)
+
+
+def _try_to_record(context: WorkerContext, heartbeat: Heartbeat, record: Callable[[Session], bool]) -> None:
+    with transaction(context.sessions, context.broker) as session:
+        held = record(session)
+    if not held:
+        raise LeaseLost(heartbeat.job)
