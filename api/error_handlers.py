@@ -5,14 +5,13 @@ from urllib.parse import quote
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from sqlalchemy.exc import InterfaceError, OperationalError
-from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from api.http.log_redaction import redact
 from api.http.problem_details import FORWARDED_HEADERS, MAX_SHOWN_FAULTS, log, problem, problem_of
 from api.rendering.templates import error_page, see_other, wants_page
+from scorer.db.session import UNAVAILABLE
 from scorer.errors import KennelError
 
 RETRY_SECONDS = 5
@@ -44,14 +43,14 @@ def add_error_handlers(app: FastAPI) -> None:
         log.info("%s %s: the client went away", request.method, redact(request.url.path))
         return Response(status_code=400)  # nobody reads it
 
-    @app.exception_handler(OperationalError)
-    @app.exception_handler(InterfaceError)
-    @app.exception_handler(PoolTimeoutError)
     async def _database(request: Request, error: Exception) -> Response:
         log.warning("%s %s: the database did not answer: %s", request.method, redact(request.url.path), error)
         title = "The database is busy or away. Please try again in a moment."
         headers = {"Retry-After": str(RETRY_SECONDS)}
         return _answer(request, problem(503, "database-unavailable", title, headers=headers), title)
+
+    for kind in UNAVAILABLE:
+        app.add_exception_handler(kind, _database)
 
     @app.exception_handler(Exception)
     async def _ours(request: Request, error: Exception) -> Response:

@@ -17,13 +17,14 @@ class FlakyProxy:
     """Forwards connections to ``servers`` (addresses) in turn and cuts some.
 
     The first ``cuts`` connections that carry more than ``after`` bytes to the server are cut. ``pause`` (seconds before
-    each 64 KiB) makes it slow.
+    each 64 KiB) makes it slow; while ``silent`` it accepts connections and bytes, and forwards none.
     """
 
     servers: list[str]
     after: int
     cuts: int
     pause: float = 0.0
+    silent: bool = False
     cut: int = 0
     bytes_carried: int = 0
     _threads: list[Thread] = field(default_factory=list)
@@ -82,6 +83,7 @@ class FlakyProxy:
         carried = 0
         while data := client.recv(CHUNK):
             sleep(self.pause)
+            self._wait()
             carried += len(data)
             self.bytes_carried += len(data)
             if carried > self.after and self.cut < self.cuts:
@@ -89,9 +91,14 @@ class FlakyProxy:
                 return
             server.sendall(data)
 
+    def _wait(self) -> None:
+        while self.silent:
+            sleep(0.02)
+
     def _answers(self, server: socket.socket, client: socket.socket) -> None:
         with suppress(OSError):
             while data := server.recv(CHUNK):
+                self._wait()
                 client.sendall(data)
         with suppress(OSError):
             client.shutdown(socket.SHUT_RDWR)

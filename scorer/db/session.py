@@ -9,12 +9,19 @@ from typing import Any
 
 from sqlalchemy import Connection as Connection  # noqa: PLC0414 - a type for callers
 from sqlalchemy import Engine, create_engine, text
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm import Session, sessionmaker
 
+from scorer.db.answer_timeouts import PING, connection_options
 from scorer.settings import Settings
 
 Sessions = sessionmaker[Session]
+
+UNAVAILABLE = (OperationalError, InterfaceError, PoolTimeoutError)
+"""Errors of a database that is busy or away: the same transaction may succeed a moment later."""
+POOL_SECONDS = 10
+"""Longest wait for a free connection of the pool."""
 
 
 def engine_of(settings: Settings, *, max_connections: int = 30, **options: Any) -> Engine:
@@ -24,7 +31,8 @@ def engine_of(settings: Settings, *, max_connections: int = 30, **options: Any) 
         settings.database_url.get_secret_value(),
         pool_size=pool_size,
         max_overflow=max_connections - pool_size,
-        connect_args={"options": "-c timezone=utc -c lock_timeout=10s", "application_name": "kennel"},
+        pool_timeout=POOL_SECONDS,
+        connect_args={**connection_options(), "application_name": "kennel"},
         **{"pool_pre_ping": True, **options},
     )
 
@@ -83,6 +91,6 @@ def use_one_snapshot(session: Session) -> None:
 
 
 def ping(sessions: Sessions) -> None:
-    """Raise if the database does not answer."""
+    """Raise if the database does not answer within a few seconds."""
     with sessions() as session:
-        session.execute(text("SELECT 1"))
+        session.execute(text(PING))

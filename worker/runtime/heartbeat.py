@@ -10,6 +10,8 @@ from worker.runtime.context import WorkerContext
 
 log = logging.getLogger(__name__)
 INTERVAL_SECONDS = 2.0
+END_SECONDS = 0.5
+"""How long a finished job waits for its last heartbeat, whose database may be silent; a late one changes nothing."""
 
 
 class LeaseLost(Exception):
@@ -52,7 +54,7 @@ class Heartbeat:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._end.set()
-        self._thread.join()
+        self._thread.join(END_SECONDS)
 
     def _run(self) -> None:
         while not self._end.wait(INTERVAL_SECONDS):

@@ -8,9 +8,9 @@ import logging
 from collections.abc import Callable
 from time import sleep
 
-from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.orm import Session
 
+from scorer.db.session import UNAVAILABLE
 from scorer.jobs.broker import transaction
 from worker.runtime.context import WorkerContext
 from worker.runtime.heartbeat import Heartbeat, LeaseLost
@@ -24,12 +24,12 @@ RETRY_SECONDS = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 30.0, 30.0, 60.0, 60.0, 6
 def record_result(context: WorkerContext, heartbeat: Heartbeat, record: Callable[[Session], bool]) -> None:
     """Call ``record`` in a transaction. It finishes the claimed job and returns False if the lease has been lost; then
     ``LeaseLost`` is raised. A commit whose acknowledgement was lost counts as a lost lease, too: the job is done.
-    ``OperationalError`` or ``InterfaceError`` if no try succeeds."""
+    One of ``UNAVAILABLE`` if no try succeeds."""
     for pause in RETRY_SECONDS:
         try:
             _try_to_record(context, heartbeat, record)
-        except (OperationalError, InterfaceError) as error:
-            log.warning("the result could not be recorded yet, next try in %g s: %s", pause, error.orig)
+        except UNAVAILABLE as error:
+            log.warning("the result could not be recorded yet, next try in %g s: %s", pause, error)
             sleep(pause)
             heartbeat.require_lease()
         else:

@@ -1,0 +1,112 @@
+"""PostgreSQL that does not answer: nobody waits for ever."""
+
+import multiprocessing
+from collections.abc import Callable, Iterator
+from io import BytesIO
+
+import psycopg2
+import pytest
+from sqlalchemy import Engine, make_url, text
+from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.orm import Session
+
+from scorer.db import answer_timeouts
+from scorer.db.session import engine_of, ping, sessions_of
+from scorer.settings import Settings
+from tests.flaky_proxy import FlakyProxy
+
+SHORT = 0.3
+
+
+@pytest.fixture
+def proxy() -> FlakyProxy:
+    return FlakyProxy([], after=0, cuts=0)
+
+
+@pytest.fixture
+def engine(settings: Settings, proxy: FlakyProxy, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+    """An engine behind the proxy that waits a moment for answers."""
+    monkeypatch.setattr(answer_timeouts, "ANSWER_SECONDS", SHORT)
+    monkeypatch.setattr(answer_timeouts, "PING_SECONDS", SHORT)
+    monkeypatch.setattr(answer_timeouts, "CONNECT_SECONDS", 2)
+    monkeypatch.setattr(answer_timeouts, "CHECK_SECONDS", SHORT / 10)
+    url = make_url(settings.database_url.get_secret_value())
+    proxy.servers = [f"http://127.0.0.1:{url.port}"]
+    with proxy.running() as address:
+        port = int(address.rpartition(":")[2])
+        through = url.set(host="127.0.0.1", port=port, query={}).render_as_string(hide_password=False)
+        engine = engine_of(settings.model_copy(update={"database_url": type(settings.database_url)(through)}))
+        yield engine
+        proxy.silent = False
+        engine.dispose()
+
+
+def copy(session: Session) -> None:
+    """Read by COPY, as the board is read."""
+    cursor = session.connection().connection.cursor()
+    cursor.copy_expert("COPY (SELECT 1) TO STDOUT", BytesIO())
+
+
+def fetch(session: Session) -> None:
+    """Read the rest of a streamed result."""
+    for _ in session.info["rows"]:
+        pass
+
+
+WAITS: dict[str, Callable[[Session], object]] = {
+    "statement": lambda session: session.execute(text("SELECT 2")),
+    "commit": Session.commit,
+    "rollback": lambda session: session.connection().connection.rollback(),
+    "copy": copy,
+    "fetch": fetch,
+}
+
+
+@pytest.mark.parametrize("name", WAITS)
+def test_a_wait_for_a_silent_server_ends(engine: Engine, proxy: FlakyProxy, name: str) -> None:
+    with Session(engine) as session:
+        numbers = text("SELECT generate_series(1, 20000)")
+        session.info["rows"] = session.execute(numbers, execution_options={"yield_per": 1000})
+        session.info["rows"].fetchmany(10)
+        session.execute(text("SELECT 1"))
+        proxy.silent = True
+        with pytest.raises((DBAPIError, psycopg2.Error)):
+            WAITS[name](session)
+        proxy.silent = False
+        session.invalidate()
+    with Session(engine) as session:
+        assert session.scalar(text("SELECT 3")) == 3, "the next request gets a new connection"
+
+
+def test_a_check_of_a_silent_server_ends(engine: Engine, proxy: FlakyProxy) -> None:
+    sessions = sessions_of(engine)
+    ping(sessions)
+    proxy.silent = True
+    with pytest.raises(OperationalError):
+        ping(sessions)
+
+
+def test_the_server_ends_what_takes_too_long(settings: Settings) -> None:
+    engine = engine_of(settings)
+    with engine.connect() as connection:
+        rows = connection.execute(text("SELECT name, setting FROM pg_settings WHERE name LIKE '%timeout'"))
+        limits = {row.name: row.setting for row in rows}
+    engine.dispose()
+    assert limits["lock_timeout"] == "10000"
+    assert limits["statement_timeout"] == limits["idle_in_transaction_session_timeout"] == "60000"
+
+
+def test_a_forked_process_has_a_thread_of_its_own(engine: Engine) -> None:
+    """Celery's workers are forked."""
+    ping(sessions_of(engine))
+    child = multiprocessing.get_context("fork").Process(target=wait_too_long, args=(engine,))
+    child.start()
+    child.join()
+    assert child.exitcode == 0
+
+
+def wait_too_long(engine: Engine) -> None:
+    """In another process: a statement that takes long ends with an error."""
+    engine.dispose(close=False)
+    with engine.connect() as connection, pytest.raises(OperationalError):
+        connection.execute(text("SELECT pg_sleep(20)"))
