@@ -20,6 +20,8 @@ RETRY_SECONDS = 5
 
 def add_error_handlers(app: FastAPI) -> None:
     """Make every failure of ``app`` a problem, or an error page where a browser asks for HTML."""
+    for kind in UNAVAILABLE:
+        app.add_exception_handler(kind, _database_unavailable)
 
     @app.exception_handler(KennelError)
     async def _domain(request: Request, error: KennelError) -> Response:
@@ -43,15 +45,6 @@ def add_error_handlers(app: FastAPI) -> None:
         log.info("%s %s: the client went away", request.method, redact(request.url.path))
         return Response(status_code=400)  # nobody reads it
 
-    async def _database(request: Request, error: Exception) -> Response:
-        log.warning("%s %s: the database did not answer: %s", request.method, redact(request.url.path), error)
-        title = "The database is busy or away. Please try again in a moment."
-        headers = {"Retry-After": str(RETRY_SECONDS)}
-        return _answer(request, problem(503, "database-unavailable", title, headers=headers), title)
-
-    for kind in UNAVAILABLE:
-        app.add_exception_handler(kind, _database)
-
     @app.exception_handler(Exception)
     async def _ours(request: Request, error: Exception) -> Response:
         log.error("%s %s failed", request.method, redact(request.url.path), exc_info=error)
@@ -64,3 +57,10 @@ def _answer(request: Request, response: JSONResponse, message: str) -> Response:
         return response
     headers = {name: response.headers[name] for name in FORWARDED_HEADERS if name in response.headers}
     return error_page(response.status_code, message, headers=headers)
+
+
+async def _database_unavailable(request: Request, error: Exception) -> Response:
+    log.warning("%s %s: the database did not answer: %s", request.method, redact(request.url.path), error)
+    title = "The database is busy or away. Please try again in a moment."
+    headers = {"Retry-After": str(RETRY_SECONDS)}
+    return _answer(request, problem(503, "database-unavailable", title, headers=headers), title)
