@@ -5,7 +5,7 @@ import io
 import os
 import shutil
 import zlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -148,10 +148,10 @@ class Blobs:
         """A presigned URL for GET of ``key``, valid for ``life``; None where participants cannot reach the store."""
         return obstore.sign(self._public, "GET", key, life) if self._public is not None else None
 
-    def older_than(self, prefix: str, moment: datetime) -> list[str]:
-        """The keys of the blobs under ``prefix`` last written before ``moment``."""
-        listed = obstore.list(self._store, prefix)
-        return [blob["path"] for batch in listed for blob in batch if blob["last_modified"] < moment]
+    def older_than(self, prefix: str, moment: datetime) -> Iterator[list[str]]:
+        """The keys of the blobs under ``prefix`` last written before ``moment``, in batches of at most 1,000."""
+        for batch in obstore.list(self._store, prefix, chunk_size=1000):
+            yield [blob["path"] for blob in batch if blob["last_modified"] < moment]
 
     def read(self, key: str) -> bytes:
         """The whole blob; ``NotFound`` if there is none."""

@@ -3,6 +3,7 @@
 tables: the tables as SQLAlchemy classes, one module for each package
 session: the engine, sessions and read-only connections
 answer_timeouts: time limits on connecting, statements, locks, idle transactions and answers
+blob_references: which blobs rows refer to
 grants: what the service's database role may do
 retention: deletion of rows whose time is over
 accounts, competitions, teams: people and credentials; competitions and references; members, merges, quotas

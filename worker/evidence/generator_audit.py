@@ -63,7 +63,7 @@ def run_generator_audit(context: WorkerContext, claim: Claim, heartbeat: Heartbe
             lambda session: generator_audits.record_refusal(session, claim, refusal, provenance, now=context.now()),
         )
         return
-    key = f"recoveries/{inputs.submission.id}/{claim.generator_id}-{claim.job_id}.npz"
+    key = f"recoveries/{inputs.submission.id}/{claim.generator_id}-{claim.job_id}-{claim.holder}.npz"
     _store_arrays(context.blobs, key, audit)
     made = _audit_record_of(context, inputs, audit, key, provenance)
     record_result(

@@ -1,12 +1,14 @@
 """The cleanup: expires abandoned uploads, finishes complete ones, and removes orphaned blobs and expired rows."""
 
 import logging
+from collections import Counter
 from contextlib import AbstractContextManager
 from datetime import timedelta
 
 from sqlalchemy.orm import Session
 
 from scorer.db import retention
+from scorer.db.blob_references import COLUMNS, referenced_keys
 from scorer.identifiers import new_public_id
 from scorer.jobs.broker import transaction
 from scorer.submissions import upload_bytes, uploads
@@ -17,7 +19,7 @@ log = logging.getLogger(__name__)
 BATCH_SIZE = 5000
 """Rows removed in one transaction, so that none is long."""
 LOST_AFTER = timedelta(days=2)
-"""Age from which bytes without an upload are removed: no request and no presigned PUT takes longer to arrive."""
+"""Age from which a blob without a row is removed: nothing takes longer from a blob's last byte to its row."""
 
 
 def clean_up_uploads(context: WorkerContext) -> None:
@@ -43,15 +45,22 @@ def clean_up_uploads(context: WorkerContext) -> None:
 
 
 def remove_orphaned_blobs(context: WorkerContext) -> None:
-    """Remove bytes that belong to no upload (of killed requests, of a PUT that came too late), and features that were
-    cached for evidence which was never made."""
+    """Remove blobs that no row refers to (of killed requests and workers, of a PUT that came too late), and features
+    that were cached for evidence which was never made."""
     before = context.now() - LOST_AFTER
-    with transaction(context.sessions, context.broker) as session:
-        orphaned = uploads.orphaned_blobs(session, context.blobs.older_than("uploads", before))
-    context.blobs.delete_all(orphaned)
-    torn = context.blobs.remove_partial_files(before)
-    if orphaned or torn:
-        log.info("removed %d lost parts of uploads and %d torn files", len(orphaned), torn)
+    removed = Counter({"torn files": context.blobs.remove_partial_files(before)})
+    for folder in ("uploads", *COLUMNS):
+        for keys in context.blobs.older_than(folder, before):
+            with transaction(context.sessions, context.broker) as session:
+                orphaned = (
+                    uploads.orphaned_blobs(session, keys)
+                    if folder == "uploads"
+                    else sorted(set(keys) - referenced_keys(session, folder, keys))
+                )
+            context.blobs.delete_all(orphaned)
+            removed[folder] += len(orphaned)
+    if removed.total():
+        log.info("removed what no row refers to: %s", dict(+removed))
     expired = feature_cache.delete_expired_features(context)
     if expired:
         log.info("removed the features of %d entries that nobody has examined", expired)

@@ -86,6 +86,8 @@ def delete_features(context: WorkerContext, submission: Submission, track_id: in
 
 def delete_expired_features(context: WorkerContext) -> int:
     """Delete features older than ``FEATURES_LIFETIME``; returns how many blobs that were."""
-    expired = context.blobs.older_than(FOLDER, context.now() - FEATURES_LIFETIME)
-    context.blobs.delete_all(expired)
-    return len(expired)
+    count = 0
+    for expired in context.blobs.older_than(FOLDER, context.now() - FEATURES_LIFETIME):
+        context.blobs.delete_all(expired)
+        count += len(expired)
+    return count

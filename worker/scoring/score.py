@@ -134,7 +134,7 @@ def _closest_pairs(context: WorkerContext, numbers: RawMeasurement, sets: list[S
 def _store_distances(
     context: WorkerContext, submission: Submission, claim: leases.Claim, numbers: RawMeasurement
 ) -> str:
-    key = f"measurements/{submission.id}/{claim.track_id}-{claim.job_id}.npz"
+    key = f"measurements/{submission.id}/{claim.track_id}-{claim.job_id}-{claim.holder}.npz"
     buffer = io.BytesIO()
     np.savez(buffer, distance=numbers.nearest.distance, index=numbers.nearest.index)
     context.blobs.write(key, buffer.getvalue())

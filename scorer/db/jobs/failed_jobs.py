@@ -84,13 +84,14 @@ def lock_job(session: Session, job_id: int) -> Job | None:
 
 def _is_replaced() -> ColumnElement[bool]:
     later = aliased(Job)
-    same = or_(
+    same = (
         and_(later.submission_ref == Job.submission_ref, later.track_id.is_not_distinct_from(Job.track_id)),
         later.preparation_id == Job.preparation_id,
         later.release_id == Job.release_id,
         later.study_id == Job.study_id,
     )
-    return select(later.id).where(same, later.queue == Job.queue, later.id > Job.id).exists()
+    # One look-up each: a single one with OR would read all jobs, as no index has all four columns.
+    return or_(*(select(later.id).where(each, later.queue == Job.queue, later.id > Job.id).exists() for each in same))
 
 
 def _jobs(session: Session, *conditions: ColumnElement[bool], order: Any) -> list[ListedJob]:

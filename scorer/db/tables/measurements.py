@@ -36,7 +36,7 @@ class Measurement(Table):
     """Standard error of the memorization distance: sd of the per-image distances / sqrt(n)."""
     closest_pairs: Mapped[list[dict[str, Any]]]
     histogram: Mapped[dict[str, Any]]
-    artifact_key: Mapped[str | None]
+    artifact_key: Mapped[str | None] = mapped_column(index=True)
     """Blob with each image's nearest distance and index; None for an imported measurement."""
     provenance: Mapped[dict[str, Any]]
     created_at: Mapped[datetime]

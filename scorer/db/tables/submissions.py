@@ -41,7 +41,7 @@ class Submission(Table):
     bytes: Mapped[int] = mapped_column(BigInteger)
     sha256: Mapped[str | None] = mapped_column(index=True)
     note: Mapped[str]
-    blob_key: Mapped[str | None]
+    blob_key: Mapped[str | None] = mapped_column(index=True)
     external_id: Mapped[str | None]
     """Its id in the table that it was imported from; None for an uploaded submission."""
     idempotency_key: Mapped[str | None]
@@ -57,7 +57,7 @@ class Submission(Table):
     """SHA-256 of the sorted pixel hashes: equal for the same images under other names."""
     late: Mapped[bool] = mapped_column(default=False)
     """Begun after the close: on the board of late entries, never on the private track, never a final pick."""
-    sprite_key: Mapped[str | None]
+    sprite_key: Mapped[str | None] = mapped_column(index=True)
     """Blob with its sprite sheet: some of its images, reduced, in one picture, for its team."""
 
     competition: Mapped[Competition] = relationship(lazy="joined", innerjoin=True)

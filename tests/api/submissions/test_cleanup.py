@@ -2,10 +2,12 @@
 
 import os
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
-from scorer.db.tables import AuditEntry, Upload
+from scorer.db.blob_references import COLUMNS
+from scorer.db.tables import AuditEntry, Table, Upload
 from tests.api.conftest import Service
 from tests.api.submissions.test_resumable import TUS, ZIP, begun, head, send, stored
 from tests.factories import noise_images, zip_of
@@ -97,10 +99,39 @@ def test_bytes_that_belong_to_nothing_go_and_those_of_a_long_upload_stay(service
         os.utime(each, (old, old))
     cleanup.remove_orphaned_blobs(service.context)
     assert stored(service, "uploads") == [part]
-    assert stored(service, "submissions") == [whole]
+    assert stored(service, "submissions") == []
     with service.context.sessions() as session:
         assert session.query(Upload).one().parts == [f"uploads/{part.name}"]
     assert "kennel-submission" in send(service, path, 50, ZIP[50:]).headers
+
+
+@pytest.mark.parametrize("folder", COLUMNS)
+def test_what_no_row_refers_to_goes_and_what_one_does_stays(service: Service, slug: str, folder: str) -> None:
+    """A web process or a worker that is killed between a blob and its row leaves the blob behind."""
+    service.scored("ada", slug, noise_images(10))
+    store = service.context.blobs
+    store.write(f"{folder}/lost/1.bin", b"lost")
+    kept = [path for path in stored(service, "") if path.is_file() and path.name != "1.bin"]
+    old = (datetime.now(UTC) - cleanup.LOST_AFTER - DAY).timestamp()
+    cleanup.remove_orphaned_blobs(service.context)
+    assert store.exists(f"{folder}/lost/1.bin"), "its row may still come"
+    for path in stored(service, ""):
+        os.utime(path, (old, old))
+    cleanup.remove_orphaned_blobs(service.context)
+    assert [path for path in stored(service, "") if path.is_file()] == kept
+    assert {"submissions", "measurements", "sprites"} <= {path.relative_to(root_of(service)).parts[0] for path in kept}
+
+
+def root_of(service: Service) -> Path:
+    """The folder of the blob store."""
+    return Path(service.context.settings.blob_url.removeprefix("file://"))
+
+
+def test_every_stored_key_is_named_by_a_column() -> None:
+    """A new column that refers to blobs is one of those whose blobs are kept."""
+    columns = {f"{table.name}.{column.name}" for table in Table.metadata.sorted_tables for column in table.columns}
+    referring = {name for name in columns if name.endswith(("blob_key", "sprite_key", "artifact_key", "arrays_key"))}
+    assert referring == {f"{column.class_.__tablename__}.{column.key}" for column in COLUMNS.values()}
 
 
 def test_what_is_long_over_is_removed_and_the_log_of_acts_stays(service: Service, slug: str) -> None:

@@ -79,7 +79,7 @@ def test_what_is_put_later_changes_nothing(service: Service, slug: str) -> None:
     service.work()
     assert service.call("ada", "GET", f"/submissions/{entry}").json()["status"] == "scored"
     cleanup.clean_up_uploads(service.context)
-    assert service.context.blobs.older_than("uploads", service.context.now()) == []
+    assert list(service.context.blobs.older_than("uploads", service.context.now())) == []
 
 
 def test_completing_needs_the_bytes_that_were_promised(service: Service, slug: str) -> None:
@@ -100,7 +100,7 @@ def test_wrong_bytes_are_refused_for_good(service: Service, slug: str) -> None:
     torn = create(service, slug).json()
     put(torn, bytes(len(ZIP)))
     refused(complete(service, torn), 422, "not-a-zip")
-    assert service.context.blobs.older_than("submissions", service.context.now()) == []
+    assert list(service.context.blobs.older_than("submissions", service.context.now())) == []
 
 
 def test_the_same_key_is_the_same_upload(service: Service, slug: str) -> None:

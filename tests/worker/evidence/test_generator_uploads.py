@@ -3,6 +3,7 @@
 import io
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -282,4 +283,4 @@ def test_our_own_faults_are_tried_again_and_nobody_is_refused_for_them(
 
 
 def _blobs(service: Service) -> set[str]:
-    return set(service.context.blobs.older_than("generators", datetime.max.replace(tzinfo=UTC)))
+    return set(chain.from_iterable(service.context.blobs.older_than("generators", datetime.max.replace(tzinfo=UTC))))

@@ -1,0 +1,91 @@
+"""Plans of the queue's statements: none reads the finished jobs, of which there are ever more."""
+
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+
+import pytest
+from sqlalchemy import Connection, event, insert, text
+from sqlalchemy.orm import Session
+
+from scorer.db.jobs import failed_jobs, job_queue
+from scorer.db.tables import Job, Submission
+from scorer.jobs import leases
+from scorer.lifecycle import Queue
+from tests.factories import make_competition, make_submission, make_team
+
+FINISHED = 20_000
+LEASE = timedelta(seconds=30)
+
+
+@pytest.fixture
+def submission(session: Session, now: datetime) -> Submission:
+    """An entry whose check waits behind a long history of other entries."""
+    state = make_competition(session, now)
+    team = make_team(session, state, now)
+    entries = [make_submission(session, state, team, now=now, status="scored") for _ in range(20)]
+    job = {
+        "queue": "score",
+        "track_id": state.tracks["public"].id,
+        "team_id": team.id,
+        "state": "done",
+        "priority": 0,
+        "due_at": now,
+        "attempts": 1,
+        "created_at": now,
+        "finished_at": now,
+    }
+    rows = [job | {"turn": turn, "submission_ref": entries[turn % 20].ref} for turn in range(FINISHED)]
+    session.execute(insert(Job), rows)
+    submission = make_submission(session, state, team, now=now, status="received")
+    leases.add_job(session, Queue.CHECK, submission=submission, now=now)
+    session.flush()
+    session.execute(text("ANALYZE jobs"))
+    return submission
+
+
+STATEMENTS: dict[str, Callable[[Session, Submission, datetime], object]] = {
+    "claim": lambda session, _, now: leases.claim_job(
+        session, Queue.SCORE, holder="h", worker="w", now=now, lease=LEASE
+    ),
+    "turn": lambda session, submission, _: job_queue.next_turn(session, Queue.SCORE, 0, submission.team_id),
+    "lock": lambda session, submission, _: job_queue.lock_unfinished(session, submission.ref),
+    "cancel": lambda session, submission, now: job_queue.cancel_unfinished(session, submission.ref, now),
+    "expired": lambda session, _, now: job_queue.lock_expired(session, now),
+    "due": lambda session, _, now: job_queue.count_due(session, now),
+    "preemption": lambda session, _, now: job_queue.waits_since(session, Queue.SCORE, now),
+    "position": lambda session, submission, _: job_queue.position_of(
+        session, job_queue.jobs_of(session, submission.ref)[0]
+    ),
+    "positions": lambda session, *_: job_queue.positions_of(session, [1]),
+    "load": lambda session, _, now: failed_jobs.queues(session, now),
+    "running": lambda session, *_: failed_jobs.running(session),
+    "failed": lambda session, *_: failed_jobs.failed(session),
+}
+
+
+@pytest.fixture
+def plans(session: Session) -> Iterator[list[str]]:
+    """The plan of each statement that the session executes."""
+    plans: list[str] = []
+
+    def explain(connection: Connection, cursor: object, statement: str, parameters: object, *_: object) -> None:
+        del cursor
+        if not statement.startswith(("EXPLAIN", "SAVEPOINT", "RELEASE", "ROLLBACK")):
+            rows = connection.exec_driver_sql(f"EXPLAIN {statement}", parameters)  # type: ignore[arg-type]
+            plans.append("\n".join(row[0] for row in rows))
+
+    connection = session.connection()
+    event.listen(connection, "before_cursor_execute", explain)
+    yield plans
+    event.remove(connection, "before_cursor_execute", explain)
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_no_statement_of_the_queue_reads_finished_jobs(
+    session: Session, submission: Submission, plans: list[str], now: datetime, name: str
+) -> None:
+    plans.clear()
+    STATEMENTS[name](session, submission, now)
+    assert plans
+    for plan in plans:
+        assert "Seq Scan on jobs" not in plan, plan
