@@ -35,6 +35,10 @@ class ReceivedBlob:
     sha256: str
 
 
+class DamagedBlob(Exception):
+    """A stored blob is not what was stored: rot, or another file under its key. Kennel's fault, never a team's."""
+
+
 def require_bytes(size: int | None, limit: int) -> None:
     """``TooLarge`` if the received or declared ``size`` (None: not declared) of an upload exceeds ``limit`` bytes."""
     if size is not None and size > limit:
@@ -112,12 +116,25 @@ class Blobs:
             obstore.copy(self._store, key, to)
         except (FileNotFoundError, NotFoundError):
             raise NotFound("blob-missing", f"The blob {key} is missing.") from None
+        return self.hash_blob(to)
+
+    def hash_blob(self, key: str) -> ReceivedBlob:
+        """Read a blob through in constant memory and hash it; ``NotFound`` if there is none."""
         digest = hashlib.sha256()
         size = 0
-        for chunk in obstore.get(self._store, to).stream(min_chunk_size=READ_AHEAD):
-            size += len(chunk)
-            digest.update(chunk)
-        return ReceivedBlob(to, size, digest.hexdigest())
+        try:
+            for chunk in obstore.get(self._store, key).stream(min_chunk_size=READ_AHEAD):
+                size += len(chunk)
+                digest.update(chunk)
+        except (FileNotFoundError, NotFoundError):
+            raise NotFound("blob-missing", f"The blob {key} is missing.") from None
+        return ReceivedBlob(key, size, digest.hexdigest())
+
+    def require_unchanged(self, key: str, sha256: str) -> None:
+        """``DamagedBlob`` unless the blob has this SHA-256 (hex), which was recorded when it was stored."""
+        stored = self.hash_blob(key).sha256
+        if stored != sha256:
+            raise DamagedBlob(f"The SHA-256 of the blob {key} is {stored}, and {sha256} was recorded.")
 
     def crc32(self, key: str) -> int:
         """The CRC-32 of a blob, as zips record it for their members; reads the whole blob."""

@@ -34,6 +34,7 @@ from scorer.blobs import Blobs
 from scorer.metrics.cosine import NormalisedFeatures
 from scorer.metrics.mifid import mifid
 from scorer.metrics.sample_quality.frechet import Statistics
+from scorer.submissions.files import StoredZip
 from worker.runtime import decoded_images
 from worker.scoring.measure import PreparedReference, measure
 
@@ -53,10 +54,11 @@ def kennel(folder: str, network: str, count: int) -> Run:
     known = hashes_of(inputs)
     images_spec = ImageSpec(count, 64)
     blobs = Blobs(inputs.as_uri())
+    stored = StoredZip("submission.zip", blobs.hash_blob("submission.zip").sha256)
     with TemporaryDirectory() as scratch, outermost_forwards() as forwards:
         start = time.perf_counter()
         path = decoded_images.path_of(Path(scratch), "submission")
-        hashes = decoded_images.decode(blobs, "submission.zip", images_spec, path, _no_progress)
+        hashes = decoded_images.decode(blobs, stored, images_spec, path, _no_progress)
         share = find_training_image_copies(hashes, *known).share
         decoded = time.perf_counter()
         numbers = measure(np.load(path, mmap_mode="r"), extractor, reference, _no_progress)

@@ -18,6 +18,7 @@ from scorer.archive import ImageSpec, write_images
 from scorer.archive.png_check import decode_png
 from scorer.metrics.cosine import normalise
 from scorer.metrics.sample_quality.frechet import statistics_of
+from scorer.submissions.files import StoredZip
 from worker.runtime import decoded_images
 from worker.scoring.measure import measure
 from worker.scoring.reference_features import load_prepared, write_array
@@ -60,14 +61,15 @@ def both_tracks(folder: str, count: int, tracks: list[str]) -> Run:
     spec = ImageSpec(count, SIZE)
     extractors = [context.extractor(extractor_catalogue.find_extractor(track).identity) for track in tracks]
     key = f"{count}.zip"
+    stored = StoredZip(key, context.blobs.hash_blob(key).sha256)
     start = time.perf_counter()
     with _counted() as decoded:
         path = decoded_images.path_of(context.scratch, str(count))
-        decoded_images.decode(context.blobs, key, spec, path, _no_progress)
+        decoded_images.decode(context.blobs, stored, spec, path, _no_progress)
         fids = []
         for extractor in extractors:
             images = decoded_images.decoded_images_of(
-                context.scratch, str(count), context.blobs, key, spec, _no_progress
+                context.scratch, str(count), context.blobs, stored, spec, _no_progress
             )
             reference = load_prepared(context, extractor.spec.name, signed=False)
             fids.append(measure(images, extractor, reference, _no_progress).fid)

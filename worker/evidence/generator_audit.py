@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorer.archive.reference_image import round_to_uint8
-from scorer.blobs import Blobs
+from scorer.blobs import Blobs, DamagedBlob
 from scorer.db import competitions
 from scorer.db.tables import GeneratorFile, Submission
-from scorer.errors import Conflict, Invalid, TooLarge, Unavailable
+from scorer.errors import Conflict, Invalid, TooLarge
 from scorer.evidence import generator_audits
 from scorer.evidence.generator_audits import AuditResult
 from scorer.generators.latents import Latent
@@ -103,7 +103,7 @@ def _audit(
 ) -> Audit:
     content = context.blobs.read(inputs.generator.blob_key)
     if hashlib.sha256(content).hexdigest() != inputs.generator.sha256:
-        raise Unavailable("blob-changed", f"The blob {inputs.generator.blob_key} is not what was handed in.")
+        raise DamagedBlob(f"The blob {inputs.generator.blob_key} is not what was handed in.")
     return audit_in_sandbox(
         content,
         Latent(inputs.generator.dimension, "normal" if inputs.generator.distribution == "normal" else "uniform"),

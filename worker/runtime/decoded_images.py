@@ -18,7 +18,7 @@ from scorer.db.tables import Submission
 from scorer.errors import Unavailable
 from scorer.extractors import ProgressCallback
 from scorer.jobs import leases
-from scorer.submissions.files import stored_zip
+from scorer.submissions.files import StoredZip, stored_zip
 from worker.runtime.context import WorkerContext
 
 PIXELS = "pixels"
@@ -36,10 +36,12 @@ def image_spec_of(submission: Submission) -> ImageSpec:
     return ImageSpec(count=submission.competition.image_count, size=submission.competition.image_size)
 
 
-def decode(blobs: Blobs, blob_key: str, spec: ImageSpec, path: Path, progress: ProgressCallback) -> PixelHashes:
-    """Check and decode a stored zip; see :func:`decode_file`. ``Invalid`` also for faults in its directory."""
+def decode(blobs: Blobs, stored: StoredZip, spec: ImageSpec, path: Path, progress: ProgressCallback) -> PixelHashes:
+    """Check and decode a stored zip; see :func:`decode_file`. ``Invalid`` also for faults in its directory;
+    ``DamagedBlob`` if it is not the zip that was uploaded, before anything in it can be held against the team."""
+    blobs.require_unchanged(stored.key, stored.sha256)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with blobs.open(blob_key) as file:
+    with blobs.open(stored.key) as file:
         return decode_file(file, list_images(file, spec), spec, path, progress)
 
 
@@ -86,14 +88,14 @@ def decoded_images_of(
     scratch: Path,
     submission_id: str,
     blobs: Blobs,
-    blob_key: str,
+    stored: StoredZip,
     spec: ImageSpec,
     progress: ProgressCallback,
 ) -> NDArray[np.uint8]:
     """A submission's images, memory-mapped; decoded again where another machine did the check."""
     path = path_of(scratch, submission_id)
     if not path.is_file():
-        decode(blobs, blob_key, spec, path, progress)
+        decode(blobs, stored, spec, path, progress)
     images: NDArray[np.uint8] = np.load(path, mmap_mode="r")
     return images
 
@@ -101,8 +103,8 @@ def decoded_images_of(
 def submission_images(context: WorkerContext, submission: Submission, progress: ProgressCallback) -> NDArray[np.uint8]:
     """A submission's images in the scratch folder of ``context``; see :func:`decoded_images_of`."""
     spec = image_spec_of(submission)
-    key = stored_zip(submission).key
-    return decoded_images_of(context.scratch, submission.id, context.blobs, key, spec, progress)
+    stored = stored_zip(submission)
+    return decoded_images_of(context.scratch, submission.id, context.blobs, stored, spec, progress)
 
 
 def remove_unneeded(context: WorkerContext, claim: leases.Claim, submission: Submission) -> None:

@@ -33,7 +33,7 @@ def check_submission(context: WorkerContext, claim: leases.Claim, heartbeat: Hea
     path = decoded_images.path_of(context.scratch, submission.id)
     try:
         hashes = decoded_images.decode(
-            context.blobs, stored_zip(submission).key, spec, path, lambda fraction: heartbeat("checking", fraction)
+            context.blobs, stored_zip(submission), spec, path, lambda fraction: heartbeat("checking", fraction)
         )
     except Invalid as error:
         fault = error

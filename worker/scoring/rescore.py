@@ -3,7 +3,6 @@
 Nothing is written to the database.
 """
 
-import hashlib
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ from sqlalchemy.orm import Session
 from threadpoolctl import threadpool_limits
 
 from scorer.archive import ImageSpec
-from scorer.blobs import READ_AHEAD
+from scorer.blobs import DamagedBlob
 from scorer.db import competitions
 from scorer.db.submissions import submissions
 from scorer.db.tables import Measurement
@@ -26,7 +25,7 @@ from scorer.errors import Conflict, Invalid, NotFound, Unavailable
 from scorer.extractors import Extractor, ExtractorOptions, load
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.metrics.memorization import Nearest
-from scorer.submissions.files import stored_zip
+from scorer.submissions.files import StoredZip, stored_zip
 from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext, extractor_options_of
 from worker.runtime.progress import StageProgress
@@ -57,8 +56,7 @@ class RecordedSubmission:
     """A submission's stored zip, and the newest measurement of each of its tracks, the public one first."""
 
     id: str
-    sha256: str
-    blob_key: str
+    stored: StoredZip
     spec: ImageSpec
     measurements: tuple[RecordedMeasurement, ...]
 
@@ -85,10 +83,14 @@ def rescore(
     """
     with context.sessions() as session:
         entry = find_recorded_submission(session, submission_id)
-    require_same_zip(context, entry)
     with TemporaryDirectory(prefix="kennel-rescore-") as folder:
         path = Path(folder) / "images.npy"
-        decoded_images.decode(context.blobs, entry.blob_key, entry.spec, path, partial(progress, "decoding"))
+        try:
+            decoded_images.decode(context.blobs, entry.stored, entry.spec, path, partial(progress, "decoding"))
+        except DamagedBlob as error:
+            raise Conflict(
+                "other-zip", f"The stored zip of {entry.id} is not the one that was handed in. {error}"
+            ) from error
         images: NDArray[np.uint8] = np.load(path, mmap_mode="r")
         return [_repeat_measurement(context, each, images, progress, verify=verify) for each in entry.measurements]
 
@@ -98,14 +100,14 @@ def find_recorded_submission(session: Session, submission_id: str) -> RecordedSu
     submission = submissions.submission_by_id(session, submission_id)
     if submission is None:
         raise NotFound("no-submission", f"There is no submission {submission_id!r} here.")
-    zip_ = stored_zip(submission)
+    stored = stored_zip(submission)
     tracks = competitions.tracks_of(session, submission.competition_id)
     rows = [(kind, submissions.newest_measurement(session, submission.ref, tracks[kind].id)) for kind in TRACK_KINDS]
     measured = [(kind, row) for kind, row in rows if row is not None]
     if not measured:
         raise Conflict("not-measured", f"{submission_id} has no measurement to repeat: it is {submission.status}.")
     recorded = tuple(_recorded_measurement(session, kind, row) for kind, row in measured)
-    return RecordedSubmission(submission.id, zip_.sha256, zip_.key, decoded_images.image_spec_of(submission), recorded)
+    return RecordedSubmission(submission.id, stored, decoded_images.image_spec_of(submission), recorded)
 
 
 def _recorded_measurement(session: Session, kind: TrackKind, row: Measurement) -> RecordedMeasurement:
@@ -122,20 +124,6 @@ def _recorded_measurement(session: Session, kind: TrackKind, row: Measurement) -
         provenance=row.provenance,
         signed=preparation.signed,
     )
-
-
-def require_same_zip(context: WorkerContext, entry: RecordedSubmission) -> None:
-    """``Conflict`` (``other-zip``) unless the stored zip has the SHA-256 that was recorded at its upload."""
-    digest = hashlib.sha256()
-    with context.blobs.open(entry.blob_key) as file:
-        while chunk := file.read(READ_AHEAD):
-            digest.update(chunk)
-    if digest.hexdigest() != entry.sha256:
-        raise Conflict(
-            "other-zip",
-            f"The stored zip of {entry.id} is not the one that was handed in: "
-            f"its SHA-256 is {digest.hexdigest()}, and {entry.sha256} is recorded.",
-        )
 
 
 def options_from(provenance: Mapping[str, Any], base: ExtractorOptions) -> ExtractorOptions:
