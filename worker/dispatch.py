@@ -35,7 +35,7 @@ def run_next(context: WorkerContext, queue: Queue) -> bool:
     except Preempted:
         log.info("job %s makes room for a public score", claim.job_id)
         with transaction(context.sessions, context.broker) as session:
-            leases.release(session, claim, now=context.now())
+            leases.release(session, claim)
     except LeaseLost:
         log.warning("job %s was taken over by another worker; its result is dropped", claim.job_id)
     except Exception as error:

@@ -28,7 +28,7 @@ def show_jobs(session: DbSession, admin: Admin, viewer: SignedIn, now: Now, done
 
 
 def _page(session: Session, viewer: Caller, now: datetime, *, status: int = 200, **outcome: Any) -> Response:
-    backlog = failed_jobs.read_backlog(session, now)
+    backlog = failed_jobs.read_backlog(session)
     return render_page(
         "jobs/show.html", status=status, viewer=viewer, backlog=backlog, stages=STAGES, now=now, **outcome
     )

@@ -12,9 +12,9 @@ router = APIRouter(prefix="/admin/work", tags=["work"])
 
 
 @router.get("")
-def show(session: DbSession, admin: Admin, now: Now) -> BacklogView:
+def show(session: DbSession, admin: Admin) -> BacklogView:
     """The queues with their depth and age, the running jobs, and the failed ones with their errors."""
-    backlog = failed_jobs.read_backlog(session, now)
+    backlog = failed_jobs.read_backlog(session)
     return BacklogView(
         queues=[QueueView.model_validate(each, from_attributes=True) for each in backlog.queues],
         running=[JobView.model_validate(each, from_attributes=True) for each in backlog.running],

@@ -24,9 +24,9 @@ class Backlog:
     failed: Sequence[ListedJob]
 
 
-def read_backlog(session: Session, now: datetime) -> Backlog:
-    """All work that is not done, at the moment ``now``."""
-    return Backlog(failed_jobs.queues(session, now), failed_jobs.running(session), failed_jobs.failed(session))
+def read_backlog(session: Session) -> Backlog:
+    """All work that is not done."""
+    return Backlog(failed_jobs.queues(session), failed_jobs.running(session), failed_jobs.failed(session))
 
 
 def restart(session: Session, job_id: int, *, author: Account, now: datetime) -> Job:

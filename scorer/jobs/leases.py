@@ -72,7 +72,7 @@ def add_job(
         state=JobState.WAITING,
         priority=int(private),
         turn=job_queue.next_turn(session, queue, int(private), team_id),
-        due_at=now,
+        due_at=job_queue.due_in(),
         attempts=0,
         created_at=now,
         **makes,
@@ -93,7 +93,7 @@ def add_comparisons(session: Session, preparation_id: int, refs: Sequence[int], 
             state=JobState.WAITING,
             priority=1,
             turn=ref,
-            due_at=now,
+            due_at=job_queue.due_in(),
             attempts=0,
             created_at=now,
         )
@@ -114,7 +114,7 @@ def claim_job(
 ) -> Claim | None:
     """Claim the due job of a queue that is next in fair order; None if there is none. ``holder`` is this attempt's
     random name."""
-    job = job_queue.claim_next(session, queue, holder=holder, worker=worker, now=now, lease_until=now + lease)
+    job = job_queue.claim_next(session, queue, holder=holder, worker=worker, now=now, lease=lease)
     if job is None:
         return None
     if _moves_submission(job):
@@ -145,13 +145,10 @@ def renew_lease(
     *,
     stage: str | None,
     fraction: float | None,
-    now: datetime,
     lease: timedelta,
 ) -> bool:
     """Extend the lease and record the progress; False if the claim no longer holds the job."""
-    return job_queue.update_held(
-        session, claim.job_id, claim.holder, lease_until=now + lease, stage=stage, fraction=fraction
-    )
+    return job_queue.renew_lease(session, claim.job_id, claim.holder, lease=lease, stage=stage, fraction=fraction)
 
 
 def finish_job(session: Session, claim: Claim, now: datetime) -> bool:
@@ -191,14 +188,14 @@ def retry_or_fail(session: Session, claim: Claim, *, error: str, now: datetime, 
         _retry_or_fail(session, job, error=error, now=now, max_attempts=max_attempts)
 
 
-def release(session: Session, claim: Claim, *, now: datetime) -> None:
+def release(session: Session, claim: Claim) -> None:
     """Release a preempted job at once, without counting an attempt. Does nothing if the claim no longer holds the
     job."""
     job = job_queue.lock_held(session, claim.job_id, claim.holder)
     if job is not None:
         _release_hold(job)
         job.attempts -= 1
-        job.due_at = now
+        job.due_at = job_queue.due_in()
 
 
 def _release_hold(job: Job) -> None:
@@ -220,7 +217,7 @@ def _schedule_retry(session: Session, job: Job, *, error: str, now: datetime) ->
     due."""
     _release_hold(job)
     job.error = error
-    job.due_at = now + timedelta(seconds=5 * (4 ** (job.attempts - 1) - 1) / 3)
+    job.due_at = job_queue.due_in(timedelta(seconds=5 * (4 ** (job.attempts - 1) - 1) / 3))
     if _moves_submission(job):
         waiting, working = STARTS[job.queue]
         submissions.move_submission(session, job.submission_ref or 0, from_=working, to=waiting, now=now)
@@ -233,7 +230,7 @@ def restart(session: Session, job: Job, *, now: datetime) -> None:
     had_failed = job.state == JobState.FAILED
     _release_hold(job)
     job.attempts = 0
-    job.due_at = now
+    job.due_at = job_queue.due_in()
     job.finished_at = None
     job.turn = job_queue.next_turn(session, queue, job.priority, job.team_id)
     if _moves_submission(job):
@@ -273,7 +270,7 @@ def sweep_jobs(session: Session, *, now: datetime, max_attempts: int, announced:
 
     Returns counts for the log. Safe to run at any time and concurrently.
     """
-    expired = job_queue.lock_expired(session, now)
+    expired = job_queue.lock_expired(session)
     for job in expired:
         _retry_or_fail(
             session,
@@ -284,7 +281,7 @@ def sweep_jobs(session: Session, *, now: datetime, max_attempts: int, announced:
         )
     session.flush()
     done = {"expired": len(expired)}
-    for queue, due in job_queue.count_due(session, now).items():
+    for queue, due in job_queue.count_due(session).items():
         missing = due - announced.get(queue, 0)
         if missing > 0:
             send_after_commit(session, queue, count=missing)

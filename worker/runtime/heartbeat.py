@@ -72,7 +72,6 @@ class Heartbeat:
                 self._claim,
                 stage=self._stage,
                 fraction=self._fraction,
-                now=context.now(),
                 lease=context.lease,
             )
         self._lost = not renewed

@@ -30,7 +30,7 @@ def preemptible(context: WorkerContext, heartbeat: Heartbeat) -> StageProgress:
             return
         checked_at = now
         with transaction(context.sessions, context.broker) as session:
-            if job_queue.waits_since(session, Queue.SCORE, now - PREEMPT_AFTER):
+            if job_queue.waits_longer(session, Queue.SCORE, PREEMPT_AFTER):
                 raise Preempted
 
     return progress

@@ -43,17 +43,17 @@ class ListedJob(NamedTuple):
     competition: str | None
 
 
-def queues(session: Session, now: datetime) -> list[QueueLoad]:
+def queues(session: Session) -> list[QueueLoad]:
     """The load of each queue that has unfinished jobs."""
     waiting, running = Job.state == JobState.WAITING, Job.state == JobState.RUNNING
-    due = waiting & (Job.due_at <= now)
+    due = waiting & (Job.due_at <= func.now())
     query = select(
         Job.queue,
         func.count().filter(waiting).label("waiting"),
         func.count().filter(due).label("due"),
         func.min(Job.due_at).filter(due).label("oldest_due_at"),
         func.count().filter(running).label("running"),
-        func.count().filter(running & (Job.lease_until < now)).label("lost"),
+        func.count().filter(running & (Job.lease_until < func.now())).label("lost"),
     )
     # The condition matches the two partial indexes, so finished jobs cost nothing.
     rows = session.execute(query.where(or_(waiting, running)).group_by(Job.queue).order_by(Job.queue))

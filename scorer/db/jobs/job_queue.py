@@ -1,9 +1,13 @@
-"""SQL for the job queue: claiming the next job, leases, the fair order, queue positions."""
+"""SQL for the job queue: claiming the next job, leases, the fair order, queue positions.
+
+Whether a job is due and a lease has expired is decided by the database's clock alone: those of workers and web
+processes differ.
+"""
 
 from collections.abc import Collection, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from sqlalchemy import CursorResult, func, insert, literal, or_, select, update
+from sqlalchemy import ColumnElement, CursorResult, func, insert, literal, or_, select, update
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
@@ -15,13 +19,18 @@ ORDER = (Job.priority, Job.turn, Job.id)
 """The order of waiting jobs, by which they are claimed and queue positions are counted."""
 
 
+def due_in(delay: timedelta = timedelta()) -> ColumnElement[datetime]:
+    """The moment at which a job becomes due that waits for ``delay``, by the database's clock."""
+    return func.now() + delay
+
+
 def claim_next(
-    session: Session, queue: Queue, *, holder: str, worker: str, now: datetime, lease_until: datetime
+    session: Session, queue: Queue, *, holder: str, worker: str, now: datetime, lease: timedelta
 ) -> Job | None:
-    """Claim the first due job of a queue for ``holder``; None if none is due."""
+    """Claim the first due job of a queue for ``holder``, for as long as the ``lease``; None if none is due."""
     due = (
         select(Job.id)
-        .where(Job.queue == queue, Job.state == JobState.WAITING, Job.due_at <= now)
+        .where(Job.queue == queue, Job.state == JobState.WAITING, Job.due_at <= func.now())
         .order_by(*ORDER)
         .limit(1)
         .with_for_update(skip_locked=True)
@@ -34,7 +43,7 @@ def claim_next(
             state=JobState.RUNNING,
             holder=holder,
             worker=worker,
-            lease_until=lease_until,
+            lease_until=func.now() + lease,
             attempts=Job.attempts + 1,
             started_at=now,
             stage=None,
@@ -42,6 +51,11 @@ def claim_next(
         )
         .returning(Job)
     ).one_or_none()
+
+
+def renew_lease(session: Session, job_id: int, held_by: str, *, lease: timedelta, **progress: object) -> bool:
+    """Let ``held_by`` hold a job for the ``lease`` from now on; False if it has lost it."""
+    return update_held(session, job_id, held_by, lease_until=func.now() + lease, **progress)
 
 
 def update_held(session: Session, job_id: int, held_by: str, **values: object) -> bool:
@@ -77,19 +91,21 @@ def cancel_unfinished(session: Session, submission_ref: int, now: datetime) -> N
     )
 
 
-def lock_expired(session: Session, now: datetime) -> Sequence[Job]:
+def lock_expired(session: Session) -> Sequence[Job]:
     """Running jobs whose lease has expired, locked for this transaction."""
     return session.scalars(
         select(Job)
-        .where(Job.state == JobState.RUNNING, Job.lease_until < now)
+        .where(Job.state == JobState.RUNNING, Job.lease_until < func.now())
         .with_for_update(skip_locked=True, of=Job)
     ).all()
 
 
-def count_due(session: Session, now: datetime) -> dict[Queue, int]:
+def count_due(session: Session) -> dict[Queue, int]:
     """The number of due jobs, by queue."""
     rows = session.execute(
-        select(Job.queue, func.count()).where(Job.state == JobState.WAITING, Job.due_at <= now).group_by(Job.queue)
+        select(Job.queue, func.count())
+        .where(Job.state == JobState.WAITING, Job.due_at <= func.now())
+        .group_by(Job.queue)
     )
     return {Queue(queue): count for queue, count in rows}
 
@@ -119,7 +135,7 @@ def add_for_track(session: Session, competition_id: int, track_id: int, *, now: 
             literal(JobState.WAITING.value),
             literal(1),
             func.row_number().over(partition_by=team, order_by=Submission.ref),
-            literal(now),
+            func.now(),
             literal(0),
             literal(now),
         )
@@ -143,10 +159,10 @@ def cancel_on_track(session: Session, track_id: int, now: datetime) -> None:
     )
 
 
-def waits_since(session: Session, queue: Queue, before: datetime) -> bool:
-    """Whether a public job of a queue has been due since ``before`` and is not claimed."""
+def waits_longer(session: Session, queue: Queue, than: timedelta) -> bool:
+    """Whether a public job of a queue has been due for longer ``than`` a time and is not claimed."""
     waiting = select(Job.id).where(
-        Job.queue == queue, Job.state == JobState.WAITING, Job.priority == 0, Job.due_at <= before
+        Job.queue == queue, Job.state == JobState.WAITING, Job.priority == 0, Job.due_at <= func.now() - than
     )
     return session.scalar(waiting.limit(1)) is not None
 

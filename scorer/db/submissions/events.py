@@ -62,7 +62,7 @@ def usual_seconds(session: Session, queue: str, track_id: int | None) -> float |
 
 def count_active_workers(session: Session, now: datetime) -> dict[Queue, int]:
     """How many workers do public jobs, by queue. Private jobs are left out, because estimates would reveal them."""
-    busy = (Job.state == JobState.RUNNING) & (Job.lease_until > now)
+    busy = (Job.state == JobState.RUNNING) & (Job.lease_until > func.now())
     public = (Job.priority == 0) & or_(busy, Job.finished_at > now - WORKER_SEEN_WITHIN)
     query = select(Job.queue, func.count(Job.worker.distinct())).where(public).group_by(Job.queue)
     return {Queue(queue): count for queue, count in session.execute(query)}

@@ -13,7 +13,7 @@ from scorer.jobs import leases
 from scorer.lifecycle import Queue
 from scorer.submissions import outcomes
 from scorer.submissions.outcomes import NewMeasurement
-from tests.factories import make_competition, make_submission, make_team
+from tests.factories import let_time_pass, make_competition, make_submission, make_team
 
 LEASE = timedelta(seconds=30)
 MEASURED = NewMeasurement("1", 10.0, 0.5, 0.01, [], {}, "key", {})
@@ -98,6 +98,7 @@ def test_a_score_is_recorded_once_and_only_by_its_holder(
     assert first is not None
     assert status_of(session, submission) == "scoring"
     later = now + LEASE + timedelta(seconds=1)
+    let_time_pass(session, LEASE + timedelta(seconds=1))
     leases.sweep_jobs(session, now=later, max_attempts=3, announced={})
     assert status_of(session, submission) == "queued"
     second = claim(session, later, "second")
@@ -115,9 +116,10 @@ def test_a_heartbeat_renews_the_lease_and_records_progress(
     queued(session, state, make_team(session, state, now), now)
     held = claim(session, now)
     assert held is not None
-    later = now + LEASE - timedelta(seconds=1)
-    assert leases.renew_lease(session, held, stage="features", fraction=0.4, now=later, lease=LEASE)
-    leases.sweep_jobs(session, now=now + LEASE + timedelta(seconds=1), max_attempts=3, announced={})
+    let_time_pass(session, LEASE - timedelta(seconds=1))
+    assert leases.renew_lease(session, held, stage="features", fraction=0.4, lease=LEASE)
+    let_time_pass(session, timedelta(seconds=2))
+    leases.sweep_jobs(session, now=now, max_attempts=3, announced={})
     job = session.get_one(Job, held.job_id)
     session.refresh(job)
     assert (job.state, job.stage, job.fraction) == ("running", "features", 0.4)
@@ -130,13 +132,15 @@ def test_a_poison_entry_ends_as_failed_and_costs_the_team_nothing(
     moment = now
     for _ in range(3):
         moment += timedelta(minutes=10)
+        let_time_pass(session, timedelta(minutes=10))
         assert claim(session, moment) is not None
-        moment += LEASE + timedelta(seconds=1)
+        let_time_pass(session, LEASE + timedelta(seconds=1))
         leases.sweep_jobs(session, now=moment, max_attempts=3, announced={})
     session.refresh(submission)
     assert submission.status == "failed"
     assert submission.reason == leases.OUR_FAULT
-    assert claim(session, moment + timedelta(days=1)) is None, "the private track's job ended with it"
+    let_time_pass(session, timedelta(days=1))
+    assert claim(session, moment) is None, "the private track's job ended with it"
 
 
 def test_a_failing_private_track_leaves_the_public_score_alone(
@@ -152,6 +156,23 @@ def test_a_failing_private_track_leaves_the_public_score_alone(
     leases.retry_or_fail(session, private, error="no", now=now, max_attempts=1)
     assert status_of(session, submission) == "scored"
     assert session.get_one(Job, private.job_id).state == "failed"
+
+
+@pytest.mark.parametrize("behind", [timedelta(minutes=1), -timedelta(minutes=10)])
+def test_a_wrong_clock_of_a_machine_decides_nothing(
+    session: Session, state: CompetitionState, now: datetime, behind: timedelta
+) -> None:
+    """A worker whose clock was behind lost every job that it took, and a web process ahead delayed every entry."""
+    submission = queued(session, state, make_team(session, state, now), now)
+    held = claim(session, now - behind)
+    assert held is not None
+    assert leases.renew_lease(session, held, stage="features", fraction=0.4, lease=LEASE)
+    for moment in (now - behind, now, now + behind):
+        assert leases.sweep_jobs(session, now=moment, max_attempts=3, announced={})["expired"] == 0
+    leases.retry_or_fail(session, held, error="no", now=now - behind, max_attempts=3)
+    session.flush()
+    assert claim(session, now + behind) is not None, "the first retry is due at once"
+    assert status_of(session, submission) == "scoring"
 
 
 def test_the_sweep_announces_exactly_what_has_no_message(

@@ -50,14 +50,14 @@ STATEMENTS: dict[str, Callable[[Session, Submission, datetime], object]] = {
     "turn": lambda session, submission, _: job_queue.next_turn(session, Queue.SCORE, 0, submission.team_id),
     "lock": lambda session, submission, _: job_queue.lock_unfinished(session, submission.ref),
     "cancel": lambda session, submission, now: job_queue.cancel_unfinished(session, submission.ref, now),
-    "expired": lambda session, _, now: job_queue.lock_expired(session, now),
-    "due": lambda session, _, now: job_queue.count_due(session, now),
-    "preemption": lambda session, _, now: job_queue.waits_since(session, Queue.SCORE, now),
+    "expired": lambda session, *_: job_queue.lock_expired(session),
+    "due": lambda session, *_: job_queue.count_due(session),
+    "preemption": lambda session, *_: job_queue.waits_longer(session, Queue.SCORE, LEASE),
     "position": lambda session, submission, _: job_queue.position_of(
         session, job_queue.jobs_of(session, submission.ref)[0]
     ),
     "positions": lambda session, *_: job_queue.positions_of(session, [1]),
-    "load": lambda session, _, now: failed_jobs.queues(session, now),
+    "load": lambda session, *_: failed_jobs.queues(session),
     "running": lambda session, *_: failed_jobs.running(session),
     "failed": lambda session, *_: failed_jobs.failed(session),
 }

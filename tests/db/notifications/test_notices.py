@@ -15,7 +15,7 @@ from scorer.notifications.notices import Kind
 from scorer.review import publication
 from scorer.submissions import outcomes
 from tests.db.jobs.test_jobs import LEASE, MEASURED, claim, queued, received
-from tests.factories import make_account, make_competition, make_submission, make_team
+from tests.factories import let_time_pass, make_account, make_competition, make_submission, make_team
 
 URL = "https://hooks.example.org/kennel"
 
@@ -160,8 +160,9 @@ def test_our_fault_gives_a_notice_once_all_attempts_have_failed(
     for attempt in range(3):
         assert notices_of(session, member) == [], attempt
         moment += timedelta(minutes=10)
+        let_time_pass(session, timedelta(minutes=10))
         assert claim(session, moment)
-        moment += LEASE + timedelta(seconds=1)
+        let_time_pass(session, LEASE + timedelta(seconds=1))
         leases.sweep_jobs(session, now=moment, max_attempts=3, announced={})
     (notice,) = notices.list_notices(session, member, limit=9)
     assert notice.kind == "entry-failed"

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.competitions.setup import change
 from scorer.competitions.spec import CompetitionChanges
+from scorer.db.jobs import job_queue
 from scorer.db.tables import AuditEntry, Job, Rebuttal, RebuttalAnswer, Review, Ruling, Submission
 from scorer.errors import Conflict, NotFound
 from scorer.jobs import failed_jobs, leases
@@ -20,6 +21,7 @@ from tests.db.jobs.test_jobs import LEASE, MEASURED, claim, queued
 from tests.db.notifications.test_notices import join
 from tests.factories import (
     add_measurement,
+    let_time_pass,
     make_account,
     make_competition,
     make_scored,
@@ -220,17 +222,18 @@ def test_a_failed_job_that_was_replaced_is_no_concern(session: Session, state: C
 
 
 def test_the_backlog_has_depth_and_age(session: Session, state: CompetitionState, now: datetime) -> None:
-    before = {row.queue: row for row in failed_jobs.read_backlog(session, now).queues}
-    leases.add_job(session, Queue.PREPARE, now=now - timedelta(minutes=5))
-    leases.add_job(session, Queue.PREPARE, now=now + timedelta(minutes=5))
+    before = {row.queue: row for row in failed_jobs.read_backlog(session).queues}
+    leases.add_job(session, Queue.PREPARE, now=now)
+    later = leases.add_job(session, Queue.PREPARE, now=now)
+    later.due_at = job_queue.due_in(timedelta(minutes=5))
     session.flush()
     held = leases.claim_job(session, Queue.PREPARE, holder="h", worker="w", now=now, lease=LEASE)
     assert held is not None
-    leases.add_job(session, Queue.PREPARE, now=now - timedelta(minutes=3))
-    session.flush()
-    row = {each.queue: each for each in failed_jobs.read_backlog(session, now + 2 * LEASE).queues}["prepare"]
+    waiting = leases.add_job(session, Queue.PREPARE, now=now)
+    let_time_pass(session, 2 * LEASE)
+    row = {each.queue: each for each in failed_jobs.read_backlog(session).queues}["prepare"]
     assert "prepare" not in before
-    assert (row.waiting, row.due, row.oldest_due_at) == (2, 1, now - timedelta(minutes=3))
+    assert (row.waiting, row.due, row.oldest_due_at) == (2, 1, waiting.due_at)
     assert (row.running, row.lost) == (1, 1)
 
 

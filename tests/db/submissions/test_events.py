@@ -15,7 +15,7 @@ from scorer.lifecycle import Queue, TrackKind
 from scorer.submissions import outcomes, progress
 from scorer.submissions.progress import StatusSnapshot, SubmissionProgress
 from tests.db.jobs.test_jobs import LEASE, MEASURED, claim, queued, received
-from tests.factories import make_competition, make_team
+from tests.factories import let_time_pass, make_competition, make_team
 
 STORY = ["received", "checking", "queued", "scoring", "queued", "scoring", "scored"]
 
@@ -35,6 +35,7 @@ def scored_after_a_lost_worker(session: Session, state: CompetitionState, now: d
     submission = queued(session, state, make_team(session, state, now), now)
     assert claim(session, now, "first")
     later = now + LEASE + timedelta(seconds=1)
+    let_time_pass(session, LEASE + timedelta(seconds=1))
     leases.sweep_jobs(session, now=later, max_attempts=3, announced={})
     second = claim(session, later, "second")
     assert second
@@ -116,7 +117,7 @@ def test_nothing_of_the_private_track_is_an_event(session: Session, state: Compe
     held = claim(session, now + timedelta(hours=1))
     assert held
     assert not held.public
-    assert leases.renew_lease(session, held, stage="features", fraction=0.4, now=now, lease=LEASE)
+    assert leases.renew_lease(session, held, stage="features", fraction=0.4, lease=LEASE)
     assert look_at(session, submission, now) == before
     assert before.progress == SubmissionProgress()
     assert outcomes.record_measurement(session, held, MEASURED, now=now)
@@ -190,6 +191,7 @@ def test_the_estimate_is_from_recent_public_scores_of_the_track(
     assert later.estimate_seconds == 6
     assert later == seen[0], "time that passes is no news"
     gone = now + LEASE + timedelta(seconds=1)
+    let_time_pass(session, LEASE + timedelta(seconds=1))
     assert look_at(session, entries[2], gone).progress.estimate_seconds is None
 
 

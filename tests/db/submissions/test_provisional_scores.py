@@ -13,7 +13,7 @@ from scorer.leaderboard import standings, submission_scores
 from scorer.lifecycle import Queue
 from scorer.submissions import outcomes, provisional_scores
 from scorer.submissions.outcomes import NewMeasurement
-from tests.factories import make_competition, make_submission, make_team, set_tau
+from tests.factories import let_time_pass, make_competition, make_submission, make_team, set_tau
 
 LEASE = timedelta(seconds=30)
 
@@ -91,6 +91,7 @@ def test_the_final_one_replaces_it_and_the_board_never_saw_it(
 def test_a_second_attempt_changes_nothing(session: Session, submission: Submission, now: datetime) -> None:
     provisionally(session, claim(session, now), now, fid=30.0)
     later = now + 2 * LEASE
+    let_time_pass(session, 2 * LEASE)
     leases.sweep_jobs(session, now=later, max_attempts=3, announced={})
     session.flush()
     provisionally(session, claim(session, later + LEASE, "second"), later, fid=99.0)
@@ -104,6 +105,7 @@ def test_a_worker_that_lost_its_job_and_the_private_track_leave_none(
     session: Session, submission: Submission, now: datetime
 ) -> None:
     lost = claim(session, now)
+    let_time_pass(session, 2 * LEASE)
     leases.sweep_jobs(session, now=now + 2 * LEASE, max_attempts=3, announced={})
     session.flush()
     provisionally(session, lost, now)
