@@ -5,7 +5,8 @@ from collections.abc import Callable
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from scorer.db.session import ping
+from api.http.dependencies import utc_now
+from scorer.db.session import ping, require_right_clock
 
 router = APIRouter(tags=["health"])
 
@@ -18,10 +19,12 @@ async def health() -> dict[str, str]:
 
 @router.get("/ready")
 async def ready(request: Request, response: Response) -> dict[str, str]:
-    """Readiness: 200 if this process reaches its database and its broker; 503 names the one that it does not reach."""
+    """Readiness: 200 if this process reaches its database and its broker, and its clock is the database's; 503
+    names what is wrong."""
     state = request.app.state
     checks = {
         "database": lambda: ping(state.sessions),
+        "clock": lambda: require_right_clock(state.sessions, utc_now),
         "broker": lambda: state.broker.connection().ensure_connection(max_retries=1, timeout=2).release(),
     }
     answer = {name: await run_in_threadpool(_outcome_of, check) for name, check in checks.items()}

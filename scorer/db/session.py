@@ -3,23 +3,26 @@
 The edge that opens a session owns its transaction: nothing in ``scorer`` commits.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection as Connection  # noqa: PLC0414 - a type for callers
-from sqlalchemy import Engine, create_engine, text
+from sqlalchemy import Engine, create_engine, func, select, text
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm import Session, sessionmaker
 
 from scorer.db.answer_timeouts import PING, connection_options
+from scorer.errors import Unavailable
 from scorer.settings import Settings
 
 Sessions = sessionmaker[Session]
 
 UNAVAILABLE = (OperationalError, InterfaceError, PoolTimeoutError)
 """Errors of a database that is busy or away: the same transaction may succeed a moment later."""
+MAX_SKEW = timedelta(seconds=5)
 POOL_SECONDS = 10
 """Longest wait for a free connection of the pool."""
 
@@ -88,6 +91,28 @@ class Connections:
 def use_one_snapshot(session: Session) -> None:
     """Let every statement of this transaction see the same snapshot (REPEATABLE READ). Call it before any other."""
     session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
+
+
+def clock_skew(sessions: Sessions, now: Callable[[], datetime]) -> timedelta:
+    """How far the clock ``now`` is ahead of the database's; negative where it is behind."""
+    with sessions() as session:
+        session.execute(text(PING))  # connecting takes longer than a reading of the clock may
+        before = now()
+        theirs: datetime = session.execute(select(func.clock_timestamp())).scalar_one()
+        return before + (now() - before) / 2 - theirs
+
+
+def require_right_clock(sessions: Sessions, now: Callable[[], datetime]) -> None:
+    """``Unavailable`` if the clock ``now`` is more than ``MAX_SKEW`` from the database's, which decides about leases:
+    deadlines, quotas and the times of measurements would be wrong."""
+    skew = clock_skew(sessions, now)
+    if abs(skew) > MAX_SKEW:
+        direction = "ahead of" if skew > timedelta() else "behind"
+        raise Unavailable(
+            "wrong-clock",
+            f"The clock of this machine is {abs(skew).total_seconds():.0f} s {direction} that of the database. "
+            "Synchronise both (NTP) and start again.",
+        )
 
 
 def ping(sessions: Sessions) -> None:

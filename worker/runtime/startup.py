@@ -6,12 +6,12 @@ from typing import Any
 from celery.signals import after_setup_logger, worker_init
 
 from scorer.db import competitions
-from scorer.db.session import engine_of, sessions_of
+from scorer.db.session import engine_of, require_right_clock, sessions_of
 from scorer.errors import Unavailable
 from scorer.extractors import fingerprint
 from scorer.lifecycle import Queue
 from scorer.settings import Settings, read_settings
-from worker.runtime.context import extractor_options_of
+from worker.runtime.context import extractor_options_of, utc_now
 
 
 def require_weights(settings: Settings) -> None:
@@ -26,6 +26,15 @@ def require_weights(settings: Settings) -> None:
         fingerprint(identity, extractor_options_of(settings))
 
 
+def require_clock(settings: Settings) -> None:
+    """Raise ``Unavailable`` in one sentence if this machine's clock is not the database's."""
+    engine = engine_of(settings)
+    try:
+        require_right_clock(sessions_of(engine), utc_now)
+    finally:
+        engine.dispose()
+
+
 @after_setup_logger.connect
 def log_our_work(**_: object) -> None:
     """Log our own packages at the level of the settings, whatever Celery's is."""
@@ -35,10 +44,12 @@ def log_our_work(**_: object) -> None:
 
 @worker_init.connect
 def refuse_to_start(sender: Any, **_: object) -> None:
-    """End a scoring worker whose weights are missing, with one sentence instead of a failure per entry."""
-    if Queue.SCORE not in sender.app.amqp.queues.consume_from:
-        return
+    """End a worker whose clock is wrong, or a scoring one whose weights are missing, with one sentence instead of a
+    failure per entry."""
+    settings = read_settings()
     try:
-        require_weights(read_settings())
+        require_clock(settings)
+        if Queue.SCORE in sender.app.amqp.queues.consume_from:
+            require_weights(settings)
     except Unavailable as error:
         raise SystemExit(error.message) from None

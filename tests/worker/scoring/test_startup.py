@@ -1,0 +1,34 @@
+"""What a worker refuses to start with."""
+
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+
+import pytest
+
+from scorer.db import session as db_session
+from scorer.errors import Unavailable
+from scorer.settings import Settings
+from tests.api.conftest import Service
+from worker.runtime import startup
+
+
+def worker_of(*queues: str) -> SimpleNamespace:
+    """What Celery sends when a worker of these queues starts."""
+    return SimpleNamespace(app=SimpleNamespace(amqp=SimpleNamespace(queues=SimpleNamespace(consume_from=queues))))
+
+
+@pytest.mark.parametrize(("ahead", "text"), [(62, "62 s ahead of that of the database"), (-62, "62 s behind that")])
+def test_a_wrong_clock(settings: Settings, monkeypatch: pytest.MonkeyPatch, ahead: int, text: str) -> None:
+    monkeypatch.setattr(startup, "read_settings", lambda: settings)
+    startup.refuse_to_start(worker_of("check"))
+    monkeypatch.setattr(startup, "utc_now", lambda: datetime.now(UTC) + timedelta(seconds=ahead))
+    with pytest.raises(SystemExit, match=text):
+        startup.refuse_to_start(worker_of("check"))
+
+
+def test_a_web_process_with_a_wrong_clock_is_not_ready(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = service.call(None, "GET", "/ready")
+    assert (answer.status_code, answer.json()["clock"]) == (200, "ok")
+    monkeypatch.setattr(db_session, "MAX_SKEW", timedelta())
+    answer = service.call(None, "GET", "/ready")
+    assert (answer.status_code, answer.json()["clock"]) == (503, Unavailable.__name__)
