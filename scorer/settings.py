@@ -88,6 +88,8 @@ class Settings(BaseSettings):
     """Attempts after which a job has failed."""
     max_job_seconds: int = 6 * 3600
     """Seconds after which a job is taken to hang, and its process is ended."""
+    max_stall_seconds: int = 600
+    """Seconds without any progress after which a job's lease is no longer renewed, so that another worker takes it."""
 
     public_url: HttpAddress = "http://127.0.0.1:8000"
     """The public address of this service, used in links. With ``https://`` cookies are sent over HTTPS only."""

@@ -3,9 +3,11 @@
 import logging
 import secrets
 import traceback
+from functools import partial
 
-from scorer.errors import Invalid, KennelError
-from scorer.jobs import leases
+from scorer.db.session import UNAVAILABLE
+from scorer.errors import Invalid, KennelError, Unavailable
+from scorer.jobs import leases, retries
 from scorer.jobs.broker import transaction
 from scorer.lifecycle import Queue
 from worker.evidence.evidence_job import make_evidence
@@ -13,8 +15,10 @@ from worker.evidence.generator_audit import run_generator_audit
 from worker.exports.data_release import make_release
 from worker.exports.rating_images import make_rating_images
 from worker.runtime.context import WorkerContext
-from worker.runtime.heartbeat import Heartbeat, LeaseLost
+from worker.runtime.heartbeat import Heartbeat, LeaseLost, WorkerStopping
 from worker.runtime.preemption import Preempted
+from worker.runtime.recording import retry_transaction
+from worker.runtime.self_test import self_test
 from worker.scoring.check import check_submission
 from worker.scoring.compare import measure_candidate
 from worker.scoring.prepare import prepare_references
@@ -25,6 +29,8 @@ log = logging.getLogger(__name__)
 
 def run_next(context: WorkerContext, queue: Queue) -> bool:
     """Run the fairest due job of a queue, or of a queue that goes before it. False if there was none."""
+    if not context.health.may_claim(partial(self_test, context)):
+        return False
     claim = next(filter(None, (_claim(context, each) for each in (*PRECEDING_QUEUES.get(queue, ()), queue))), None)
     if claim is None:
         return False
@@ -32,16 +38,16 @@ def run_next(context: WorkerContext, queue: Queue) -> bool:
     try:
         with Heartbeat(context, claim) as heartbeat:
             JOB_FUNCTIONS[claim.queue](context, claim, heartbeat)
-    except Preempted:
-        log.info("job %s makes room for a public score", claim.job_id)
-        with transaction(context.sessions, context.broker) as session:
-            leases.release(session, claim)
+    except (Preempted, WorkerStopping) as reason:
+        log.info("job %s goes back to its queue: %s", claim.job_id, type(reason).__name__)
+        retry_transaction(context, lambda session: retries.release(session, claim, now=context.now()))
     except LeaseLost:
         log.warning("job %s was taken over by another worker; its result is dropped", claim.job_id)
     except Exception as error:
         log.exception("job %s failed", claim.job_id)
-        _retry_or_fail(context, claim, error)
+        _settle_failure(context, claim, error)
     else:
+        context.health.record_success()
         log.info("job %s is done", claim.job_id)
     return True
 
@@ -53,13 +59,22 @@ def _claim(context: WorkerContext, queue: Queue) -> leases.Claim | None:
         )
 
 
-def _retry_or_fail(context: WorkerContext, claim: leases.Claim, error: Exception) -> None:
-    with transaction(context.sessions, context.broker) as session:
-        if isinstance(error, Invalid):  # the same input is as wrong next time
-            leases.fail(session, claim, error=_error_text(error), reason=error.message, now=context.now())
-        else:
-            attempts = context.settings.max_attempts
-            leases.retry_or_fail(session, claim, error=_error_text(error), now=context.now(), max_attempts=attempts)
+def _settle_failure(context: WorkerContext, claim: leases.Claim, error: Exception) -> None:
+    text = _error_text(error)
+    max_attempts = context.settings.max_attempts
+    if isinstance(error, Invalid):  # the same input is as wrong next time
+        reason = error.message
+        retry_transaction(
+            context, lambda session: retries.fail(session, claim, error=text, reason=reason, now=context.now())
+        )
+        return
+    lacks_something = isinstance(error, (Unavailable, *UNAVAILABLE))
+    if not lacks_something:
+        context.health.record_failure(claim.job_id, partial(self_test, context))
+    settle = retries.defer_or_fail if lacks_something or context.health.is_suspect else retries.retry_or_fail
+    retry_transaction(
+        context, lambda session: settle(session, claim, error=text, now=context.now(), max_attempts=max_attempts)
+    )
 
 
 def _error_text(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""Indexes for a job's turn, and for finding which blobs rows refer to."""
+"""Deferrals of jobs; indexes for a job's turn, and for finding which blobs rows refer to."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -13,6 +13,7 @@ KEYS = (("submissions", "blob_key"), ("submissions", "sprite_key"), ("measuremen
 
 def upgrade() -> None:
     """Apply."""
+    op.add_column("jobs", sa.Column("deferrals", sa.Integer(), server_default="0", nullable=False))
     op.create_index(
         "ix_jobs_unfinished",
         "jobs",
@@ -29,3 +30,4 @@ def downgrade() -> None:
     for table, column in reversed(KEYS):
         op.drop_index(op.f(f"ix_{table}_{column}"), table_name=table)
     op.drop_index("ix_jobs_unfinished", table_name="jobs", postgresql_where=sa.text("state IN ('waiting', 'running')"))
+    op.drop_column("jobs", "deferrals")

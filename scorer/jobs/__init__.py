@@ -1,6 +1,7 @@
 """Jobs: pieces of work as rows, and the messages that announce them to workers.
 
 broker: the Celery application; messages sent after the commit
-leases: queueing, claiming, renewing, finishing, retrying and failing jobs; the sweep
+leases: queueing, claiming, renewing and finishing jobs
+retries: jobs that are tried again, deferred, given back or failed; the sweep of expired leases
 failed_jobs: the backlog for organizers, and restarting a stuck job
 """

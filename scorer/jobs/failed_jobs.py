@@ -11,7 +11,7 @@ from scorer.db.jobs import failed_jobs
 from scorer.db.jobs.failed_jobs import ListedJob, QueueLoad
 from scorer.db.tables import Account, Job
 from scorer.errors import Conflict, NotFound
-from scorer.jobs import leases
+from scorer.jobs import retries
 from scorer.lifecycle import JobState
 
 
@@ -40,7 +40,7 @@ def restart(session: Session, job_id: int, *, author: Account, now: datetime) ->
         why = "a later job has taken its place" if replaced else f"it is {job.state}"
         raise Conflict("not-stuck", f"Job {job_id} is not stuck: {why}.")
     before = {"state": job.state, "attempts": job.attempts, "error": job.error}
-    leases.restart(session, job, now=now)
+    retries.restart(session, job, now=now)
     after = {"state": job.state, "queue": job.queue}
     audit_log.record_action(session, "job.requeued", f"job:{job_id}", actor=author, now=now, before=before, after=after)
     return job

@@ -1,4 +1,4 @@
-"""Jobs and their leases: queueing, claiming, renewing, finishing, capped retries, and the sweep of expired leases."""
+"""Jobs and their leases: queueing, claiming, renewing, finishing."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,13 +12,11 @@ from scorer.db.tables import Job, Submission
 from scorer.db.teams import merges
 from scorer.jobs.broker import send_after_commit
 from scorer.lifecycle import UNFINISHED, JobState, Queue, Status
-from scorer.notifications import notices
-
-OUR_FAULT = "Kennel could not finish this entry. It is our fault, not yours: the entry is not counted."
 
 MAX_ANNOUNCED = 100
 """Messages sent at once for a large batch of jobs, so that the request does not wait for the broker; the sweep sends
 the rest."""
+
 
 WITHOUT_IMAGES = frozenset({Queue.EVIDENCE, Queue.RECOVER})
 """Queues whose jobs need a submission's features or its generator, but not its images."""
@@ -117,7 +115,7 @@ def claim_job(
     job = job_queue.claim_next(session, queue, holder=holder, worker=worker, now=now, lease=lease)
     if job is None:
         return None
-    if _moves_submission(job):
+    if moves_submission(job):
         waiting, working = STARTS[queue]
         submissions.move_submission(session, job.submission_ref or 0, from_=waiting, to=working, now=now)
     return Claim(
@@ -135,7 +133,8 @@ def claim_job(
     )
 
 
-def _moves_submission(job: Job) -> bool:
+def moves_submission(job: Job) -> bool:
+    """Whether the status that everybody sees follows this job."""
     return job.submission_ref is not None and job.priority == 0
 
 
@@ -170,120 +169,3 @@ def is_finished(session: Session, claim: Claim) -> bool:
     """Whether no unfinished job needs the claimed submission's images."""
     jobs = (job for job in job_queue.jobs_of(session, claim.submission_ref or 0) if job.queue not in WITHOUT_IMAGES)
     return not any(job.state in UNFINISHED for job in jobs)
-
-
-def fail(session: Session, claim: Claim, *, error: str, reason: str, now: datetime) -> None:
-    """Fail a job for good because no retry can help; the team reads ``reason``. Does nothing if the claim no longer
-    holds the job."""
-    job = job_queue.lock_held(session, claim.job_id, claim.holder)
-    if job is not None:
-        _fail(session, job, error=error, reason=reason, now=now)
-
-
-def retry_or_fail(session: Session, claim: Claim, *, error: str, now: datetime, max_attempts: int) -> None:
-    """After an internal error: schedule a retry, or fail the job after ``max_attempts``. Does nothing if the claim no
-    longer holds the job."""
-    job = job_queue.lock_held(session, claim.job_id, claim.holder)
-    if job is not None:
-        _retry_or_fail(session, job, error=error, now=now, max_attempts=max_attempts)
-
-
-def release(session: Session, claim: Claim) -> None:
-    """Release a preempted job at once, without counting an attempt. Does nothing if the claim no longer holds the
-    job."""
-    job = job_queue.lock_held(session, claim.job_id, claim.holder)
-    if job is not None:
-        _release_hold(job)
-        job.attempts -= 1
-        job.due_at = job_queue.due_in()
-
-
-def _release_hold(job: Job) -> None:
-    """Set the job back to waiting, without holder, lease and progress."""
-    job.state = JobState.WAITING
-    job.holder = job.lease_until = None
-    job.stage = job.fraction = None
-
-
-def _retry_or_fail(session: Session, job: Job, *, error: str, now: datetime, max_attempts: int) -> None:
-    if job.attempts < max_attempts:
-        _schedule_retry(session, job, error=error, now=now)
-    else:
-        _fail(session, job, error=error, reason=OUR_FAULT, now=now)
-
-
-def _schedule_retry(session: Session, job: Job, *, error: str, now: datetime) -> None:
-    """Set the job back to waiting with exponential backoff (0, 5, 25, ... s); the sweep sends its message when it is
-    due."""
-    _release_hold(job)
-    job.error = error
-    job.due_at = job_queue.due_in(timedelta(seconds=5 * (4 ** (job.attempts - 1) - 1) / 3))
-    if _moves_submission(job):
-        waiting, working = STARTS[job.queue]
-        submissions.move_submission(session, job.submission_ref or 0, from_=working, to=waiting, now=now)
-
-
-def restart(session: Session, job: Job, *, now: datetime) -> None:
-    """Restart a failed job, or a running one taken from its worker, at once and with all its attempts. ``job`` is
-    locked. A submission that failed with the job waits again."""
-    queue = Queue(job.queue)
-    had_failed = job.state == JobState.FAILED
-    _release_hold(job)
-    job.attempts = 0
-    job.due_at = job_queue.due_in()
-    job.finished_at = None
-    job.turn = job_queue.next_turn(session, queue, job.priority, job.team_id)
-    if _moves_submission(job):
-        waiting, working = STARTS[queue]
-        stuck = Status.FAILED if had_failed else working
-        submissions.move_submission(
-            session, job.submission_ref or 0, from_=stuck, to=waiting, now=now, finished_at=None
-        )
-    session.flush()
-    send_after_commit(session, queue)
-
-
-def _fail(session: Session, job: Job, *, error: str, reason: str, now: datetime) -> None:
-    """Fail the job for good; the submission fails with it unless the job is of the private track."""
-    job.state = JobState.FAILED
-    job.holder = job.lease_until = None
-    job.error = error
-    job.finished_at = now
-    if _moves_submission(job):
-        _, working = STARTS[job.queue]
-        submissions.move_submission(
-            session,
-            job.submission_ref or 0,
-            from_=working,
-            to=Status.FAILED,
-            now=now,
-            reason=reason,
-            finished_at=now,
-        )
-        submission = session.get_one(Submission, job.submission_ref)
-        notices.notify_end(session, submission, notices.Kind.ENTRY_FAILED, reason=reason, now=now)
-
-
-def sweep_jobs(session: Session, *, now: datetime, max_attempts: int, announced: Mapping[Queue, int]) -> dict[str, int]:
-    """Free jobs whose lease has expired, and send messages for due jobs that have none (``announced``: messages
-    waiting, by queue).
-
-    Returns counts for the log. Safe to run at any time and concurrently.
-    """
-    expired = job_queue.lock_expired(session)
-    for job in expired:
-        _retry_or_fail(
-            session,
-            job,
-            error="The worker vanished in the middle of the work.",
-            now=now,
-            max_attempts=max_attempts,
-        )
-    session.flush()
-    done = {"expired": len(expired)}
-    for queue, due in job_queue.count_due(session).items():
-        missing = due - announced.get(queue, 0)
-        if missing > 0:
-            send_after_commit(session, queue, count=missing)
-            done[f"announced_{queue}"] = missing
-    return done

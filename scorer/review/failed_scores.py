@@ -9,7 +9,7 @@ from scorer.competitions.competition_state import CompetitionState
 from scorer.db.jobs import failed_jobs
 from scorer.db.jobs.failed_jobs import ListedJob
 from scorer.db.tables import Account
-from scorer.jobs import leases
+from scorer.jobs import retries
 from scorer.lifecycle import JobState
 
 
@@ -25,7 +25,7 @@ def restart_failed(session: Session, *, author: Account, now: datetime, state: C
     jobs = [failed_jobs.lock_job(session, row.id) for row in failed_jobs.failed(session, track_id=track_id)]
     failed = [job for job in jobs if job is not None and job.state == JobState.FAILED]
     for job in failed:
-        leases.restart(session, job, now=now)
+        retries.restart(session, job, now=now)
     if failed:
         subject = f"competition:{state.competition.slug}" if state else "jobs:failed"
         before = {"failed": {str(job.id): job.error for job in failed}}

@@ -2,7 +2,7 @@
 
 import logging
 
-from scorer.jobs import leases
+from scorer.jobs import retries
 from scorer.jobs.broker import transaction, waiting_messages
 from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext
@@ -14,7 +14,7 @@ def sweep_once(context: WorkerContext) -> dict[str, int]:
     """One round of the sweep; returns how many jobs it changed, by kind of change, and logs it."""
     announced = waiting_messages(context.broker)
     with transaction(context.sessions, context.broker) as session:
-        done = leases.sweep_jobs(
+        done = retries.sweep_jobs(
             session, now=context.now(), max_attempts=context.settings.max_attempts, announced=announced
         )
     if any(done.values()):

@@ -6,5 +6,7 @@ heartbeat: the thread that renews a job's lease
 recording: the transaction that records a result, repeated while the database is busy or away
 preemption: background jobs yield to public scoring
 decoded_images: decoded submissions in the scratch folder
+health: when a worker on which jobs have failed claims nothing
+self_test: what is wrong with a worker
 startup: the checks before a scoring worker takes jobs
 """

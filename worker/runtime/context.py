@@ -2,7 +2,7 @@
 
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,6 +13,7 @@ from scorer.blobs import Blobs
 from scorer.db.session import Sessions, engine_of, sessions_of
 from scorer.extractors import Extractor, ExtractorOptions, Precision, load
 from scorer.settings import Settings
+from worker.runtime.health import WorkerHealth
 
 
 def utc_now() -> datetime:
@@ -30,6 +31,7 @@ class WorkerContext:
     blobs: Blobs
     now: Callable[[], datetime] = utc_now
     name: str = field(default_factory=lambda: f"{socket.gethostname()}:{os.getpid()}")
+    health: WorkerHealth = field(default_factory=WorkerHealth)
     _extractors: dict[tuple[str, Precision], Extractor] = field(default_factory=dict)
 
     @classmethod
@@ -56,6 +58,10 @@ class WorkerContext:
                 identity, options=replace(extractor_options_of(self.settings), precision=precision)
             )
         return self._extractors[key]
+
+    def loaded_extractors(self) -> Collection[Extractor]:
+        """The extractors that this process has loaded."""
+        return self._extractors.values()
 
 
 def extractor_options_of(settings: Settings) -> ExtractorOptions:

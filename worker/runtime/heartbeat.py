@@ -1,7 +1,9 @@
 """The heartbeat of a job: while it runs, a thread renews its lease and records its progress."""
 
 import logging
+import multiprocessing
 import threading
+import time
 from types import TracebackType
 
 from scorer.jobs import leases
@@ -14,27 +16,40 @@ END_SECONDS = 0.5
 """How long a finished job waits for its last heartbeat, whose database may be silent; a late one changes nothing."""
 
 
+stopping = multiprocessing.get_context("fork").Event()
+"""Set when this worker is told to stop; shared with the processes forked for its jobs."""
+
+
+class WorkerStopping(Exception):
+    """This worker has been told to stop, so its job goes back to the queue."""
+
+
 class LeaseLost(Exception):
     """Another worker has the job now; this worker's result must be dropped."""
 
 
 class Heartbeat:
     """Context manager around a job's work. Calling it (``heartbeat("features", 0.4)``) reports progress, and raises
-    ``LeaseLost`` as soon as another worker is known to have the job."""
+    ``LeaseLost`` as soon as another worker is known to have the job, or ``WorkerStopping``."""
 
     def __init__(self, context: WorkerContext, claim: leases.Claim) -> None:
         self._context = context
         self._claim = claim
         self._stage: str | None = None
         self._fraction: float | None = None
+        self._moved_at = time.monotonic()
         self._lost = False
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
 
     def __call__(self, stage: str, fraction: float) -> None:
-        self._stage = stage
-        self._fraction = min(max(fraction, 0.0), 1.0)
+        progress = (stage, min(max(fraction, 0.0), 1.0))
+        if progress != (self._stage, self._fraction):
+            self._stage, self._fraction = progress
+            self._moved_at = time.monotonic()
         self.require_lease()
+        if stopping.is_set():
+            raise WorkerStopping(self.job)
 
     @property
     def job(self) -> str:
@@ -66,6 +81,9 @@ class Heartbeat:
 
     def _beat(self) -> None:
         context = self._context
+        if time.monotonic() - self._moved_at > context.settings.max_stall_seconds:
+            log.error("%s has made no progress since stage %s: its lease is left to expire", self.job, self._stage)
+            return
         with transaction(context.sessions, context.broker) as session:
             renewed = leases.renew_lease(
                 session,

@@ -1,4 +1,4 @@
-"""Records the result of a job in one transaction, which is repeated while the database is busy or away.
+"""Transactions that record how a job ended, repeated while the database is busy or away.
 
 A result may have taken an hour to compute. A lock that was not to be had in time, a deadlock or a lost connection is
 over soon, so none of them is a reason to compute it again.
@@ -7,6 +7,7 @@ over soon, so none of them is a reason to compute it again.
 import logging
 from collections.abc import Callable
 from time import sleep
+from typing import TypeVar
 
 from sqlalchemy.orm import Session
 
@@ -15,30 +16,33 @@ from scorer.jobs.broker import transaction
 from worker.runtime.context import WorkerContext
 from worker.runtime.heartbeat import Heartbeat, LeaseLost
 
+T = TypeVar("T")
+
 log = logging.getLogger(__name__)
 
 RETRY_SECONDS = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 30.0, 30.0, 60.0, 60.0, 60.0)
 """Pauses between the tries: some five minutes, beside the time that each try waits for its locks."""
 
 
-def record_result(context: WorkerContext, heartbeat: Heartbeat, record: Callable[[Session], bool]) -> None:
-    """Call ``record`` in a transaction. It finishes the claimed job and returns False if the lease has been lost; then
-    ``LeaseLost`` is raised. A commit whose acknowledgement was lost counts as a lost lease, too: the job is done.
-    One of ``UNAVAILABLE`` if no try succeeds."""
+def retry_transaction(
+    context: WorkerContext, act: Callable[[Session], T], *, between: Callable[[], object] = lambda: None
+) -> T:
+    """Call ``act`` in a transaction, again and again while the database is busy or away; what it returns. ``between``
+    is called before each further try, and may raise. One of ``UNAVAILABLE`` if no try succeeds."""
     for pause in RETRY_SECONDS:
         try:
-            _try_to_record(context, heartbeat, record)
+            with transaction(context.sessions, context.broker) as session:
+                return act(session)
         except UNAVAILABLE as error:
-            log.warning("the result could not be recorded yet, next try in %g s: %s", pause, error)
+            log.warning("the database could not be written to, next try in %g s: %s", pause, error)
             sleep(pause)
-            heartbeat.require_lease()
-        else:
-            return
-    _try_to_record(context, heartbeat, record)
-
-
-def _try_to_record(context: WorkerContext, heartbeat: Heartbeat, record: Callable[[Session], bool]) -> None:
+            between()
     with transaction(context.sessions, context.broker) as session:
-        held = record(session)
-    if not held:
+        return act(session)
+
+
+def record_result(context: WorkerContext, heartbeat: Heartbeat, record: Callable[[Session], bool]) -> None:
+    """Call ``record`` in a transaction. It finishes the claimed job and returns False if the lease has been lost; then
+    ``LeaseLost`` is raised. A commit whose acknowledgement was lost counts as a lost lease, too: the job is done."""
+    if not retry_transaction(context, record, between=heartbeat.require_lease):
         raise LeaseLost(heartbeat.job)

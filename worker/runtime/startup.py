@@ -3,7 +3,7 @@
 import logging
 from typing import Any
 
-from celery.signals import after_setup_logger, worker_init
+from celery.signals import after_setup_logger, worker_init, worker_shutting_down
 
 from scorer.db import competitions
 from scorer.db.session import engine_of, require_right_clock, sessions_of
@@ -12,6 +12,7 @@ from scorer.extractors import fingerprint
 from scorer.lifecycle import Queue
 from scorer.settings import Settings, read_settings
 from worker.runtime.context import extractor_options_of, utc_now
+from worker.runtime.heartbeat import stopping
 
 
 def require_weights(settings: Settings) -> None:
@@ -40,6 +41,12 @@ def log_our_work(**_: object) -> None:
     """Log our own packages at the level of the settings, whatever Celery's is."""
     for package in ("worker", "scorer"):
         logging.getLogger(package).setLevel(read_settings().log_level)
+
+
+@worker_shutting_down.connect
+def give_back_jobs(**_: object) -> None:
+    """Let running jobs go back to the queue at their next progress report: a deploy costs no attempt."""
+    stopping.set()
 
 
 @worker_init.connect

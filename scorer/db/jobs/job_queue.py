@@ -7,14 +7,17 @@ processes differ.
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, CursorResult, func, insert, literal, or_, select, update
+from sqlalchemy import ColumnElement, CursorResult, and_, exists, func, insert, literal, not_, or_, select, update
 from sqlalchemy.dialects.postgresql import distinct_on
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
 from scorer.db.tables import Job, Submission
 from scorer.db.teams import merges
 from scorer.lifecycle import UNFINISHED, JobState, Queue, Status
 
+SEEN_WITHIN = timedelta(minutes=10)
+"""A worker is taken to be alive that has finished one of the ``RECENT_JOBS`` since."""
+RECENT_JOBS = 100
 ORDER = (Job.priority, Job.turn, Job.id)
 """The order of waiting jobs, by which they are claimed and queue positions are counted."""
 
@@ -27,10 +30,24 @@ def due_in(delay: timedelta = timedelta()) -> ColumnElement[datetime]:
 def claim_next(
     session: Session, queue: Queue, *, holder: str, worker: str, now: datetime, lease: timedelta
 ) -> Job | None:
-    """Claim the first due job of a queue for ``holder``, for as long as the ``lease``; None if none is due."""
+    """Claim the first due job of a queue for ``holder``, for as long as the ``lease``; None if none is due. A job that
+    has failed on ``worker`` is left to other workers while there are any."""
+    other = aliased(Job)
+    runs = (other.state == JobState.RUNNING) & (other.lease_until > func.now())
+    running = exists().where(runs, other.queue == queue, other.worker != worker)
+    recent = (
+        select(Job.queue, Job.worker)
+        .where(Job.finished_at > func.now() - SEEN_WITHIN)
+        .order_by(Job.finished_at.desc())
+        .limit(RECENT_JOBS)
+        .subquery()
+    )
+    others = or_(running, exists().where(recent.c.queue == queue, recent.c.worker != worker))
+    has_failed_here = and_(Job.error.is_not(None), Job.worker == worker)
     due = (
         select(Job.id)
         .where(Job.queue == queue, Job.state == JobState.WAITING, Job.due_at <= func.now())
+        .where(not_(has_failed_here) | ~others)
         .order_by(*ORDER)
         .limit(1)
         .with_for_update(skip_locked=True)

@@ -62,6 +62,8 @@ class Job(Table):
     turn: Mapped[int] = mapped_column(BigInteger)
     due_at: Mapped[datetime]
     attempts: Mapped[int]
+    deferrals: Mapped[int] = mapped_column(server_default="0")
+    """How often a worker has given it back without an attempt, because the worker itself was not fit."""
     holder: Mapped[str | None]
     lease_until: Mapped[datetime | None]
     worker: Mapped[str | None]

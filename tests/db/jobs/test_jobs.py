@@ -9,7 +9,7 @@ from scorer.archive import TrainingImageCopies
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.jobs import job_queue
 from scorer.db.tables import Job, Submission, Team
-from scorer.jobs import leases
+from scorer.jobs import leases, retries
 from scorer.lifecycle import Queue
 from scorer.submissions import outcomes
 from scorer.submissions.outcomes import NewMeasurement
@@ -99,7 +99,7 @@ def test_a_score_is_recorded_once_and_only_by_its_holder(
     assert status_of(session, submission) == "scoring"
     later = now + LEASE + timedelta(seconds=1)
     let_time_pass(session, LEASE + timedelta(seconds=1))
-    leases.sweep_jobs(session, now=later, max_attempts=3, announced={})
+    retries.sweep_jobs(session, now=later, max_attempts=3, announced={})
     assert status_of(session, submission) == "queued"
     second = claim(session, later, "second")
     assert second is not None
@@ -119,7 +119,7 @@ def test_a_heartbeat_renews_the_lease_and_records_progress(
     let_time_pass(session, LEASE - timedelta(seconds=1))
     assert leases.renew_lease(session, held, stage="features", fraction=0.4, lease=LEASE)
     let_time_pass(session, timedelta(seconds=2))
-    leases.sweep_jobs(session, now=now, max_attempts=3, announced={})
+    retries.sweep_jobs(session, now=now, max_attempts=3, announced={})
     job = session.get_one(Job, held.job_id)
     session.refresh(job)
     assert (job.state, job.stage, job.fraction) == ("running", "features", 0.4)
@@ -135,10 +135,10 @@ def test_a_poison_entry_ends_as_failed_and_costs_the_team_nothing(
         let_time_pass(session, timedelta(minutes=10))
         assert claim(session, moment) is not None
         let_time_pass(session, LEASE + timedelta(seconds=1))
-        leases.sweep_jobs(session, now=moment, max_attempts=3, announced={})
+        retries.sweep_jobs(session, now=moment, max_attempts=3, announced={})
     session.refresh(submission)
     assert submission.status == "failed"
-    assert submission.reason == leases.OUR_FAULT
+    assert submission.reason == retries.OUR_FAULT
     let_time_pass(session, timedelta(days=1))
     assert claim(session, moment) is None, "the private track's job ended with it"
 
@@ -153,7 +153,7 @@ def test_a_failing_private_track_leaves_the_public_score_alone(
     private = claim(session, now)
     assert private is not None
     assert not private.public
-    leases.retry_or_fail(session, private, error="no", now=now, max_attempts=1)
+    retries.retry_or_fail(session, private, error="no", now=now, max_attempts=1)
     assert status_of(session, submission) == "scored"
     assert session.get_one(Job, private.job_id).state == "failed"
 
@@ -168,10 +168,11 @@ def test_a_wrong_clock_of_a_machine_decides_nothing(
     assert held is not None
     assert leases.renew_lease(session, held, stage="features", fraction=0.4, lease=LEASE)
     for moment in (now - behind, now, now + behind):
-        assert leases.sweep_jobs(session, now=moment, max_attempts=3, announced={})["expired"] == 0
-    leases.retry_or_fail(session, held, error="no", now=now - behind, max_attempts=3)
+        assert retries.sweep_jobs(session, now=moment, max_attempts=3, announced={})["expired"] == 0
+    retries.retry_or_fail(session, held, error="no", now=now - behind, max_attempts=3)
     session.flush()
-    assert claim(session, now + behind) is not None, "the first retry is due at once"
+    let_time_pass(session, retries.RETRIES[0])
+    assert claim(session, now + behind) is not None
     assert status_of(session, submission) == "scoring"
 
 
@@ -181,6 +182,6 @@ def test_the_sweep_announces_exactly_what_has_no_message(
     team = make_team(session, state, now)
     for _ in range(3):
         received(session, state, team, now)
-    done = leases.sweep_jobs(session, now=now, max_attempts=3, announced={Queue.CHECK: 1})
+    done = retries.sweep_jobs(session, now=now, max_attempts=3, announced={Queue.CHECK: 1})
     assert done == {"expired": 0, "announced_check": 2}
-    assert leases.sweep_jobs(session, now=now, max_attempts=3, announced={Queue.CHECK: 3}) == {"expired": 0}
+    assert retries.sweep_jobs(session, now=now, max_attempts=3, announced={Queue.CHECK: 3}) == {"expired": 0}

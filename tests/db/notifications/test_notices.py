@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account, Delivery, Mail, Membership, Notice, Team
 from scorer.errors import Conflict, Invalid, NotFound
-from scorer.jobs import leases
+from scorer.jobs import retries
 from scorer.lifecycle import Phase, Queue
 from scorer.notifications import notices, webhooks
 from scorer.notifications.notices import Kind
@@ -133,7 +133,7 @@ def test_a_private_failure_gives_no_participant_a_notice(
     assert outcomes.record_measurement(session, public, MEASURED, now=now)
     private = claim(session, now)
     assert private
-    leases.retry_or_fail(session, private, error="no", now=now, max_attempts=1)
+    retries.retry_or_fail(session, private, error="no", now=now, max_attempts=1)
     assert notices_of(session, member) == ["entry-scored"]
 
 
@@ -163,10 +163,10 @@ def test_our_fault_gives_a_notice_once_all_attempts_have_failed(
         let_time_pass(session, timedelta(minutes=10))
         assert claim(session, moment)
         let_time_pass(session, LEASE + timedelta(seconds=1))
-        leases.sweep_jobs(session, now=moment, max_attempts=3, announced={})
+        retries.sweep_jobs(session, now=moment, max_attempts=3, announced={})
     (notice,) = notices.list_notices(session, member, limit=9)
     assert notice.kind == "entry-failed"
-    assert leases.OUR_FAULT in notice.body
+    assert retries.OUR_FAULT in notice.body
 
 
 def test_the_end_of_a_benchmark_gives_no_notice(session: Session, state: CompetitionState, now: datetime) -> None:

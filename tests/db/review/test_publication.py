@@ -12,7 +12,7 @@ from scorer.competitions.spec import CompetitionChanges
 from scorer.db.jobs import job_queue
 from scorer.db.tables import AuditEntry, Job, Rebuttal, RebuttalAnswer, Review, Ruling, Submission
 from scorer.errors import Conflict, NotFound
-from scorer.jobs import failed_jobs, leases
+from scorer.jobs import failed_jobs, leases, retries
 from scorer.lifecycle import Queue
 from scorer.notifications import notices
 from scorer.review import failed_scores, publication
@@ -146,7 +146,7 @@ def test_unfinished_work_is_listed_by_kind(session: Session, now: datetime) -> N
     assert open_points(session, state) == {"private-work": [entry.id], "unscored": [entry.id]}
     private = claim(session, now)
     assert private is not None
-    leases.retry_or_fail(session, private, error="No weights.\nSecond line", now=now, max_attempts=1)
+    retries.retry_or_fail(session, private, error="No weights.\nSecond line", now=now, max_attempts=1)
     unmet = {point.name: point for point in publication.checklist(session, state) if not point.passed}
     assert set(unmet) == {"failed-work", "unscored"}
     (concern,) = unmet["failed-work"].concerns
@@ -182,7 +182,7 @@ def test_a_failed_entry_waits_again_when_its_job_does(session: Session, now: dat
     entry = queued(session, state, make_team(session, state, now), now)
     held = claim(session, now)
     assert held is not None
-    leases.fail(session, held, error="broken", reason="It broke.", now=now)
+    retries.fail(session, held, error="broken", reason="It broke.", now=now)
     session.refresh(entry)
     assert entry.status == "failed"
     admin = make_account(session, now, "admin")

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.jobs import job_queue
 from scorer.db.tables import Delivery, Job, Mail, Notice, Submission, SubmissionEvent
-from scorer.jobs import leases
+from scorer.jobs import leases, retries
 from scorer.lifecycle import Queue, TrackKind
 from scorer.submissions import outcomes, progress
 from scorer.submissions.progress import StatusSnapshot, SubmissionProgress
@@ -36,7 +36,7 @@ def scored_after_a_lost_worker(session: Session, state: CompetitionState, now: d
     assert claim(session, now, "first")
     later = now + LEASE + timedelta(seconds=1)
     let_time_pass(session, LEASE + timedelta(seconds=1))
-    leases.sweep_jobs(session, now=later, max_attempts=3, announced={})
+    retries.sweep_jobs(session, now=later, max_attempts=3, announced={})
     second = claim(session, later, "second")
     assert second
     assert outcomes.record_measurement(session, second, MEASURED, now=later)
@@ -97,7 +97,7 @@ def test_a_refused_step_leaves_no_trace(session: Session, state: CompetitionStat
     held = claim(session, now + timedelta(hours=1))
     assert held
     assert not held.public
-    leases.fail(session, held, error="no", reason="private", now=now)
+    retries.fail(session, held, error="no", reason="private", now=now)
     assert [step.status for step in look_at(session, submission, now).steps] == STORY
 
 
@@ -105,7 +105,7 @@ def test_the_reason_comes_with_the_end(session: Session, state: CompetitionState
     submission = received(session, state, make_team(session, state, now), now)
     held = claim(session, now, queue=Queue.CHECK)
     assert held
-    leases.fail(session, held, error="a secret of ours", reason="Because.", now=now)
+    retries.fail(session, held, error="a secret of ours", reason="Because.", now=now)
     session.refresh(submission)
     assert (look_at(session, submission, now).steps[-1].status, submission.reason) == ("failed", "Because.")
     assert look_at(session, submission, now).steps[-1].reason == "Because."
@@ -135,7 +135,7 @@ def test_the_end_of_private_work_is_sent_to_nobody(session: Session, state: Comp
         if ends_well:
             assert outcomes.record_measurement(session, held, MEASURED, now=now)
         else:
-            leases.fail(session, held, error="no", reason="private", now=now)
+            retries.fail(session, held, error="no", reason="private", now=now)
         session.flush()
         assert before == [session.query(table).count() for table in (Notice, Mail, Delivery, SubmissionEvent)]
 

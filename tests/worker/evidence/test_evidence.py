@@ -18,7 +18,7 @@ from scorer.db.jobs import failed_jobs
 from scorer.db.submissions import submissions
 from scorer.db.tables import Evidence, Job, Measurement, Submission
 from scorer.evidence import records
-from scorer.jobs import leases
+from scorer.jobs import leases, retries
 from scorer.lifecycle import Queue, Status
 from tests.api.conftest import Service, running_service
 from tests.conftest import fresh_settings
@@ -284,7 +284,7 @@ def test_a_killed_attempt_is_made_again_with_the_same_result(
         for job in session.scalars(select(Job).where(Job.state == "running")):
             job.lease_until = now - timedelta(seconds=1)
     with service.context.sessions.begin() as session:
-        assert leases.sweep_jobs(session, now=now, max_attempts=3, announced={})["expired"] == 1
+        assert retries.sweep_jobs(session, now=now, max_attempts=3, announced={})["expired"] == 1
     assert public(service, ref) is None
     feature_cache.delete_features(service.context, submission, track)
     service.work(evidence=True)

@@ -3,7 +3,7 @@
 import pytest
 
 from scorer.db.tables import Job, Submission
-from scorer.jobs.leases import OUR_FAULT
+from scorer.jobs.retries import OUR_FAULT
 from scorer.lifecycle import Queue
 from tests.api.conftest import Service
 from tests.factories import noise_images, zip_of

@@ -1,0 +1,164 @@
+"""Jobs that did not succeed: retries, deferrals, giving back, failing, and the sweep of expired leases."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from sqlalchemy.orm import Session
+
+from scorer.db.jobs import job_queue
+from scorer.db.submissions import submissions
+from scorer.db.tables import Job, Submission
+from scorer.jobs.broker import send_after_commit
+from scorer.jobs.leases import STARTS, Claim, moves_submission
+from scorer.lifecycle import JobState, Queue, Status
+from scorer.notifications import notices
+
+OUR_FAULT = "Kennel could not finish this entry. It is our fault, not yours: the entry is not counted."
+
+RETRIES = (timedelta(seconds=15), timedelta(seconds=60))
+"""When a job is due again after its first and later failures. Other jobs run meanwhile, which shows whether the job or
+the worker is the cause."""
+
+DEFERRALS = (timedelta(minutes=1), timedelta(minutes=5), timedelta(minutes=15))
+"""When a job is due again after its first, second and later deferrals."""
+
+MAX_DEFERRALS = 20
+"""Some five hours."""
+
+
+def fail(session: Session, claim: Claim, *, error: str, reason: str, now: datetime) -> None:
+    """Fail a job for good because no retry can help; the team reads ``reason``. Does nothing if the claim no longer
+    holds the job."""
+    job = job_queue.lock_held(session, claim.job_id, claim.holder)
+    if job is not None:
+        _fail(session, job, error=error, reason=reason, now=now)
+
+
+def retry_or_fail(session: Session, claim: Claim, *, error: str, now: datetime, max_attempts: int) -> None:
+    """After an internal error: schedule a retry, or fail the job after ``max_attempts``. Does nothing if the claim no
+    longer holds the job."""
+    job = job_queue.lock_held(session, claim.job_id, claim.holder)
+    if job is not None:
+        delay = RETRIES[min(job.attempts, len(RETRIES)) - 1]
+        _retry_or_fail(session, job, error=error, delay=delay, now=now, max_attempts=max_attempts)
+
+
+def release(session: Session, claim: Claim, *, now: datetime) -> None:
+    """Give back a job at once, without counting an attempt: it was preempted, or its worker stops. Does nothing if the
+    claim no longer holds the job."""
+    job = job_queue.lock_held(session, claim.job_id, claim.holder)
+    if job is not None:
+        job.attempts -= 1
+        _requeue(session, job, delay=timedelta(), now=now)
+
+
+def defer_or_fail(session: Session, claim: Claim, *, error: str, now: datetime, max_attempts: int) -> None:
+    """Give back a job without counting an attempt, because the worker is not fit or lacks what the operator must
+    provide; it is due again after ``DEFERRALS``. After ``MAX_DEFERRALS`` attempts are counted. Does nothing if the
+    claim no longer holds the job."""
+    job = job_queue.lock_held(session, claim.job_id, claim.holder)
+    if job is None:
+        return
+    if job.deferrals >= MAX_DEFERRALS:
+        _retry_or_fail(session, job, error=error, delay=DEFERRALS[-1], now=now, max_attempts=max_attempts)
+        return
+    delay = DEFERRALS[min(job.deferrals, len(DEFERRALS) - 1)]
+    job.attempts -= 1
+    job.deferrals += 1
+    job.error = error
+    _requeue(session, job, delay=delay, now=now)
+
+
+def _release_hold(job: Job) -> None:
+    """Set the job back to waiting, without holder, lease and progress."""
+    job.state = JobState.WAITING
+    job.holder = job.lease_until = None
+    job.stage = job.fraction = None
+
+
+def _retry_or_fail(
+    session: Session, job: Job, *, error: str, delay: timedelta, now: datetime, max_attempts: int
+) -> None:
+    """Set the job back to waiting for ``delay``, or fail it after its last attempt."""
+    if job.attempts < max_attempts:
+        job.error = error
+        _requeue(session, job, delay=delay, now=now)
+    else:
+        _fail(session, job, error=error, reason=OUR_FAULT, now=now)
+
+
+def _requeue(session: Session, job: Job, *, delay: timedelta, now: datetime) -> None:
+    """Set the job back to waiting, due after ``delay``; the sweep sends its message then."""
+    _release_hold(job)
+    job.due_at = job_queue.due_in(delay)
+    if moves_submission(job):
+        waiting, working = STARTS[job.queue]
+        submissions.move_submission(session, job.submission_ref or 0, from_=working, to=waiting, now=now)
+
+
+def restart(session: Session, job: Job, *, now: datetime) -> None:
+    """Restart a failed job, or a running one taken from its worker, at once and with all its attempts. ``job`` is
+    locked. A submission that failed with the job waits again."""
+    queue = Queue(job.queue)
+    had_failed = job.state == JobState.FAILED
+    _release_hold(job)
+    job.attempts = job.deferrals = 0
+    job.worker = None
+    job.due_at = job_queue.due_in()
+    job.finished_at = None
+    job.turn = job_queue.next_turn(session, queue, job.priority, job.team_id)
+    if moves_submission(job):
+        waiting, working = STARTS[queue]
+        stuck = Status.FAILED if had_failed else working
+        submissions.move_submission(
+            session, job.submission_ref or 0, from_=stuck, to=waiting, now=now, finished_at=None
+        )
+    session.flush()
+    send_after_commit(session, queue)
+
+
+def _fail(session: Session, job: Job, *, error: str, reason: str, now: datetime) -> None:
+    """Fail the job for good; the submission fails with it unless the job is of the private track."""
+    job.state = JobState.FAILED
+    job.holder = job.lease_until = None
+    job.error = error
+    job.finished_at = now
+    if moves_submission(job):
+        _, working = STARTS[job.queue]
+        submissions.move_submission(
+            session,
+            job.submission_ref or 0,
+            from_=working,
+            to=Status.FAILED,
+            now=now,
+            reason=reason,
+            finished_at=now,
+        )
+        submission = session.get_one(Submission, job.submission_ref)
+        notices.notify_end(session, submission, notices.Kind.ENTRY_FAILED, reason=reason, now=now)
+
+
+def sweep_jobs(session: Session, *, now: datetime, max_attempts: int, announced: Mapping[Queue, int]) -> dict[str, int]:
+    """Free jobs whose lease has expired, and send messages for due jobs that have none (``announced``: messages
+    waiting, by queue).
+
+    Returns counts for the log. Safe to run at any time and concurrently.
+    """
+    expired = job_queue.lock_expired(session)
+    for job in expired:
+        _retry_or_fail(
+            session,
+            job,
+            error="The worker vanished in the middle of the work.",
+            delay=timedelta(),
+            now=now,
+            max_attempts=max_attempts,
+        )
+    session.flush()
+    done = {"expired": len(expired)}
+    for queue, due in job_queue.count_due(session).items():
+        missing = due - announced.get(queue, 0)
+        if missing > 0:
+            send_after_commit(session, queue, count=missing)
+            done[f"announced_{queue}"] = missing
+    return done

@@ -1,0 +1,277 @@
+"""A broken worker does not fail everybody's entries, and what it lacks or a deploy costs no attempt."""
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scorer.db.tables import Job
+from scorer.errors import Unavailable
+from scorer.jobs import leases, retries
+from scorer.lifecycle import Queue
+from tests.api.conftest import Service
+from tests.factories import let_time_pass, noise_images, zip_of
+from worker.dispatch import run_next
+from worker.runtime import decoded_images
+from worker.runtime.context import WorkerContext
+from worker.runtime.health import PAUSE_SECONDS, WorkerHealth
+from worker.runtime.heartbeat import Heartbeat, stopping
+from worker.runtime.self_test import self_test
+from worker.scoring import score
+from worker.scoring.measure import measure
+
+ENTRIES = 5
+
+
+@pytest.fixture
+def slug(service: Service) -> str:
+    return service.competition()
+
+
+@pytest.fixture
+def checked(service: Service, slug: str) -> list[str]:
+    """Entries of several teams that wait for their public score."""
+    entries = []
+    for seed, who in enumerate(["ada", "bob", "eve", "ada", "bob"]):
+        entries.append(service.submit(who, slug, zip_of(noise_images(10 + seed))).json()["id"])
+    while run_next(service.context, Queue.CHECK):
+        pass
+    return entries
+
+
+def other_worker(service: Service) -> WorkerContext:
+    """A sound worker of the same service, on another machine."""
+    context = service.context
+    return WorkerContext(context.settings, context.broker, context.sessions, context.blobs, name="sound:1")
+
+
+def statuses(service: Service, entries: list[str]) -> list[str]:
+    return [service.call("organizer", "GET", f"/submissions/{entry}").json()["status"] for entry in entries]
+
+
+def scoring_jobs(service: Service) -> list[Job]:
+    with service.context.sessions() as session:
+        return session.query(Job).filter_by(queue="score", priority=0).order_by(Job.id).all()
+
+
+def pass_time(service: Service, by: timedelta) -> None:
+    """Let the database's clock and the worker's go ahead."""
+    with service.context.sessions.begin() as session:
+        let_time_pass(session, by)
+    service.context.health.claims_from -= by.total_seconds()
+
+
+def broken(*_: Any, **__: Any) -> Any:
+    raise RuntimeError("CUDA error: unspecified launch failure")
+
+
+def work_for(service: Service, context: WorkerContext, minutes: int) -> None:
+    """Let a worker claim all that it may, for some minutes, one message every 15 seconds."""
+    for _ in range(4 * minutes):
+        while run_next(context, Queue.SCORE):
+            pass
+        pass_time(service, timedelta(seconds=15))
+
+
+def test_a_broken_worker_alone_fails_nobody(
+    service: Service, checked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that failed at once took and failed every entry within seconds, and their teams were told so."""
+    with monkeypatch.context() as patch:
+        patch.setattr(score, "measure", broken)
+        work_for(service, service.context, minutes=30)
+        assert statuses(service, checked) == ["queued"] * ENTRIES
+        assert max(job.attempts for job in scoring_jobs(service)) <= 1
+        assert {job.error for job in scoring_jobs(service)} >= {"RuntimeError: CUDA error: unspecified launch failure"}
+    pass_time(service, timedelta(hours=1))
+    service.work()
+    assert statuses(service, checked) == ["scored"] * ENTRIES, "once it is mended"
+
+
+def claimed(service: Service, worker: str) -> leases.Claim | None:
+    """What a worker would claim now, and does not keep."""
+    with service.context.sessions() as session:
+        lease = service.context.lease
+        return leases.claim_job(session, Queue.SCORE, holder="h", worker=worker, now=service.context.now(), lease=lease)
+
+
+@pytest.mark.parametrize("works", ["has finished a job", "runs a job"])
+def test_what_has_failed_on_one_worker_is_left_to_others_while_there_are_any(
+    service: Service, checked: list[str], monkeypatch: pytest.MonkeyPatch, works: str
+) -> None:
+    sound = other_worker(service)
+    with monkeypatch.context() as patch:
+        patch.setattr(score, "measure", broken)
+        assert run_next(service.context, Queue.SCORE)
+    (failed,) = (job for job in scoring_jobs(service) if job.error)
+    pass_time(service, timedelta(minutes=1))
+    alone = claimed(service, service.context.name)
+    assert alone is not None
+    assert alone.job_id == failed.id, "it is the only worker"
+    if works == "runs a job":
+        with service.context.sessions.begin() as session:
+            job = session.query(Job).filter_by(queue="score", error=None).order_by(Job.id).first()
+            assert job is not None
+            job.state, job.holder, job.worker = "running", "h", sound.name
+            job.lease_until = service.context.now() + timedelta(minutes=1)
+    else:
+        with service.context.sessions.begin() as session:
+            session.query(Job).filter_by(queue="check").update({"worker": sound.name, "queue": "score"})
+    beside = claimed(service, service.context.name)
+    assert beside is not None
+    assert beside.job_id != failed.id
+    while run_next(sound, Queue.SCORE):
+        pass
+    assert [(job.state, job.attempts) for job in scoring_jobs(service) if job.id == failed.id] == [("done", 2)]
+    assert statuses(service, checked).count("scored") >= ENTRIES - 1
+
+
+def test_a_job_that_fails_everywhere_fails(
+    service: Service, checked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other jobs on the same worker succeed, so the worker is sound."""
+    poison = next(job.submission_ref for job in scoring_jobs(service))
+    begin = decoded_images.submission_images
+    current: list[int] = []
+
+    def remember(context: WorkerContext, submission: Any, progress: Any) -> Any:
+        current[:] = [submission.ref]
+        return begin(context, submission, progress)
+
+    def fail_one(*args: Any, **options: Any) -> Any:
+        return broken() if current == [poison] else measure(*args, **options)
+
+    monkeypatch.setattr("worker.scoring.score.decoded_images.submission_images", remember)
+    monkeypatch.setattr(score, "measure", fail_one)
+    work_for(service, service.context, minutes=5)
+    assert sorted(statuses(service, checked)) == ["failed"] + ["scored"] * (ENTRIES - 1)
+
+
+def test_what_the_operator_must_provide_costs_no_attempt(
+    service: Service, checked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lacking(*_: Any) -> Any:
+        raise Unavailable("missing-weights", "The weights are not there.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(score, "require_same_weights", lacking)
+        work_for(service, service.context, minutes=20)
+    assert statuses(service, checked) == ["queued"] * ENTRIES
+    assert {job.attempts for job in scoring_jobs(service)} == {0}
+    assert min(job.deferrals for job in scoring_jobs(service)) >= 2
+    pass_time(service, timedelta(hours=1))
+    service.work()
+    assert statuses(service, checked) == ["scored"] * ENTRIES
+
+
+def test_what_is_never_provided_fails_in_the_end(
+    service: Service, checked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retries, "MAX_DEFERRALS", 1)
+
+    def lacking(*_: Any) -> Any:
+        raise Unavailable("missing-weights", "The weights are not there.")
+
+    monkeypatch.setattr(score, "require_same_weights", lacking)
+    for _ in range(1 + service.context.settings.max_attempts):
+        pass_time(service, timedelta(hours=1))
+        while run_next(service.context, Queue.SCORE):
+            pass
+    assert statuses(service, checked) == ["failed"] * ENTRIES
+
+
+def test_a_worker_that_stops_gives_its_job_back(service: Service, checked: list[str]) -> None:
+    stopping.set()
+    try:
+        assert run_next(service.context, Queue.SCORE)
+    finally:
+        stopping.clear()
+    assert statuses(service, checked) == ["queued"] * ENTRIES
+    assert {job.attempts for job in scoring_jobs(service)} == {0}
+    service.work()
+    assert statuses(service, checked) == ["scored"] * ENTRIES
+
+
+def test_a_job_without_progress_loses_its_lease(
+    service: Service, checked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert checked
+    context = service.context
+    with context.sessions.begin() as session:
+        claim = leases.claim_job(session, Queue.SCORE, holder="h", worker="w", now=context.now(), lease=context.lease)
+    assert claim is not None
+    heartbeat = Heartbeat(context, claim)
+    heartbeat("features", 0.5)
+
+    def expired() -> int:
+        with context.sessions.begin() as session:
+            let_time_pass(session, context.lease - timedelta(seconds=1))
+        heartbeat._beat()
+        with context.sessions.begin() as session:
+            let_time_pass(session, timedelta(seconds=2))
+        with context.sessions.begin() as session:
+            return retries.sweep_jobs(session, now=context.now(), max_attempts=3, announced={})["expired"]
+
+    assert expired() == 0
+    monkeypatch.setattr(heartbeat, "_moved_at", heartbeat._moved_at - context.settings.max_stall_seconds)
+    heartbeat("features", 0.6)
+    assert expired() == 0, "it moved"
+    monkeypatch.setattr(heartbeat, "_moved_at", heartbeat._moved_at - context.settings.max_stall_seconds)
+    heartbeat("features", 0.6)
+    assert expired() == 1
+    heartbeat._beat()
+
+
+def test_pauses_grow_and_end_with_a_success() -> None:
+    seconds = [0.0]
+    health = WorkerHealth(clock=lambda: seconds[0])
+    assert health.may_claim(lambda: None)
+    health.record_failure(1, lambda: None)
+    assert health.may_claim(lambda: None), "one job says nothing of the worker"
+    health.record_failure(1, lambda: None)
+    assert health.may_claim(lambda: None), "the same job again, neither"
+    job_id = 2
+    for pause in (*PAUSE_SECONDS, PAUSE_SECONDS[-1]):
+        health.record_failure(job_id, lambda: None)
+        assert health.is_suspect
+        seconds[0] += pause - 1
+        assert not health.may_claim(lambda: None)
+        seconds[0] += 1
+        assert health.may_claim(lambda: None), "one job on trial"
+        job_id += 1
+    health.record_success()
+    assert not health.is_suspect
+
+
+def test_a_worker_that_finds_a_problem_claims_nothing_until_it_is_gone(service: Service, slug: str) -> None:
+    context = service.context
+    assert slug
+    context.extractor("tiny")
+    assert self_test(context) is None
+    seconds = [0.0]
+    health = WorkerHealth(clock=lambda: seconds[0])
+    health.record_failure(1, lambda: "the disk is full")
+    assert health.is_suspect
+    for pause in PAUSE_SECONDS:
+        seconds[0] += pause
+        assert not health.may_claim(lambda: "the disk is full")
+    seconds[0] += PAUSE_SECONDS[-1]
+    assert health.may_claim(lambda: None)
+
+
+def test_the_self_test_finds_what_is_broken(service: Service, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    context = service.context
+    extractor = context.extractor("tiny")
+    with monkeypatch.context() as patch:
+        patch.setattr(type(extractor), "features", broken)
+        assert "CUDA" in (self_test(context) or "")
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    elsewhere = replace(context, settings=context.settings.model_copy(update={"scratch": blocked}))
+    assert "Error" in (self_test(elsewhere) or "")
+    with monkeypatch.context() as patch:
+        patch.setattr(context.blobs, "read", lambda _: b"other bytes")
+        assert "other bytes" in (self_test(context) or "")
+    assert self_test(context) is None

@@ -1,0 +1,67 @@
+"""The health of a worker: whether it may claim jobs, or should first find out why several have failed on it.
+
+A broken worker fails fast, so it would take and fail everybody's entries before a sound one could.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+log = logging.getLogger(__name__)
+
+MAX_FAILED_JOBS = 1
+"""Different jobs that may fail one after the other before the worker is suspected instead of the jobs."""
+PAUSE_SECONDS = (60.0, 300.0, 900.0)
+"""How long a suspected worker claims nothing, after its first, second and later failures."""
+
+SelfTest = Callable[[], str | None]
+"""Returns what is wrong with the worker, or None."""
+
+
+@dataclass
+class WorkerHealth:
+    """What one worker process knows of itself. ``clock`` is monotonic, in seconds."""
+
+    clock: Callable[[], float] = time.monotonic
+    failed_jobs: set[int] = field(default_factory=set)
+    """Different jobs that have failed here since one succeeded."""
+    problem: str | None = None
+    """What the last self-test has found."""
+    pauses: int = 0
+    claims_from: float = 0.0
+
+    @property
+    def is_suspect(self) -> bool:
+        """Whether this worker, and not the jobs, is taken to be the cause of failures."""
+        return self.problem is not None or len(self.failed_jobs) > MAX_FAILED_JOBS
+
+    def record_success(self) -> None:
+        """A job has succeeded: earlier failures were of their jobs."""
+        self.failed_jobs.clear()
+        self.problem = None
+        self.pauses = 0
+
+    def record_failure(self, job_id: int, self_test: SelfTest) -> None:
+        """A job has failed with an unexpected error: test this worker, and pause it if it is suspected."""
+        self.failed_jobs.add(job_id)
+        self._test(self_test)
+
+    def may_claim(self, self_test: SelfTest) -> bool:
+        """Whether the worker may claim a job: it is not suspected, or a pause is over and it passes its self-test."""
+        if not self.is_suspect:
+            return True
+        if self.clock() < self.claims_from:
+            return False
+        if self.problem is not None:
+            self._test(self_test)
+        return self.problem is None
+
+    def _test(self, self_test: SelfTest) -> None:
+        self.problem = self_test()
+        if self.is_suspect:
+            pause = PAUSE_SECONDS[min(self.pauses, len(PAUSE_SECONDS) - 1)]
+            self.pauses += 1
+            self.claims_from = self.clock() + pause
+            found = self.problem or "its self-test found nothing, but several jobs have failed here"
+            log.error("this worker claims nothing for %.0f s: %s", pause, found)

@@ -1,0 +1,52 @@
+"""The self-test of a worker: tries what every job needs, and says what is wrong with it."""
+
+from uuid import uuid4
+
+import numpy as np
+
+from scorer.db.session import ping
+from worker.runtime.context import WorkerContext
+
+PROBE_BYTES = 1 << 20
+PROBE_IMAGES = 4
+
+
+def self_test(context: WorkerContext) -> str | None:
+    """Try what every job needs (database, blob store, scratch folder, loaded extractors); what is wrong, or None."""
+    for check in (_ping_database, _use_blobs, _use_scratch, _use_extractors):
+        try:
+            check(context)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the worker is not fit for work
+            return f"{type(error).__name__}: {error}"
+    return None
+
+
+def _ping_database(context: WorkerContext) -> None:
+    ping(context.sessions)
+
+
+def _use_blobs(context: WorkerContext) -> None:
+    key = f"self-test/{uuid4().hex}"
+    context.blobs.write(key, b"self-test")
+    try:
+        if context.blobs.read(key) != b"self-test":
+            raise OSError(f"The blob store returned other bytes for {key} than it was given.")
+    finally:
+        context.blobs.delete(key)
+
+
+def _use_scratch(context: WorkerContext) -> None:
+    context.scratch.mkdir(parents=True, exist_ok=True)
+    path = context.scratch / f"self-test-{uuid4().hex}"
+    try:
+        path.write_bytes(bytes(PROBE_BYTES))
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _use_extractors(context: WorkerContext) -> None:
+    for extractor in context.loaded_extractors():
+        side = extractor.spec.input_size
+        images = np.random.default_rng(0).integers(0, 256, (PROBE_IMAGES, side, side, 3), dtype=np.uint8)
+        if not np.isfinite(extractor.features(images)).all():
+            raise ArithmeticError(f"The features of {extractor.spec.name} are not finite.")
