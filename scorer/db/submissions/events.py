@@ -48,7 +48,7 @@ def usual_seconds(session: Session, queue: str, track_id: int | None) -> float |
         select((extract("epoch", Job.finished_at) - extract("epoch", Job.started_at)).label("seconds"))
         .where(
             Job.queue == queue,
-            Job.track_id.is_not_distinct_from(track_id),
+            Job.track_id == track_id,  # IS NULL for None: no index serves IS NOT DISTINCT FROM
             Job.state == JobState.DONE,
             Job.priority == 0,
         )

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, event, insert, text
 from sqlalchemy.orm import Session
 
 from scorer.db.jobs import failed_jobs, job_queue
+from scorer.db.submissions import events
 from scorer.db.tables import Job, Submission
 from scorer.jobs import leases
 from scorer.lifecycle import Queue
@@ -57,6 +58,12 @@ STATEMENTS: dict[str, Callable[[Session, Submission, datetime], object]] = {
         session, job_queue.jobs_of(session, submission.ref)[0]
     ),
     "positions": lambda session, *_: job_queue.positions_of(session, [1]),
+    "cancel on a track": lambda session, _, now: job_queue.cancel_on_track(session, 1, now),
+    "of a preparation": lambda session, *_: job_queue.job_of_preparation(session, 1),
+    "public jobs": lambda session, submission, _: events.public_jobs(session, [submission.ref]),
+    "usual seconds": lambda session, *_: events.usual_seconds(session, Queue.SCORE, 1),
+    "usual seconds of checks": lambda session, *_: events.usual_seconds(session, Queue.CHECK, None),
+    "workers": lambda session, _, now: events.count_active_workers(session, now),
     "load": lambda session, *_: failed_jobs.queues(session),
     "running": lambda session, *_: failed_jobs.running(session),
     "failed": lambda session, *_: failed_jobs.failed(session),
