@@ -2,7 +2,7 @@
 
 From the bottom up, each package importing only earlier ones (``docs/architecture.md``):
 
-errors, identifiers, settings, lifecycle, extractor_catalogue, onnx_files: what all others use; plain data
+circuit_breaker, errors, identifiers, settings, lifecycle, extractor_catalogue, onnx_files: what all others use
 archive, metrics, ranking, findings: zips to images; arrays to numbers; the order of a board; numbers to sentences
 blobs: files by key, in a folder or S3
 extractors, generators: images to features; uploaded ONNX files, read and searched in a sandbox

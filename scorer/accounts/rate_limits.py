@@ -5,12 +5,16 @@ import logging
 import math
 import time
 from collections.abc import Mapping
+from typing import Any
 
 from limits import RateLimitItem, parse
 from limits.errors import StorageError
 from limits.storage import RedisStorage
 from limits.strategies import MovingWindowRateLimiter
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
+from scorer.circuit_breaker import CircuitBreaker
 from scorer.errors import TooMany
 from scorer.settings import Settings
 
@@ -29,6 +33,10 @@ RATE_LIMITS: Mapping[str, str] = {
 """The limit of each kind of request by name; the setting ``rates`` overrides them by name."""
 
 
+REDIS_SECONDS = 0.25
+"""Longest wait for Redis, which then is left alone for a while."""
+
+
 class RateLimiter:
     """Counts requests by the name of the limit and by the requester.
 
@@ -40,17 +48,20 @@ class RateLimiter:
         self._items: dict[str, RateLimitItem] = {
             name: parse(rate) for name, rate in {**RATE_LIMITS, **settings.rates}.items()
         }
-        storage = RedisStorage(
-            settings.redis_url.get_secret_value(),
-            key_prefix="kennel-rates",
-            wrap_exceptions=True,
-            socket_timeout=2,
-            socket_connect_timeout=2,
-        )
+        options: dict[str, Any] = {
+            "socket_timeout": REDIS_SECONDS,
+            "socket_connect_timeout": REDIS_SECONDS,
+            "retry": Retry(NoBackoff(), 0),
+        }
+        url = settings.redis_url.get_secret_value()
+        storage = RedisStorage(url, key_prefix="kennel-rates", wrap_exceptions=True, **options)
+        self._breaker = CircuitBreaker()
         self._limiter = MovingWindowRateLimiter(storage)
 
     def hit(self, name: str, *who: object) -> None:
         """Count one request; ``TooMany`` with the seconds to wait if it exceeds the limit."""
+        if self._breaker.is_open:
+            return
         item = self._items[name]
         key = [name, *map(str, who)]
         try:
@@ -58,6 +69,7 @@ class RateLimiter:
                 return
             wait = self._limiter.get_window_stats(item, *key).reset_time - time.time()
         except StorageError:
+            self._breaker.trip()
             log.warning("rates cannot be counted: Redis does not answer", exc_info=True)
             return
         seconds = max(1, math.ceil(wait))
@@ -65,9 +77,12 @@ class RateLimiter:
 
     def reset(self, name: str, *who: object) -> None:
         """Clear a counter: a person who signs in after some failures was no attacker."""
+        if self._breaker.is_open:
+            return
         try:
             self._limiter.clear(self._items[name], name, *map(str, who))
         except StorageError:
+            self._breaker.trip()
             log.warning("rates cannot be forgiven: Redis does not answer", exc_info=True)
 
 

@@ -1,6 +1,7 @@
 """Jobs: pieces of work as rows, and the messages that announce them to workers.
 
 broker: the Celery application; messages sent after the commit
+message_sender: the thread that sends messages, so that no request waits for the broker
 leases: queueing, claiming, renewing and finishing jobs
 retries: jobs that are tried again, deferred, given back or failed; the sweep of expired leases
 failed_jobs: the backlog for organizers, and restarting a stuck job

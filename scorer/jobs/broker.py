@@ -12,6 +12,7 @@ from celery import Celery
 from sqlalchemy.orm import Session
 
 from scorer.db.session import Sessions
+from scorer.jobs.message_sender import MessageSender
 from scorer.lifecycle import Queue
 from scorer.settings import Settings
 
@@ -20,7 +21,6 @@ log = logging.getLogger(__name__)
 SWEEP_QUEUE = "sweep"
 """Separate from the queues of jobs, so that a long job queue does not delay the sweep: workers consume their queues
 round-robin."""
-WORK = "kennel.work"
 SWEEP = "kennel.sweep"
 MAIL = "kennel.mail"
 POST = "kennel.post"
@@ -30,6 +30,7 @@ VISIBILITY_SECONDS = 24 * 3600
 """Longer than the longest job: the lease, not a redelivery by the broker, decides who may work on a job."""
 
 _PENDING = "kennel.messages"
+_sender = MessageSender()
 
 
 def create_celery_app(settings: Settings) -> Celery:
@@ -75,21 +76,12 @@ def transaction(sessions: Sessions, app: Celery) -> Iterator[Session]:
     with sessions.begin() as session:
         yield session
     messages: Counter[Queue] = session.info.pop(_PENDING, Counter())
-    announce(app, messages)
+    _sender.send(app, messages)
 
 
 def send_after_commit(session: Session, queue: Queue, *, count: int = 1) -> None:
     """Send ``count`` messages for ``queue`` once this transaction has committed."""
     session.info.setdefault(_PENDING, Counter())[queue] += count
-
-
-def announce(app: Celery, messages: Counter[Queue]) -> None:
-    """Send messages by queue. One that cannot be sent costs only time: the sweep sends it again."""
-    try:
-        for queue in messages.elements():
-            app.send_task(WORK, args=[queue.value], queue=queue.value, ignore_result=True, retry=False)
-    except Exception as error:  # noqa: BLE001 - whatever it is, the work is committed and must not be undone
-        log.warning("the broker did not take a message; the sweep will repeat it: %s", error)
 
 
 def waiting_messages(app: Celery) -> Mapping[Queue, int]:

@@ -22,6 +22,10 @@ the worker is the cause."""
 DEFERRALS = (timedelta(minutes=1), timedelta(minutes=5), timedelta(minutes=15))
 """When a job is due again after its first, second and later deferrals."""
 
+MAX_SENT = 1_000
+"""Messages that a sweep sends for a queue: more than workers do until the next one. A broker that has lost a million
+is not kept busy by all of them."""
+
 MAX_DEFERRALS = 20
 """Some five hours."""
 
@@ -138,12 +142,8 @@ def _fail(session: Session, job: Job, *, error: str, reason: str, now: datetime)
         notices.notify_end(session, submission, notices.Kind.ENTRY_FAILED, reason=reason, now=now)
 
 
-def sweep_jobs(session: Session, *, now: datetime, max_attempts: int, announced: Mapping[Queue, int]) -> dict[str, int]:
-    """Free jobs whose lease has expired, and send messages for due jobs that have none (``announced``: messages
-    waiting, by queue).
-
-    Returns counts for the log. Safe to run at any time and concurrently.
-    """
+def free_expired(session: Session, *, now: datetime, max_attempts: int) -> int:
+    """Free jobs whose lease has expired; returns how many. Safe to run at any time and concurrently."""
     expired = job_queue.lock_expired(session)
     for job in expired:
         _retry_or_fail(
@@ -155,10 +155,16 @@ def sweep_jobs(session: Session, *, now: datetime, max_attempts: int, announced:
             max_attempts=max_attempts,
         )
     session.flush()
-    done = {"expired": len(expired)}
+    return len(expired)
+
+
+def announce_due(session: Session, announced: Mapping[Queue, int]) -> dict[str, int]:
+    """Send messages for due jobs that have none (``announced``: messages waiting, by queue), at most ``MAX_SENT`` for
+    each queue; returns how many, by queue, for the log."""
+    sent = {}
     for queue, due in job_queue.count_due(session).items():
-        missing = due - announced.get(queue, 0)
+        missing = min(due - announced.get(queue, 0), MAX_SENT)
         if missing > 0:
             send_after_commit(session, queue, count=missing)
-            done[f"announced_{queue}"] = missing
-    return done
+            sent[f"announced_{queue}"] = missing
+    return sent

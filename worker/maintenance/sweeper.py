@@ -11,12 +11,14 @@ log = logging.getLogger(__name__)
 
 
 def sweep_once(context: WorkerContext) -> dict[str, int]:
-    """One round of the sweep; returns how many jobs it changed, by kind of change, and logs it."""
+    """One round of the sweep; returns how many jobs it changed, by kind of change, and logs it. Expired leases are
+    freed also while the broker is away."""
+    with transaction(context.sessions, context.broker) as session:
+        max_attempts = context.settings.max_attempts
+        done = {"expired": retries.free_expired(session, now=context.now(), max_attempts=max_attempts)}
     announced = waiting_messages(context.broker)
     with transaction(context.sessions, context.broker) as session:
-        done = retries.sweep_jobs(
-            session, now=context.now(), max_attempts=context.settings.max_attempts, announced=announced
-        )
+        done |= retries.announce_due(session, announced)
     if any(done.values()):
         log.info("sweep: %s", done)
     decoded_images.remove_expired(context.scratch)

@@ -150,7 +150,7 @@ def test_an_entry_that_is_being_checked_is_cancelled_and_the_check_is_dropped(se
         assert not leases.finish_job(session, held, context.now())
     with transaction(context.sessions, context.broker) as session:
         let_time_pass(session, timedelta(days=1))
-        assert retries.sweep_jobs(session, now=context.now(), max_attempts=3, announced={})["expired"] == 0
+        assert retries.free_expired(session, now=context.now(), max_attempts=3) == 0
     assert not run_next(context, Queue.CHECK)
 
 

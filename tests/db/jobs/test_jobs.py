@@ -99,7 +99,7 @@ def test_a_score_is_recorded_once_and_only_by_its_holder(
     assert status_of(session, submission) == "scoring"
     later = now + LEASE + timedelta(seconds=1)
     let_time_pass(session, LEASE + timedelta(seconds=1))
-    retries.sweep_jobs(session, now=later, max_attempts=3, announced={})
+    retries.free_expired(session, now=later, max_attempts=3)
     assert status_of(session, submission) == "queued"
     second = claim(session, later, "second")
     assert second is not None
@@ -119,7 +119,7 @@ def test_a_heartbeat_renews_the_lease_and_records_progress(
     let_time_pass(session, LEASE - timedelta(seconds=1))
     assert leases.renew_lease(session, held, stage="features", fraction=0.4, lease=LEASE)
     let_time_pass(session, timedelta(seconds=2))
-    retries.sweep_jobs(session, now=now, max_attempts=3, announced={})
+    retries.free_expired(session, now=now, max_attempts=3)
     job = session.get_one(Job, held.job_id)
     session.refresh(job)
     assert (job.state, job.stage, job.fraction) == ("running", "features", 0.4)
@@ -135,7 +135,7 @@ def test_a_poison_entry_ends_as_failed_and_costs_the_team_nothing(
         let_time_pass(session, timedelta(minutes=10))
         assert claim(session, moment) is not None
         let_time_pass(session, LEASE + timedelta(seconds=1))
-        retries.sweep_jobs(session, now=moment, max_attempts=3, announced={})
+        retries.free_expired(session, now=moment, max_attempts=3)
     session.refresh(submission)
     assert submission.status == "failed"
     assert submission.reason == retries.OUR_FAULT
@@ -168,7 +168,7 @@ def test_a_wrong_clock_of_a_machine_decides_nothing(
     assert held is not None
     assert leases.renew_lease(session, held, stage="features", fraction=0.4, lease=LEASE)
     for moment in (now - behind, now, now + behind):
-        assert retries.sweep_jobs(session, now=moment, max_attempts=3, announced={})["expired"] == 0
+        assert retries.free_expired(session, now=moment, max_attempts=3) == 0
     retries.retry_or_fail(session, held, error="no", now=now - behind, max_attempts=3)
     session.flush()
     let_time_pass(session, retries.RETRIES[0])
@@ -182,6 +182,15 @@ def test_the_sweep_announces_exactly_what_has_no_message(
     team = make_team(session, state, now)
     for _ in range(3):
         received(session, state, team, now)
-    done = retries.sweep_jobs(session, now=now, max_attempts=3, announced={Queue.CHECK: 1})
-    assert done == {"expired": 0, "announced_check": 2}
-    assert retries.sweep_jobs(session, now=now, max_attempts=3, announced={Queue.CHECK: 3}) == {"expired": 0}
+    assert retries.announce_due(session, {Queue.CHECK: 1}) == {"announced_check": 2}
+    assert retries.announce_due(session, {Queue.CHECK: 3}) == {}
+
+
+def test_a_sweep_sends_no_more_messages_than_workers_can_take(
+    session: Session, state: CompetitionState, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team = make_team(session, state, now)
+    for _ in range(3):
+        received(session, state, team, now)
+    monkeypatch.setattr(retries, "MAX_SENT", 2)
+    assert retries.announce_due(session, {}) == {"announced_check": 2}

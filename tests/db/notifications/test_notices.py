@@ -163,7 +163,7 @@ def test_our_fault_gives_a_notice_once_all_attempts_have_failed(
         let_time_pass(session, timedelta(minutes=10))
         assert claim(session, moment)
         let_time_pass(session, LEASE + timedelta(seconds=1))
-        retries.sweep_jobs(session, now=moment, max_attempts=3, announced={})
+        retries.free_expired(session, now=moment, max_attempts=3)
     (notice,) = notices.list_notices(session, member, limit=9)
     assert notice.kind == "entry-failed"
     assert retries.OUR_FAULT in notice.body

@@ -36,7 +36,7 @@ def scored_after_a_lost_worker(session: Session, state: CompetitionState, now: d
     assert claim(session, now, "first")
     later = now + LEASE + timedelta(seconds=1)
     let_time_pass(session, LEASE + timedelta(seconds=1))
-    retries.sweep_jobs(session, now=later, max_attempts=3, announced={})
+    retries.free_expired(session, now=later, max_attempts=3)
     second = claim(session, later, "second")
     assert second
     assert outcomes.record_measurement(session, second, MEASURED, now=later)

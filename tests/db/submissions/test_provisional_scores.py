@@ -92,7 +92,7 @@ def test_a_second_attempt_changes_nothing(session: Session, submission: Submissi
     provisionally(session, claim(session, now), now, fid=30.0)
     later = now + 2 * LEASE
     let_time_pass(session, 2 * LEASE)
-    retries.sweep_jobs(session, now=later, max_attempts=3, announced={})
+    retries.free_expired(session, now=later, max_attempts=3)
     session.flush()
     provisionally(session, claim(session, later + LEASE, "second"), later, fid=99.0)
     session.refresh(submission)
@@ -106,7 +106,7 @@ def test_a_worker_that_lost_its_job_and_the_private_track_leave_none(
 ) -> None:
     lost = claim(session, now)
     let_time_pass(session, 2 * LEASE)
-    retries.sweep_jobs(session, now=now + 2 * LEASE, max_attempts=3, announced={})
+    retries.free_expired(session, now=now + 2 * LEASE, max_attempts=3)
     session.flush()
     provisionally(session, lost, now)
     held = claim(session, now + 3 * LEASE, "second")

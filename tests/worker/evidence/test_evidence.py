@@ -284,7 +284,7 @@ def test_a_killed_attempt_is_made_again_with_the_same_result(
         for job in session.scalars(select(Job).where(Job.state == "running")):
             job.lease_until = now - timedelta(seconds=1)
     with service.context.sessions.begin() as session:
-        assert retries.sweep_jobs(session, now=now, max_attempts=3, announced={})["expired"] == 1
+        assert retries.free_expired(session, now=now, max_attempts=3) == 1
     assert public(service, ref) is None
     feature_cache.delete_features(service.context, submission, track)
     service.work(evidence=True)

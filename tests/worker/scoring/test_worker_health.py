@@ -212,7 +212,7 @@ def test_a_job_without_progress_loses_its_lease(
         with context.sessions.begin() as session:
             let_time_pass(session, timedelta(seconds=2))
         with context.sessions.begin() as session:
-            return retries.sweep_jobs(session, now=context.now(), max_attempts=3, announced={})["expired"]
+            return retries.free_expired(session, now=context.now(), max_attempts=3)
 
     assert expired() == 0
     monkeypatch.setattr(heartbeat, "_moved_at", heartbeat._moved_at - context.settings.max_stall_seconds)

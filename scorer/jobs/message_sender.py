@@ -1,0 +1,73 @@
+"""Sends messages to the broker in a thread of its own, so that a broker that is away delays no request."""
+
+import logging
+import os
+import threading
+import time
+from collections import Counter
+from queue import SimpleQueue
+
+from celery import Celery
+
+from scorer.circuit_breaker import CircuitBreaker
+from scorer.lifecycle import Queue
+
+log = logging.getLogger(__name__)
+
+WORK = "kennel.work"
+"""The task that runs the next job of a queue."""
+SEND_SECONDS = 0.25
+"""Longest wait for the broker. What it has not taken by then is sent later, or again by the sweep."""
+
+
+Parcel = tuple[Celery, Counter[Queue], threading.Event]
+"""Messages by queue, and the event that they have been sent."""
+
+
+class MessageSender:
+    """Sends in order, in one thread that ends with the process. While the circuit breaker is open messages are dropped:
+    they are hints, and the sweep sends what is missing."""
+
+    def __init__(self) -> None:
+        self.start_anew()
+        os.register_at_fork(after_in_child=self.start_anew)
+
+    def start_anew(self) -> None:
+        """Forget the thread: a forked process has none of its parent's."""
+        self._breaker = CircuitBreaker()
+        self._lock = threading.Lock()
+        self._parcels: SimpleQueue[Parcel] | None = None
+        self._sending_since: float | None = None
+
+    def send(self, app: Celery, messages: Counter[Queue]) -> None:
+        """Send messages by queue; returns when they are sent, or after ``SEND_SECONDS``."""
+        if not messages or self._breaker.is_open:
+            return
+        sent = threading.Event()
+        with self._lock:
+            if self._parcels is None:
+                self._parcels = SimpleQueue()
+                threading.Thread(target=self._run, args=(self._parcels,), name="messages", daemon=True).start()
+            self._parcels.put((app, messages, sent))
+        if not sent.wait(SEND_SECONDS) and self._is_stuck():
+            self._breaker.trip()
+            log.warning("the broker does not answer; the sweep will send what is missing")
+
+    def _is_stuck(self) -> bool:
+        """Whether a single message takes too long, rather than many of them."""
+        since = self._sending_since
+        return since is not None and time.monotonic() - since > SEND_SECONDS / 2
+
+    def _run(self, parcels: "SimpleQueue[Parcel]") -> None:
+        while True:
+            app, messages, sent = parcels.get()
+            try:
+                if not self._breaker.is_open:
+                    for queue in messages.elements():
+                        self._sending_since = time.monotonic()
+                        app.send_task(WORK, args=[queue.value], queue=queue.value, ignore_result=True, retry=False)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the work is committed and must not be undone
+                self._breaker.trip()
+                log.warning("the broker did not take a message; the sweep will repeat it: %s", error)
+            self._sending_since = None
+            sent.set()
