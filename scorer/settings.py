@@ -51,6 +51,8 @@ class Settings(BaseSettings):
 
     scratch: Path = Field(default_factory=lambda: user_cache_path("kennel") / "scratch")
     """A worker's folder for decoded images and local copies of reference features; may be lost at any time."""
+    max_scratch_bytes: int = 20_000_000_000
+    """Bytes of decoded images that a machine keeps there; the least recently used ones go first."""
     weights_dir: Path | None = None
     """The folder with the weights of ``inception_v3``, ``nasnetalarge`` and ``inception_2015``."""
     weights_sha256: dict[str, str] = {}

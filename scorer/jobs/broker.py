@@ -51,6 +51,7 @@ def create_celery_app(settings: Settings) -> Celery:
         # A broker that comes back delivers the message again, which costs nothing; a score begun anew costs an hour.
         worker_cancel_long_running_tasks_on_connection_loss=False,
         broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,
         broker_transport_options={
             "visibility_timeout": VISIBILITY_SECONDS,
             "socket_connect_timeout": 5,

@@ -21,5 +21,5 @@ def sweep_once(context: WorkerContext) -> dict[str, int]:
         done |= retries.announce_due(session, announced)
     if any(done.values()):
         log.info("sweep: %s", done)
-    decoded_images.remove_expired(context.scratch)
+    decoded_images.make_room(context)
     return done

@@ -2,8 +2,10 @@
 
 import contextlib
 import math
+import os
 import shutil
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 from uuid import uuid4
@@ -23,7 +25,10 @@ from worker.runtime.context import WorkerContext
 
 PIXELS = "pixels"
 LIFETIME_SECONDS = 24 * 3600
-"""Images are removed after the last track; this limit is for jobs that ended otherwise."""
+"""Images are removed after the last track; this limit is for jobs that ended otherwise, or on another machine."""
+
+IN_USE_SECONDS = 60
+"""Images used since are not removed: somebody may be about to map them."""
 
 
 def path_of(scratch: Path, submission_id: str) -> Path:
@@ -92,18 +97,31 @@ def decoded_images_of(
     spec: ImageSpec,
     progress: ProgressCallback,
 ) -> NDArray[np.uint8]:
-    """A submission's images, memory-mapped; decoded again where another machine did the check."""
+    """A submission's images, memory-mapped; decoded again where another machine did the check, or where another process
+    has removed them in the meantime."""
     path = path_of(scratch, submission_id)
-    if not path.is_file():
+    images: NDArray[np.uint8]
+    try:
+        os.utime(path)
+        images = np.load(path, mmap_mode="r")
+    except FileNotFoundError:
         decode(blobs, stored, spec, path, progress)
-    images: NDArray[np.uint8] = np.load(path, mmap_mode="r")
+        images = np.load(path, mmap_mode="r")
     return images
+
+
+def decode_submission(context: WorkerContext, submission: Submission, progress: ProgressCallback) -> PixelHashes:
+    """Check and decode a submission into the scratch folder; see :func:`decode`."""
+    spec = image_spec_of(submission)
+    make_room(context, bytes_of(spec))
+    return decode(context.blobs, stored_zip(submission), spec, path_of(context.scratch, submission.id), progress)
 
 
 def submission_images(context: WorkerContext, submission: Submission, progress: ProgressCallback) -> NDArray[np.uint8]:
     """A submission's images in the scratch folder of ``context``; see :func:`decoded_images_of`."""
     spec = image_spec_of(submission)
     stored = stored_zip(submission)
+    make_room(context, 0 if path_of(context.scratch, submission.id).is_file() else bytes_of(spec))
     return decoded_images_of(context.scratch, submission.id, context.blobs, stored, spec, progress)
 
 
@@ -115,10 +133,26 @@ def remove_unneeded(context: WorkerContext, claim: leases.Claim, submission: Sub
         path_of(context.scratch, submission.id).unlink(missing_ok=True)
 
 
-def remove_expired(scratch: Path) -> None:
-    """Remove images older than ``LIFETIME_SECONDS``."""
-    oldest = time.time() - LIFETIME_SECONDS
+def bytes_of(spec: ImageSpec) -> int:
+    """Bytes of the decoded images of one submission."""
+    return spec.count * spec.size * spec.size * 3
+
+
+def make_room(context: WorkerContext, needed: int = 0) -> None:
+    """Remove images unused for ``LIFETIME_SECONDS``, then the least recently used ones, until with ``needed`` more
+    bytes no more than ``max_scratch_bytes`` are kept. Whoever has mapped them goes on reading; others decode again."""
+    room = context.settings.max_scratch_bytes - needed
+    now = time.time()
+    for used_at, size, path in sorted(_files(context.scratch), reverse=True):
+        room -= size
+        in_use = used_at > now - IN_USE_SECONDS
+        if used_at < now - LIFETIME_SECONDS or (room < 0 and not in_use):
+            path.unlink(missing_ok=True)
+
+
+def _files(scratch: Path) -> Iterator[tuple[float, int, Path]]:
+    """When each file of decoded images was last used, its bytes, and its path."""
     for path in (scratch / PIXELS).glob("*.npy*"):
         with contextlib.suppress(FileNotFoundError):
-            if path.stat().st_mtime < oldest:
-                path.unlink()
+            status = path.stat()
+            yield status.st_mtime, status.st_size, path

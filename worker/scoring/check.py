@@ -29,17 +29,16 @@ def check_submission(context: WorkerContext, claim: leases.Claim, heartbeat: Hea
     with transaction(context.sessions, context.broker) as session:
         submission = session.get_one(Submission, claim.submission_ref)
         training = competitions.references_of(session, submission.competition_id)["train"].reference_set
-    spec = decoded_images.image_spec_of(submission)
     path = decoded_images.path_of(context.scratch, submission.id)
     try:
-        hashes = decoded_images.decode(
-            context.blobs, stored_zip(submission), spec, path, lambda fraction: heartbeat("checking", fraction)
-        )
+        hashes = decoded_images.decode_submission(context, submission, lambda fraction: heartbeat("checking", fraction))
     except Invalid as error:
         fault = error
         record_result(context, heartbeat, lambda session: outcomes.reject(session, claim, fault, now=context.now()))
         return
-    exact, mirrored = pixel_hashes_of(context, SetAddress(training.sha256, training.blob_key, spec.size))
+    exact, mirrored = pixel_hashes_of(
+        context, SetAddress(training.sha256, training.blob_key, submission.competition.image_size)
+    )
     copies = find_training_image_copies(hashes, exact, mirrored)
     sprite_key = _store_sprite_sheet(context, submission, path)
     content = _content_sha256(hashes)

@@ -92,7 +92,6 @@ def _record_measurement(
         lambda session: outcomes.record_measurement(session, claim, measured, now=context.now()),
     )
     decoded_images.remove_unneeded(context, claim, submission)
-    decoded_images.remove_expired(context.scratch)
 
 
 def _provenance(

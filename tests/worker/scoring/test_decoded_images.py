@@ -1,0 +1,79 @@
+"""Decoded images in the scratch folder: bounded by bytes, and decoded again where they are gone."""
+
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from scorer.db.tables import Submission
+from scorer.lifecycle import Queue
+from tests.api.conftest import Service
+from tests.factories import noise_images, zip_of
+from worker.dispatch import run_next
+from worker.runtime import decoded_images
+from worker.runtime.context import WorkerContext
+
+BYTES = 8 * 16 * 16 * 3
+"""Of the images of one entry here, as decoded; a file has a header, too."""
+
+
+def bounded(service: Service, entries: float) -> WorkerContext:
+    """The worker, with room for so many entries."""
+    settings = service.context.settings.model_copy(update={"max_scratch_bytes": int(entries * BYTES)})
+    return replace(service.context, settings=settings)
+
+
+def checked(service: Service, context: WorkerContext, slug: str, seed: int) -> Path:
+    """Where the images of a new entry lie after its check, which no longer counts as a moment ago."""
+    entry = service.submit("ada", slug, zip_of(noise_images(seed))).json()["id"]
+    assert run_next(context, Queue.CHECK)
+    path = decoded_images.path_of(context.scratch, entry)
+    used_at = time.time() - 2 * decoded_images.IN_USE_SECONDS + seed
+    os.utime(path, (used_at, used_at))
+    return path
+
+
+def test_the_least_recently_used_ones_go(service: Service) -> None:
+    """They stayed for a day on every machine that did not end the last track: 1.2 TB on a checker's disk."""
+    slug = service.competition()
+    context = bounded(service, 2.5)
+    paths = [checked(service, context, slug, seed) for seed in range(10, 14)]
+    assert [path.exists() for path in paths] == [False, False, True, True]
+    service.context = context
+    service.work()
+    statuses = {service.call("ada", "GET", f"/submissions/{path.stem}").json()["status"] for path in paths}
+    assert statuses == {"scored"}, "what was removed is decoded again"
+
+
+def test_images_in_use_stay(service: Service) -> None:
+    slug = service.competition()
+    context = bounded(service, 0.5)
+    path = checked(service, context, slug, 10)
+    os.utime(path)
+    decoded_images.make_room(context, BYTES)
+    assert path.exists()
+    os.utime(path, (0, 0))
+    decoded_images.make_room(context)
+    assert not path.exists()
+
+
+def test_images_removed_by_another_process_are_decoded_again(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has seen the file, and when it opens it, it is gone."""
+    slug = service.competition()
+    path = checked(service, service.context, slug, 10)
+    with service.context.sessions() as session:
+        submission = session.query(Submission).one()
+    load = np.load
+
+    def remove_first(file: Path, **options: object) -> object:
+        monkeypatch.setattr(np, "load", load)
+        file.unlink()
+        return load(file, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(np, "load", remove_first)
+    images = decoded_images.submission_images(service.context, submission, lambda _: None)
+    assert np.array_equal(images, noise_images(10))
+    assert path.exists()
