@@ -218,8 +218,7 @@ class Blobs:
         """
         if self._folder is None:
             return 0
-        paths = [path for pattern in ("*/*#*", "*/*/*#*") for path in self._folder.glob(pattern)]
-        partial = [path for path in paths if path.stat().st_mtime < before.timestamp()]
+        partial = [path for path in self._folder.rglob("*#*") if path.stat().st_mtime < before.timestamp()]
         for path in partial:
             path.unlink(missing_ok=True)
         return len(partial)

@@ -15,7 +15,7 @@ from worker.evidence.generator_audit import run_generator_audit
 from worker.exports.data_release import make_release
 from worker.exports.rating_images import make_rating_images
 from worker.runtime.context import WorkerContext
-from worker.runtime.heartbeat import Heartbeat, LeaseLost, WorkerStopping
+from worker.runtime.heartbeat import Heartbeat, LeaseLost, WorkerStopping, stopping
 from worker.runtime.preemption import Preempted
 from worker.runtime.recording import retry_transaction
 from worker.runtime.self_test import self_test
@@ -29,15 +29,20 @@ log = logging.getLogger(__name__)
 
 def run_next(context: WorkerContext, queue: Queue) -> bool:
     """Run the fairest due job of a queue, or of a queue that goes before it. False if there was none."""
-    if not context.health.may_claim(partial(self_test, context)):
+    if stopping.value or not context.health.may_claim(partial(self_test, context)):
         return False
     claim = next(filter(None, (_claim(context, each) for each in (*PRECEDING_QUEUES.get(queue, ()), queue))), None)
     if claim is None:
         return False
     log.info("job %s (%s, attempt %s) starts", claim.job_id, claim.queue, claim.attempt)
+    with Heartbeat(context, claim) as heartbeat:  # it renews the lease also while the end of the job is settled
+        _run(context, claim, heartbeat)
+    return True
+
+
+def _run(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
     try:
-        with Heartbeat(context, claim) as heartbeat:
-            JOB_FUNCTIONS[claim.queue](context, claim, heartbeat)
+        JOB_FUNCTIONS[claim.queue](context, claim, heartbeat)
     except (Preempted, WorkerStopping) as reason:
         log.info("job %s goes back to its queue: %s", claim.job_id, type(reason).__name__)
         retry_transaction(context, lambda session: retries.release(session, claim, now=context.now()))
@@ -49,7 +54,6 @@ def run_next(context: WorkerContext, queue: Queue) -> bool:
     else:
         context.health.record_success()
         log.info("job %s is done", claim.job_id)
-    return True
 
 
 def _claim(context: WorkerContext, queue: Queue) -> leases.Claim | None:

@@ -12,6 +12,7 @@ from limits.errors import StorageError
 from limits.storage import RedisStorage
 from limits.strategies import MovingWindowRateLimiter
 from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.retry import Retry
 
 from scorer.circuit_breaker import CircuitBreaker
@@ -51,7 +52,7 @@ class RateLimiter:
         options: dict[str, Any] = {
             "socket_timeout": REDIS_SECONDS,
             "socket_connect_timeout": REDIS_SECONDS,
-            "retry": Retry(NoBackoff(), 0),
+            "retry": Retry(NoBackoff(), 1, supported_errors=(RedisConnectionError,)),  # of a connection that has ended
         }
         url = settings.redis_url.get_secret_value()
         storage = RedisStorage(url, key_prefix="kennel-rates", wrap_exceptions=True, **options)

@@ -19,14 +19,16 @@ WORK = "kennel.work"
 SEND_SECONDS = 0.25
 """Longest wait for the broker. What it has not taken by then is sent later, or again by the sweep."""
 
+STUCK_SECONDS = 1.0
+"""Time for one message after which the broker is taken to be silent, and others are dropped at once."""
 
 Parcel = tuple[Celery, Counter[Queue], threading.Event]
 """Messages by queue, and the event that they have been sent."""
 
 
 class MessageSender:
-    """Sends in order, in one thread that ends with the process. While the circuit breaker is open messages are dropped:
-    they are hints, and the sweep sends what is missing."""
+    """Sends in order, in one thread that ends with the process. While the broker refuses or is silent messages are
+    dropped: they are hints, and the sweep sends what is missing."""
 
     def __init__(self) -> None:
         self.start_anew()
@@ -41,7 +43,7 @@ class MessageSender:
 
     def send(self, app: Celery, messages: Counter[Queue]) -> None:
         """Send messages by queue; returns when they are sent, or after ``SEND_SECONDS``."""
-        if not messages or self._breaker.is_open:
+        if not messages or self._breaker.is_open or self._is_stuck():
             return
         sent = threading.Event()
         with self._lock:
@@ -49,14 +51,13 @@ class MessageSender:
                 self._parcels = SimpleQueue()
                 threading.Thread(target=self._run, args=(self._parcels,), name="messages", daemon=True).start()
             self._parcels.put((app, messages, sent))
-        if not sent.wait(SEND_SECONDS) and self._is_stuck():
-            self._breaker.trip()
-            log.warning("the broker does not answer; the sweep will send what is missing")
+        if not sent.wait(SEND_SECONDS):
+            log.warning("the broker has not answered yet; the sweep will send what is missing")
 
     def _is_stuck(self) -> bool:
-        """Whether a single message takes too long, rather than many of them."""
+        """Whether a single message takes too long: the broker is silent."""
         since = self._sending_since
-        return since is not None and time.monotonic() - since > SEND_SECONDS / 2
+        return since is not None and time.monotonic() - since > STUCK_SECONDS
 
     def _run(self, parcels: "SimpleQueue[Parcel]") -> None:
         while True:

@@ -54,6 +54,7 @@ def release(session: Session, claim: Claim, *, now: datetime) -> None:
     if job is not None:
         job.attempts -= 1
         _requeue(session, job, delay=timedelta(), now=now)
+        send_after_commit(session, Queue(job.queue))
 
 
 def defer_or_fail(session: Session, claim: Claim, *, error: str, now: datetime, max_attempts: int) -> None:

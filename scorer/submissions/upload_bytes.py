@@ -94,13 +94,18 @@ class Appender:
         self._stored += len(data)
 
     async def _flush(self) -> None:
-        """Store the buffer, and record all that is stored."""
+        """Store the buffer, and record all that is stored. Parts that may have been recorded stay: the acknowledgement
+        of the commit may be what was lost."""
         arrived = self.now()
         try:
             await self._store()
-            to = self.offset + self._stored
-            await to_thread.run_sync(self._record, to, arrived)
         except BaseException:
+            await self._discard()
+            raise
+        to = self.offset + self._stored
+        try:
+            await to_thread.run_sync(self._record, to, arrived)
+        except KennelError:
             await self._discard()
             raise
         self.offset = to

@@ -13,6 +13,7 @@ from scorer.identifiers import new_public_id
 from scorer.jobs.broker import transaction
 from scorer.submissions import upload_bytes, uploads
 from worker.runtime.context import WorkerContext
+from worker.runtime.self_test import SELF_TESTS
 from worker.scoring import feature_cache
 
 log = logging.getLogger(__name__)
@@ -49,14 +50,10 @@ def remove_orphaned_blobs(context: WorkerContext) -> None:
     that were cached for evidence which was never made."""
     before = context.now() - LOST_AFTER
     removed = Counter({"torn files": context.blobs.remove_partial_files(before)})
-    for folder in ("uploads", *COLUMNS):
+    for folder in ("uploads", SELF_TESTS, *COLUMNS):
         for keys in context.blobs.older_than(folder, before):
             with transaction(context.sessions, context.broker) as session:
-                orphaned = (
-                    uploads.orphaned_blobs(session, keys)
-                    if folder == "uploads"
-                    else sorted(set(keys) - referenced_keys(session, folder, keys))
-                )
+                orphaned = _orphaned(session, folder, keys)
             context.blobs.delete_all(orphaned)
             removed[folder] += len(orphaned)
     if removed.total():
@@ -64,6 +61,14 @@ def remove_orphaned_blobs(context: WorkerContext) -> None:
     expired = feature_cache.delete_expired_features(context)
     if expired:
         log.info("removed the features of %d entries that nobody has examined", expired)
+
+
+def _orphaned(session: Session, folder: str, keys: list[str]) -> list[str]:
+    if folder == "uploads":
+        return uploads.orphaned_blobs(session, keys)
+    if folder == SELF_TESTS:
+        return keys
+    return sorted(set(keys) - referenced_keys(session, folder, keys))
 
 
 def remove_expired_rows(context: WorkerContext) -> dict[str, int]:

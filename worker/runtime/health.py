@@ -45,7 +45,9 @@ class WorkerHealth:
     def record_failure(self, job_id: int, self_test: SelfTest) -> None:
         """A job has failed with an unexpected error: test this worker, and pause it if it is suspected."""
         self.failed_jobs.add(job_id)
-        self._test(self_test)
+        self.problem = self_test()
+        if self.is_suspect:
+            self._pause()
 
     def may_claim(self, self_test: SelfTest) -> bool:
         """Whether the worker may claim a job: it is not suspected, or a pause is over and it passes its self-test."""
@@ -54,14 +56,14 @@ class WorkerHealth:
         if self.clock() < self.claims_from:
             return False
         if self.problem is not None:
-            self._test(self_test)
+            self.problem = self_test()
+        if self.problem is not None:
+            self._pause()
         return self.problem is None
 
-    def _test(self, self_test: SelfTest) -> None:
-        self.problem = self_test()
-        if self.is_suspect:
-            pause = PAUSE_SECONDS[min(self.pauses, len(PAUSE_SECONDS) - 1)]
-            self.pauses += 1
-            self.claims_from = self.clock() + pause
-            found = self.problem or "its self-test found nothing, but several jobs have failed here"
-            log.error("this worker claims nothing for %.0f s: %s", pause, found)
+    def _pause(self) -> None:
+        pause = PAUSE_SECONDS[min(self.pauses, len(PAUSE_SECONDS) - 1)]
+        self.pauses += 1
+        self.claims_from = self.clock() + pause
+        reason = self.problem or "its self-test found nothing, but several jobs have failed here"
+        log.error("this worker claims nothing for %.0f s: %s", pause, reason)

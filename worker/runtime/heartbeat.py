@@ -16,8 +16,9 @@ END_SECONDS = 0.5
 """How long a finished job waits for its last heartbeat, whose database may be silent; a late one changes nothing."""
 
 
-stopping = multiprocessing.get_context("fork").Event()
-"""Set when this worker is told to stop; shared with the processes forked for its jobs."""
+stopping = multiprocessing.RawValue("b", 0)
+"""1 once this worker is told to stop; shared with the processes forked for its jobs. Without a lock: a process that is
+killed could leave it locked."""
 
 
 class WorkerStopping(Exception):
@@ -48,7 +49,7 @@ class Heartbeat:
             self._stage, self._fraction = progress
             self._moved_at = time.monotonic()
         self.require_lease()
-        if stopping.is_set():
+        if stopping.value:
             raise WorkerStopping(self.job)
 
     @property

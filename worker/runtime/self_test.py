@@ -7,6 +7,8 @@ import numpy as np
 from scorer.db.session import ping
 from worker.runtime.context import WorkerContext
 
+SELF_TESTS = "self-test"
+"""The folder of the blob store that self-tests write to."""
 PROBE_BYTES = 1 << 20
 PROBE_IMAGES = 4
 
@@ -26,7 +28,7 @@ def _ping_database(context: WorkerContext) -> None:
 
 
 def _use_blobs(context: WorkerContext) -> None:
-    key = f"self-test/{uuid4().hex}"
+    key = f"{SELF_TESTS}/{uuid4().hex}"
     context.blobs.write(key, b"self-test")
     try:
         if context.blobs.read(key) != b"self-test":

@@ -46,7 +46,7 @@ def log_our_work(**_: object) -> None:
 @worker_shutting_down.connect
 def give_back_jobs(**_: object) -> None:
     """Let running jobs go back to the queue at their next progress report: a deploy costs no attempt."""
-    stopping.set()
+    stopping.value = 1
 
 
 @worker_init.connect

@@ -43,7 +43,7 @@ def claim_next(
         .subquery()
     )
     others = or_(running, exists().where(recent.c.queue == queue, recent.c.worker != worker))
-    has_failed_here = and_(Job.error.is_not(None), Job.worker == worker)
+    has_failed_here = and_(Job.error.is_not(None), Job.worker.is_not_distinct_from(worker))
     due = (
         select(Job.id)
         .where(Job.queue == queue, Job.state == JobState.WAITING, Job.due_at <= func.now())

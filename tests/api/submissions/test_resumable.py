@@ -11,6 +11,7 @@ from typing import Any
 import anyio
 import pytest
 from anyio.to_thread import run_sync
+from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
 from scorer.archive import list_images
@@ -182,6 +183,25 @@ def test_what_came_before_a_cut_is_kept(service: Service, slug: str) -> None:
         anyio.run(appender(service, path, "w").append, torn(ZIP[:100], ZIP[100:150]))
     assert head(service, path).headers["upload-offset"] == "150"
     assert "kennel-submission" in send(service, path, 150, ZIP[150:]).headers
+
+
+def test_a_piece_is_kept_when_the_acknowledgement_of_its_commit_is_lost(
+    service: Service, slug: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The row named it and its bytes were deleted: the upload could never become an entry."""
+    record = Appender._record
+
+    def lose(self: Appender, *args: Any) -> None:
+        record(self, *args)
+        raise OperationalError("COMMIT", {}, Exception("server closed the connection unexpectedly"))
+
+    path = begun(service, slug)
+    with monkeypatch.context() as patch:
+        patch.setattr(Appender, "_record", lose)
+        assert send(service, path, 0, ZIP[:50]).status_code == 503
+    offset = int(head(service, path).headers["upload-offset"])
+    assert offset == 50
+    assert "kennel-submission" in send(service, path, offset, ZIP[offset:]).headers
 
 
 def test_what_was_promised_is_kept_and_no_byte_more(service: Service, slug: str) -> None:

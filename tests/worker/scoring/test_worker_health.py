@@ -21,6 +21,7 @@ from worker.runtime.heartbeat import Heartbeat, stopping
 from worker.runtime.self_test import self_test
 from worker.scoring import score
 from worker.scoring.measure import measure
+from worker.scoring.provisional import measure_provisionally
 
 ENTRIES = 5
 
@@ -122,6 +123,15 @@ def test_what_has_failed_on_one_worker_is_left_to_others_while_there_are_any(
     beside = claimed(service, service.context.name)
     assert beside is not None
     assert beside.job_id != failed.id
+    with service.context.sessions.begin() as session:
+        job = session.get_one(Job, failed.id)
+        retries.restart(session, job, now=service.context.now())
+        job.turn = -1
+    anew = claimed(service, service.context.name)
+    assert anew is not None
+    assert anew.job_id == failed.id, "an admin has restarted it: anybody may try"
+    with service.context.sessions.begin() as session:
+        session.get_one(Job, failed.id).attempts = 1
     while run_next(sound, Queue.SCORE):
         pass
     assert [(job.state, job.attempts) for job in scoring_jobs(service) if job.id == failed.id] == [("done", 2)]
@@ -182,12 +192,21 @@ def test_what_is_never_provided_fails_in_the_end(
     assert statuses(service, checked) == ["failed"] * ENTRIES
 
 
-def test_a_worker_that_stops_gives_its_job_back(service: Service, checked: list[str]) -> None:
-    stopping.set()
+def test_a_worker_that_stops_gives_its_job_back(
+    service: Service, checked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+
+    def stop(*args: Any) -> None:
+        stopping.value = 1
+        measure_provisionally(*args)
+
+    monkeypatch.setattr(score, "measure_provisionally", stop)
     try:
         assert run_next(service.context, Queue.SCORE)
+        assert not run_next(service.context, Queue.SCORE), "it takes no other one"
     finally:
-        stopping.clear()
+        stopping.value = 0
+    monkeypatch.setattr(score, "measure_provisionally", measure_provisionally)
     assert statuses(service, checked) == ["queued"] * ENTRIES
     assert {job.attempts for job in scoring_jobs(service)} == {0}
     service.work()
