@@ -2,8 +2,7 @@
 
 from functools import cache
 
-from scorer.jobs.broker import LOST, MAIL, POST, SWEEP, UPLOADS
-from scorer.jobs.message_sender import WORK
+from scorer.jobs.broker import LOST, MAIL, POST, SWEEP, UPLOADS, WORK
 from scorer.lifecycle import Queue
 from worker.app import app, settings
 from worker.delivery.mail import send_due_mails

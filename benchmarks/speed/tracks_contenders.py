@@ -68,9 +68,7 @@ def both_tracks(folder: str, count: int, tracks: list[str]) -> Run:
         decoded_images.decode(context.blobs, stored, spec, path, _no_progress)
         fids = []
         for extractor in extractors:
-            images = decoded_images.decoded_images_of(
-                context.scratch, str(count), context.blobs, stored, spec, _no_progress
-            )
+            images = decoded_images.decoded_images_of(context, str(count), stored, spec, _no_progress)
             reference = load_prepared(context, extractor.spec.name, signed=False)
             fids.append(measure(images, extractor, reference, _no_progress).fid)
     end = time.perf_counter()

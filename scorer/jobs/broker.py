@@ -21,6 +21,7 @@ log = logging.getLogger(__name__)
 SWEEP_QUEUE = "sweep"
 """Separate from the queues of jobs, so that a long job queue does not delay the sweep: workers consume their queues
 round-robin."""
+WORK = "kennel.work"
 SWEEP = "kennel.sweep"
 MAIL = "kennel.mail"
 POST = "kennel.post"
@@ -30,7 +31,7 @@ VISIBILITY_SECONDS = 24 * 3600
 """Longer than the longest job: the lease, not a redelivery by the broker, decides who may work on a job."""
 
 _PENDING = "kennel.messages"
-_sender = MessageSender()
+_sender = MessageSender(WORK)
 
 
 def create_celery_app(settings: Settings) -> Celery:

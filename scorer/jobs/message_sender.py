@@ -14,8 +14,6 @@ from scorer.lifecycle import Queue
 
 log = logging.getLogger(__name__)
 
-WORK = "kennel.work"
-"""The task that runs the next job of a queue."""
 SEND_SECONDS = 0.25
 """Longest wait for the broker. What it has not taken by then is sent later, or again by the sweep."""
 
@@ -27,10 +25,11 @@ Parcel = tuple[Celery, Counter[Queue], threading.Event]
 
 
 class MessageSender:
-    """Sends in order, in one thread that ends with the process. While the broker refuses or is silent messages are
-    dropped: they are hints, and the sweep sends what is missing."""
+    """Sends messages for ``task`` in order, in one thread that ends with the process. While the broker refuses or is
+    silent messages are dropped: they are hints, and the sweep sends what is missing."""
 
-    def __init__(self) -> None:
+    def __init__(self, task: str) -> None:
+        self._task = task
         self.start_anew()
         os.register_at_fork(after_in_child=self.start_anew)
 
@@ -66,7 +65,9 @@ class MessageSender:
                 if not self._breaker.is_open:
                     for queue in messages.elements():
                         self._sending_since = time.monotonic()
-                        app.send_task(WORK, args=[queue.value], queue=queue.value, ignore_result=True, retry=False)
+                        app.send_task(
+                            self._task, args=[queue.value], queue=queue.value, ignore_result=True, retry=False
+                        )
             except Exception as error:  # noqa: BLE001 - whatever it is, the work is committed and must not be undone
                 self._breaker.trip()
                 log.warning("the broker did not take a message; the sweep will repeat it: %s", error)

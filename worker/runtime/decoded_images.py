@@ -90,39 +90,36 @@ def arrays_in(folder: Path) -> Allocate:
 
 
 def decoded_images_of(
-    scratch: Path,
-    submission_id: str,
-    blobs: Blobs,
-    stored: StoredZip,
-    spec: ImageSpec,
-    progress: ProgressCallback,
+    context: WorkerContext, submission_id: str, stored: StoredZip, spec: ImageSpec, progress: ProgressCallback
 ) -> NDArray[np.uint8]:
-    """A submission's images, memory-mapped; decoded again where another machine did the check, or where another process
-    has removed them in the meantime."""
-    path = path_of(scratch, submission_id)
+    """A submission's images in the scratch folder, memory-mapped; decoded again where another machine did the check, or
+    where another process has removed them in the meantime."""
+    path = path_of(context.scratch, submission_id)
     images: NDArray[np.uint8]
     try:
         os.utime(path)
         images = np.load(path, mmap_mode="r")
     except FileNotFoundError:
-        decode(blobs, stored, spec, path, progress)
+        _decode_to_scratch(context, submission_id, stored, spec, progress)
         images = np.load(path, mmap_mode="r")
     return images
 
 
+def _decode_to_scratch(
+    context: WorkerContext, submission_id: str, stored: StoredZip, spec: ImageSpec, progress: ProgressCallback
+) -> PixelHashes:
+    make_room(context, bytes_of(spec))
+    return decode(context.blobs, stored, spec, path_of(context.scratch, submission_id), progress)
+
+
 def decode_submission(context: WorkerContext, submission: Submission, progress: ProgressCallback) -> PixelHashes:
     """Check and decode a submission into the scratch folder; see :func:`decode`."""
-    spec = image_spec_of(submission)
-    make_room(context, bytes_of(spec))
-    return decode(context.blobs, stored_zip(submission), spec, path_of(context.scratch, submission.id), progress)
+    return _decode_to_scratch(context, submission.id, stored_zip(submission), image_spec_of(submission), progress)
 
 
 def submission_images(context: WorkerContext, submission: Submission, progress: ProgressCallback) -> NDArray[np.uint8]:
-    """A submission's images in the scratch folder of ``context``; see :func:`decoded_images_of`."""
-    spec = image_spec_of(submission)
-    stored = stored_zip(submission)
-    make_room(context, 0 if path_of(context.scratch, submission.id).is_file() else bytes_of(spec))
-    return decoded_images_of(context.scratch, submission.id, context.blobs, stored, spec, progress)
+    """A submission's images; see :func:`decoded_images_of`."""
+    return decoded_images_of(context, submission.id, stored_zip(submission), image_spec_of(submission), progress)
 
 
 def remove_unneeded(context: WorkerContext, claim: leases.Claim, submission: Submission) -> None:

@@ -57,8 +57,8 @@ class WorkerHealth:
             return False
         if self.problem is not None:
             self.problem = self_test()
-        if self.problem is not None:
-            self._pause()
+            if self.problem is not None:
+                self._pause()
         return self.problem is None
 
     def _pause(self) -> None:

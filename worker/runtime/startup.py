@@ -1,12 +1,14 @@
-"""Start-up of a worker: log levels, and the check that the weights of every extractor that a track names are there."""
+"""Start-up of a worker: log levels, and the checks of its clock and of the weights that tracks need."""
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from celery.signals import after_setup_logger, worker_init, worker_shutting_down
 
 from scorer.db import competitions
-from scorer.db.session import engine_of, require_right_clock, sessions_of
+from scorer.db.session import Sessions, engine_of, require_right_clock, sessions_of
 from scorer.errors import Unavailable
 from scorer.extractors import fingerprint
 from scorer.lifecycle import Queue
@@ -15,25 +17,28 @@ from worker.runtime.context import extractor_options_of, utc_now
 from worker.runtime.heartbeat import stopping
 
 
-def require_weights(settings: Settings) -> None:
-    """Raise ``Unavailable`` in one sentence if weights that a track needs are missing or wrong."""
+@contextmanager
+def _connected(settings: Settings) -> Iterator[Sessions]:
+    """Sessions for the checks, whose connections are closed before the worker forks."""
     engine = engine_of(settings)
     try:
-        with sessions_of(engine)() as session:
-            needed = competitions.extractors_in_use(session)
+        yield sessions_of(engine)
     finally:
         engine.dispose()
+
+
+def require_weights(settings: Settings) -> None:
+    """Raise ``Unavailable`` in one sentence if weights that a track needs are missing or wrong."""
+    with _connected(settings) as sessions, sessions() as session:
+        needed = competitions.extractors_in_use(session)
     for identity in needed:
         fingerprint(identity, extractor_options_of(settings))
 
 
 def require_clock(settings: Settings) -> None:
     """Raise ``Unavailable`` in one sentence if this machine's clock is not the database's."""
-    engine = engine_of(settings)
-    try:
-        require_right_clock(sessions_of(engine), utc_now)
-    finally:
-        engine.dispose()
+    with _connected(settings) as sessions:
+        require_right_clock(sessions, utc_now)
 
 
 @after_setup_logger.connect
