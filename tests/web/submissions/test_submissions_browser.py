@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from tests.api.conftest import Service
 from tests.api.submissions.test_flow import with_a_wrong_image
@@ -107,5 +107,6 @@ def test_the_picture_of_distances_has_a_name_and_a_description(
         bars = tab.page.evaluate("[...document.querySelectorAll('svg rect')].map(each => each.getBBox().width)")
         assert bars
         assert min(bars) > 0
-        tab.page.locator("img.sprite").scroll_into_view_if_needed()  # it is fetched when it comes near
-        tab.page.wait_for_function("document.querySelector('img.sprite').naturalWidth === 320")
+        sprite = tab.page.locator("img.sprite")
+        sprite.scroll_into_view_if_needed()  # it is fetched when it comes near
+        expect(sprite).to_have_js_property("naturalWidth", 320)

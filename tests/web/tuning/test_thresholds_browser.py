@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from scorer.lifecycle import TRACK_KINDS
 from tests.api.conftest import Service
@@ -83,10 +83,10 @@ def test_by_keyboard_from_the_slider_to_the_history(browser: Browser, service: S
         page.keyboard.press("Enter")
         page.get_by_label("Why this tau").fill("Otsu says so")
         page.get_by_role("button", name="Apply tau").click()
-        page.wait_for_function("() => document.querySelector('.threshold-history .badge').textContent === 'otsu'")
+        expect(page.locator(".threshold-history .badge").first).to_have_text("otsu")
         page.get_by_label("Take the newest choice back").fill("no")
         page.keyboard.press("Enter")
-        page.wait_for_function("() => document.querySelector('.threshold-history .badge').textContent === 'undo'")
+        expect(page.locator(".threshold-history .badge").first).to_have_text("undo")
         assert service.call("organizer", "GET", thresholds_of(slug)).json()[0]["tau"] == tau
         assert tab.console_messages == []
 
@@ -155,7 +155,7 @@ def test_the_released_table_of_2019(browser: Browser, service: Service, address:
         assert (newest["method"], len(newest["penalised"])) == ("margin", 447)
         page.get_by_label("Take the newest choice back").fill("once more")
         page.get_by_role("button", name="Undo").click()
-        page.wait_for_function("() => document.querySelector('.threshold-history .badge').textContent === 'undo'")
+        expect(page.locator(".threshold-history .badge").first).to_have_text("undo")
         assert page.evaluate(TEXTS)["penalised"] == before["penalised"]
         for width in WIDTHS:
             page.set_viewport_size({"width": width, "height": 800})
