@@ -18,7 +18,7 @@ from scorer.db.tables import Competition, Track
 from scorer.leaderboard import board_cache
 from scorer.lifecycle import TrackKind
 from scorer.ranking.columns import Ints
-from scorer.ranking.vectorised import RankedBoard, finals_of, order_of
+from scorer.ranking.vectorised import JudgedEntries, RankedBoard, finals_of, order_of
 
 
 class BoardRow(NamedTuple):
@@ -108,6 +108,23 @@ def ranked_board_of(
     if cache is not None:
         return cache.ranked_board(competition, tracks, kind, late=late, at=at)
     return read_ranked_board(session, competition, tracks, kind, late=late, at=at)
+
+
+def judged_entries_of(
+    session: Session,
+    competition: Competition,
+    tracks: Mapping[TrackKind, Track],
+    kind: TrackKind,
+    *,
+    at: datetime | None = None,
+) -> JudgedEntries:
+    """A track's scored entries as columns, judged: scores, penalties, copies, rulings, benchmarks and late entries
+    among them. From the process's cache, as :func:`ranked_board_of`, whose board has the same as ``board.judged``.
+
+    The columns are shared between threads: read them, never write into them. ``judged.under(tau)`` judges the same
+    entries by another tau, and :func:`scorer.ranking.vectorised.order_of` ranks them.
+    """
+    return ranked_board_of(session, competition, tracks, kind, at=at).judged
 
 
 def read_ranked_board(

@@ -31,6 +31,8 @@ class EntryColumns:
     measured_at: Ints
     fid: Floats
     distance: Floats
+    distance_se: Floats
+    """The standard error of ``distance``; nan where there is none."""
     copied_share: Floats
     late: Flags
 

@@ -12,6 +12,9 @@ import numpy as np
 from scorer.metrics.mifid import is_copy, is_penalised, mifid
 from scorer.ranking.columns import EntryColumns, FinalPicks, Flags, Floats, Ints, JudgingRules
 
+INDEPENDENT_OF_TAU = ("team", "codes", "is_benchmark", "is_disqualified", "is_exempt", "is_copy", "counts")
+"""The cached properties of judged entries that are the same under every tau."""
+
 
 @dataclass(frozen=True)
 class RankedBoard:
@@ -104,10 +107,19 @@ class JudgedEntries:
         return _among(self.columns.ref, self.rules.disqualified)
 
     @cached_property
+    def is_exempt(self) -> Flags:
+        """Whether each entry is never penalised, whatever tau is: benchmarks and waived entries."""
+        return self.is_benchmark | _among(self.columns.ref, self.rules.waived)
+
+    @property
+    def is_competing(self) -> Flags:
+        """Whether each entry is one that tau is chosen over: in time, and no benchmark."""
+        return ~self.columns.late & ~self.is_benchmark
+
+    @property
     def tau(self) -> Floats:
-        """The threshold of each entry: 0 for benchmarks and waived entries."""
-        free = self.is_benchmark | _among(self.columns.ref, self.rules.waived)
-        return np.where(free, 0.0, self.rules.tau)
+        """The threshold of each entry: 0 for those that are exempt."""
+        return np.where(self.is_exempt, 0.0, self.rules.tau)
 
     @cached_property
     def penalised(self) -> Flags:
@@ -146,8 +158,10 @@ class JudgedEntries:
         return np.isfinite(self.score) & ~self.is_disqualified
 
     def under(self, tau: float) -> "JudgedEntries":
-        """The same entries under another tau; ``finals`` stay."""
-        return replace(self, rules=replace(self.rules, tau=tau))
+        """The same entries under another tau; ``finals`` stay. What does not depend on tau is computed once for all."""
+        other = replace(self, rules=replace(self.rules, tau=tau))
+        other.__dict__.update({name: getattr(self, name) for name in INDEPENDENT_OF_TAU})
+        return other
 
     def row_of(self, ref: int) -> int | None:
         """The row of an entry, None if it is not among these."""

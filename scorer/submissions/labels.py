@@ -3,7 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
 from scorer.db.submissions import labels
@@ -12,6 +15,7 @@ MEMORISES: Mapping[str, bool] = MappingProxyType(
     {"legitimate": False, "mgan": True, "sup": True, "ae": True, "aug": True}
 )
 """Whether a label means memorisation. ``other`` is absent: its ruling may decide."""
+LABELS = (*MEMORISES, "other")
 
 
 @dataclass(frozen=True)
@@ -22,6 +26,29 @@ class LabelInfo:
     label: str
     memorising: bool | None
     coarse: bool = False
+
+
+class LabelColumns(NamedTuple):
+    """The labels of a track's entries, one row each, in the order of its columns."""
+
+    number: NDArray[np.int8]
+    """The label as its place in :data:`LABELS`; -1 for an entry without one."""
+    memorising: NDArray[np.float64]
+    """1 where an entry memorises, 0 where it does not, nan where that is unknown."""
+
+
+def label_columns_of(labels: Mapping[int, LabelInfo], refs: NDArray[np.int64]) -> LabelColumns:
+    """Labels by ref as columns beside ``refs``, which are sorted; labels of other entries are left out."""
+    number = np.full(len(refs), -1, np.int8)
+    memorising = np.full(len(refs), np.nan)
+    labelled = np.array(sorted(labels), np.int64)
+    rows = np.searchsorted(refs, labelled)
+    known = np.flatnonzero(rows < len(refs))
+    known = known[refs[rows[known]] == labelled[known]]
+    infos = [labels[ref] for ref in labelled[known].tolist()]
+    number[rows[known]] = [LABELS.index(info.label) for info in infos]
+    memorising[rows[known]] = [np.nan if info.memorising is None else info.memorising for info in infos]
+    return LabelColumns(number, memorising)
 
 
 def label_info_of(session: Session, competition_id: int, *, coarse: bool = False) -> dict[int, LabelInfo]:

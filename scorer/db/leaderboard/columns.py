@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Select, func, select
 from sqlalchemy.dialects.postgresql import distinct_on, psycopg2
 from sqlalchemy.engine import Compiled
 
-from scorer.db.leaderboard.scores import newest_measurements, newest_rulings
+from scorer.db.leaderboard.scores import NAN, newest_measurements, newest_rulings
 from scorer.db.tables import Competition, PickSet, Submission, Team, Threshold, Track
 from scorer.db.teams import merges
 from scorer.lifecycle import Status
@@ -34,6 +34,7 @@ COLUMNS = {
     "measured_at": ">i8",
     "fid": ">f8",
     "distance": ">f8",
+    "distance_se": ">f8",
     "copied_share": ">f8",
     "late": "?",
 }
@@ -75,6 +76,7 @@ def _entries(track_id: int, refs: Collection[int] | None, at: datetime | None) -
             measured.c.created_at,
             measured.c.fid,
             measured.c.memorization_distance,
+            func.coalesce(measured.c.distance_se, NAN),
             func.coalesce(Submission.copied_share, 0.0),
             Submission.late,
         )

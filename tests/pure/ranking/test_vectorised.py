@@ -1,10 +1,12 @@
 """Vectorised ranking against the readable definition, on random competitions without a database."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from scorer.db.leaderboard.columns import to_microseconds
 from scorer.metrics.mifid import EPSILON
@@ -18,6 +20,7 @@ from tests.db.leaderboard.strategies import (
     DECIMALS,
     MAX_FINAL_PICKS,
     START,
+    TAUS,
     DrawnCompetition,
     competitions,
 )
@@ -35,13 +38,14 @@ def field_of(drawn: DrawnCompetition, kind: str) -> EntryColumns:
             to_microseconds(START) + 60_000_000 * entry.accepted,
             0,
             *getattr(entry, kind)[-1][1:],
+            math.nan,
             entry.copied_share,
             drawn.is_late(entry),
         )
         for number, entry in enumerate(drawn.entries)
         if getattr(entry, kind)
     ]
-    kinds = (*[np.int64] * 4, *[np.float64] * 3, np.bool_)
+    kinds = (*[np.int64] * 4, *[np.float64] * 4, np.bool_)
     columns = zip(*rows, strict=True) if rows else [()] * len(kinds)
     return EntryColumns(*(np.array(column, kind) for column, kind in zip(columns, kinds, strict=True)))
 
@@ -90,12 +94,28 @@ def test_columns_are_the_readable_definition(drawn: DrawnCompetition) -> None:
         assert tuple(best_of(own, MAX_FINAL_PICKS).tolist()) == best.get(team, ())
 
 
+@settings(max_examples=examples(200), deadline=None)
+@given(competitions(), st.sampled_from([math.nan, 0.0, *TAUS, 2.0]))
+def test_another_tau_is_judged_as_if_it_were_in_force(drawn: DrawnCompetition, tau: float) -> None:
+    public = JudgedEntries(field_of(drawn, "public"), terms_of(drawn, "public"))
+    final = finals_of(public, picks_of(drawn), MAX_FINAL_PICKS)
+    for finals in (None, final):
+        judged = JudgedEntries(field_of(drawn, "private"), terms_of(drawn, "private"), finals)
+        order_of(judged)  # computes what is shared, and what must not be
+        other = judged.under(tau)
+        anew = JudgedEntries(judged.columns, replace(judged.rules, tau=tau), finals)
+        for name in ("team", "penalised", "is_exempt", "is_copy", "counts", "can_rank", "score", "tau"):
+            np.testing.assert_array_equal(getattr(other, name), getattr(anew, name), err_msg=name)
+        for name in ("rows", "benchmarks", "copies", "disqualified"):
+            assert getattr(order_of(other), name).tolist() == getattr(order_of(anew), name).tolist(), name
+
+
 def some(*refs: int, fid: float = 1.0) -> EntryColumns:
     count = len(refs)
     zeros = np.zeros(count, np.int64)
     ones = np.ones(count)
     return EntryColumns(
-        np.array(refs, np.int64), zeros, zeros, zeros, fid * ones, ones, 0 * ones, np.zeros(count, np.bool_)
+        np.array(refs, np.int64), zeros, zeros, zeros, fid * ones, ones, ones, 0 * ones, np.zeros(count, np.bool_)
     )
 
 
