@@ -92,6 +92,10 @@ class Settings(BaseSettings):
     """Seconds after which a job is taken to hang, and its process is ended."""
     max_stall_seconds: int = 600
     """Seconds without any progress after which a job's lease is no longer renewed, so that another worker takes it."""
+    retry_factor: float = Field(1.0, gt=0)
+    """Factor on all pauses after a failure: until a failed or deferred job is due again, while a suspected worker
+    claims nothing, between tries to record a result, and until an upload that a web process has left whole is finished
+    by another. Below 1 for rehearsals of outages."""
 
     public_url: HttpAddress = "http://127.0.0.1:8000"
     """The public address of this service, used in links. With ``https://`` cookies are sent over HTTPS only."""

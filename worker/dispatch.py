@@ -65,7 +65,6 @@ def _claim(context: WorkerContext, queue: Queue) -> leases.Claim | None:
 
 def _settle_failure(context: WorkerContext, claim: leases.Claim, error: Exception) -> None:
     text = _error_text(error)
-    max_attempts = context.settings.max_attempts
     if isinstance(error, Invalid):  # the same input is as wrong next time
         reason = error.message
         retry_transaction(
@@ -77,7 +76,15 @@ def _settle_failure(context: WorkerContext, claim: leases.Claim, error: Exceptio
         context.health.record_failure(claim.job_id, partial(self_test, context))
     settle = retries.defer_or_fail if lacks_something or context.health.is_suspect else retries.retry_or_fail
     retry_transaction(
-        context, lambda session: settle(session, claim, error=text, now=context.now(), max_attempts=max_attempts)
+        context,
+        lambda session: settle(
+            session,
+            claim,
+            error=text,
+            now=context.now(),
+            max_attempts=context.settings.max_attempts,
+            factor=context.settings.retry_factor,
+        ),
     )
 
 

@@ -33,6 +33,7 @@ from scorer.blobs import Blobs
 from scorer.db.tables import Account, Upload
 from scorer.errors import Conflict, Unavailable
 from scorer.identifiers import digest_of, new_public_id
+from scorer.settings import Settings
 from scorer.submissions import upload_bytes, uploads
 from scorer.submissions.intake import NewSubmission
 from scorer.submissions.upload_bytes import Appender
@@ -107,7 +108,7 @@ async def create_submission(
 ) -> CreateSubmissionResponse:
     """Make the submission, or return what is wrong with the zip. The same token gives the same submission."""
     for _ in range(MAX_POLLS):
-        upload = await run_in_threadpool(_wait_for_submission, body, begin, store, account)
+        upload = await run_in_threadpool(_wait_for_submission, body, begin, store, settings, account)
         if upload.submission is not None:
             submission = upload.submission
             title = upload.competition.title
@@ -117,12 +118,15 @@ async def create_submission(
     raise Unavailable("still-making", "Your submission is still being made; please look at your submissions.")
 
 
-def _wait_for_submission(body: CreateSubmissionRequest, begin: Transaction, store: Blobs, account: Account) -> Upload:
+def _wait_for_submission(
+    body: CreateSubmissionRequest, begin: Transaction, store: Blobs, settings: Settings, account: Account
+) -> Upload:
     """The upload with its submission; without one while another request is making it."""
     slug = body.competition_name
     note = body.submission_description
     with begin() as session:
         complete = upload_bytes.submit_wire_upload(session, slug, body.blob_file_tokens, note, account, now=utc_now())
-    upload = upload_bytes.finalise(begin, store, complete.id, public_id=new_public_id(), now=utc_now)
+    lease = uploads.FINISH_LEASE * settings.retry_factor
+    upload = upload_bytes.finalise(begin, store, complete.id, public_id=new_public_id(), now=utc_now, lease=lease)
     uploads.require_not_refused(upload)
     return upload

@@ -38,12 +38,14 @@ def fail(session: Session, claim: Claim, *, error: str, reason: str, now: dateti
         _fail(session, job, error=error, reason=reason, now=now)
 
 
-def retry_or_fail(session: Session, claim: Claim, *, error: str, now: datetime, max_attempts: int) -> None:
+def retry_or_fail(
+    session: Session, claim: Claim, *, error: str, now: datetime, max_attempts: int, factor: float = 1.0
+) -> None:
     """After an internal error: schedule a retry, or fail the job after ``max_attempts``. Does nothing if the claim no
-    longer holds the job."""
+    longer holds the job. ``factor``: on the pauses ``RETRIES``."""
     job = job_queue.lock_held(session, claim.job_id, claim.holder)
     if job is not None:
-        delay = RETRIES[min(job.attempts, len(RETRIES)) - 1]
+        delay = factor * RETRIES[min(job.attempts, len(RETRIES)) - 1]
         _retry_or_fail(session, job, error=error, delay=delay, now=now, max_attempts=max_attempts)
 
 
@@ -57,17 +59,20 @@ def release(session: Session, claim: Claim, *, now: datetime) -> None:
         send_after_commit(session, Queue(job.queue))
 
 
-def defer_or_fail(session: Session, claim: Claim, *, error: str, now: datetime, max_attempts: int) -> None:
+def defer_or_fail(
+    session: Session, claim: Claim, *, error: str, now: datetime, max_attempts: int, factor: float = 1.0
+) -> None:
     """Give back a job without counting an attempt, because the worker is not fit or lacks what the operator must
-    provide; it is due again after ``DEFERRALS``. After ``MAX_DEFERRALS`` attempts are counted. Does nothing if the
-    claim no longer holds the job."""
+    provide; it is due again after ``DEFERRALS`` (times ``factor``). After ``MAX_DEFERRALS`` attempts are counted. Does
+    nothing if the claim no longer holds the job."""
     job = job_queue.lock_held(session, claim.job_id, claim.holder)
     if job is None:
         return
     if job.deferrals >= MAX_DEFERRALS:
-        _retry_or_fail(session, job, error=error, delay=DEFERRALS[-1], now=now, max_attempts=max_attempts)
+        delay = factor * DEFERRALS[-1]
+        _retry_or_fail(session, job, error=error, delay=delay, now=now, max_attempts=max_attempts)
         return
-    delay = DEFERRALS[min(job.deferrals, len(DEFERRALS) - 1)]
+    delay = factor * DEFERRALS[min(job.deferrals, len(DEFERRALS) - 1)]
     job.attempts -= 1
     job.deferrals += 1
     job.error = error

@@ -135,15 +135,21 @@ class Appender:
 
 
 def finalise(
-    begin: BeginTransaction, store: Blobs, upload_id: str, *, public_id: str, now: Callable[[], datetime]
+    begin: BeginTransaction,
+    store: Blobs,
+    upload_id: str,
+    *,
+    public_id: str,
+    now: Callable[[], datetime],
+    lease: timedelta = uploads.FINISH_LEASE,
 ) -> Upload:
     """Make the submission of a whole upload, or refuse it for good. Returns the upload's row afterwards: idempotent,
-    and not yet ``done`` while another caller is making the submission.
+    and not yet ``done`` while another caller is making the submission, for as long as its ``lease``.
 
     An internal error is raised and leaves the upload as it was, for a repeated request or the sweep.
     """
     with begin() as session:
-        until = uploads.claim_finish(session, upload_id, now=now())
+        until = uploads.claim_finish(session, upload_id, now=now(), lease=lease)
         upload = uploads.current_upload(session, upload_id)
         spec = ImageSpec(count=upload.competition.image_count, size=upload.competition.image_size)
     if until is not None:

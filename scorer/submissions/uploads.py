@@ -23,6 +23,7 @@ MAX_OPEN_UPLOADS = 5
 """Open uploads of an account in a competition. One more ends the one idle longest, so that near the close nobody has to
 find and cancel an abandoned upload."""
 FINISH_LEASE = timedelta(seconds=60)
+"""How long the caller that makes a submission is left alone, beside the time that its bytes take."""
 FINISHING_BYTES_A_SECOND = 4 << 20
 """Lower bound of the speed at which a worker copies and hashes the whole upload; a slower one counts as dead."""
 
@@ -208,11 +209,11 @@ def end(session: Session, upload: Upload) -> None:
         raise Conflict("upload-closed", "This upload is complete already.")
 
 
-def claim_finish(session: Session, upload_id: str, *, now: datetime) -> datetime | None:
-    """Claim the making of the submission until the returned moment; None if the upload is not whole, is closed, or
-    another caller holds the claim."""
+def claim_finish(session: Session, upload_id: str, *, now: datetime, lease: timedelta) -> datetime | None:
+    """Claim the making of the submission until the returned moment, for the ``lease`` and the time that its bytes take;
+    None if the upload is not whole, is closed, or another caller holds the claim."""
     upload = current_upload(session, upload_id)
-    until = now + FINISH_LEASE + timedelta(seconds=upload.length / FINISHING_BYTES_A_SECOND)
+    until = now + lease + timedelta(seconds=upload.length / FINISHING_BYTES_A_SECOND)
     return until if rows.claim_finish(session, upload_id, now=now, until=until) else None
 
 
@@ -263,9 +264,10 @@ def expire(session: Session, now: datetime) -> int:
     )
 
 
-def next_unfinished(session: Session, now: datetime) -> Upload | None:
-    """A whole upload whose submission is overdue and that no caller has claimed; None if there is none."""
-    return rows.next_unfinished_upload(session, now - FINISH_LEASE)
+def next_unfinished(session: Session, now: datetime, lease: timedelta = FINISH_LEASE) -> Upload | None:
+    """A whole upload whose submission is overdue by the ``lease`` and that no caller has claimed; None if there is
+    none."""
+    return rows.next_unfinished_upload(session, now - lease)
 
 
 def clear(session: Session, store: Blobs) -> None:

@@ -29,16 +29,19 @@ def clean_up_uploads(context: WorkerContext) -> None:
     def begin() -> AbstractContextManager[Session]:
         return transaction(context.sessions, context.broker)
 
+    lease = uploads.FINISH_LEASE * context.settings.retry_factor
     with begin() as session:
         expired = uploads.expire(session, context.now())
-        unfinished = uploads.next_unfinished(session, context.now())
+        unfinished = uploads.next_unfinished(session, context.now(), lease)
     if expired:
         log.info("%d uploads were abandoned", expired)
     if unfinished is not None:
         log.warning("upload %s was left whole: its submission is made now", unfinished.id)
         public_id = new_public_id()
         try:
-            upload_bytes.finalise(begin, context.blobs, unfinished.id, public_id=public_id, now=context.now)
+            upload_bytes.finalise(
+                begin, context.blobs, unfinished.id, public_id=public_id, now=context.now, lease=lease
+            )
         except Exception:
             log.exception("upload %s could not be made a submission; the next round tries again", unfinished.id)
     with begin() as session:

@@ -37,7 +37,8 @@ class WorkerContext:
     @classmethod
     def open(cls, settings: Settings, broker: Celery) -> "WorkerContext":
         """Connect to the database and the blob store."""
-        return cls(settings, broker, sessions_of(engine_of(settings)), Blobs(settings.blob_url))
+        health = WorkerHealth(factor=settings.retry_factor)
+        return cls(settings, broker, sessions_of(engine_of(settings)), Blobs(settings.blob_url), health=health)
 
     @property
     def lease(self) -> timedelta:

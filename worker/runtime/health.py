@@ -21,9 +21,10 @@ SelfTest = Callable[[], str | None]
 
 @dataclass
 class WorkerHealth:
-    """What one worker process knows of itself. ``clock`` is monotonic, in seconds."""
+    """What one worker process knows of itself. ``clock`` is monotonic, in seconds; ``factor`` is one on the pauses."""
 
     clock: Callable[[], float] = time.monotonic
+    factor: float = 1.0
     failed_jobs: set[int] = field(default_factory=set)
     """Different jobs that have failed here since one succeeded."""
     problem: str | None = None
@@ -62,7 +63,7 @@ class WorkerHealth:
         return self.problem is None
 
     def _pause(self) -> None:
-        pause = PAUSE_SECONDS[min(self.pauses, len(PAUSE_SECONDS) - 1)]
+        pause = self.factor * PAUSE_SECONDS[min(self.pauses, len(PAUSE_SECONDS) - 1)]
         self.pauses += 1
         self.claims_from = self.clock() + pause
         reason = self.problem or "its self-test found nothing, but several jobs have failed here"

@@ -11,7 +11,8 @@ from scorer.jobs.broker import transaction
 from worker.runtime.context import WorkerContext
 
 log = logging.getLogger(__name__)
-INTERVAL_SECONDS = 2.0
+BEATS_A_LEASE = 15
+"""Heartbeats within a lease: one every two seconds by default."""
 END_SECONDS = 0.5
 """How long a finished job waits for its last heartbeat, whose database may be silent; a late one changes nothing."""
 
@@ -73,7 +74,7 @@ class Heartbeat:
         self._thread.join(END_SECONDS)
 
     def _run(self) -> None:
-        while not self._end.wait(INTERVAL_SECONDS):
+        while not self._end.wait(self._context.lease.total_seconds() / BEATS_A_LEASE):
             try:
                 self._beat()
             except Exception:

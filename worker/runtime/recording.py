@@ -29,7 +29,8 @@ def retry_transaction(
 ) -> T:
     """Call ``act`` in a transaction, again and again while the database is busy or away; what it returns. ``between``
     is called before each further try, and may raise. One of ``UNAVAILABLE`` if no try succeeds."""
-    for pause in RETRY_SECONDS:
+    for seconds in RETRY_SECONDS:
+        pause = seconds * context.settings.retry_factor
         try:
             with transaction(context.sessions, context.broker) as session:
                 return act(session)

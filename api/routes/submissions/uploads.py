@@ -25,6 +25,7 @@ from scorer.blobs import Blobs
 from scorer.db.tables import Account, Upload
 from scorer.errors import Invalid
 from scorer.identifiers import new_public_id
+from scorer.settings import Settings
 from scorer.submissions import upload_bytes, uploads
 from scorer.submissions.intake import NewSubmission
 from scorer.submissions.upload_bytes import Appender
@@ -142,7 +143,7 @@ async def append(
         life = timedelta(seconds=settings.upload_life_seconds)
         appender = Appender(begin, store, upload.id, writer, upload_offset, upload.length, life, utc_now)
         await _append(appender, tus.with_idle_timeout(request.stream()), checksum)
-    upload = await run_in_threadpool(_finalise, begin, store, upload.id)
+    upload = await run_in_threadpool(_finalise, begin, store, upload.id, settings)
     return Response(status_code=204, headers=tus.headers_of(upload))
 
 
@@ -163,14 +164,17 @@ def _begin_append(
         return upload
 
 
-def _finalise(begin: Transaction, store: Blobs, upload_id: str) -> Upload:
-    upload = upload_bytes.finalise(begin, store, upload_id, public_id=new_public_id(), now=utc_now)
+def _finalise(begin: Transaction, store: Blobs, upload_id: str, settings: Settings) -> Upload:
+    lease = uploads.FINISH_LEASE * settings.retry_factor
+    upload = upload_bytes.finalise(begin, store, upload_id, public_id=new_public_id(), now=utc_now, lease=lease)
     uploads.require_not_refused(upload)
     return upload
 
 
 @router.post("/uploads/{upload_id}/complete")
-def complete(upload_id: str, begin: Transactions, store: BlobStore, account: Submitter) -> UploadView:
+def complete(
+    upload_id: str, begin: Transactions, store: BlobStore, settings: AppSettings, account: Submitter
+) -> UploadView:
     """Make the submission of an upload whose bytes are complete. Needed after a PUT; harmless after tus."""
     with begin() as session:
         upload = uploads.find_upload(session, upload_id, account, now=utc_now())
@@ -179,7 +183,7 @@ def complete(upload_id: str, begin: Transactions, store: BlobStore, account: Sub
         upload_bytes.complete_presigned_upload(begin, store, upload, now=utc_now())
     else:
         uploads.require_whole(upload)
-    return upload_view(_finalise(begin, store, upload_id), store, utc_now())
+    return upload_view(_finalise(begin, store, upload_id, settings), store, utc_now())
 
 
 @resumable.delete("/uploads/{upload_id}", status_code=204)

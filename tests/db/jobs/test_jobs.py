@@ -1,5 +1,6 @@
 """The job queue: order, leases, attempts, the sweep."""
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import pytest
@@ -174,6 +175,23 @@ def test_a_wrong_clock_of_a_machine_decides_nothing(
     let_time_pass(session, retries.RETRIES[0])
     assert claim(session, now + behind) is not None
     assert status_of(session, submission) == "scoring"
+
+
+@pytest.mark.parametrize(
+    ("settle", "pause"), [(retries.retry_or_fail, retries.RETRIES[0]), (retries.defer_or_fail, retries.DEFERRALS[0])]
+)
+def test_the_retry_factor_shortens_pauses(
+    session: Session, state: CompetitionState, now: datetime, settle: Callable[..., None], pause: timedelta
+) -> None:
+    received(session, state, make_team(session, state, now), now)
+    held = leases.claim_job(session, Queue.CHECK, holder="h", worker="w", now=now, lease=LEASE)
+    assert held is not None
+    settle(session, held, error="no", now=now, max_attempts=3, factor=0.1)
+    session.flush()
+    let_time_pass(session, pause / 10 - timedelta(seconds=1))
+    assert job_queue.count_due(session) == {}
+    let_time_pass(session, timedelta(seconds=1))
+    assert job_queue.count_due(session) == {Queue.CHECK: 1}
 
 
 def test_the_sweep_announces_exactly_what_has_no_message(

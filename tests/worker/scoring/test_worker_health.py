@@ -264,6 +264,16 @@ def test_pauses_grow_and_end_with_a_success() -> None:
     assert not health.is_suspect
 
 
+def test_the_retry_factor_shortens_pauses() -> None:
+    seconds = [0.0]
+    health = WorkerHealth(clock=lambda: seconds[0], factor=0.1)
+    health.record_failure(1, lambda: "the disk is full")
+    seconds[0] += PAUSE_SECONDS[0] / 10 - 1
+    assert not health.may_claim(lambda: None)
+    seconds[0] += 1
+    assert health.may_claim(lambda: None)
+
+
 def test_a_worker_that_finds_a_problem_claims_nothing_until_it_is_gone(service: Service, slug: str) -> None:
     context = service.context
     assert slug
