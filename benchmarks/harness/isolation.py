@@ -59,15 +59,17 @@ def run_apart(task: Task) -> Run:
         return result
 
 
-def peak_bytes() -> int:
-    """Peak resident memory of this process in bytes, mapped files included.
+def peak_bytes(process: int | None = None) -> int:
+    """Peak resident memory in bytes, mapped files included, of this process or of the one with that number.
 
     On Linux it is VmHWM, which starts at zero with each program. ``ru_maxrss`` does not: right after ``fork`` a child
     has its parent's memory, and that stays in its maximum.
     """
     try:
-        lines = Path("/proc/self/status").read_text().splitlines()
+        lines = Path(f"/proc/{process or 'self'}/status").read_text().splitlines()
     except OSError:
+        if process is not None:
+            raise
         maximum = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return maximum if sys.platform == "darwin" else maximum * 1024
     return int(next(line.split()[1] for line in lines if line.startswith("VmHWM:"))) * 1024

@@ -1,12 +1,13 @@
-"""The machine and the package versions that a result was measured with."""
+"""The machine, the commit and the package versions that a result was measured with."""
 
 import os
 import platform
+import subprocess
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from benchmarks.harness.isolation import THREADS
+from benchmarks.harness.isolation import ROOT, THREADS
 
 PACKAGES = (
     "numpy",
@@ -22,7 +23,7 @@ PACKAGES = (
 
 
 def machine() -> dict[str, str]:
-    """Processor, cores, memory, system, threads, date, and the versions of :data:`PACKAGES`."""
+    """Processor, cores, memory, system, threads, date, commit, and the versions of :data:`PACKAGES`."""
     return {
         "processor": _processor(),
         "cores": str(os.cpu_count()),
@@ -30,8 +31,18 @@ def machine() -> dict[str, str]:
         "system": f"{platform.system()} {platform.release()}, Python {platform.python_version()}",
         "threads": str(THREADS),
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
+        "commit": _commit(),
         "versions": ", ".join(f"{package} {_version(package)}" for package in PACKAGES),
     }
+
+
+def _commit() -> str:
+    """The commit that is checked out, ``-dirty`` if files differ from it; empty outside a git repository."""
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=10"]
+    try:
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
 
 
 def _processor() -> str:

@@ -25,11 +25,10 @@ class BenchmarkPlan:
     """Numbers of images scored on both tracks."""
     provisional: int
     """Images of each entry whose provisional and final scores are compared."""
-    entries: int
-    """Entries in the standings' competition."""
-    teams: int
+    boards: tuple[tuple[int, int], ...]
+    """Entries and teams of the standings' competitions."""
     readers: int
-    """Concurrent readers of its board."""
+    """Concurrent readers of a board."""
     load_seconds: float
     """Seconds for which they read."""
 
@@ -45,8 +44,7 @@ FULL = BenchmarkPlan(
     tracks=("efficientnet_lite0", "efficientnet_lite2"),
     images=(1000, 4000, 10_000),
     provisional=400,
-    entries=1_100_000,
-    teams=100_000,
+    boards=((1_666, 924), (100_000, 20_000), (1_100_000, 100_000)),
     readers=16,
     load_seconds=10,
 )
@@ -63,8 +61,7 @@ QUICK = BenchmarkPlan(
     tracks=("tiny", "tiny"),
     images=(20, 60),
     provisional=20,
-    entries=600,
-    teams=60,
+    boards=((600, 60),),
     readers=2,
     load_seconds=1,
 )

@@ -120,7 +120,8 @@ def machine_line(facts: Mapping[str, str]) -> str:
     """One sentence: when, on what machine and with which versions something was measured."""
     system = f"{facts['processor']}, {facts['cores']} cores, {facts['memory']}, {facts['system']}"
     threads = f"{facts['threads']} thread{'s' if facts['threads'] != '1' else ''}"
-    return f"Measured {facts['date']} with {threads} on {system}; {facts['versions']}."
+    commit = f" at commit {facts['commit']}" if facts.get("commit") else ""
+    return f"Measured {facts['date']}{commit} with {threads} on {system}; {facts['versions']}."
 
 
 def markdown_of(table: MarkdownTable) -> list[str]:

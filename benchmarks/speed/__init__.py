@@ -6,7 +6,7 @@ neighbours, neighbours_contenders: nearest neighbours by cosine
 tracks, tracks_contenders: both tracks of one zip, time and peak memory
 references: loading a prepared reference
 provisional, provisional_contenders: bfloat16 against float32 scores
-standings, standings_runs, standings_seeding: board latency and throughput at 1.1 million entries
+standings, standings_runs, standings_requests, standings_seeding: a large board, and the pages made of it, over HTTP
 load: the HTTP load generator
 evidence, evidence_contenders: all tests for copying of one submission
 roofline: upper bounds for one GPU

@@ -1,4 +1,4 @@
-"""The timed requests to a large board: the web process as ``kennel up`` runs it, over HTTP."""
+"""Runs of the benchmark of the standings: the web process as ``kennel up`` runs it, asked over HTTP."""
 
 import json
 import logging
@@ -18,16 +18,17 @@ from sqlalchemy import Engine, create_engine, make_url, text
 from sqlalchemy.orm import Session
 
 import migrations
-from benchmarks.harness.isolation import ROOT, Run
+from benchmarks.harness.isolation import ROOT, Run, peak_bytes
 from benchmarks.speed.load import Load, command
-from benchmarks.speed.standings_seeding import ORGANIZER, OWN, SLUG, fill
+from benchmarks.speed.standings_requests import BOARD, PAGE, REQUESTS, THRESHOLDS, tau_of_round
+from benchmarks.speed.standings_seeding import ORGANIZER, OWN, SESSION, SLUG, fill
 from deploy.standalone.database_roles import APP
 from deploy.standalone.ephemeral import Servers, ephemeral_servers
 from deploy.standalone.log import Log
 from deploy.standalone.ports import free_port
 from deploy.standalone.service import service_children
 from deploy.standalone.supervisor import Supervisor
-from scorer.accounts import accounts, api_tokens
+from scorer.accounts import accounts, api_tokens, sessions
 from scorer.competitions import competition_state, setup
 from scorer.competitions.spec import CompetitionSpec, TrackSpec
 from scorer.db.leaderboard.changes import NEW_CHANGES_QUERY
@@ -35,9 +36,9 @@ from scorer.lifecycle import TrackKind
 from scorer.teams import teams
 
 log = logging.getLogger(__name__)
-BOARD = f"/api/v1/competitions/{SLUG}/leaderboard"
-PAGE = f"/competitions/{SLUG}"
 DECIMALS = 5
+AGE = timedelta(days=12)
+"""How long ago the competition began; its entries came in evenly over the first ten days."""
 
 
 @dataclass(frozen=True)
@@ -48,17 +49,6 @@ class BoardService:
     tracks: dict[TrackKind, int]
     own_team: int
     account: int
-
-    def retune(self, kind: TrackKind, tau: float) -> None:
-        """Insert a threshold, the one row that a re-tune commits."""
-        with self.engine.begin() as connection:
-            connection.execute(
-                text(
-                    "INSERT INTO thresholds (track_id, tau, method, choice, reason, created_at)"
-                    " VALUES (:track, :tau, 'manual', '{}', '', now())"
-                ),
-                {"track": self.tracks[kind], "tau": tau},
-            )
 
     def measure_one(self, fid: float) -> None:
         """Insert a measurement of an entry of the own team."""
@@ -84,22 +74,54 @@ def measure(entries: int, teams: int, rounds: int, seconds: float, readers: int,
         service = _competition(servers, entries, teams)
         log.info("asking")
         with _web(servers) as port:
-            numbers = _measure_waits(service, port, rounds) | _measure_throughput(service, port, seconds, readers)
+            numbers = _measure_waits(service, port, rounds)
+            numbers |= _measure_requests(port, rounds)
+            numbers |= _measure_throughput(port, seconds, readers)
+            numbers["web_bytes"] = float(peak_bytes(_web_process(port).pid))
         _explain(service, Path(plans))
         service.engine.dispose()
     return numbers | {"seconds": numbers["retuned_seconds"]}
 
 
+def _measure_requests(port: int, rounds: int) -> dict[str, float]:
+    """Of each request: seconds the first time, then the slowest of the rounds, and the largest body."""
+    numbers: dict[str, float] = {}
+    with _client(port) as http:
+        for request in REQUESTS:
+            first, *later = [request.send(http, number) for number in range(rounds + 1)]
+            log.info("%s: %.3f s, then %.3f s", request.name, first.seconds, later[0].seconds)
+            numbers |= {
+                f"{request.name}_first_time_seconds": first.seconds,
+                f"{request.name}_seconds": max(answer.seconds for answer in later),
+                f"{request.name}_first_byte_seconds": max(answer.first_byte for answer in later),
+                f"{request.name}_bytes": float(max(answer.size for answer in later)),
+                f"{request.name}_web_bytes": float(_web_process(port).memory_info().rss),
+            }
+    return numbers
+
+
+def _client(port: int, secret: str | None = None) -> httpx.Client:
+    headers = {"Authorization": f"Bearer {secret}"} if secret else {}
+    return httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=600, trust_env=False, headers=headers)
+
+
+def _retune(http: httpx.Client, kind: TrackKind, tau: float) -> None:
+    """Choose a threshold as an organizer does."""
+    body = {"method": "manual", "tau": tau, "reason": "benchmark"}
+    http.post(THRESHOLDS.replace("public", kind), json=body).raise_for_status()
+
+
 def _competition(servers: Servers, entries: int, count: int) -> BoardService:
     engine = create_engine(servers.postgres.app_url, connect_args={"options": "-c timezone=utc"})
     now = datetime.now(UTC)
-    start = now - timedelta(seconds=entries + 2 * 86_400)
+    start = now - AGE
     tiny = TrackSpec(extractor="tiny")
     with Session(engine, expire_on_commit=False) as session, session.begin():
         organizer = accounts.create_account(session, handle="organizer", name="", role="organizer", now=now)
         reader = accounts.create_account(session, handle="reader", name="", role="participant", now=now)
         for account, secret in ((organizer, ORGANIZER), (reader, OWN)):
             api_tokens.issue(session, account, secret, name="bench", now=now)
+        sessions.begin(session, organizer, secret=SESSION, browser=sessions.Browser("127.0.0.1"), now=now)
         spec = CompetitionSpec(
             slug=SLUG, title="Bench", opens_at=start, public=tiny, private=tiny, score_decimals=DECIMALS
         )
@@ -111,9 +133,10 @@ def _competition(servers: Servers, entries: int, count: int) -> BoardService:
     url = make_url(servers.postgres.admin_url).set(database=make_url(servers.postgres.app_url).database)
     # The own team comes first: its number precedes those of the teams that are made here.
     values = {"competition": competition, "teams": count, "entries": entries, "account": service.account}
-    fill(url.render_as_string(hide_password=False), values | {"first_team": own_team.id, "start": start})
-    for kind in tracks:
-        service.retune(kind, 0.2)
+    fill(
+        url.render_as_string(hide_password=False),
+        values | {"first_team": own_team.id, "start": start, "step": timedelta(days=10) / entries},
+    )
     return service
 
 
@@ -135,39 +158,37 @@ def _web(servers: Servers) -> Iterator[int]:
 
 def _measure_waits(service: BoardService, port: int, rounds: int) -> dict[str, float]:
     """Seconds that the first reader waits after a start and after each kind of change; the slowest round."""
-    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=600, trust_env=False) as http:
+    with _client(port) as http, _client(port, ORGANIZER) as organizer:
 
-        def first_page(secret: str | None = None, **params: str) -> Any:
-            headers = {"Authorization": f"Bearer {secret}"} if secret else {}
-            response = http.get(BOARD, params=params, headers=headers)
+        def first_page(client: httpx.Client = http, **params: str) -> Any:
+            response = client.get(BOARD, params=params)
             response.raise_for_status()
             return response.json()
 
+        def own_rank() -> None:
+            headers = {"Authorization": f"Bearer {OWN}"}
+            if http.get(BOARD, headers=headers).raise_for_status().json()["own"] is None:
+                raise AssertionError("the own team has no rank")
+
         waits = {"cold_seconds": _timed(first_page)}
-        waits["cold_private_seconds"] = _timed(lambda: first_page(ORGANIZER, track="private"))
-        retuned, own_rank, private, measured = [], [], [], []
+        waits["cold_private_seconds"] = _timed(lambda: first_page(organizer, track="private"))
+        retuned, own, private, measured = [], [], [], []
         for number in range(rounds):
-            service.retune("public", 0.2 + 0.01 * (number + 1))
-            retuned.append(_timed(first_page))
-            own_rank.append(retuned[-1] + _timed(lambda: _own_rank(first_page)))
-            service.retune("private", 0.2 + 0.01 * (number + 1))
-            private.append(_timed(lambda: first_page(ORGANIZER, track="private")))
+            begun = time.perf_counter()
+            _retune(organizer, "public", tau_of_round(number))
+            first_page()
+            retuned.append(time.perf_counter() - begun)
+            own.append(retuned[-1] + _timed(own_rank))
+            _retune(organizer, "private", tau_of_round(number))
+            private.append(_timed(lambda: first_page(organizer, track="private")))
             service.measure_one(300.0 - number)
             measured.append(_timed(first_page))
-        past = (datetime.now(UTC) - timedelta(days=1)).isoformat()
-        waits["past_seconds"] = _timed(lambda: first_page(as_of=past))
-        waits["search_seconds"] = _timed(lambda: first_page(search="team 4242"))
     return waits | {
         "retuned_seconds": max(retuned),
-        "own_rank_seconds": max(own_rank),
+        "own_rank_seconds": max(own),
         "private_seconds": max(private),
         "measured_seconds": max(measured),
     }
-
-
-def _own_rank(first_page: Callable[..., Any]) -> None:
-    if first_page(OWN)["own"] is None:
-        raise AssertionError("the own team has no rank")
 
 
 def _timed(call: Callable[[], object]) -> float:
@@ -176,7 +197,7 @@ def _timed(call: Callable[[], object]) -> float:
     return time.perf_counter() - begun
 
 
-def _measure_throughput(service: BoardService, port: int, seconds: float, readers: int) -> dict[str, float]:
+def _measure_throughput(port: int, seconds: float, readers: int) -> dict[str, float]:
     """Responses per second: the first page, an unchanged one (304), the HTML page, and while tau changes."""
     etag = httpx.get(f"http://127.0.0.1:{port}{BOARD}", trust_env=False).headers["etag"]
     kinds = {
@@ -184,7 +205,7 @@ def _measure_throughput(service: BoardService, port: int, seconds: float, reader
         "unchanged": Load(port, BOARD, readers, seconds, {"If-None-Match": etag}),
         "page": Load(port, PAGE, readers, seconds),
     }
-    web = next(each for each in psutil.process_iter(["cmdline"]) if str(port) in (each.info["cmdline"] or ()))
+    web = _web_process(port)
     numbers: dict[str, float] = {}
     for name, load in kinds.items():
         before = _processor_seconds(web)
@@ -192,14 +213,21 @@ def _measure_throughput(service: BoardService, port: int, seconds: float, reader
         responses = result["per_second"] * result["seconds"]
         result["processor_ms"] = 1000 * (_processor_seconds(web) - before) / responses
         numbers |= {f"{name}_{key}": value for key, value in result.items()}
-    with subprocess.Popen(command(kinds["json"]), cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        moves = 0
+    moves = 0
+    with (
+        _client(port, ORGANIZER) as organizer,
+        subprocess.Popen(command(kinds["json"]), cwd=ROOT, stdout=subprocess.PIPE, text=True) as process,
+    ):
         while process.poll() is None:
             moves += 1
-            service.retune("public", 0.2 + 0.001 * (moves % 50))
+            _retune(organizer, "public", 0.2 + 0.001 * (moves % 50))
             time.sleep(2)
         result = json.loads(process.stdout.read() if process.stdout else "{}")
     return numbers | {f"moving_{key}": value for key, value in result.items()} | {"moving_retunes": float(moves)}
+
+
+def _web_process(port: int) -> psutil.Process:
+    return next(each for each in psutil.process_iter(["cmdline"]) if str(port) in (each.info["cmdline"] or ()))
 
 
 def _processor_seconds(process: psutil.Process) -> float:

@@ -5,6 +5,8 @@ from sqlalchemy import create_engine, text
 SLUG = "bench"
 OWN = "bench-own-token"
 ORGANIZER = "bench-organizer-token"
+SESSION = "bench-organizer-session"
+"""The secret of the organizer's signed-in browser."""
 
 BULK = """
 INSERT INTO teams (competition_id, name, benchmark, created_at)
@@ -13,7 +15,7 @@ SELECT :competition, 'Team ' || n, false, :start FROM generate_series(1, :teams)
 INSERT INTO submissions (id, competition_id, team_id, account_id, file_name, bytes, sha256, note, blob_key, status,
                          accepted_at, finished_at, copied_share, late)
 SELECT 'bench-' || n, :competition, :first_team + (n * 7919::bigint) % :teams, :account, 'entry.zip', 1,
-       md5(n::text), '', '', 'scored', :start + n * interval '1 second', :start + n * interval '1 second',
+       md5(n::text), '', '', 'scored', :start + n * CAST(:step AS interval), :start + n * CAST(:step AS interval),
        CASE WHEN n % 997 = 0 THEN 0.9 ELSE 0 END, false
 FROM generate_series(1, :entries) AS n;
 
@@ -34,9 +36,23 @@ WHERE nth <= 2 AND team_id % 2 = 0 GROUP BY team_id;
 
 INSERT INTO board_changes (xid, competition_id, track_id, kind, submission_refs)
 SELECT 3, :competition, track_id, 'entries', ARRAY[submission_ref] FROM measurements;
+
+INSERT INTO jobs (id, queue, submission_ref, track_id, team_id, state, priority, turn, due_at, attempts, created_at,
+                  started_at, finished_at) OVERRIDING SYSTEM VALUE
+SELECT job_id, 'score', submission_ref, track_id, team_id, 'done', 0, 0, accepted_at, 1, accepted_at, accepted_at,
+       finished_at
+FROM measurements JOIN submissions ON submissions.ref = submission_ref WHERE competition_id = :competition;
+
+INSERT INTO thresholds (track_id, tau, method, choice, reason, author_id, created_at)
+SELECT id, 0.2, 'manual', '{}', '', :account, :start FROM tracks WHERE competition_id = :competition;
+
+INSERT INTO labels (submission_ref, label, note, author_id, created_at)
+SELECT ref, CASE WHEN copied_share > 0.5 OR ref % 3 = 0 THEN 'aug' ELSE 'legitimate' END, '', :account, finished_at
+FROM submissions WHERE competition_id = :competition AND ref % 499 = 0;
 """
-"""Every entry is measured on both tracks; half of the teams have picked. The rows that workers and triggers would write
-one by one are inserted at once, and no job is written, since boards do not read jobs."""
+"""Every entry is measured on both tracks by a job each, under the thresholds of the first moment; every 499th has a
+decided label; half of the teams have picked. The rows that workers and triggers would write one by one are inserted at
+once."""
 
 
 def fill(admin_url: str, values: dict[str, object]) -> None:

@@ -1,0 +1,137 @@
+"""The requests of visitors and organizers that are slow where a competition is large, and what is asked of each."""
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx
+
+from benchmarks.speed.standings_seeding import ORGANIZER, SESSION, SLUG
+
+API = f"/api/v1/competitions/{SLUG}"
+BOARD = f"{API}/leaderboard"
+PAGE = f"/competitions/{SLUG}"
+THRESHOLDS = f"{API}/tracks/public/thresholds"
+
+
+@dataclass(frozen=True)
+class TimedRequest:
+    """A request, and its limits at full size: seconds until the last and the first byte, bytes of the body.
+
+    Without ``varies``, every round sends the same request, and an answer that was made for an earlier one may serve:
+    the limits hold from the second time on. ``varies`` makes parameters (of GET) or the body (of POST) from the number
+    of the round, so that each round asks for something new.
+    """
+
+    name: str
+    title: str
+    path: str
+    seconds: float | None = None
+    first_byte: float | None = None
+    size: int | None = None
+    """Largest body, in bytes."""
+    method: str = "GET"
+    organizer: bool = False
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    varies: Callable[[int], dict[str, Any]] | None = None
+    loads: str = ""
+    """The attribute of a page that holds the address of the data that its script fetches at once."""
+
+    def send(self, http: httpx.Client, number: int) -> "Answer":
+        """The answer in round ``number``; that of a page includes the data that it loads."""
+        headers = {"Accept-Encoding": "identity"}
+        if self.organizer:
+            by_token = self.path.startswith("/api")
+            headers |= {"Authorization": f"Bearer {ORGANIZER}"} if by_token else {"Cookie": f"kennel={SESSION}"}
+        values = self.varies(number) if self.varies else {}
+        parameters = dict(self.parameters) | (values if self.method == "GET" else {})
+        body = values if self.method == "POST" else None
+        begun = time.perf_counter()
+        request = http.build_request(self.method, self.path, params=parameters, json=body, headers=headers)
+        answer = _read(http, request, begun)
+        if self.loads:
+            address = re.search(rf'{self.loads}="([^"]+)"', answer.text)
+            if address is None:
+                raise AssertionError(f"the page {self.path} has no {self.loads}")
+            data = _read(http, http.build_request("GET", address[1], headers=headers), begun)
+            return Answer(answer.first_byte, data.seconds, answer.size + data.size, answer.text)
+        return answer
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Seconds until the first and the last byte of an answer, its size in bytes, and its text if it is a page."""
+
+    first_byte: float
+    seconds: float
+    size: int
+    text: str
+
+
+def _read(http: httpx.Client, request: httpx.Request, begun: float) -> Answer:
+    response = http.send(request, stream=True)
+    try:
+        response.raise_for_status()
+        is_page = response.headers["content-type"].startswith("text/html")
+        first_byte, size, text = 0.0, 0, []
+        for piece in response.iter_bytes():
+            first_byte = first_byte or time.perf_counter() - begun
+            size += len(piece)
+            if is_page:
+                text.append(piece)
+    finally:
+        response.close()
+    return Answer(first_byte, time.perf_counter() - begun, size, b"".join(text).decode())
+
+
+def tau_of_round(number: int) -> float:
+    """A threshold that differs from round to round and moves penalties on the seeded distances."""
+    return 0.2 + 0.01 * (number + 1)
+
+
+def _retuning(number: int) -> dict[str, Any]:
+    return {"method": "manual", "tau": tau_of_round(number), "reason": "benchmark"}
+
+
+def _preview(number: int) -> dict[str, Any]:
+    return {"method": "manual", "tau": 0.305 + 0.01 * number, "preview": True}
+
+
+def _undo(number: int) -> dict[str, Any]:
+    return {"reason": f"benchmark {number}"}
+
+
+def _past(number: int) -> dict[str, Any]:
+    return {"as_of": (datetime.now(UTC) - timedelta(days=3, hours=number)).isoformat()}
+
+
+REQUESTS: Sequence[TimedRequest] = (
+    TimedRequest("search_team", "teams by name, `team 4242`", BOARD, 0.1, parameters={"search": "team 4242"}),
+    TimedRequest("search_letter", "teams by name, `a`", BOARD, 0.1, parameters={"search": "a"}),
+    TimedRequest("past", "board of a past moment, another each time", BOARD, 1, varies=_past),
+    TimedRequest("insights_page", "page of all figures", f"{PAGE}/insights", 0.3),
+    TimedRequest("figure_json", "a figure as JSON", f"{API}/insights/distances", 0.3),
+    TimedRequest("figure_svg", "a figure as SVG", f"{API}/insights/distances", 0.3, parameters={"format": "svg"}),
+    TimedRequest("csv", "all places as CSV", BOARD, first_byte=0.2, parameters={"format": "csv"}),
+    TimedRequest("desk", "reviewers' desk", f"{API}/desk", 0.3, organizer=True),
+    TimedRequest("desk_page", "its page", f"{PAGE}/desk", 0.3, organizer=True),
+    TimedRequest("checklist", "checklist before publication", f"{API}/publication", 0.5, organizer=True),
+    TimedRequest("checklist_page", "its page", f"{PAGE}/publication", 0.5, organizer=True),
+    TimedRequest(
+        "tau_page", "threshold page and its data", f"{PAGE}/tau", 1.5, size=500_000, organizer=True, loads="data-table"
+    ),
+    TimedRequest("choices", "what each method would choose", f"{THRESHOLDS}/choices", 1, organizer=True),
+    TimedRequest(
+        "preview", "preview of a re-tune", THRESHOLDS, 1, None, 200_000, "POST", organizer=True, varies=_preview
+    ),
+    TimedRequest("retune", "re-tune", THRESHOLDS, 1, None, 200_000, "POST", organizer=True, varies=_retuning),
+    TimedRequest(
+        "undo", "undo of a re-tune", f"{THRESHOLDS}/undo", 1, None, 200_000, "POST", organizer=True, varies=_undo
+    ),
+)
+"""In the order in which a round sends them."""
+MAX_BYTES = 900_000_000
+"""Largest resident memory of the web process, whatever is asked."""
