@@ -1,5 +1,8 @@
 """Time limits on everything that waits for PostgreSQL: connecting, statements, locks, idle transactions, and answers.
 
+Limits and time zone are set by ``SET LOCAL``, with the first statement of each transaction: a pooler in transaction
+mode (PgBouncer) gives each transaction another server's connection, and takes no options at the start of one.
+
 The server ends slow statements itself. A server that is silent (frozen, or cut off behind an open connection) cannot,
 so a thread of this process closes connections whose answer is overdue: the waiting thread then gets
 ``OperationalError`` instead of waiting for ever.
@@ -29,20 +32,25 @@ PING = "SELECT 1"
 CHECK_SECONDS = 0.5
 
 
-def connection_options() -> dict[str, Any]:
-    """Arguments of ``psycopg2.connect`` that set all limits."""
+def _set_local() -> str:
+    """The statements that set limits and time zone of a transaction."""
     limits = {
         "lock_timeout": LOCK_SECONDS,
         "statement_timeout": STATEMENT_SECONDS,
         "idle_in_transaction_session_timeout": IDLE_TRANSACTION_SECONDS,
     }
+    settings = {"timezone": "UTC", **{name: f"{seconds}s" for name, seconds in limits.items()}}
+    return "".join(f"SET LOCAL {name} = '{value}'; " for name, value in settings.items())
+
+
+def connection_options() -> dict[str, Any]:
+    """Arguments of ``psycopg2.connect``."""
     return {
         "connect_timeout": CONNECT_SECONDS,
         "keepalives_idle": 10,
         "keepalives_interval": 5,
         "keepalives_count": 3,
         "tcp_user_timeout": 20_000,
-        "options": " ".join(["-c timezone=utc", *(f"-c {name}={seconds}s" for name, seconds in limits.items())]),
         "connection_factory": TimedConnection,
         "cursor_factory": TimedCursor,
     }
@@ -113,12 +121,33 @@ class TimedCursor(psycopg2.extensions.cursor):
     """A cursor whose statements wait for ``ANSWER_SECONDS`` at most, pings for ``PING_SECONDS``."""
 
     def execute(self, query: Any, vars: Any = None) -> None:  # noqa: A002 - psycopg2's name
-        """Execute a statement."""
-        with _overdue.expected(self.connection, PING_SECONDS if query == PING else ANSWER_SECONDS):
+        """Execute a statement, the first one of a transaction after those that set its limits: in one message, so that
+        they cost no round trip."""
+        within = PING_SECONDS if query == PING else ANSWER_SECONDS
+        if self._begins_transaction():
+            if isinstance(query, str) and self.name is None:
+                query = _set_local() + query
+            else:
+                self._set_local()
+        with _overdue.expected(self.connection, within):
             super().execute(query, vars)
+
+    def _begins_transaction(self) -> bool:
+        connection = self.connection
+        return not connection.autocommit and connection.status == psycopg2.extensions.STATUS_READY
+
+    def _set_local(self) -> None:
+        """Set the limits by a statement of their own."""
+        with (
+            _overdue.expected(self.connection, ANSWER_SECONDS),
+            self.connection.cursor(cursor_factory=psycopg2.extensions.cursor) as cursor,
+        ):
+            cursor.execute(_set_local())
 
     def executemany(self, query: Any, vars_list: Any) -> None:
         """Execute a statement with each of several parameters."""
+        if self._begins_transaction():
+            self._set_local()
         with _overdue.expected(self.connection, ANSWER_SECONDS):
             super().executemany(query, vars_list)
 
@@ -129,5 +158,7 @@ class TimedCursor(psycopg2.extensions.cursor):
 
     def copy_expert(self, sql: Any, file: Any, size: int = 8192) -> None:
         """Copy rows from or to a file."""
+        if self._begins_transaction():
+            self._set_local()
         with _overdue.expected(self.connection, ANSWER_SECONDS):
             super().copy_expert(sql, file, size)

@@ -1,5 +1,6 @@
 """Jobs and their leases: queueing, claiming, renewing, finishing."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -8,10 +9,13 @@ from sqlalchemy.orm import Session
 
 from scorer.db.jobs import job_queue
 from scorer.db.submissions import submissions
+from scorer.db.submissions.submissions import UnexpectedStatus
 from scorer.db.tables import Job, Submission
 from scorer.db.teams import merges
 from scorer.jobs.broker import send_after_commit
 from scorer.lifecycle import UNFINISHED, JobState, Queue, Status
+
+log = logging.getLogger(__name__)
 
 MAX_ANNOUNCED = 100
 """Messages sent at once for a large batch of jobs, so that the request does not wait for the broker; the sweep sends
@@ -110,14 +114,28 @@ def score_all(session: Session, competition_id: int, track_id: int, *, now: date
 def claim_job(
     session: Session, queue: Queue, *, holder: str, worker: str, now: datetime, lease: timedelta
 ) -> Claim | None:
-    """Claim the due job of a queue that is next in fair order; None if there is none. ``holder`` is this attempt's
-    random name."""
+    """Claim the due job of a queue that is next in fair order; None if there is none, or if that job can't start and
+    has failed. ``holder`` is this attempt's random name."""
     job = job_queue.claim_next(session, queue, holder=holder, worker=worker, now=now, lease=lease)
     if job is None:
         return None
     if moves_submission(job):
         waiting, working = STARTS[queue]
-        submissions.move_submission(session, job.submission_ref or 0, from_=waiting, to=working, now=now)
+        try:
+            submissions.move_submission(session, job.submission_ref or 0, from_=waiting, to=working, now=now)
+        except UnexpectedStatus as error:  # left in the queue, it would be claimed again and again
+            log.exception("job %s can't start", job.id)
+            job_queue.update_held(
+                session,
+                job.id,
+                holder,
+                state=JobState.FAILED,
+                holder=None,
+                lease_until=None,
+                finished_at=now,
+                error=str(error),
+            )
+            return None
     return Claim(
         job_id=job.id,
         holder=holder,

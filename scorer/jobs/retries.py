@@ -1,5 +1,6 @@
 """Jobs that did not succeed: retries, deferrals, giving back, failing, and the sweep of expired leases."""
 
+import logging
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
@@ -7,11 +8,14 @@ from sqlalchemy.orm import Session
 
 from scorer.db.jobs import job_queue
 from scorer.db.submissions import submissions
+from scorer.db.submissions.submissions import UnexpectedStatus
 from scorer.db.tables import Job, Submission
 from scorer.jobs.broker import send_after_commit
 from scorer.jobs.leases import STARTS, Claim, moves_submission
 from scorer.lifecycle import JobState, Queue, Status
 from scorer.notifications import notices
+
+log = logging.getLogger(__name__)
 
 OUR_FAULT = "Kennel could not finish this entry. It is our fault, not yours: the entry is not counted."
 
@@ -103,7 +107,29 @@ def _requeue(session: Session, job: Job, *, delay: timedelta, now: datetime) -> 
     job.due_at = job_queue.due_in(delay)
     if moves_submission(job):
         waiting, working = STARTS[job.queue]
-        submissions.move_submission(session, job.submission_ref or 0, from_=working, to=waiting, now=now)
+        _move_submission(session, job, from_=working, to=waiting, now=now)
+
+
+def _move_submission(
+    session: Session,
+    job: Job,
+    *,
+    from_: Status,
+    to: Status,
+    now: datetime,
+    reason: str | None = None,
+    finished_at: datetime | None = None,
+) -> bool:
+    """Move the job's submission with it. False where they disagree; the job then goes its way all the same: an error
+    here would stop the sweep, and with it all other jobs."""
+    try:
+        submissions.move_submission(
+            session, job.submission_ref or 0, from_=from_, to=to, now=now, reason=reason, finished_at=finished_at
+        )
+    except UnexpectedStatus:
+        log.exception("job %s and its submission disagree", job.id)
+        return False
+    return True
 
 
 def restart(session: Session, job: Job, *, now: datetime) -> None:
@@ -120,9 +146,7 @@ def restart(session: Session, job: Job, *, now: datetime) -> None:
     if moves_submission(job):
         waiting, working = STARTS[queue]
         stuck = Status.FAILED if had_failed else working
-        submissions.move_submission(
-            session, job.submission_ref or 0, from_=stuck, to=waiting, now=now, finished_at=None
-        )
+        _move_submission(session, job, from_=stuck, to=waiting, now=now, finished_at=None)
     session.flush()
     send_after_commit(session, queue)
 
@@ -135,17 +159,9 @@ def _fail(session: Session, job: Job, *, error: str, reason: str, now: datetime)
     job.finished_at = now
     if moves_submission(job):
         _, working = STARTS[job.queue]
-        submissions.move_submission(
-            session,
-            job.submission_ref or 0,
-            from_=working,
-            to=Status.FAILED,
-            now=now,
-            reason=reason,
-            finished_at=now,
-        )
-        submission = session.get_one(Submission, job.submission_ref)
-        notices.notify_end(session, submission, notices.Kind.ENTRY_FAILED, reason=reason, now=now)
+        if _move_submission(session, job, from_=working, to=Status.FAILED, now=now, reason=reason, finished_at=now):
+            submission = session.get_one(Submission, job.submission_ref)
+            notices.notify_end(session, submission, notices.Kind.ENTRY_FAILED, reason=reason, now=now)
 
 
 def free_expired(session: Session, *, now: datetime, max_attempts: int) -> int:

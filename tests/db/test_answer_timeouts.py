@@ -1,8 +1,10 @@
 """PostgreSQL that does not answer: nobody waits for ever."""
 
 import multiprocessing
+import select
 from collections.abc import Callable, Iterator
 from io import BytesIO
+from typing import Any
 
 import psycopg2
 import pytest
@@ -94,6 +96,44 @@ def test_the_server_ends_what_takes_too_long(settings: Settings) -> None:
     engine.dispose()
     assert limits["lock_timeout"] == "10000"
     assert limits["statement_timeout"] == limits["idle_in_transaction_session_timeout"] == "60000"
+
+
+def test_every_kind_of_first_statement_sets_the_limits(settings: Settings) -> None:
+    """Also one that comes as bytes, from a cursor on the server, with many parameters, or by COPY."""
+    engine = engine_of(settings)
+    raw: Any = engine.raw_connection()
+    firsts: list[Callable[[Any], object]] = [
+        lambda cursor: cursor.execute("SELECT 1"),
+        lambda cursor: cursor.execute(b"SELECT 1"),
+        lambda cursor: cursor.executemany("SELECT %s", [(1,), (2,)]),
+        lambda cursor: cursor.copy_expert("COPY (SELECT 1) TO STDOUT", BytesIO()),
+        lambda _: raw.driver_connection.cursor("streamed").execute("SELECT 1"),
+    ]
+    for first in firsts:
+        with raw.cursor() as cursor:
+            first(cursor)
+            cursor.execute("SELECT current_setting('lock_timeout'), current_setting('timezone')")
+            assert cursor.fetchone() == ("10s", "UTC")
+        raw.rollback()
+    raw.close()
+    engine.dispose()
+
+
+def test_an_idle_transaction_that_the_server_has_ended_may_be_repeated(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that was frozen meanwhile has lost its connection, and nothing else."""
+    monkeypatch.setattr(answer_timeouts, "IDLE_TRANSACTION_SECONDS", 0.05)
+    engine = engine_of(settings)
+    with engine.connect() as connection:
+        connection.execute(text("SELECT 1"))
+        socket = connection.connection.driver_connection.fileno()  # type: ignore[union-attr]
+        assert select.select([socket], [], [], 60)[0], "the server says goodbye"
+        with pytest.raises(OperationalError):
+            connection.execute(text("SELECT 2"))
+    with engine.connect() as connection:
+        assert connection.scalar(text("SELECT 3")) == 3
+    engine.dispose()
 
 
 def test_a_forked_process_has_a_thread_of_its_own(engine: Engine) -> None:

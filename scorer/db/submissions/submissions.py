@@ -53,18 +53,21 @@ def has_submissions(session: Session, competition_id: int) -> bool:
     )
 
 
+class UnexpectedStatus(RuntimeError):
+    """A submission and its job disagree: a defect, which must not pass unseen."""
+
+
 def move_submission(
     session: Session, ref: int, *, from_: Status, to: Status, now: datetime, reason: str | None = None, **values: object
-) -> bool:
-    """Move a submission from one state to another and record the event; False if it is not in ``from_``. ``Conflict``
-    for a forbidden step."""
+) -> None:
+    """Move a submission from one state to another and record the event. ``UnexpectedStatus``, and nothing is changed,
+    if it is not in ``from_``; ``Conflict`` for a forbidden step."""
     advance(from_, to)
     is_there = (Submission.ref == ref) & (Submission.status == from_)
     result = session.execute(update(Submission).where(is_there).values(status=to, reason=reason, **values))
-    moved = isinstance(result, CursorResult) and result.rowcount == 1
-    if moved:
-        events.add_event(session, ref, to, now=now, reason=reason)
-    return moved
+    if not isinstance(result, CursorResult) or result.rowcount != 1:
+        raise UnexpectedStatus(f"submission {ref} is not {from_}, so it can't become {to}")
+    events.add_event(session, ref, to, now=now, reason=reason)
 
 
 def newest_measurement(session: Session, submission_ref: int, track_id: int) -> Measurement | None:

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 from scorer.archive import TrainingImageCopies
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.jobs import job_queue
+from scorer.db.submissions.submissions import UnexpectedStatus
 from scorer.db.tables import Job, Submission, Team
 from scorer.jobs import leases, retries
 from scorer.lifecycle import Queue
@@ -212,3 +213,50 @@ def test_a_sweep_sends_no_more_messages_than_workers_can_take(
         received(session, state, team, now)
     monkeypatch.setattr(retries, "MAX_SENT", 2)
     assert retries.announce_due(session, {}) == {"announced_check": 2}
+
+
+def test_a_job_whose_submission_has_gone_another_way_fails_and_stops_nobody(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
+    """It ran, and its submission stayed where it was, with nobody told."""
+    odd = received(session, state, make_team(session, state, now), now)
+    other = received(session, state, make_team(session, state, now), now)
+    odd.status = "cancelled"
+    session.flush()
+    assert claim(session, now, queue=Queue.CHECK) is None
+    (job,) = job_queue.jobs_of(session, odd.ref)
+    session.refresh(job)
+    assert (job.state, job.holder) == ("failed", None)
+    assert job.error == f"submission {odd.ref} is not received, so it can't become checking"
+    held = claim(session, now, queue=Queue.CHECK)
+    assert held is not None
+    assert held.submission_ref == other.ref
+
+
+def test_an_outcome_is_not_recorded_for_a_submission_that_has_gone_another_way(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
+    submission = queued(session, state, make_team(session, state, now), now)
+    held = claim(session, now)
+    assert held is not None
+    session.refresh(submission)
+    submission.status = "cancelled"
+    session.flush()
+    with pytest.raises(UnexpectedStatus):
+        outcomes.record_measurement(session, held, MEASURED, now=now)
+
+
+def test_a_sweep_goes_on_where_a_job_and_its_submission_disagree(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
+    odd = queued(session, state, make_team(session, state, now), now)
+    other = queued(session, state, make_team(session, state, now), now)
+    assert claim(session, now, "one") is not None
+    assert claim(session, now, "two") is not None
+    session.refresh(odd)
+    odd.status = "scored"
+    session.flush()
+    let_time_pass(session, LEASE + timedelta(seconds=1))
+    assert retries.free_expired(session, now=now, max_attempts=3) == 2
+    assert status_of(session, other) == "queued"
+    assert status_of(session, odd) == "scored"

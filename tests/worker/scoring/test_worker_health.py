@@ -1,11 +1,13 @@
 """A broken worker does not fail everybody's entries, and what it lacks or a deploy costs no attempt."""
 
+import time
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy.orm import Session
 
 from scorer.db.tables import Job
 from scorer.errors import Unavailable
@@ -304,3 +306,33 @@ def test_the_self_test_finds_what_is_broken(service: Service, monkeypatch: pytes
         patch.setattr(context.blobs, "read", lambda _: b"other bytes")
         assert "other bytes" in (self_test(context) or "")
     assert self_test(context) is None
+
+
+def test_the_lease_is_renewed_while_a_failure_is_settled(
+    service: Service, checked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database was away for longer than the lease when the failure was to be recorded: another worker took the job,
+    and the attempt was counted twice."""
+    service.context.settings = service.context.settings.model_copy(update={"lease_seconds": 2})
+    seen = []
+
+    def lease_until(claim: leases.Claim) -> Any:
+        with service.context.sessions() as session:
+            return session.get_one(Job, claim.job_id).lease_until
+
+    def settle(_: Session, claim: leases.Claim, **__: Any) -> None:
+        first = lease_until(claim)
+        deadline = time.monotonic() + 60
+        while lease_until(claim) == first and time.monotonic() < deadline:
+            time.sleep(0.05)
+        seen.append(lease_until(claim) > first)
+
+    monkeypatch.setattr(score, "measure", broken)
+    monkeypatch.setattr(retries, "retry_or_fail", settle)
+    assert run_next(service.context, Queue.SCORE)
+    assert seen == [True]
+
+
+def test_a_killed_process_leaves_no_lock_that_the_others_need() -> None:
+    """What tells all processes of a worker to stop is shared memory without a lock."""
+    assert not hasattr(stopping, "get_lock")
