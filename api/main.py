@@ -1,7 +1,7 @@
 """Builds the FastAPI application: its state, error handlers, JSON routes and pages."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from importlib.metadata import version
 
 from fastapi import Depends, FastAPI
@@ -26,18 +26,30 @@ from api.routes.teams import final_picks, teams
 from api.routes.tuning import private_extractor, thresholds
 from scorer.accounts.rate_limits import RateLimiter
 from scorer.blobs import Blobs
-from scorer.db.session import Connections, Sessions, engine_of, sessions_of, use_one_snapshot
+from scorer.db.connection_budget import BOARD_CONNECTIONS, require_connections
+from scorer.db.session import UNAVAILABLE, Connections, Sessions, connected, engine_of, sessions_of, use_one_snapshot
+from scorer.errors import Unavailable
 from scorer.jobs.broker import create_celery_app
 from scorer.leaderboard.board_cache import BoardCache
 from scorer.settings import Settings, read_settings
 from scorer.submissions import progress
 
 API_PREFIX = "/api/v1"
-MAX_READ_CONNECTIONS = 4
-"""Database connections of the board cache."""
 
 
-def create_app(settings: Settings | None = None) -> FastAPI:
+def served_app() -> FastAPI:
+    """The application as a web server starts it, with the settings of the environment. Ends the process with one
+    sentence if settings are missing, or if all processes may open more connections than the database has."""
+    try:
+        settings = read_settings()
+        with suppress(*UNAVAILABLE), connected(settings) as sessions:  # without its database it says so in each answer
+            require_connections(sessions, settings)
+    except Unavailable as error:
+        raise SystemExit(error.message) from None
+    return create_app(settings)
+
+
+def create_app(settings: Settings) -> FastAPI:
     """The application; its connections are closed when it shuts down."""
     log_redaction.redact_access_log()
     app = FastAPI(
@@ -50,7 +62,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         docs_url=None,
         redoc_url=None,
     )
-    set_up_state(app, settings or read_settings())
+    set_up_state(app, settings)
     error_handlers.add_error_handlers(app)
     for module in (
         leaderboard,  # the most requested routes are matched first
@@ -93,9 +105,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
 def set_up_state(app: FastAPI, settings: Settings) -> None:
     """Put everything that routes share into ``app.state``: settings, connections, blob store, broker, caches."""
-    engine = engine_of(settings)
-    # A pool apart: requests that wait for a board must not use up the connections with which it is read.
-    readers = Connections(settings, max_connections=MAX_READ_CONNECTIONS)
+    board_connections = min(BOARD_CONNECTIONS, settings.web_connections - 1)
+    engine = engine_of(settings, max_connections=settings.web_connections - board_connections)
+    readers = Connections(settings, max_connections=board_connections)
     app.state.settings = settings
     app.state.engine = engine
     app.state.readers = readers

@@ -4,6 +4,11 @@ from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection
+
+from scorer.errors import Unavailable
 
 
 def config_for(url: str, app_role: str | None = None) -> Config:
@@ -24,3 +29,13 @@ def upgrade(url: str, app_role: str | None = None) -> None:
 def check(url: str) -> None:
     """Raise if the tables in code and the newest migration differ."""
     command.check(config_for(url))
+
+
+def require_newest(connection: Connection) -> None:
+    """``Unavailable`` if the database's tables are not those of the newest migration."""
+    newest = ScriptDirectory.from_config(config_for("")).get_current_head()
+    current = MigrationContext.configure(connection).get_current_revision()
+    if current != newest:
+        raise Unavailable(
+            "old-tables", f"The database's tables are of migration {current}, not {newest}: run `kennel migrate`."
+        )

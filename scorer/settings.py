@@ -82,6 +82,17 @@ class Settings(BaseSettings):
     s3_public_endpoint: HttpAddress | None = None
     """The S3 endpoint as participants reach it. With it programs may upload zips directly to S3; without it all bytes
     pass through the API."""
+    web_processes: int = Field(1, ge=1)
+    """Web processes of the whole installation. ``kennel up`` and the compose file start so many."""
+    web_connections: int = Field(30, ge=2)
+    """Database connections that a web process may open; of them four are for boards."""
+    worker_processes: int = Field(2, ge=0)
+    """Worker processes of the whole installation: what is behind Celery's ``--concurrency``, added up."""
+    worker_connections: int = Field(5, ge=2)
+    """Database connections that a worker process may open."""
+    database_pooler: bool = False
+    """Whether ``DATABASE_URL`` is the address of a pooler (PgBouncer in transaction mode), which shares few connections
+    of the server among many processes. Otherwise all processes together may not open more than the server has."""
     lease_seconds: int = 30
     """Seconds without renewal after which a worker's lease expires and its job is free."""
     sweep_seconds: int = 15

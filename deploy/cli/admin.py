@@ -20,7 +20,7 @@ from deploy.standalone.data_folder import addresses_in
 from scorer import audit_log
 from scorer.accounts import accounts, api_tokens, password_resets, roles
 from scorer.db.accounts import account_by_handle
-from scorer.db.session import engine_of, sessions_of
+from scorer.db.session import connected
 from scorer.settings import Settings, read_settings
 
 app = typer.Typer(
@@ -38,12 +38,8 @@ Data = Annotated[Path | None, typer.Option(help="The data folder of a `kennel up
 def _database(data: Path | None) -> Iterator[tuple[Session, Settings]]:
     """A transaction directly in the database (``DATABASE_URL``, or that of ``--data``), which needs no token."""
     settings = read_settings(addresses_in(data) if data else {})
-    engine = engine_of(settings)
-    try:
-        with sessions_of(engine).begin() as session:
-            yield session, settings
-    finally:
-        engine.dispose()
+    with connected(settings) as sessions, sessions.begin() as session:
+        yield session, settings
 
 
 @app.command()

@@ -5,7 +5,7 @@ from typing import Any
 
 from deploy.standalone.data_folder import addresses_in
 from scorer.blobs import Blobs
-from scorer.db.session import engine_of, ping, sessions_of
+from scorer.db.session import connected, ping
 from scorer.errors import Unavailable
 from scorer.jobs.broker import create_celery_app
 from scorer.settings import read_settings
@@ -23,14 +23,13 @@ def rescore_submission(
     does, and ``Unavailable`` (``database-unreachable``) if its database does not answer.
     """
     settings = read_settings(addresses_in(data) if data else {})
-    engine = engine_of(settings)
-    context = WorkerContext(settings, create_celery_app(settings), sessions_of(engine), Blobs(settings.blob_url))
-    try:
-        _require_database(context, data)
-        tracks = rescore(context, submission_id, verify=verify, progress=progress)
-    finally:
-        context.broker.close()
-        engine.dispose()
+    with connected(settings) as sessions:
+        context = WorkerContext(settings, create_celery_app(settings), sessions, Blobs(settings.blob_url))
+        try:
+            _require_database(context, data)
+            tracks = rescore(context, submission_id, verify=verify, progress=progress)
+        finally:
+            context.broker.close()
     return [_track_json(each) for each in tracks], all(
         each.comparison is None or each.comparison.equal for each in tracks
     )

@@ -27,7 +27,7 @@ from deploy.standalone.supervisor import Supervisor
 from scorer.accounts import accounts, api_tokens
 from scorer.archive import write_images
 from scorer.db.accounts import account_by_handle
-from scorer.db.session import engine_of, sessions_of
+from scorer.db.session import connected
 from scorer.errors import Unavailable
 from scorer.lifecycle import UNFINISHED
 
@@ -104,15 +104,13 @@ def run_competition(running: service.RunningService, pictures: Photographs, plan
 
 def organizer_token(running: service.RunningService) -> str:
     """A new token for the demo's organizer, made in the database, because the admin's own is shown only once."""
-    engine = engine_of(running.settings)
     secret = secrets.token_urlsafe(32)
     now = datetime.now(UTC)
-    with sessions_of(engine).begin() as session:
+    with connected(running.settings) as sessions, sessions.begin() as session:
         account = account_by_handle(session, service.ADMIN)
         if account is None:
             account = accounts.create_account(session, handle=service.ADMIN, name="", role="admin", now=now)
         api_tokens.issue(session, account, secret, name="demo", now=now)
-    engine.dispose()
     return secret
 
 

@@ -33,7 +33,7 @@ TREES = (
 SETTINGS = {
     "listen_addresses": HOST,
     "unix_socket_directories": "",  # a long data folder would exceed the 107 bytes of a socket's path
-    "max_connections": "100",
+    "max_connections": "300",  # for several web processes, see scorer.db.connection_budget
     "shared_buffers": "128MB",
     "jit": "off",  # compiling costs more than these short queries
     "timezone": "UTC",

@@ -22,7 +22,8 @@ from deploy.standalone.redis import Redis
 from deploy.standalone.supervisor import Supervisor
 from scorer.accounts import accounts, api_tokens
 from scorer.db.accounts import any_admin
-from scorer.db.session import engine_of, sessions_of
+from scorer.db.connection_budget import require_connections
+from scorer.db.session import connected
 from scorer.settings import Settings, read_settings
 from worker.runtime.startup import require_weights
 
@@ -63,8 +64,10 @@ def start_service(
     data.write_private(ADDRESSES, json.dumps(addresses, indent=1) + "\n")
     app_role = make_url(settings.database_url.get_secret_value()).username
     migrations.upgrade(settings.migration_url, app_role)
+    with connected(settings) as sessions:
+        require_connections(sessions, settings)
     require_weights(settings)
-    for child in service_children(environment, data.path, port):
+    for child in service_children(environment, data.path, port, settings.web_processes):
         supervisor.start(child)
     # Last, so that a failed or interrupted start does not lose the token.
     return RunningService(url, settings, ensure_admin(settings))
@@ -91,34 +94,31 @@ def _addresses(
 
 def ensure_admin(settings: Settings) -> str | None:
     """Make the first admin and return its token; None if there is an admin already."""
-    engine = engine_of(settings)
-    try:
-        with sessions_of(engine).begin() as session:
-            if any_admin(session):
-                return None
-            now = datetime.now(UTC)
-            secret = secrets.token_urlsafe(32)
-            account = accounts.create_account(session, handle=ADMIN, name="Admin", role="admin", now=now)
-            api_tokens.issue(session, account, secret, name="first start", now=now)
-            return secret
-    finally:
-        engine.dispose()
+    with connected(settings) as sessions, sessions.begin() as session:
+        if any_admin(session):
+            return None
+        now = datetime.now(UTC)
+        secret = secrets.token_urlsafe(32)
+        account = accounts.create_account(session, handle=ADMIN, name="Admin", role="admin", now=now)
+        api_tokens.issue(session, account, secret, name="first start", now=now)
+        return secret
 
 
-def service_children(environment: Mapping[str, str], data: Path, port: int) -> list[Child]:
+def service_children(environment: Mapping[str, str], data: Path, port: int, web_processes: int = 1) -> list[Child]:
     """The service's own processes: web, a worker for each group of queues, and beat."""
     url = f"http://{HOST}:{port}/api/v1/ready"
     python = (sys.executable, "-m")
     celery = (*python, "celery", "-A", "worker.app")
     worker = (*celery, "worker", "--concurrency", "1", "--without-gossip", "--without-mingle", "-l", "warning")
-    web = (*python, "uvicorn", "--factory", "api.main:create_app", "--host", HOST, "--port", str(port))
+    web = (*python, "uvicorn", "--factory", "api.main:served_app", "--host", HOST, "--port", str(port))
+    workers = ("--workers", str(web_processes))
     schedule = ("-s", str(data / "beat-schedule"), "--pidfile=")
 
     def child(name: str, *argv: str, **how: Any) -> Child:
         return Child(name, argv, env=environment, restart=True, **how)
 
     return [
-        child("api", *web, "--http", "httptools", "--no-server-header", ready=lambda: _is_healthy(url)),
+        child("api", *web, *workers, "--http", "httptools", "--no-server-header", ready=lambda: _is_healthy(url)),
         child("checker", *worker, "-Q", "check,sweep", "-n", "checker@%h"),
         # A score that takes minutes is not waited for: its lease expires and the job is claimed again.
         child(

@@ -23,12 +23,15 @@ Sessions = sessionmaker[Session]
 UNAVAILABLE = (OperationalError, InterfaceError, PoolTimeoutError)
 """Errors of a database that is busy or away: the same transaction may succeed a moment later."""
 MAX_SKEW = timedelta(seconds=5)
+COMMAND_CONNECTIONS = 5
+"""Database connections of a command, or of a check at the start of a process."""
 POOL_SECONDS = 10
 """Longest wait for a free connection of the pool."""
 
 
-def engine_of(settings: Settings, *, max_connections: int = 30, **options: Any) -> Engine:
-    """The engine of the service's own role, with a pool of connections; times are read and written in UTC."""
+def engine_of(settings: Settings, *, max_connections: int = COMMAND_CONNECTIONS, **options: Any) -> Engine:
+    """The engine of the service's own role, with a pool of at most ``max_connections``; times are read and written in
+    UTC."""
     pool_size = min(max_connections, 10)
     return create_engine(
         settings.database_url.get_secret_value(),
@@ -43,6 +46,16 @@ def engine_of(settings: Settings, *, max_connections: int = 30, **options: Any) 
 def sessions_of(engine: Engine, **info: object) -> Sessions:
     """A factory of sessions, whose objects stay readable after the commit. ``info``: the ``Session.info`` of each."""
     return sessionmaker(engine, expire_on_commit=False, info=info)
+
+
+@contextmanager
+def connected(settings: Settings) -> Iterator[Sessions]:
+    """Sessions for a command or a check, whose connections are closed at the end."""
+    engine = engine_of(settings)
+    try:
+        yield sessions_of(engine)
+    finally:
+        engine.dispose()
 
 
 class ConnectionLost(Exception):

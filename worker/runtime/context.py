@@ -38,7 +38,8 @@ class WorkerContext:
     def open(cls, settings: Settings, broker: Celery) -> "WorkerContext":
         """Connect to the database and the blob store."""
         health = WorkerHealth(factor=settings.retry_factor)
-        return cls(settings, broker, sessions_of(engine_of(settings)), Blobs(settings.blob_url), health=health)
+        engine = engine_of(settings, max_connections=settings.worker_connections)
+        return cls(settings, broker, sessions_of(engine), Blobs(settings.blob_url), health=health)
 
     @property
     def lease(self) -> timedelta:

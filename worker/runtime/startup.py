@@ -1,14 +1,13 @@
-"""Start-up of a worker: log levels, and the checks of its clock and of the weights that tracks need."""
+"""Start-up of a worker: log levels, and the checks of its clock, its connections and the weights that tracks need."""
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from celery.signals import after_setup_logger, worker_init, worker_shutting_down
 
 from scorer.db import competitions
-from scorer.db.session import Sessions, engine_of, require_right_clock, sessions_of
+from scorer.db.connection_budget import require_connections
+from scorer.db.session import connected, require_right_clock
 from scorer.errors import Unavailable
 from scorer.extractors import fingerprint
 from scorer.lifecycle import Queue
@@ -17,28 +16,20 @@ from worker.runtime.context import extractor_options_of, utc_now
 from worker.runtime.heartbeat import stopping
 
 
-@contextmanager
-def _connected(settings: Settings) -> Iterator[Sessions]:
-    """Sessions for the checks, whose connections are closed before the worker forks."""
-    engine = engine_of(settings)
-    try:
-        yield sessions_of(engine)
-    finally:
-        engine.dispose()
-
-
 def require_weights(settings: Settings) -> None:
     """Raise ``Unavailable`` in one sentence if weights that a track needs are missing or wrong."""
-    with _connected(settings) as sessions, sessions() as session:
+    with connected(settings) as sessions, sessions() as session:
         needed = competitions.extractors_in_use(session)
     for identity in needed:
         fingerprint(identity, extractor_options_of(settings))
 
 
-def require_clock(settings: Settings) -> None:
-    """Raise ``Unavailable`` in one sentence if this machine's clock is not the database's."""
-    with _connected(settings) as sessions:
+def require_database(settings: Settings) -> None:
+    """Raise ``Unavailable`` in one sentence if this machine's clock is not the database's, or if all processes may open
+    more connections than it has."""
+    with connected(settings) as sessions:
         require_right_clock(sessions, utc_now)
+        require_connections(sessions, settings)
 
 
 @after_setup_logger.connect
@@ -56,11 +47,11 @@ def give_back_jobs(**_: object) -> None:
 
 @worker_init.connect
 def refuse_to_start(sender: Any, **_: object) -> None:
-    """End a worker whose clock is wrong, or a scoring one whose weights are missing, with one sentence instead of a
-    failure per entry."""
+    """End a worker whose clock is wrong or whose connections would not be taken, or a scoring one whose weights are
+    missing, with one sentence instead of a failure per entry."""
     settings = read_settings()
     try:
-        require_clock(settings)
+        require_database(settings)
         if Queue.SCORE in sender.app.amqp.queues.consume_from:
             require_weights(settings)
     except Unavailable as error:

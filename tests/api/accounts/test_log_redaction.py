@@ -65,7 +65,7 @@ def test_the_servers_log_of_requests_is_discreet(settings: Settings, tmp_path: P
     }
     port = free_port()
     log = tmp_path / "log"
-    command = (sys.executable, "-m", "uvicorn", "--factory", "api.main:create_app", "--port", str(port))
+    command = (sys.executable, "-m", "uvicorn", "--factory", "api.main:served_app", "--port", str(port))
     with (
         log.open("wb") as file,
         subprocess.Popen(command, stdout=file, stderr=file, env={**os.environ, **variables}) as api,

@@ -383,7 +383,7 @@ def test_a_server_that_shuts_down_does_not_wait_for_listeners(service: Service) 
         "REDIS_URL": settings.redis_url.get_secret_value(),
         "BLOB_URL": settings.blob_url,
     }
-    command = [sys.executable, "-m", "uvicorn", "--factory", "api.main:create_app", "--port", str(port)]
+    command = [sys.executable, "-m", "uvicorn", "--factory", "api.main:served_app", "--port", str(port)]
     with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as server:
         try:
             _wait_for(f"http://127.0.0.1:{port}{API}/health")
