@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs
 DEMO_FLAGS = --count $(IMAGES) --port $(PORT) $(if $(ENTRIES),--entries $(ENTRIES)) $(if $(EXIT),--exit) $(if $(FROM),--images $(FROM))
 
-.PHONY: help setup demo up test test-all test-slow check format docs reference bench migrate clean
+.PHONY: help setup demo up test test-all test-slow faults check format docs reference bench migrate clean
 
 help: ## List what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -48,6 +48,9 @@ test-all: setup ## Run all tests but the slow ones, with all examples: what CI r
 
 test-slow: setup ## Run the tests that take minutes each: counted reports, soaks
 	$(BIN)/python -m pytest -m slow --hypothesis-profile full
+
+faults: setup ## Count rounds of fault injection over the real service, from where the last run stopped (ROUNDS=1000 SEED=n)
+	$(BIN)/python -m tests.faults.rounds --rounds $(or $(ROUNDS),1000) $(if $(SEED),--seed $(SEED))
 
 check: setup ## Format, lint, strict types, import contracts, migration drift, compose, Dockerfile, documentation
 	$(BIN)/ruff format --check .

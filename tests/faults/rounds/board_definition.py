@@ -1,0 +1,71 @@
+"""The boards of a competition by their definition (:mod:`scorer.ranking.specification`), entry by entry, from plain
+queries of the tables."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from scorer.metrics.mifid import is_copy, mifid
+from scorer.ranking.specification import ScoredEntry, Standings, final_refs, final_standings, standings
+from tests.faults.rounds.stack import Stack
+
+COMPETITION = "SELECT id, score_decimals, final_picks FROM competitions WHERE slug = %(slug)s"
+TRACKS = (
+    "SELECT DISTINCT ON (kind) kind, id, epsilon,"
+    " (SELECT tau FROM thresholds WHERE track_id = t.id ORDER BY id DESC LIMIT 1)"
+    " FROM tracks t WHERE competition_id = %(competition)s ORDER BY kind, id DESC"
+)
+ENTRIES = (
+    "SELECT DISTINCT ON (s.ref) s.ref, s.id, s.team_id, s.accepted_at, coalesce(s.copied_share, 0), s.late,"
+    " m.fid, m.memorization_distance FROM submissions s JOIN measurements m ON m.submission_ref = s.ref"
+    " WHERE s.competition_id = %(competition)s AND m.track_id = %(track)s AND s.status = 'scored'"
+    " ORDER BY s.ref, m.id DESC"
+)
+PICKS = (
+    "SELECT DISTINCT ON (p.team_id) p.team_id, p.submission_refs FROM pick_sets p JOIN teams t ON t.id = p.team_id"
+    " WHERE t.competition_id = %(competition)s ORDER BY p.team_id, p.id DESC"
+)
+
+
+class DefinedBoard(NamedTuple):
+    """A board: (rank, submission, score) of each place, and the submissions of teams that have copies alone."""
+
+    tau: float | None
+    places: list[tuple[int | None, str, float]]
+    copies: list[str]
+
+
+def defined_boards(stack: Stack, slug: str) -> Mapping[str, DefinedBoard]:
+    """The public and the private board, by their definition."""
+    ((competition, decimals, most_picks),) = stack.rows(COMPETITION, {"slug": slug})
+    tracks = {kind: rest for kind, *rest in stack.rows(TRACKS, {"competition": competition})}
+    entries: dict[str, list[ScoredEntry]] = {}
+    ids: dict[int, str] = {}
+    for kind, (track, epsilon, tau) in tracks.items():
+        rows = stack.rows(ENTRIES, {"competition": competition, "track": track})
+        ids |= {row[0]: row[1] for row in rows}
+        entries[kind] = [_entry(row, tau, epsilon) for row in rows if not row[5]]
+    picks = dict(stack.rows(PICKS, {"competition": competition}))
+    finals = final_refs(entries["public"], picks, most_picks, decimals)
+    boards = {
+        "public": standings(entries["public"], decimals),
+        "private": final_standings(entries["private"], finals, decimals),
+    }
+    return {kind: _board(board, ids, tracks[kind][2]) for kind, board in boards.items()}
+
+
+def _entry(row: tuple[Any, ...], tau: float | None, epsilon: float) -> ScoredEntry:
+    ref, _, team, accepted_at, share, _, fid, distance = row
+    score = None if tau is None else mifid(fid, distance, tau, epsilon, copied_share=share)
+    return ScoredEntry(ref, team, score, accepted_at, copy=bool(is_copy(distance, share)))
+
+
+def _board(board: Standings, ids: Mapping[int, str], tau: float | None) -> DefinedBoard:
+    places = [(line.rank, ids[line.entry.ref], line.score) for line in board.placings]
+    return DefinedBoard(tau, places, [ids[entry.ref] for entry in board.copies])
+
+
+def served_board(stack: Stack, slug: str, kind: str) -> DefinedBoard:
+    """A board as the web process answers it."""
+    view = stack.admin.get(f"/competitions/{slug}/leaderboard", track=kind, limit=1000)
+    places = [(place["rank"], place["submission_id"], place["score"]) for place in view["entries"]]
+    return DefinedBoard(view["tau"], places, [copy["submission_id"] for copy in view["copies"]])

@@ -1,0 +1,47 @@
+"""The report: one JSON line a round, and what was counted."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from tests.faults.rounds.fault_kinds import KINDS
+from tests.faults.rounds.round import Outcome
+
+
+def read_report(path: Path) -> list[dict[str, Any]]:
+    """The rounds so far; none if there is no report."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def append(path: Path, outcome: Outcome) -> None:
+    """Add a round."""
+    with path.open("a") as file:
+        file.write(json.dumps(outcome.as_json()) + "\n")
+
+
+def next_seed(rounds: Iterable[dict[str, Any]]) -> int:
+    """The seed after the last one."""
+    return max((each["seed"] for each in rounds), default=-1) + 1
+
+
+def summary_of(rounds: list[dict[str, Any]]) -> str:
+    """A Markdown table: by kind of fault, rounds that counted, that were skipped, and that broke a promise."""
+    counted, skipped, broken = Counter[str](), Counter[str](), Counter[str]()
+    entries = Counter[str]()
+    for each in rounds:
+        for kind in each["kinds"]:
+            skipped[kind] += each["skipped"] is not None
+            counted[kind] += each["skipped"] is None
+            broken[kind] += bool(each["violations"])
+        entries.update(each["entries"])
+    whole = [each for each in rounds if each["skipped"] is None]
+    lines = ["| kind of fault | rounds | skipped | with a broken promise |", "|---|---:|---:|---:|"]
+    lines += [f"| `{kind}` | {counted[kind]} | {skipped[kind]} | {broken[kind]} |" for kind in KINDS]
+    ended = ", ".join(f"{count:,} {status}" for status, count in sorted(entries.items()) if status != "attempts")
+    head = (
+        f"{len(whole):,} rounds, {sum(bool(each['violations']) for each in whole):,} of them with a broken promise;"
+        f" {entries['attempts']:,} uploads tried. Entries by how they ended: {ended or 'none'}."
+    )
+    return "\n".join([head, "", *lines, ""])

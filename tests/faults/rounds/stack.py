@@ -1,0 +1,252 @@
+"""The service as processes: servers, web, workers and beat under the supervisor of ``kennel up``."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TextIO
+
+import psutil
+import psycopg2
+from psycopg2.extensions import connection as Connection  # noqa: N812 - a class
+from redis import Redis as RedisClient
+
+import migrations
+from deploy.client.api import Client
+from deploy.standalone import service
+from deploy.standalone.child_process import Child
+from deploy.standalone.data_folder import open_data_folder
+from deploy.standalone.database_roles import APP
+from deploy.standalone.log import Log
+from deploy.standalone.ports import free_port
+from deploy.standalone.postgres import Postgres
+from deploy.standalone.redis import Redis
+from deploy.standalone.supervisor import SupervisedChild, Supervisor
+from scorer.settings import Settings, read_settings
+from tests.faults.rounds.proxy import Proxy
+
+REPOSITORY = Path(__file__).parents[3]
+LEASE_SECONDS = 4
+SHORTENED = {
+    "KENNEL_LEASE_SECONDS": str(LEASE_SECONDS),
+    "KENNEL_SWEEP_SECONDS": "1",
+    "KENNEL_RETRY_FACTOR": "0.02",
+}
+RATES = {"KENNEL_RATES": json.dumps({"request": "1000000/minute"})}
+MEMORY = Path("/dev/shm")
+DISKS = {"data": "1500m", "blobs": "400m", "scratch": "200m"}
+"""The tmpfs that root mounts for each folder, with its size, so that it can be filled."""
+ALL_QUEUES = "check,sweep,score,prepare,compare,release,ratings,evidence,recover"
+WORKERS = ("checker", "scorer", "second")
+OWN_PARTS = ("api", *WORKERS, "beat")
+FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
+
+
+def is_root() -> bool:
+    """Whether disks can be mounted."""
+    return os.geteuid() == 0
+
+
+def until(condition: Callable[[], Any], what: str, seconds: float) -> Any:
+    """Poll until ``condition`` holds; ``TimeoutError`` names what did not come."""
+    end = time.monotonic() + seconds
+    while True:
+        if answer := condition():
+            return answer
+        if time.monotonic() > end:
+            raise TimeoutError(f"waited {seconds:g} s for {what}")
+        time.sleep(0.02)
+
+
+@dataclass
+class Stack:
+    """A running service. ``environments`` are those of its own parts, which a restart reads again."""
+
+    folder: Path
+    supervisor: Supervisor
+    settings: Settings
+    database: Proxy
+    broker: Proxy
+    web: Proxy
+    url: str
+    admin: Client
+    admin_dsn: str
+    redis_url: str
+    log: Path
+    mounted: bool
+    environments: dict[str, dict[str, str]] = field(default_factory=dict)
+    children: dict[str, Child] = field(default_factory=dict)
+
+    @property
+    def client_url(self) -> str:
+        """Where the teams reach the service: through the proxy."""
+        return f"http://127.0.0.1:{self.web.port}"
+
+    def part(self, name: str) -> SupervisedChild:
+        """A part by its name."""
+        return next(part for part in self.supervisor._parts if part.child.name == name)
+
+    def processes(self, name: str) -> list[psutil.Process]:
+        """The processes of a part that live, the parent first."""
+        running = self.part(name).running
+        if running is None or running.ended.is_set():
+            return []
+        with suppress(psutil.Error):
+            parent = psutil.Process(running.pid)
+            return [parent, *parent.children(recursive=True)]
+        return []
+
+    def forgive_crashes(self) -> None:
+        """Forget earlier restarts, of which the supervisor allows so many a minute: rounds are faster than crashes."""
+        for part in self.supervisor._parts:
+            part.restarts._times.clear()
+
+    def send_signal(self, name: str, signum: signal.Signals, *, parent: bool = True, children: bool = True) -> int:
+        """Signal a part's parent, its children, or both; returns how many processes there were."""
+        processes = self.processes(name)
+        chosen = (processes[:1] if parent else []) + (processes[1:] if children else [])
+        for process in chosen:
+            with suppress(psutil.Error):
+                process.send_signal(signum)
+        self.forgive_crashes()
+        return len(chosen)
+
+    @contextmanager
+    def stopped(self, name: str) -> Iterator[None]:
+        """A part whose processes stand still (SIGSTOP) for the length of the block."""
+        processes = self.processes(name)
+        for process in processes:
+            with suppress(psutil.Error):
+                process.suspend()
+        try:
+            yield
+        finally:
+            for process in processes:
+                with suppress(psutil.Error):
+                    process.resume()
+
+    @contextmanager
+    def extra_part(self, child: Child) -> Iterator[None]:
+        """One more part, for the length of the block."""
+        self.supervisor.start(child)
+        part = self.supervisor._parts[-1]
+        try:
+            yield
+        finally:
+            self.supervisor._parts.remove(part)
+            self._end(part)
+
+    def _end(self, part: SupervisedChild) -> None:
+        part._outcome = "failed"  # so that its end counts as requested
+        running = part.running
+        if running is not None:
+            running.kill()
+            running.ended.wait(10)
+
+    def connect(self) -> Connection:
+        """A superuser's connection, past the proxy, that commits every statement."""
+        connection = psycopg2.connect(self.admin_dsn, connect_timeout=5)
+        connection.autocommit = True
+        return connection
+
+    def rows(self, query: str, parameters: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
+        """The rows of a query, past the proxy."""
+        connection = self.connect()
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(query, parameters)
+                return cursor.fetchall()
+        finally:
+            connection.close()
+
+    def redis(self) -> RedisClient:
+        """The queue server, past the proxy."""
+        return RedisClient.from_url(self.redis_url, socket_timeout=5, socket_connect_timeout=5)
+
+    def is_ready(self) -> bool:
+        """Whether the web process and its servers answer."""
+        try:
+            return bool(service._is_healthy(f"{self.url}/api/v1/ready"))
+        except OSError:
+            return False
+
+
+@contextmanager
+def running_stack(log_file: Path) -> Iterator[Stack]:
+    """Start everything in a new folder in memory, and end it."""
+    with ExitStack() as resources:
+        folder = Path(tempfile.mkdtemp(prefix="kennel-faults-", dir=MEMORY if MEMORY.is_dir() else None))
+        resources.callback(shutil.rmtree, folder, ignore_errors=True)
+        folder.chmod(0o711)
+        folders = {name: folder / name for name in DISKS}
+        for name, path in folders.items():
+            path.mkdir()
+            path.chmod(0o711)
+            if is_root():
+                _mount(path, DISKS[name])
+                resources.callback(_unmount, path)
+        log = resources.enter_context(log_file.open("a", buffering=1))
+        yield resources.enter_context(_started(folder, folders, log, log_file))
+
+
+def _mount(path: Path, size: str) -> None:
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=0711", "tmpfs", path], check=True)
+
+
+def _unmount(path: Path) -> None:
+    subprocess.run(["umount", "--lazy", path], check=False)
+
+
+@contextmanager
+def _started(folder: Path, folders: Mapping[str, Path], log: TextIO, log_file: Path) -> Iterator[Stack]:
+    with ExitStack() as resources:
+        data = resources.enter_context(open_data_folder(folders["data"]))
+        supervisor = resources.enter_context(Supervisor(Log(log), hold=[data.lock]))
+        redis, postgres = Redis(data), Postgres(data)
+        redis.start(supervisor)
+        postgres.start(supervisor)
+        database = resources.enter_context(Proxy(postgres.port).running())
+        broker = resources.enter_context(Proxy(redis.port).running())
+        addresses = {
+            "DATABASE_URL": postgres.app_url.replace(f":{postgres.port}/", f":{database.port}/"),
+            "DATABASE_OWNER_URL": postgres.owner_url,
+            "REDIS_URL": redis.url.replace(f":{redis.port}/", f":{broker.port}/"),
+            "BLOB_URL": folders["blobs"].as_uri(),
+            "KENNEL_SCRATCH": str(folders["scratch"]),
+        }
+        port = free_port()
+        environment = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE", **RATES, **SHORTENED, **addresses}
+        # What checks the service afterwards goes past the proxies.
+        direct = {**addresses, "DATABASE_URL": postgres.app_url, "REDIS_URL": redis.url, **SHORTENED}
+        settings = read_settings(direct)
+        migrations.upgrade(settings.migration_url, APP)
+        web = resources.enter_context(Proxy(port).running())
+        token = service.ensure_admin(settings)
+        url = f"http://{service.HOST}:{port}"
+        admin = resources.enter_context(Client(url, token))
+        dsn = postgres.url("kennel_admin").replace("+psycopg2", "")
+        mounted = is_root()
+        stack = Stack(
+            folder, supervisor, settings, database, broker, web, url, admin, dsn, redis.url, log_file, mounted
+        )
+        for child in _children(environment, data.path, port):
+            stack.environments[child.name] = own = dict(environment)
+            stack.children[child.name] = replace(child, env=own)
+            supervisor.start(stack.children[child.name])
+        yield stack
+
+
+def _children(environment: Mapping[str, str], data: Path, port: int) -> list[Child]:
+    """The service's own processes, and one more worker for all queues, that takes over what another has lost."""
+    children = service.service_children(environment, data, port)
+    scorer = next(child for child in children if child.name == "scorer")
+    queues = str(scorer.argv[list(scorer.argv).index("-Q") + 1])
+    argv = [str(each).replace(queues, ALL_QUEUES).replace("scorer@%h", "second@%h") for each in scorer.argv]
+    return [*children, replace(scorer, name="second", argv=argv)]
