@@ -5,7 +5,8 @@ upload_bytes: the bytes of uploads: parts in the blob store, joined into the zip
 intake: admission before the bytes arrive, acceptance when they are stored
 outcomes: results of jobs: check passed, rejected, measured, cancelled
 provisional_scores: quick public scores until the final one is there
-progress: status events, place in the queue, stage and estimated time
+progress: status events, place in the queue and stage
+waiting_times: expected seconds until the public score
 files: the stored zip and sprite sheet of a submission
 access: who may see, review or rule on a submission
 labels: decided and early labels, and whether they mean memorisation

@@ -1,6 +1,5 @@
 """Progress of submissions: status events, place in the queue, stage and estimated time."""
 
-import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -11,8 +10,9 @@ from scorer.db.jobs import job_queue
 from scorer.db.submissions import events
 from scorer.db.tables import Job, Submission
 from scorer.lifecycle import PENDING, JobState, Queue, Status
-from scorer.submissions import provisional_scores
+from scorer.submissions import provisional_scores, waiting_times
 from scorer.submissions.provisional_scores import ProvisionalScore
+from scorer.submissions.waiting_times import WaitingTimes
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,8 @@ class SubmissionProgress:
     fraction: float | None = None
     queue_position: int | None = None
     estimate_seconds: int | None = field(default=None, compare=False)
-    """Expected seconds until the check or score is done, from recent jobs; its change alone is no update."""
+    """Expected seconds until the public score is there (:mod:`scorer.submissions.waiting_times`); its change alone is
+    no update."""
     provisional: ProvisionalScore | None = None
     """The provisional public score, while the final one is computed."""
 
@@ -73,37 +74,20 @@ def progress_of(session: Session, refs: Collection[int], *, now: datetime) -> di
     jobs = events.public_jobs(session, refs) if refs else ()
     if not jobs:
         return {}
-    positions = job_queue.positions_of(session, [job.id for job in jobs if job.state == JobState.WAITING])
-    kinds = {(job.queue, job.track_id) for job in jobs}
-    usual = {kind: events.usual_seconds(session, *kind) for kind in kinds}
-    workers = events.count_active_workers(session, now)
+    times = waiting_times.read_waiting_times(session, jobs, now=now)
     provisional = provisional_scores.provisional_scores_of_jobs(
         session, [job.id for job in jobs if job.state == JobState.RUNNING]
     )
-    progress = {}
-    for job in jobs:
-        ref = job.submission_ref or 0
-        seconds = usual[job.queue, job.track_id]
-        progress[ref] = (
-            _running(job, seconds, provisional.get(ref), now)
-            if job.state == JobState.RUNNING
-            else _waiting(positions.get(job.id), seconds, workers.get(Queue(job.queue), 0))
+    return {ref: _progress(job, times, provisional.get(ref)) for job in jobs if (ref := job.submission_ref) is not None}
+
+
+def _progress(job: Job, times: WaitingTimes, provisional: ProvisionalScore | None) -> SubmissionProgress:
+    seconds = times.seconds_until_score(job)
+    if job.state == JobState.RUNNING:
+        return SubmissionProgress(
+            stage=job.stage, fraction=job.fraction, estimate_seconds=seconds, provisional=provisional
         )
-    return progress
-
-
-def _running(job: Job, usual: float | None, provisional: ProvisionalScore | None, now: datetime) -> SubmissionProgress:
-    left = None
-    if usual is not None and job.started_at is not None:
-        left = max(0, math.ceil(usual - (now - job.started_at).total_seconds()))
-    return SubmissionProgress(stage=job.stage, fraction=job.fraction, estimate_seconds=left, provisional=provisional)
-
-
-def _waiting(position: int | None, usual: float | None, workers: int) -> SubmissionProgress:
-    """Progress of a waiting job; without an active worker there is no estimate."""
-    if position is None or usual is None or workers == 0:
-        return SubmissionProgress(queue_position=position)
-    return SubmissionProgress(queue_position=position, estimate_seconds=math.ceil(usual * position / workers))
+    return SubmissionProgress(queue_position=times.positions.get(job.id), estimate_seconds=seconds)
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,7 @@ class StateView(BaseModel):
     fraction: float | None = Field(description="Of the stage, from 0 to 1.")
     queue_position: int | None
     estimate_seconds: int | None = Field(
-        description="Until the check or the score is done, estimated from recent ones; null if there are none."
+        description="Until the public score is there, as the queue is now; null if nothing like it was scored yet."
     )
     provisional: ProvisionalView | None = Field(
         description="A rough public score while the final one is computed, where the operator has switched it on."

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, event, insert, text
 from sqlalchemy.orm import Session
 
 from scorer.db.jobs import failed_jobs, job_queue
-from scorer.db.submissions import events
+from scorer.db.submissions import events, waiting_times
 from scorer.db.tables import Job, Submission
 from scorer.jobs import leases
 from scorer.lifecycle import Queue
@@ -61,9 +61,15 @@ STATEMENTS: dict[str, Callable[[Session, Submission, datetime], object]] = {
     "cancel on a track": lambda session, _, now: job_queue.cancel_on_track(session, 1, now),
     "of a preparation": lambda session, *_: job_queue.job_of_preparation(session, 1),
     "public jobs": lambda session, submission, _: events.public_jobs(session, [submission.ref]),
-    "usual seconds": lambda session, *_: events.usual_seconds(session, Queue.SCORE, 1),
-    "usual seconds of checks": lambda session, *_: events.usual_seconds(session, Queue.CHECK, None),
-    "workers": lambda session, _, now: events.count_active_workers(session, now),
+    "usual seconds": lambda session, *_: waiting_times.usual_seconds(session, Queue.SCORE, 1),
+    "usual seconds of checks": lambda session, *_: waiting_times.usual_seconds(session, Queue.CHECK, None),
+    "workers": lambda session, _, now: waiting_times.count_active_workers(session, now),
+    "waiting": lambda session, *_: waiting_times.waiting_jobs(session),
+    "held": lambda session, *_: waiting_times.running_jobs(session),
+    "arrivals": lambda session, *_: waiting_times.newest_waiting(session, Queue.SCORE),
+    "own turns": lambda session, submission, _: waiting_times.next_own_turns(
+        session, Queue.SCORE, [submission.team_id]
+    ),
     "load": lambda session, *_: failed_jobs.queues(session),
     "running": lambda session, *_: failed_jobs.running(session),
     "failed": lambda session, *_: failed_jobs.failed(session),

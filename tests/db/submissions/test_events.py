@@ -52,12 +52,13 @@ def done(
     ended: datetime,
     kind: TrackKind = "public",
     worker: str,
+    queue: Queue = Queue.SCORE,
 ) -> None:
-    """A score that was made some time ago."""
+    """A score or check that was made some time ago."""
     session.add(
         Job(
-            queue="score",
-            track_id=state.tracks[kind].id,
+            queue=queue,
+            track_id=state.tracks[kind].id if queue == Queue.SCORE else None,
             state="done",
             priority=int(kind == "private"),
             turn=0,
@@ -186,7 +187,7 @@ def test_the_estimate_is_from_recent_public_scores_of_the_track(
         assert leases.claim_job(session, Queue.SCORE, holder=worker, worker=worker, now=now, lease=LEASE)
     seen = [look_at(session, entry, now).progress for entry in entries]
     assert [each.queue_position for each in seen] == [None, None, 1, 2, 3]
-    assert [each.estimate_seconds for each in seen] == [10, 10, 5, 10, 15]
+    assert [each.estimate_seconds for each in seen] == [10, 10, 20, 20, 30]
     later = look_at(session, entries[0], now + timedelta(seconds=4)).progress
     assert later.estimate_seconds == 6
     assert later == seen[0], "time that passes is no news"
@@ -198,8 +199,35 @@ def test_the_estimate_is_from_recent_public_scores_of_the_track(
 def test_a_worker_between_two_jobs_still_counts(session: Session, state: CompetitionState, now: datetime) -> None:
     for worker, minutes in (("one", 0.1), ("two", 14), ("gone", 16)):
         done(session, state, seconds=10, ended=now - timedelta(minutes=minutes), worker=worker)
-    entry = queued(session, state, make_team(session, state, now), now)
-    assert look_at(session, entry, now).progress.estimate_seconds == 5
+    entries = [queued(session, state, make_team(session, state, now), now) for _ in range(3)]
+    assert [look_at(session, entry, now).progress.estimate_seconds for entry in entries] == [10, 10, 20]
+
+
+def test_an_entry_that_is_checked_is_told_when_it_will_be_scored(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
+    """Its score is made after those that wait for their scores and those that are checked before it, in fair turns."""
+    done(session, state, seconds=10, ended=now, worker="one")
+    busy, other = make_team(session, state, now), make_team(session, state, now)
+    for team in (busy, other):
+        queued(session, state, team, now)
+    done(session, state, seconds=1, ended=now, worker="checker", queue=Queue.CHECK)
+    second = received(session, state, busy, now)
+    first = received(session, state, make_team(session, state, now), now)
+    assert look_at(session, first, now).progress == SubmissionProgress(queue_position=2)
+    assert look_at(session, second, now).progress.estimate_seconds == 30, "behind both that wait"
+    assert look_at(session, first, now).progress.estimate_seconds == 40, "and behind the second, which is checked first"
+    assert claim(session, now, queue=Queue.CHECK)
+    assert look_at(session, second, now).progress.estimate_seconds == 30
+
+
+def test_a_check_that_takes_longer_than_the_wait_is_waited_for(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
+    done(session, state, seconds=10, ended=now, worker="one")
+    done(session, state, seconds=60, ended=now, worker="checker", queue=Queue.CHECK)
+    entry = received(session, state, make_team(session, state, now), now)
+    assert look_at(session, entry, now).progress.estimate_seconds == 70
 
 
 def test_private_work_moves_no_estimate_and_no_place(session: Session, state: CompetitionState, now: datetime) -> None:

@@ -1,0 +1,131 @@
+"""SQL for the expected waiting times of submissions: what waits and runs in a queue, and how long such jobs take.
+
+Everything is of public jobs alone: estimates would reveal private ones.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from sqlalchemy import extract, func, or_, select
+from sqlalchemy.orm import Session
+
+from scorer.db.tables import Competition, Job, Submission, Track
+from scorer.lifecycle import UNFINISHED, JobState, Queue
+
+RECENT_JOBS = 20
+"""Finished jobs whose median duration estimates that of the next one."""
+RECENT_ARRIVALS = 20
+"""Waiting jobs, the newest of a queue, from which the rate of arrivals is estimated."""
+WORKER_SEEN_WITHIN = timedelta(minutes=15)
+"""A worker that has finished a public job within this time counts as active."""
+
+
+class WaitingJobs(NamedTuple):
+    """How many jobs of a queue wait for the same track in the same turn."""
+
+    queue: str
+    track_id: int | None
+    turn: int
+    number: int
+
+
+class RunningJob(NamedTuple):
+    """A job that a worker holds."""
+
+    queue: str
+    track_id: int | None
+    started_at: datetime | None
+
+
+class Arrival(NamedTuple):
+    """A job that waits: its turn, and since when."""
+
+    turn: int
+    created_at: datetime
+
+
+class ScorePlan(NamedTuple):
+    """Where the public score of a submission is made, and when its competition closes."""
+
+    ref: int
+    track_id: int
+    closes_at: datetime | None
+
+
+def usual_seconds(session: Session, queue: str, track_id: int | None) -> float | None:
+    """The median duration in seconds of the newest public jobs of a queue (of a track, if given); None without any."""
+    recent = (
+        select((extract("epoch", Job.finished_at) - extract("epoch", Job.started_at)).label("seconds"))
+        .where(
+            Job.queue == queue,
+            Job.track_id == track_id,  # IS NULL for None: no index serves IS NOT DISTINCT FROM
+            Job.state == JobState.DONE,
+            Job.priority == 0,
+        )
+        .order_by(Job.finished_at.desc())
+        .limit(RECENT_JOBS)
+        .subquery()
+    )
+    median = session.scalar(select(func.percentile_cont(0.5).within_group(recent.c.seconds)))
+    return None if median is None else float(median)
+
+
+def count_active_workers(session: Session, now: datetime) -> dict[Queue, int]:
+    """How many workers do public jobs, by queue."""
+    busy = (Job.state == JobState.RUNNING) & (Job.lease_until > func.now())
+    public = (Job.priority == 0) & or_(busy, Job.finished_at > now - WORKER_SEEN_WITHIN)
+    query = select(Job.queue, func.count(Job.worker.distinct())).where(public).group_by(Job.queue)
+    return {Queue(queue): count for queue, count in session.execute(query)}
+
+
+def waiting_jobs(session: Session) -> list[WaitingJobs]:
+    """The waiting public jobs of all queues, counted."""
+    rows = session.execute(
+        select(Job.queue, Job.track_id, Job.turn, func.count())
+        .where(Job.state == JobState.WAITING, Job.priority == 0)
+        .group_by(Job.queue, Job.track_id, Job.turn)
+    )
+    return [WaitingJobs(*row) for row in rows]
+
+
+def running_jobs(session: Session) -> list[RunningJob]:
+    """The public jobs that workers hold."""
+    rows = session.execute(
+        select(Job.queue, Job.track_id, Job.started_at).where(
+            Job.state == JobState.RUNNING, Job.lease_until > func.now(), Job.priority == 0
+        )
+    )
+    return [RunningJob(*row) for row in rows]
+
+
+def newest_waiting(session: Session, queue: Queue) -> list[Arrival]:
+    """The newest waiting public jobs of a queue, newest first."""
+    rows = session.execute(
+        select(Job.turn, Job.created_at)
+        .where(Job.queue == queue, Job.state == JobState.WAITING, Job.priority == 0)
+        .order_by(Job.id.desc())
+        .limit(RECENT_ARRIVALS)
+    )
+    return [Arrival(*row) for row in rows]
+
+
+def score_plans(session: Session, refs: Collection[int]) -> Sequence[ScorePlan]:
+    """The plans of submissions."""
+    rows = session.execute(
+        select(Submission.ref, Track.id, Competition.closes_at)
+        .join(Competition, Competition.id == Submission.competition_id)
+        .join(Track, (Track.competition_id == Competition.id) & (Track.kind == "public"))
+        .where(Submission.ref.in_(refs))
+    )
+    return [ScorePlan(*row) for row in rows]
+
+
+def next_own_turns(session: Session, queue: Queue, teams: Collection[int]) -> Mapping[int, int]:
+    """The first turn after a team's unfinished public jobs of a queue, by team; none for a team without any."""
+    rows = session.execute(
+        select(Job.team_id, func.max(Job.turn) + 1)
+        .where(Job.queue == queue, Job.priority == 0, Job.state.in_(UNFINISHED), Job.team_id.in_(teams))
+        .group_by(Job.team_id)
+    )
+    return {team: turn for team, turn in rows if team is not None}

@@ -1,0 +1,189 @@
+"""Expected waiting times: seconds until the public scores of submissions that are checked, wait or are scored.
+
+The workers of a queue take its waiting jobs in a fair order, so the job at position p gets the worker that becomes free
+as the p-th. Where a team has several entries, the later ones wait for a later turn, and new entries of other teams go
+before them: their number is expected from the rate of the newest arrivals, until the competition closes.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy.orm import Session
+
+from scorer.db.jobs import job_queue
+from scorer.db.submissions import waiting_times as rows
+from scorer.db.submissions.waiting_times import Arrival, RunningJob, ScorePlan, WaitingJobs
+from scorer.db.tables import Job
+from scorer.lifecycle import JobState, Queue
+
+QUOTA_PERIOD = timedelta(days=1)
+"""Arrivals without an end are expected for so long."""
+UsualSeconds = Mapping[tuple[str, int | None], float | None]
+"""The usual duration of a public job in seconds by queue and track; None where none has finished yet."""
+
+
+@dataclass(frozen=True)
+class QueueState:
+    """The public jobs of a queue at one moment."""
+
+    free_in: Sequence[float]
+    """Seconds until each active worker is free, in ascending order."""
+    mean_seconds: float
+    """The usual duration of its waiting jobs, on average."""
+    waiting: Mapping[int, int]
+    """The number of waiting jobs, by turn."""
+    arrivals: Sequence[Arrival]
+    """Its newest waiting jobs, newest first."""
+
+    def seconds_until_start(self, position: int) -> float:
+        """Seconds until the job at a position (from 1) begins, if no other goes before it."""
+        rounds, worker = divmod(position - 1, len(self.free_in))
+        return self.free_in[worker] + rounds * self.mean_seconds
+
+    def seconds_in_turn(self, position: int, turn: int, *, now: datetime, closes_at: datetime | None) -> float:
+        """Seconds until the job at a position begins, with those of an earlier turn than its own that are still to
+        come: as many as come while it waits, and none after ``closes_at``."""
+        alone = self.seconds_until_start(position)
+        rate = self._rate_before(turn, now)
+        until_close = max(timedelta(), (closes_at - now) if closes_at is not None else QUOTA_PERIOD).total_seconds()
+        share = rate * self.mean_seconds / len(self.free_in)
+        grows_for = min(until_close, alone / (1 - share)) if share < 1 else until_close
+        return self.seconds_until_start(position + round(rate * grows_for))
+
+    def _rate_before(self, turn: int, now: datetime) -> float:
+        """New jobs a second of an earlier turn than ``turn``; none while it is the current one, which new jobs join at
+        its end."""
+        if not self.arrivals or turn <= min(self.waiting, default=turn):
+            return 0.0
+        seconds = (now - self.arrivals[-1].created_at).total_seconds()
+        return sum(arrival.turn < turn for arrival in self.arrivals) / seconds if seconds > 0 else 0.0
+
+    def count_until(self, turn: int) -> int:
+        """How many waiting jobs go before a new one of this turn."""
+        return sum(count for waiting, count in self.waiting.items() if waiting <= turn)
+
+
+@dataclass(frozen=True)
+class WaitingTimes:
+    """Queue positions and expected waiting times of the public jobs of submissions at one moment."""
+
+    now: datetime
+    usual: UsualSeconds
+    states: Mapping[str, QueueState]
+    """By queue; none for a queue without an active worker or a usual duration."""
+    positions: Mapping[int, int]
+    """Queue positions of waiting jobs, by id."""
+    plans: Mapping[int, ScorePlan]
+    own_turns: Mapping[int, int]
+
+    def seconds_until_score(self, job: Job) -> int | None:
+        """Whole seconds until the submission of an unfinished public job has its public score; None where there is
+        nothing to estimate it from."""
+        plan = self.plans.get(job.submission_ref or 0)
+        usual = self.usual.get((Queue.SCORE, plan.track_id)) if plan is not None else None
+        if plan is None or usual is None:
+            return None
+        if job.queue == Queue.SCORE:
+            begins = self._seconds_until_score_begins(job, plan)
+            return None if begins is None else max(0, math.ceil(begins + usual))
+        checked = self._seconds_until_checked(job)
+        state = self.states.get(Queue.SCORE)
+        if checked is None or state is None:
+            return None
+        turn = max(self.own_turns.get(job.team_id or 0, 0), min(state.waiting, default=0))
+        position = state.count_until(turn) + self.positions.get(job.id, 1)
+        begins = state.seconds_in_turn(position, turn, now=self.now, closes_at=plan.closes_at)
+        return math.ceil(max(checked, begins) + usual)
+
+    def _seconds_until_score_begins(self, job: Job, plan: ScorePlan) -> float | None:
+        """Seconds until the scoring of a submission begins; negative if it has begun."""
+        if job.state == JobState.RUNNING:
+            return None if job.started_at is None else (job.started_at - self.now).total_seconds()
+        state, position = self.states.get(Queue.SCORE), self.positions.get(job.id)
+        if state is None or position is None:
+            return None
+        return state.seconds_in_turn(position, job.turn, now=self.now, closes_at=plan.closes_at)
+
+    def _seconds_until_checked(self, job: Job) -> float | None:
+        usual = self.usual.get((Queue.CHECK, None))
+        if usual is None:
+            return None
+        if job.state == JobState.RUNNING:
+            return _seconds_left(job.started_at, usual, self.now)
+        state, position = self.states.get(Queue.CHECK), self.positions.get(job.id)
+        return None if state is None or position is None else state.seconds_until_start(position) + usual
+
+
+def read_waiting_times(session: Session, jobs: Sequence[Job], *, now: datetime) -> WaitingTimes:
+    """Read what the estimates of these public jobs need. The number of queries grows with that of the tracks in use
+    alone."""
+    plans = {plan.ref: plan for plan in rows.score_plans(session, [job.submission_ref or 0 for job in jobs])}
+    waiting, running = rows.waiting_jobs(session), rows.running_jobs(session)
+    kinds: set[tuple[str, int | None]] = {(Queue.SCORE, plan.track_id) for plan in plans.values()}
+    kinds |= {(each.queue, each.track_id) for each in waiting} | {(each.queue, each.track_id) for each in running}
+    usual = {kind: rows.usual_seconds(session, *kind) for kind in kinds}
+    workers = rows.count_active_workers(session, now)
+    queues = {job.queue for job in jobs} | {Queue.SCORE}
+    checked_teams = {job.team_id for job in jobs if job.queue == Queue.CHECK and job.team_id is not None}
+    arrivals = rows.newest_waiting(session, Queue.SCORE)
+    states = {
+        queue: _queue_state(
+            queue,
+            [each for each in waiting if each.queue == queue],
+            [each for each in running if each.queue == queue],
+            usual,
+            workers.get(Queue(queue), 0),
+            arrivals,
+            now,
+        )
+        for queue in queues
+    }
+    return WaitingTimes(
+        now=now,
+        usual=usual,
+        states={queue: state for queue, state in states.items() if state is not None},
+        positions=job_queue.positions_of(session, [job.id for job in jobs if job.state == JobState.WAITING]),
+        plans=plans,
+        own_turns=rows.next_own_turns(session, Queue.SCORE, checked_teams) if checked_teams else {},
+    )
+
+
+def _queue_state(
+    queue: str,
+    waiting: Sequence[WaitingJobs],
+    running: Sequence[RunningJob],
+    usual: UsualSeconds,
+    workers: int,
+    arrivals: Sequence[Arrival],
+    now: datetime,
+) -> QueueState | None:
+    mean = _mean_seconds(queue, waiting, usual)
+    if mean is None or workers == 0:
+        return None
+    turns: Counter[int] = Counter()
+    for each in waiting:
+        turns[each.turn] += each.number
+    busy = sorted(_seconds_left(each.started_at, usual[queue, each.track_id] or mean, now) for each in running)
+    idle = [0.0] * (workers - len(busy))
+    return QueueState([*idle, *busy], mean, turns, arrivals)
+
+
+def _mean_seconds(queue: str, waiting: Sequence[WaitingJobs], usual: UsualSeconds) -> float | None:
+    """The mean usual duration of the waiting jobs of a queue; without any, of the tracks that it has jobs of."""
+    known = {track: seconds for (of, track), seconds in usual.items() if of == queue and seconds is not None}
+    weights = Counter(dict.fromkeys(known, 0))
+    for each in waiting:
+        if each.track_id in known:
+            weights[each.track_id] += each.number
+    if not known:
+        return None
+    if not weights.total():
+        return sum(known.values()) / len(known)
+    return sum(known[track] * weight for track, weight in weights.items()) / weights.total()
+
+
+def _seconds_left(started_at: datetime | None, usual: float, now: datetime) -> float:
+    return max(0.0, usual - (now - started_at).total_seconds()) if started_at is not None else usual

@@ -1,0 +1,69 @@
+"""Expected waiting times: what the formula says, against a queue that is played through."""
+
+import heapq
+import random
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from scorer.db.submissions.waiting_times import Arrival
+from scorer.submissions.waiting_times import QueueState
+
+NOW = datetime(2026, 3, 14, 12, tzinfo=UTC)
+
+
+def starts_of(free_in: Sequence[float], seconds: float, jobs: int) -> list[float]:
+    """When each of the waiting jobs starts, if each takes the first free worker."""
+    free = list(free_in)
+    heapq.heapify(free)
+    starts = []
+    for _ in range(jobs):
+        starts.append(heapq.heappop(free))
+        heapq.heappush(free, starts[-1] + seconds)
+    return starts
+
+
+@pytest.mark.parametrize("workers", [1, 2, 7])
+def test_a_job_begins_when_its_worker_becomes_free(workers: int) -> None:
+    source = random.Random(workers)
+    free_in = sorted(source.uniform(0, 10) for _ in range(workers))
+    state = QueueState(free_in, 10.0, {0: 30}, [])
+    expected = starts_of(free_in, 10.0, 30)
+    assert [state.seconds_until_start(position) for position in range(1, 31)] == pytest.approx(expected)
+
+
+def queue_with_arrivals(turn: int, every: float) -> QueueState:
+    """A queue of one worker and jobs of 10 s, with ten jobs of turn 0 waiting and one of turn 1. Its newest eleven jobs
+    came one every ``every`` seconds, all for ``turn``."""
+    arrivals = [Arrival(turn, NOW - timedelta(seconds=every * number)) for number in range(11)]
+    return QueueState([0.0], 10.0, {0: 10, 1: 1}, arrivals)
+
+
+def seconds_of(state: QueueState, turn: int, closes_in: float | None = None) -> float:
+    """Seconds until the job at position 11 begins."""
+    closes_at = NOW + timedelta(seconds=closes_in) if closes_in is not None else None
+    return state.seconds_in_turn(11, turn, now=NOW, closes_at=closes_at)
+
+
+def test_new_jobs_of_an_earlier_turn_go_before_a_teams_second() -> None:
+    """One every 20 s, of 10 s each: half of the worker's time goes to them, so the wait of 100 s takes 200 s."""
+    state = queue_with_arrivals(0, 20.0)
+    assert seconds_of(state, 1) == pytest.approx(200, rel=0.15)
+    assert seconds_of(state, 0) == 100, "new jobs join the current turn at its end"
+    assert seconds_of(queue_with_arrivals(1, 20.0), 1) == 100, "and those of its own turn go behind it"
+
+
+@pytest.mark.parametrize(("closes_in", "expected"), [(60, 100 + 3 * 10), (0, 100), (-60, 100)])
+def test_nothing_arrives_after_the_close(closes_in: float, expected: float) -> None:
+    assert seconds_of(queue_with_arrivals(0, 20.0), 1, closes_in) == pytest.approx(expected, abs=10)
+
+
+def test_where_more_arrives_than_is_done_a_second_entry_waits_for_the_close() -> None:
+    assert seconds_of(queue_with_arrivals(0, 5.0), 1, 300) == pytest.approx(100 + 300 / 5 * 10, rel=0.15)
+
+
+def test_without_recent_arrivals_only_what_waits_counts() -> None:
+    assert seconds_of(QueueState([0.0], 10.0, {0: 10, 1: 1}, []), 1) == 100
+    at_once = [Arrival(0, NOW)] * 3
+    assert seconds_of(QueueState([0.0], 10.0, {0: 10, 1: 1}, at_once), 1) == 100, "no rate can be told"
