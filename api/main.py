@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from importlib.metadata import version
 
+from anyio import CapacityLimiter
 from fastapi import Depends, FastAPI
 
 from api import error_handlers
@@ -35,6 +36,9 @@ from scorer.settings import Settings, read_settings
 from scorer.submissions import progress
 
 API_PREFIX = "/api/v1"
+MAX_JOINS = 4
+"""Uploads whose bytes are joined at once, in threads of their own. Joining takes seconds for a gigabyte; in the threads
+of requests, as many uploads as there are threads would keep every other request waiting."""
 
 
 def served_app() -> FastAPI:
@@ -115,6 +119,7 @@ def set_up_state(app: FastAPI, settings: Settings) -> None:
     app.state.blobs = Blobs(settings.blob_url, public_endpoint=settings.s3_public_endpoint)
     app.state.broker = create_celery_app(settings)
     app.state.rates = RateLimiter(settings)
+    app.state.joins = CapacityLimiter(MAX_JOINS)
     app.state.response_cache = ResponseCache()
     app.state.hub = EventHub(_snapshot_reader(app.state.sessions))
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:  # obstore names this type for type checkers only
 
 READ_AHEAD = 1 << 20
 """Bytes fetched at once from a blob that is read in parts: a zip's directory takes one or two requests."""
+WRITE_BUFFER_BYTES, WRITE_CONCURRENCY = 8 << 20, 3
+"""A written blob goes to the store in parts of this size, so many at once: their product is the memory of an upload."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,9 @@ class Blobs:
         """
         digest = hashlib.sha256()
         size = 0
-        writer = obstore.open_writer_async(self._store, key)
+        writer = obstore.open_writer_async(
+            self._store, key, buffer_size=WRITE_BUFFER_BYTES, max_concurrency=WRITE_CONCURRENCY
+        )
         async for chunk in chunks:
             size += len(chunk)
             require_bytes(size, limit)  # an unclosed writer stores nothing: the upload is staged until close
@@ -100,7 +104,9 @@ class Blobs:
         missing, and then nothing is stored."""
         digest = hashlib.sha256()
         size = 0
-        writer = obstore.open_writer(self._store, key)
+        writer = obstore.open_writer(
+            self._store, key, buffer_size=WRITE_BUFFER_BYTES, max_concurrency=WRITE_CONCURRENCY
+        )
         for part_key in keys:
             data = self.read(part_key)
             size += len(data)

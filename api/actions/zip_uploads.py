@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeVar
 
+from anyio import CapacityLimiter, to_thread
 from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 from sqlalchemy.orm import Session
@@ -19,7 +20,7 @@ from scorer.db.tables import Account, Submission, Upload
 from scorer.errors import Invalid, KennelError
 from scorer.identifiers import new_public_id
 from scorer.settings import Settings
-from scorer.submissions import intake, uploads
+from scorer.submissions import intake, upload_bytes, uploads
 from scorer.submissions.intake import NewSubmission
 from scorer.submissions.uploads import UploadRequest
 
@@ -94,6 +95,21 @@ def begin_upload(
         life=timedelta(seconds=settings.upload_life_seconds),
         now=now,
     )
+
+
+async def finalise_upload(
+    limiter: CapacityLimiter, begin: Transaction, store: Blobs, settings: Settings, upload_id: str
+) -> Upload:
+    """Make the submission of a whole upload, as soon as the limiter lets another one be joined. Returns the upload
+    afterwards, not yet ``done`` while another request makes the submission; raises the error of a refused one."""
+
+    def finalise() -> Upload:
+        lease = uploads.FINISH_LEASE * settings.retry_factor
+        return upload_bytes.finalise(begin, store, upload_id, public_id=new_public_id(), now=utc_now, lease=lease)
+
+    upload = await to_thread.run_sync(finalise, limiter=limiter)
+    uploads.require_not_refused(upload)
+    return upload
 
 
 def unused_key_of(received: ReceivedBlob, kept_key: str | None) -> str | None:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Annotated
 from urllib.parse import unquote
 
+from anyio import CapacityLimiter
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from sqlalchemy.orm import Session
@@ -51,7 +52,7 @@ def session(begin: Annotated[Transaction, Depends(transactions)]) -> Iterator[Se
         yield database_session
 
 
-def settings(request: Request) -> Settings:
+async def settings(request: Request) -> Settings:
     """The operator's settings."""
     operator_settings: Settings = request.app.state.settings
     return operator_settings
@@ -151,7 +152,7 @@ async def visitor(caller: Annotated[Caller | None, Depends(current_caller)]) -> 
     return caller.account
 
 
-def known_caller(caller: Annotated[Caller | None, Depends(current_caller)]) -> Caller:
+async def known_caller(caller: Annotated[Caller | None, Depends(current_caller)]) -> Caller:
     """The caller; ``Unauthenticated`` for a visitor."""
     if caller is None:
         raise Unauthenticated(
@@ -160,14 +161,14 @@ def known_caller(caller: Annotated[Caller | None, Depends(current_caller)]) -> C
     return caller
 
 
-def signed_in(caller: Annotated[Caller, Depends(known_caller)]) -> Caller:
+async def signed_in(caller: Annotated[Caller, Depends(known_caller)]) -> Caller:
     """A signed-in browser: a leaked API token must not be able to make tokens or take the account over."""
     if caller.session_id is None:
         raise Forbidden("session-needed", "An API token may not do this: sign in with your password (POST /session).")
     return caller
 
 
-def uploader(caller: Annotated[Caller | None, Depends(claimed_caller)]) -> Caller:
+async def uploader(caller: Annotated[Caller | None, Depends(claimed_caller)]) -> Caller:
     """A signed-in browser that sends a form with a file. The CSRF token is a field of that form, so the route
     reads it with :func:`api.http.multipart.open_page_form`, which checks it."""
     if caller is None or caller.session_id is None:
@@ -175,31 +176,31 @@ def uploader(caller: Annotated[Caller | None, Depends(claimed_caller)]) -> Calle
     return caller
 
 
-def reader(caller: Annotated[Caller, Depends(known_caller)]) -> Account:
+async def reader(caller: Annotated[Caller, Depends(known_caller)]) -> Account:
     """An account that reads what belongs to it (scope ``read``)."""
     api_tokens.require_scope(caller.scopes, "read")
     return caller.account
 
 
-def submitter(caller: Annotated[Caller, Depends(known_caller)]) -> Account:
+async def submitter(caller: Annotated[Caller, Depends(known_caller)]) -> Account:
     """An account that acts as a participant (scope ``submit``)."""
     api_tokens.require_scope(caller.scopes, "submit")
     return caller.account
 
 
-def organizer(request: Request, caller: Annotated[Caller, Depends(known_caller)]) -> Account:
+async def organizer(request: Request, caller: Annotated[Caller, Depends(known_caller)]) -> Account:
     """An organizer or admin; writing needs the scope ``organize``."""
     api_tokens.require_scope(caller.scopes, "read" if request.method in csrf.SAFE_METHODS else "organize")
     return roles.require_role(caller.account, "organizer")
 
 
-def reviewer(request: Request, caller: Annotated[Caller, Depends(known_caller)]) -> Account:
+async def reviewer(request: Request, caller: Annotated[Caller, Depends(known_caller)]) -> Account:
     """A reviewer, organizer or admin; writing needs the scope ``organize``."""
     api_tokens.require_scope(caller.scopes, "read" if request.method in csrf.SAFE_METHODS else "organize")
     return roles.require_role(caller.account, "reviewer", "organizer")
 
 
-def admin(account: Annotated[Account, Depends(organizer)]) -> Account:
+async def admin(account: Annotated[Account, Depends(organizer)]) -> Account:
     """An admin; writing needs the scope ``organize``."""
     return roles.require_role(account)
 
@@ -221,13 +222,19 @@ async def response_cache(request: Request) -> ResponseCache:
     return cache
 
 
-def blobs(request: Request) -> Blobs:
+async def blobs(request: Request) -> Blobs:
     """The blob store."""
     store: Blobs = request.app.state.blobs
     return store
 
 
-def event_hub(request: Request) -> EventHub:
+async def join_limiter(request: Request) -> CapacityLimiter:
+    """How many uploads this process joins at once."""
+    limiter: CapacityLimiter = request.app.state.joins
+    return limiter
+
+
+async def event_hub(request: Request) -> EventHub:
     """The event streams of this process."""
     hub: EventHub = request.app.state.hub
     return hub
@@ -248,6 +255,7 @@ Admin = Annotated[Account, Depends(admin)]
 BlobStore = Annotated[Blobs, Depends(blobs)]
 AppResponseCache = Annotated[ResponseCache, Depends(response_cache)]
 AppRateLimiter = Annotated[RateLimiter, Depends(rate_limiter)]
+JoinLimiter = Annotated[CapacityLimiter, Depends(join_limiter)]
 AppEventHub = Annotated[EventHub, Depends(event_hub)]
 CurrentBrowser = Annotated[Browser, Depends(browser_of)]
 AppSettings = Annotated[Settings, Depends(settings)]

@@ -122,13 +122,13 @@ def authenticated_caller(
     return caller
 
 
-def reader(caller: Annotated[Caller, Depends(authenticated_caller)]) -> Account:
+async def reader(caller: Annotated[Caller, Depends(authenticated_caller)]) -> Account:
     """The account of a token that may read."""
     api_tokens.require_scope(caller.scopes, "read")
     return caller.account
 
 
-def submitter(caller: Annotated[Caller, Depends(authenticated_caller)]) -> Account:
+async def submitter(caller: Annotated[Caller, Depends(authenticated_caller)]) -> Account:
     """The account of a token that may submit."""
     api_tokens.require_scope(caller.scopes, "submit")
     return caller.account

@@ -8,7 +8,7 @@ import anyio
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from api.actions.zip_uploads import begin_upload
+from api.actions.zip_uploads import begin_upload, finalise_upload
 from api.http import tus
 from api.http.dependencies import (
     AppRateLimiter,
@@ -16,6 +16,7 @@ from api.http.dependencies import (
     BlobStore,
     CurrentBrowser,
     DbSession,
+    JoinLimiter,
     Now,
     Transaction,
     Transactions,
@@ -32,9 +33,8 @@ from scorer.accounts.rate_limits import network_of
 from scorer.blobs import Blobs
 from scorer.db.tables import Account, Upload
 from scorer.errors import Conflict, Unavailable
-from scorer.identifiers import digest_of, new_public_id
-from scorer.settings import Settings
-from scorer.submissions import upload_bytes, uploads
+from scorer.identifiers import digest_of
+from scorer.submissions import upload_bytes
 from scorer.submissions.intake import NewSubmission
 from scorer.submissions.upload_bytes import Appender
 from scorer.submissions.uploads import UploadRequest
@@ -104,11 +104,17 @@ def _restart_upload(begin: Transaction, store: Blobs, upload_id: str, secret: st
 
 @router.post("/competitions.CompetitionApiService/CreateSubmission")
 async def create_submission(
-    body: CreateSubmissionRequest, begin: Transactions, store: BlobStore, settings: AppSettings, account: Submitter
+    body: CreateSubmissionRequest,
+    begin: Transactions,
+    store: BlobStore,
+    joins: JoinLimiter,
+    settings: AppSettings,
+    account: Submitter,
 ) -> CreateSubmissionResponse:
     """Make the submission, or return what is wrong with the zip. The same token gives the same submission."""
     for _ in range(MAX_POLLS):
-        upload = await run_in_threadpool(_wait_for_submission, body, begin, store, settings, account)
+        complete = await run_in_threadpool(_set_note, body, begin, account)
+        upload = await finalise_upload(joins, begin, store, settings, complete.id)
         if upload.submission is not None:
             submission = upload.submission
             title = upload.competition.title
@@ -118,15 +124,8 @@ async def create_submission(
     raise Unavailable("still-making", "Your submission is still being made; please look at your submissions.")
 
 
-def _wait_for_submission(
-    body: CreateSubmissionRequest, begin: Transaction, store: Blobs, settings: Settings, account: Account
-) -> Upload:
-    """The upload with its submission; without one while another request is making it."""
+def _set_note(body: CreateSubmissionRequest, begin: Transaction, account: Account) -> Upload:
     slug = body.competition_name
     note = body.submission_description
     with begin() as session:
-        complete = upload_bytes.submit_wire_upload(session, slug, body.blob_file_tokens, note, account, now=utc_now())
-    lease = uploads.FINISH_LEASE * settings.retry_factor
-    upload = upload_bytes.finalise(begin, store, complete.id, public_id=new_public_id(), now=utc_now, lease=lease)
-    uploads.require_not_refused(upload)
-    return upload
+        return upload_bytes.submit_wire_upload(session, slug, body.blob_file_tokens, note, account, now=utc_now())

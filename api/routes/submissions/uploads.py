@@ -10,9 +10,19 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
-from api.actions.zip_uploads import begin_upload, declared_bytes
+from api.actions.zip_uploads import begin_upload, declared_bytes, finalise_upload
 from api.http import tus
-from api.http.dependencies import AppSettings, BlobStore, DbSession, Now, Submitter, Transaction, Transactions, utc_now
+from api.http.dependencies import (
+    AppSettings,
+    BlobStore,
+    DbSession,
+    JoinLimiter,
+    Now,
+    Submitter,
+    Transaction,
+    Transactions,
+    utc_now,
+)
 from api.schemas.submissions.uploads import (
     MAX_NAME_LENGTH,
     MAX_NOTE_LENGTH,
@@ -24,8 +34,6 @@ from api.schemas.submissions.uploads import (
 from scorer.blobs import Blobs
 from scorer.db.tables import Account, Upload
 from scorer.errors import Invalid
-from scorer.identifiers import new_public_id
-from scorer.settings import Settings
 from scorer.submissions import upload_bytes, uploads
 from scorer.submissions.intake import NewSubmission
 from scorer.submissions.upload_bytes import Appender
@@ -126,6 +134,7 @@ async def append(
     begin: Transactions,
     store: BlobStore,
     settings: AppSettings,
+    joins: JoinLimiter,
     account: Submitter,
     upload_offset: Bytes = None,
     upload_checksum: Annotated[str | None, Header(max_length=200)] = None,
@@ -143,7 +152,7 @@ async def append(
         life = timedelta(seconds=settings.upload_life_seconds)
         appender = Appender(begin, store, upload.id, writer, upload_offset, upload.length, life, utc_now)
         await _append(appender, tus.with_idle_timeout(request.stream()), checksum)
-    upload = await run_in_threadpool(_finalise, begin, store, upload.id, settings)
+    upload = await finalise_upload(joins, begin, store, settings, upload.id)
     return Response(status_code=204, headers=tus.headers_of(upload))
 
 
@@ -164,18 +173,21 @@ def _begin_append(
         return upload
 
 
-def _finalise(begin: Transaction, store: Blobs, upload_id: str, settings: Settings) -> Upload:
-    lease = uploads.FINISH_LEASE * settings.retry_factor
-    upload = upload_bytes.finalise(begin, store, upload_id, public_id=new_public_id(), now=utc_now, lease=lease)
-    uploads.require_not_refused(upload)
-    return upload
-
-
 @router.post("/uploads/{upload_id}/complete")
-def complete(
-    upload_id: str, begin: Transactions, store: BlobStore, settings: AppSettings, account: Submitter
+async def complete(
+    upload_id: str,
+    begin: Transactions,
+    store: BlobStore,
+    joins: JoinLimiter,
+    settings: AppSettings,
+    account: Submitter,
 ) -> UploadView:
     """Make the submission of an upload whose bytes are complete. Needed after a PUT; harmless after tus."""
+    await run_in_threadpool(_complete, begin, store, upload_id, account)
+    return upload_view(await finalise_upload(joins, begin, store, settings, upload_id), store, utc_now())
+
+
+def _complete(begin: Transaction, store: Blobs, upload_id: str, account: Account) -> None:
     with begin() as session:
         upload = uploads.find_upload(session, upload_id, account, now=utc_now())
         uploads.require_not_refused(upload)
@@ -183,7 +195,6 @@ def complete(
         upload_bytes.complete_presigned_upload(begin, store, upload, now=utc_now())
     else:
         uploads.require_whole(upload)
-    return upload_view(_finalise(begin, store, upload_id, settings), store, utc_now())
 
 
 @resumable.delete("/uploads/{upload_id}", status_code=204)
