@@ -13,7 +13,7 @@ from benchmarks.harness.machine import machine
 from benchmarks.harness.plan import FULL, QUICK, BenchmarkPlan
 from benchmarks.harness.report import Section, page
 from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, read_result, write_result
-from benchmarks.speed import evidence, frechet, neighbours, provisional, references, scoring, standings, tracks
+from benchmarks.speed import evidence, frechet, neighbours, provisional, queue, references, scoring, standings, tracks
 
 HERE = Path(__file__).parent
 
@@ -27,7 +27,7 @@ class SpeedBenchmark(NamedTuple):
 
 SPEED_BENCHMARKS = {
     module.NAME: SpeedBenchmark(module.measure, module.section)
-    for module in (scoring, frechet, neighbours, tracks, references, provisional, standings, evidence)
+    for module in (scoring, frechet, neighbours, tracks, references, provisional, standings, queue, evidence)
 }
 
 

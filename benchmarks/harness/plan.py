@@ -31,6 +31,11 @@ class BenchmarkPlan:
     """Concurrent readers of a board."""
     load_seconds: float
     """Seconds for which they read."""
+    waiting_jobs: int
+    """Jobs that wait in the queue's benchmark, beside ``finished_jobs``."""
+    finished_jobs: int
+    claiming_workers: int
+    """Workers that claim them."""
 
 
 FULL = BenchmarkPlan(
@@ -47,6 +52,9 @@ FULL = BenchmarkPlan(
     boards=((1_666, 924), (100_000, 20_000), (1_100_000, 100_000)),
     readers=16,
     load_seconds=10,
+    waiting_jobs=10_000,
+    finished_jobs=1_000_000,
+    claiming_workers=64,
 )
 """The 2019 competition's sizes: 10,000 images, 20,579 dogs, Inception's 2048 features and NASNet's 4032."""
 
@@ -64,5 +72,8 @@ QUICK = BenchmarkPlan(
     boards=((600, 60),),
     readers=2,
     load_seconds=1,
+    waiting_jobs=200,
+    finished_jobs=1000,
+    claiming_workers=4,
 )
 """Tests in seconds whether everything runs; its numbers mean nothing."""

@@ -19,6 +19,7 @@ from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, read_resu
 from benchmarks.harness.rounds import Contender, Spread, interleaved, spread_of
 from benchmarks.harness.synthetic import features
 from benchmarks.speed import frechet, neighbours, scoring
+from benchmarks.speed.queue_runs import largest_lead
 from benchmarks.speed.scoring_inputs import blended
 from scorer.extractors.preprocessing import preprocess
 
@@ -137,6 +138,13 @@ def test_verdicts_come_from_the_runs() -> None:
     assert [(target.value, target.met) for target in targets] == [(0.8, True), (2.75, False), (1.2, True)]
 
 
+def test_a_lead_is_over_teams_that_still_wait() -> None:
+    assert largest_lead([1, 2, 3, 1, 2, 3]) == 1
+    assert largest_lead([1, 1, 1, 2]) == 3
+    assert largest_lead([1, 2, 2, 2]) == 1, "nobody waits behind the last ones"
+    assert largest_lead([7]) == 0
+
+
 # Inputs of all contenders.
 
 
@@ -219,7 +227,7 @@ def test_a_failed_process_is_reported_with_its_output() -> None:
         run_apart(Task("child:failing"))
 
 
-LONG = {"provisional", "standings"}
+LONG = {"provisional", "queue", "standings"}
 """Every entry of the demo through a network twice; servers under load, which on busy cores may not answer in the second
 that they have when quick."""
 

@@ -1,0 +1,216 @@
+"""Runs of the benchmark of the job queue: many workers claim and finish jobs, by Kennel's functions and by bare SQL."""
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+
+import psycopg2
+from sqlalchemy import Engine, create_engine, make_url, text
+from sqlalchemy.orm import Session
+
+import migrations
+from benchmarks.harness.isolation import ROOT, Run
+from deploy.standalone.database_roles import APP
+from deploy.standalone.ephemeral import ephemeral_servers
+from scorer.accounts import accounts
+from scorer.competitions import competition_state, setup
+from scorer.competitions.spec import CompetitionSpec, TrackSpec
+from scorer.db.tables import Submission
+from scorer.jobs import leases
+from scorer.lifecycle import Queue
+
+COMPETITIONS = 4
+BUSY_SHARE = 0.5
+"""Of a competition's entries, those of its busiest team, which come first."""
+LEASE = timedelta(seconds=60)
+
+SEED = """
+INSERT INTO teams (competition_id, name, benchmark, created_at)
+SELECT :competition, 'Team ' || n, false, now() FROM generate_series(1, :teams) AS n;
+
+INSERT INTO submissions (id, competition_id, team_id, account_id, file_name, bytes, sha256, note, blob_key, status,
+                         accepted_at, late)
+SELECT 'queue-' || :competition || '-' || n, :competition,
+       (SELECT min(id) FROM teams WHERE competition_id = :competition)
+           + CASE WHEN n <= :busy THEN 0 ELSE 1 + n % (:teams - 1) END,
+       :account, 'entry.zip', 1, md5(n::text), '', '', 'received', now(), false
+FROM generate_series(1, :entries) AS n;
+"""
+HISTORY = """
+INSERT INTO jobs (queue, submission_ref, team_id, state, priority, turn, due_at, attempts, created_at, finished_at)
+SELECT 'check', submission.ref, submission.team_id, 'done', 0, 0, now(), 1, now(), now()
+FROM (SELECT ref, team_id FROM submissions ORDER BY ref LIMIT 1) AS submission, generate_series(1, :finished)
+"""
+BARE = """
+CREATE TABLE bare (id bigint PRIMARY KEY, turn bigint NOT NULL, state text NOT NULL);
+INSERT INTO bare SELECT n, n, 'waiting' FROM generate_series(1, :waiting) AS n;
+CREATE INDEX ON bare (turn, id) WHERE state = 'waiting';
+ANALYZE bare;
+"""
+BARE_CLAIM = """
+UPDATE bare SET state = 'running' WHERE id = (
+    SELECT id FROM bare WHERE state = 'waiting' ORDER BY turn, id LIMIT 1 FOR UPDATE SKIP LOCKED
+) RETURNING id
+"""
+
+
+def measure(waiting: int, finished: int, workers: int, processes: int) -> Run:
+    """Claims a second of ``workers`` in ``processes`` on a queue of ``waiting`` jobs beside ``finished`` ones; by bare
+    SQL in the same way; how far one team got ahead of another."""
+    with ephemeral_servers() as servers:
+        migrations.upgrade(servers.postgres.owner_url, APP)
+        url = make_url(servers.postgres.admin_url).set(database=make_url(servers.postgres.app_url).database)
+        admin = url.render_as_string(hide_password=False)
+        engine = create_engine(admin, connect_args={"options": "-c timezone=utc"})
+        added = _seed(engine, waiting, finished)
+        with engine.connect() as connection:
+            teams = {row.ref: row.team_id for row in connection.execute(text("SELECT ref, team_id FROM submissions"))}
+        kennel = _run(admin, "kennel", workers, processes)
+        bare = _run(admin, "bare", workers, processes)
+        engine.dispose()
+    order = [teams[ref] for _, ref, _ in sorted(kennel)]
+    if len(order) != waiting:
+        raise AssertionError(f"{len(order)} of {waiting} jobs were claimed")
+    rate = _rate(kennel)
+    return {
+        "seconds": waiting / rate,
+        "added_per_second": added,
+        "claims_per_second": rate,
+        "bare_per_second": _rate(bare),
+        "claim_p99_ms": 1000 * sorted(took for *_, took in kennel)[int(0.99 * waiting)],
+        "largest_lead": float(largest_lead(order)),
+    }
+
+
+def _seed(engine: Engine, waiting: int, finished: int) -> float:
+    """Make competitions, teams and entries, queue a job for each as an upload does; jobs queued a second."""
+    now = datetime.now(UTC)
+    tiny = TrackSpec(extractor="tiny")
+    entries = waiting // COMPETITIONS
+    with Session(engine, expire_on_commit=False) as session, session.begin():
+        organizer = accounts.create_account(session, handle="organizer", name="", role="organizer", now=now)
+        for number in range(COMPETITIONS):
+            spec = CompetitionSpec(slug=f"queue-{number}", title="Queue", opens_at=now, public=tiny, private=tiny)
+            setup.create(session, spec, author=organizer, now=now)
+            competition = competition_state.state_of(session, spec.slug, now).competition.id
+            values = {"competition": competition, "account": organizer.id, "entries": entries, "teams": 25}
+            for statement in SEED.split(";\n"):
+                if statement.strip():
+                    names = values | {"busy": int(BUSY_SHARE * entries)}
+                    session.execute(text(statement), {key: names[key] for key in names if f":{key}" in statement})
+        session.execute(text(HISTORY), {"finished": finished})
+        for statement in BARE.split(";\n"):
+            if statement.strip():
+                session.execute(text(statement), {"waiting": waiting} if ":waiting" in statement else {})
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(text("VACUUM ANALYZE"))
+    begun = time.perf_counter()
+    with Session(engine) as session:
+        for submission in session.query(Submission).order_by(Submission.ref).all():
+            leases.add_job(session, Queue.CHECK, submission=submission, now=now)
+            session.flush()
+        session.commit()
+    return waiting / (time.perf_counter() - begun)
+
+
+Claimed = tuple[float, int, float]
+"""When a claim was committed (seconds of the machine's monotonic clock), of which submission, and how long it took."""
+
+
+def _run(url: str, kind: str, workers: int, processes: int) -> list[Claimed]:
+    """Every claim of all processes, which begin at the same moment."""
+    start = time.monotonic() + 5
+    task = json.dumps({"url": url, "kind": kind, "threads": workers // processes, "start": start})
+    command = [sys.executable, "-m", "benchmarks.speed.queue_runs", task]
+    children = [subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(processes)]
+    outputs = [child.communicate()[0] for child in children]
+    if any(child.returncode for child in children):
+        raise RuntimeError(f"a process of {kind} has failed")
+    return [(at, ref, took) for output in outputs for at, ref, took in json.loads(output)]
+
+
+def _rate(claims: Sequence[Claimed]) -> float:
+    times = [at for at, *_ in claims]
+    return len(claims) / (max(times) - min(times))
+
+
+def largest_lead(order: Sequence[int]) -> int:
+    """How many more claims than a team that still waits another one had at most; ``order``: the team of each claim. In
+    turns it is one."""
+    left, claimed = Counter(order), dict.fromkeys(order, 0)
+    lead = 0
+    for team in order:
+        left[team] -= 1
+        claimed[team] += 1
+        if not left[team]:
+            del left[team]
+        behind = min((claimed[each] for each in left), default=claimed[team])
+        lead = max(lead, claimed[team] - behind)
+    return lead
+
+
+def _claim_all(claim: Callable[[], int | None]) -> list[Claimed]:
+    """Claim and finish until there is nothing left."""
+    done: list[Claimed] = []
+    while True:
+        begun = time.monotonic()
+        ref = claim()
+        if ref is None:
+            return done
+        at = time.monotonic()
+        done.append((at, ref, at - begun))
+
+
+def _kennel_claim(engine: Engine, worker: str) -> int | None:
+    now = datetime.now(UTC)
+    with Session(engine) as session, session.begin():
+        claim = leases.claim_job(session, Queue.CHECK, holder=worker, worker=worker, now=now, lease=LEASE)
+    if claim is None:
+        return None
+    with Session(engine) as session, session.begin():
+        leases.finish_job(session, claim, now)
+    return claim.submission_ref
+
+
+def _bare_claim(local: threading.local, url: str) -> int | None:
+    if not hasattr(local, "connection"):
+        local.connection = psycopg2.connect(url)
+        local.connection.autocommit = True
+    with local.connection.cursor() as cursor:
+        cursor.execute(BARE_CLAIM)
+        row = cursor.fetchone()
+        if row is not None:
+            cursor.execute("UPDATE bare SET state = 'done' WHERE id = %s", row)
+    return int(row[0]) if row is not None else None
+
+
+def main() -> None:
+    """One process of workers, as JSON on the command line says; prints its claims."""
+    task: dict[str, Any] = json.loads(sys.argv[1])
+    threads: int = task["threads"]
+    engine = create_engine(task["url"], pool_size=threads, connect_args={"options": "-c timezone=utc"})
+    plain = make_url(task["url"]).set(drivername="postgresql").render_as_string(hide_password=False)
+    local = threading.local()
+    time.sleep(max(0.0, task["start"] - time.monotonic()))
+    with ThreadPoolExecutor(threads) as pool:
+        claims = [
+            partial(_kennel_claim, engine, f"worker {number}")
+            if task["kind"] == "kennel"
+            else partial(_bare_claim, local, plain)
+            for number in range(threads)
+        ]
+        done = [claimed for part in pool.map(_claim_all, claims) for claimed in part]
+    engine.dispose()
+    print(json.dumps(done))
+
+
+if __name__ == "__main__":
+    main()
