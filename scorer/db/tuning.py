@@ -141,9 +141,17 @@ def newest_threshold(session: Session, track_id: int, at: datetime | None = None
     return session.scalars(query.order_by(Threshold.id.desc()).limit(1)).one_or_none()
 
 
-def lock_track(session: Session, track_id: int) -> None:
-    """Let one transaction at a time choose a track's tau; measurements are recorded meanwhile."""
-    session.execute(select(Track.id).where(Track.id == track_id).with_for_update(key_share=True)).one()
+def lock_track(session: Session, track_id: int) -> str:
+    """Let one transaction at a time record a track's tau; measurements are recorded meanwhile. Returns the track's kind
+    as it is once the lock is held."""
+    query = select(Track.kind).where(Track.id == track_id).with_for_update(key_share=True)
+    return session.execute(query).scalar_one()
+
+
+def threshold(session: Session, track_id: int, threshold_id: int) -> Threshold | None:
+    """One of a track's thresholds, None if it has none with this id."""
+    query = select(Threshold).where(Threshold.track_id == track_id, Threshold.id == threshold_id)
+    return session.scalars(query).one_or_none()
 
 
 def thresholds_of(session: Session, track_id: int) -> Sequence[Threshold]:

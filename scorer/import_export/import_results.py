@@ -244,4 +244,4 @@ def _tune(session: Session, state: CompetitionState, request: ImportRequest, aut
         if tau is None or (current is not None and current.tau == tau):
             continue
         choice = thresholds.TuningRequest(method="manual", tau=tau, reason=f"As {request.file_name} was scored.")
-        thresholds.retune(session, state, kind, choice, preview=False, author=author, now=now)
+        thresholds.set_threshold(session, state, kind, choice, author=author, now=now)

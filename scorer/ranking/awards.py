@@ -19,6 +19,11 @@ def prize(rank: int, prizes: Iterable[Mapping[str, object]]) -> str | None:
     return next((str(each["amount"]) for each in prizes if each["place"] == rank), None)
 
 
+def last_winning_rank(medals: Mapping[str, int], prizes: Iterable[Mapping[str, object]]) -> int:
+    """The last rank that wins a medal or a prize; 0 where none does."""
+    return max([*medals.values(), *(int(str(each["place"])) for each in prizes)], default=0)
+
+
 class Award(NamedTuple):
     """Medal and prize of a place on a board; None where it wins none."""
 

@@ -36,6 +36,14 @@ class RankedBoard:
         return teams[order], order
 
     @property
+    def ranks(self) -> Ints:
+        """The rank of each team, by its code; 0 without one."""
+        codes, count = self.judged.codes
+        ranks = np.zeros(count, np.int64)
+        ranks[codes[self.rows]] = np.arange(1, len(self.rows) + 1)
+        return ranks
+
+    @property
     def refs(self) -> list[int]:
         """Each ranked team's best entry, from rank 1 on."""
         refs: list[int] = self.judged.columns.ref[self.rows].tolist()

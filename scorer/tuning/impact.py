@@ -1,40 +1,52 @@
-"""The impact of another tau: penalties, ranks and medals that change, and how much review is left. Pure."""
+"""The impact of another tau: penalties, ranks, medals and prizes that change, and how much review is left. Pure.
 
-import math
-from collections.abc import Iterable, Mapping
+It is computed over columns, for a million entries: nothing here makes an object for each.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
-from scorer.ranking.awards import medal
-from scorer.submissions.labels import LabelInfo
+import numpy as np
 
-TAU_ABOVE_ALL = 3.0
-"""A tau above every memorization distance (at most 2): an entry that it does not penalise, no tau does."""
-
-
-@dataclass(frozen=True)
-class PenaltyChange:
-    """An entry that a new tau penalises or frees."""
-
-    submission_id: str
-    team: str
-    memorization_distance: float
-    label: str | None
+from scorer.lifecycle import TrackKind
+from scorer.metrics.statistics.threshold_selection import is_borderline
+from scorer.ranking.awards import Award, award_of, last_winning_rank
+from scorer.ranking.columns import Flags, Ints
+from scorer.ranking.vectorised import RankedBoard
+from scorer.submissions.labels import LabelColumns
 
 
-@dataclass(frozen=True)
-class RankMove:
-    """A team whose rank a new tau changes; None where it has no rank."""
+class AwardRules(NamedTuple):
+    """What the ranks of a track win."""
 
-    team: str
-    before: int | None
-    after: int | None
+    kind: TrackKind
+    medals: Mapping[str, int]
+    """The last place of each medal, by its colour."""
+    prizes: Sequence[Mapping[str, object]]
+
+    def award(self, rank: int) -> Award:
+        """The medal and the prize of a rank; 0 is no rank and wins nothing."""
+        return award_of(rank, self.kind, medals=self.medals, prizes=self.prizes) if rank else Award()
 
 
-@dataclass(frozen=True)
-class MedalMove:
-    """A team whose medal a new tau changes; None where it has none."""
+class RankMoves(NamedTuple):
+    """Teams whose rank changes, in the order of their new ranks; 0 where a team has no rank."""
 
-    team: str
+    team: Ints
+    before: Ints
+    after: Ints
+
+    def take(self, places: Ints | Flags | slice) -> "RankMoves":
+        """Some of the moves."""
+        return RankMoves(*(column[places] for column in self))
+
+
+class AwardMove(NamedTuple):
+    """A team whose medal or prize changes; None where it has none."""
+
+    team: int
     before: str | None
     after: str | None
 
@@ -55,32 +67,105 @@ class ReviewWorkload:
     """Those of them without a decided label."""
 
 
-def moves_of(before: Mapping[str, int], after: Mapping[str, int]) -> list[RankMove]:
-    """Teams whose rank changes, in the order of their new ranks."""
-    teams = sorted(before.keys() | after.keys(), key=lambda team: (after.get(team, math.inf), before.get(team, 0)))
-    moves = [RankMove(team, before.get(team), after.get(team)) for team in teams]
-    return [move for move in moves if move.before != move.after]
+@dataclass(frozen=True)
+class ThresholdImpact:
+    """What another tau changes: two boards of the same entries, compared.
+
+    ``after`` is the board of ``before.judged.under(tau)``. ``labels`` stand beside the columns of both. Entries are
+    named by their rows in those columns, the closest to the training images first.
+    """
+
+    before: RankedBoard
+    after: RankedBoard
+    labels: LabelColumns
+    rules: AwardRules
+
+    @cached_property
+    def is_competing(self) -> Flags:
+        """Whether each entry is one that tau is chosen over."""
+        return self.after.judged.is_competing
+
+    @property
+    def entries(self) -> int:
+        """How many entries tau is chosen over."""
+        return int(np.count_nonzero(self.is_competing))
+
+    @property
+    def below(self) -> int:
+        """How many of them the new tau penalises."""
+        return int(np.count_nonzero(self.is_competing & self.after.judged.penalised))
+
+    @cached_property
+    def penalised(self) -> Ints:
+        """Entries that the new tau penalises and the former one does not."""
+        return self._closest_first(self.after.judged.penalised & ~self.before.judged.penalised)
+
+    @cached_property
+    def freed(self) -> Ints:
+        """Entries that the former tau penalises and the new one does not."""
+        return self._closest_first(self.before.judged.penalised & ~self.after.judged.penalised)
+
+    @cached_property
+    def borderline(self) -> Ints:
+        """Entries whose distance is within two standard errors of the new tau."""
+        judged = self.after.judged
+        return self._closest_first(is_borderline(judged.columns.distance, judged.columns.distance_se, judged.rules.tau))
+
+    def _closest_first(self, chosen: Flags) -> Ints:
+        rows = np.flatnonzero(chosen & self.is_competing)  # in the order of ref, which decides ties
+        return rows[np.argsort(self.after.judged.columns.distance[rows], kind="stable")]
+
+    @cached_property
+    def moves(self) -> RankMoves:
+        """Teams whose rank changes."""
+        judged = self.after.judged
+        codes, count = judged.codes
+        team = np.zeros(count, np.int64)
+        for board in (self.before, self.after):
+            team[codes[board.rows]] = judged.team[board.rows]
+        moves = RankMoves(team, self.before.ranks, self.after.ranks)
+        moves = moves.take(moves.before != moves.after)
+        last = np.where(moves.after == 0, np.iinfo(np.int64).max, moves.after)
+        return moves.take(np.lexsort((moves.before, last)))
+
+    @cached_property
+    def medals(self) -> Sequence[AwardMove]:
+        """Teams whose medal changes, in the order of their new ranks."""
+        return self._award_moves("medal")
+
+    @cached_property
+    def prizes(self) -> Sequence[AwardMove]:
+        """Teams whose prize changes, in the order of their new ranks."""
+        return self._award_moves("prize")
+
+    def _award_moves(self, award: str) -> Sequence[AwardMove]:
+        last = last_winning_rank(self.rules.medals, self.rules.prizes)
+        moves = self.moves
+        wins = ((moves.before > 0) & (moves.before <= last)) | ((moves.after > 0) & (moves.after <= last))
+        teams = zip(*(column.tolist() for column in moves.take(wins)), strict=True)
+        changes = [
+            AwardMove(team, *(getattr(self.rules.award(rank), award) for rank in (before, after)))
+            for team, before, after in teams
+        ]
+        return [change for change in changes if change.before != change.after]
+
+    @cached_property
+    def reviews(self) -> ReviewWorkload:
+        """What is left to review with the new tau, until no medal place is held by a memorising entry."""
+        return self._reviews(self.after)
+
+    @cached_property
+    def reviews_before(self) -> ReviewWorkload:
+        """The same with the former tau."""
+        return self._reviews(self.before)
+
+    def _reviews(self, board: RankedBoard) -> ReviewWorkload:
+        return review_workload_of(board.rows, self.labels, max(self.rules.medals.values(), default=0))
 
 
-def medal_moves_of(moves: Iterable[RankMove], last: Mapping[str, int]) -> list[MedalMove]:
-    """Teams whose medal changes; ``last`` is the last place of each medal, by its colour."""
-
-    def colour(rank: int | None) -> str | None:
-        return None if rank is None else medal(rank, **last)
-
-    changed = [MedalMove(move.team, colour(move.before), colour(move.after)) for move in moves]
-    return [move for move in changed if move.before != move.after]
-
-
-def review_workload_of(ranked: Iterable[int], labels: Mapping[int, LabelInfo], places: int) -> ReviewWorkload:
-    """The workload for ``places`` medal places. ``ranked``: the refs of the ranked entries from rank 1 down;
-    ``labels``: what is known of entries, by ref."""
-    filled = looked = undecided = 0
-    for ref in ranked:
-        if filled == places:
-            break
-        label = labels.get(ref)
-        looked += 1
-        undecided += label is None
-        filled += label is None or label.memorising is not True
-    return ReviewWorkload(filled, looked, undecided)
+def review_workload_of(ranked: Ints, labels: LabelColumns, places: int) -> ReviewWorkload:
+    """The workload for ``places`` medal places. ``ranked``: the rows of the ranked entries from rank 1 down."""
+    fills_place = labels.memorising[ranked] != 1.0
+    looked = min(len(ranked), int(np.searchsorted(np.cumsum(fills_place), places)) + 1) if places else 0
+    undecided = labels.number[ranked[:looked]] < 0
+    return ReviewWorkload(int(fills_place[:looked].sum()), looked, int(undecided.sum()))

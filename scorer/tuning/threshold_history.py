@@ -1,47 +1,121 @@
 """The history of a track's threshold: every choice of tau, and which entries it penalised or freed."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
 
+import numpy as np
 from sqlalchemy.orm import Session
 
-from scorer.competitions.competition_state import CompetitionState, track_of
 from scorer.db import tuning
-from scorer.db.leaderboard import board
+from scorer.db.leaderboard.columns import to_microseconds
 from scorer.db.tables import Threshold
-from scorer.lifecycle import TrackKind
-from scorer.submissions.labels import label_info_of
-from scorer.tuning.impact import TAU_ABOVE_ALL, PenaltyChange
-from scorer.tuning.thresholds import changes_of, effective_thresholds
+from scorer.errors import NotFound
+from scorer.ranking.columns import Ints
+from scorer.tuning.impact_lists import ImpactPage, penalty_page
+from scorer.tuning.thresholds import TrackEntries, effective_thresholds
+
+STEPS = 20
+"""Choices of tau that a page of the history has."""
+LISTED = 30
+"""Entries of each choice that are listed beside it; the others are read by pages."""
 
 
 @dataclass(frozen=True)
 class ThresholdStep:
-    """One choice of tau, and which of the entries accepted until then it penalised or freed."""
+    """One choice of tau, and the entries accepted until then that it penalised or freed (``tightened``: penalised)."""
 
     threshold: Threshold
     standing: bool
     """Whether it stands: no undo has taken it back."""
-    penalised: Sequence[PenaltyChange]
-    freed: Sequence[PenaltyChange]
+    tightened: bool
+    changes: ImpactPage
+
+    @property
+    def penalised(self) -> ImpactPage:
+        """The entries that it penalised."""
+        return self.changes if self.tightened else ImpactPage(0, 0, ())
+
+    @property
+    def freed(self) -> ImpactPage:
+        """The entries that it freed."""
+        return ImpactPage(0, 0, ()) if self.tightened else self.changes
 
 
-def threshold_history(session: Session, state: CompetitionState, kind: TrackKind) -> list[ThresholdStep]:
-    """Every choice of tau of a track, newest first, with what it changed, judged by the newest measurements."""
-    track = track_of(state, kind)
-    thresholds = tuning.thresholds_of(session, track.id)
-    labels = label_info_of(session, state.competition.id)
-    # Entries that are exempt from the penalty are exempt under every tau.
-    rows = [row for row in board.scores_of_track(session, track.id, tau=TAU_ABOVE_ALL) if row.penalised]
-    standing = {row.id for row in effective_thresholds(thresholds)}
-    taus_before = [*(row.tau for row in thresholds[1:]), 0.0][: len(thresholds)]
-    steps = []
-    for threshold, tau_before in zip(thresholds, taus_before, strict=True):
-        low, high = sorted((threshold.tau, tau_before))
-        moved = [
-            row for row in rows if low <= row.memorization_distance < high and row.accepted_at <= threshold.created_at
-        ]
-        changes = changes_of(moved, labels)
-        penalised, freed = (changes, []) if threshold.tau > tau_before else ([], changes)
-        steps.append(ThresholdStep(threshold, threshold.id in standing, penalised, freed))
-    return steps
+@dataclass(frozen=True)
+class ThresholdHistory:
+    """Some choices of tau, newest first."""
+
+    steps: Sequence[ThresholdStep]
+    total: int
+    """How many choices there have been."""
+    undoable: bool
+    """Whether the newest choice can be taken back."""
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """All choices of tau, newest first, with the entries that each penalised or freed, by the newest measurements."""
+
+    entries: TrackEntries
+    thresholds: Sequence[Threshold]
+
+    @cached_property
+    def _closest_first(self) -> tuple[Ints, np.ndarray[tuple[int], np.dtype[np.float64]]]:
+        """The rows of the entries that a tau can penalise, and their distances, in the order of the latter."""
+        judged = self.entries.board.judged
+        rows = np.flatnonzero(judged.is_competing & ~judged.is_exempt)
+        rows = rows[np.argsort(judged.columns.distance[rows], kind="stable")]
+        return rows, judged.columns.distance[rows]
+
+    def tau_before(self, number: int) -> float:
+        """The tau that a choice replaced; 0, which penalises nobody, before the first one."""
+        return self.thresholds[number + 1].tau if number + 1 < len(self.thresholds) else 0.0
+
+    def changed_rows(self, number: int) -> Ints:
+        """The entries that a choice moved over tau, the closest first."""
+        chosen = self.thresholds[number]
+        rows, distances = self._closest_first
+        low, high = np.searchsorted(distances, sorted((chosen.tau, self.tau_before(number))))
+        moved = rows[low:high]
+        accepted_at = self.entries.board.judged.columns.accepted_at[moved]
+        return moved[accepted_at <= to_microseconds(chosen.created_at)]
+
+    def page(self, session: Session, number: int, *, after: int = 0, limit: int) -> ImpactPage:
+        """Some of these entries."""
+        judged, labels = self.entries.board.judged, self.entries.labels
+        return penalty_page(session, judged, labels, self.changed_rows(number), after=after, limit=limit)
+
+
+def threshold_history(
+    session: Session, entries: TrackEntries, *, before: int | None = None, limit: int = STEPS
+) -> ThresholdHistory:
+    """Choices of tau of a track, newest first, with what each changed, judged by the newest measurements; ``before``:
+    older ones than the threshold with this id. At most ``limit``."""
+    steps = _steps_of(session, entries)
+    standing = effective_thresholds(steps.thresholds)
+    standing_ids = {row.id for row in standing}
+
+    def step(number: int) -> ThresholdStep:
+        row = steps.thresholds[number]
+        tightened = row.tau > steps.tau_before(number)
+        return ThresholdStep(row, row.id in standing_ids, tightened, steps.page(session, number, limit=LISTED))
+
+    numbers: Iterable[int] = (number for number, row in enumerate(steps.thresholds) if not before or row.id < before)
+    return ThresholdHistory([step(each) for each in islice(numbers, limit)], len(steps.thresholds), len(standing) > 1)
+
+
+def changes_of_step(
+    session: Session, entries: TrackEntries, threshold_id: int, *, after: int, limit: int
+) -> ImpactPage:
+    """A page of the entries that one choice penalised or freed. ``NotFound`` for a choice of another track."""
+    steps = _steps_of(session, entries)
+    number = next((number for number, row in enumerate(steps.thresholds) if row.id == threshold_id), None)
+    if number is None:
+        raise NotFound("no-threshold", f"The track has no threshold {threshold_id}.")
+    return steps.page(session, number, after=after, limit=limit)
+
+
+def _steps_of(session: Session, entries: TrackEntries) -> _Steps:
+    return _Steps(entries, tuning.thresholds_of(session, entries.track.id))

@@ -1,10 +1,14 @@
 """Thresholds: choosing a track's tau, its impact on the board, recording the choice, undoing it.
 
-A choice is one inserted row; the next read of the board ranks with it.
+A choice is one inserted row; the next read of the board ranks with it. Everything that takes time happens before the
+track is locked: tau is chosen and its impact computed over the board as it then is. Under the lock the row is inserted
+if the tau that was compared with is still the newest. Entries measured or ruled on in between are in none of the lists
+of that answer, which say what the choice changed on the board that it was based on; the next board judges them by the
+new tau like all others, and the history, computed anew whenever it is read, has those accepted by then.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -13,24 +17,15 @@ from sqlalchemy.orm import Session
 from scorer import audit_log
 from scorer.competitions.competition_state import CompetitionState, track_of
 from scorer.db import tuning
-from scorer.db.leaderboard import board
-from scorer.db.leaderboard.scores import Score
 from scorer.db.tables import Account, Threshold, Track
-from scorer.errors import Conflict, Invalid
-from scorer.leaderboard.rows import read_ranked_board
+from scorer.errors import Conflict, Invalid, NotFound
+from scorer.leaderboard.rows import ranked_board_of, read_ranked_board
 from scorer.lifecycle import TrackKind
 from scorer.metrics.statistics.threshold_selection import METHODS, ThresholdChoice, choose_tau
-from scorer.ranking.vectorised import RankedBoard, order_of
-from scorer.submissions.labels import LabelInfo, label_info_of
-from scorer.tuning.impact import (
-    MedalMove,
-    PenaltyChange,
-    RankMove,
-    ReviewWorkload,
-    medal_moves_of,
-    moves_of,
-    review_workload_of,
-)
+from scorer.ranking.vectorised import JudgedEntries, RankedBoard, order_of
+from scorer.submissions.labels import LabelColumns, label_columns_of, label_info_of
+from scorer.tuning.impact import AwardRules, ThresholdImpact
+from scorer.tuning.impact_lists import LISTED, ImpactPage, ListName, lists_of
 
 AUTOMATIC = tuple(method for method in METHODS if method != "manual")
 UNDO = "undo"
@@ -38,22 +33,14 @@ UNDO = "undo"
 
 @dataclass(frozen=True)
 class Retuning:
-    """A choice of tau and its impact on the board."""
+    """A choice of tau and its impact on the board that it was based on."""
 
-    threshold: Threshold | None
-    """The recorded row; None for a preview."""
-    previous_tau: float | None
+    previous: Threshold | None
+    """The threshold that it is compared with."""
     choice: ThresholdChoice
-    penalised: Sequence[PenaltyChange]
-    freed: Sequence[PenaltyChange]
-    borderline: Sequence[PenaltyChange]
-    """Entries whose distance is within two standard errors of tau."""
-    moves: Sequence[RankMove]
-    medals: Sequence[MedalMove]
-    reviews: ReviewWorkload
-    """What is left to review until no medal place is held by a memorising entry, with this tau."""
-    reviews_before: ReviewWorkload
-    """The same with the previous tau."""
+    impact: ThresholdImpact
+    lists: Mapping[ListName, ImpactPage]
+    """The first rows of each list of the impact."""
 
 
 @dataclass(frozen=True)
@@ -77,40 +64,120 @@ class Option:
     lacks: Invalid | None
 
 
+@dataclass(frozen=True)
+class TrackEntries:
+    """A track's board with the labels of its entries: what tau is chosen over."""
+
+    state: CompetitionState
+    kind: TrackKind
+    in_force: Threshold | None
+    """The newest threshold, as of before the board was read: the board may be judged by a newer one."""
+    board: RankedBoard
+    labels: LabelColumns
+
+    @property
+    def track(self) -> Track:
+        """The track."""
+        return track_of(self.state, self.kind)
+
+    def choose(self, request: TuningRequest) -> ThresholdChoice:
+        """The tau that a request means. ``Invalid`` if its method lacks an input."""
+        competing = self.board.judged.is_competing
+        preparation = self.track.preparation
+        return choose_tau(
+            self.board.judged.columns.distance[competing],
+            self.labels.memorising[competing],
+            method=request.method,
+            alpha=request.alpha,
+            tau=request.tau,
+            heldout_distance=preparation.heldout_distance if preparation else None,
+        )
+
+    def impact_of(self, tau: float, before: float | None) -> ThresholdImpact:
+        """The impact of a tau, compared with the tau ``before`` (None: with no threshold)."""
+        competition = self.state.competition
+        rules = AwardRules(self.kind, competition.medals, competition.prizes)
+        return ThresholdImpact(self._under(before), self._under(tau), self.labels, rules)
+
+    def _under(self, tau: float | None) -> RankedBoard:
+        judged: JudgedEntries = self.board.judged
+        wanted = float("nan") if tau is None else tau
+        in_force = judged.rules.tau == wanted or (judged.rules.tau != judged.rules.tau and tau is None)
+        return self.board if in_force else order_of(judged.under(wanted))
+
+
+def entries_of(session: Session, state: CompetitionState, kind: TrackKind, *, own_writes: bool = False) -> TrackEntries:
+    """A track's entries, judged, with their labels: those that are committed, from the process's cache where it has
+    one; with ``own_writes`` those that this transaction sees, with what it has written itself."""
+    in_force = tuning.newest_threshold(session, track_of(state, kind).id)
+    read = read_ranked_board if own_writes else ranked_board_of
+    board = read(session, state.competition, state.tracks, kind)
+    labels = label_columns_of(label_info_of(session, state.competition.id), board.judged.columns.ref)
+    return TrackEntries(state, kind, in_force, board, labels)
+
+
+def compare(
+    session: Session, entries: TrackEntries, request: TuningRequest, *, previous: int | None = None
+) -> tuple[Threshold | None, ThresholdChoice, ThresholdImpact]:
+    """A choice of tau and its impact, beside the threshold that it is compared with; nothing is recorded.
+
+    ``previous``: the id of that threshold, 0 for none; without it, the one in force (``NotFound`` for one of another
+    track). ``Invalid`` if the method lacks an input: labels, both classes, held-out images, a value.
+    """
+    former = entries.in_force if previous is None else _threshold(session, entries.track, previous)
+    choice = entries.choose(request)
+    return former, choice, entries.impact_of(choice.tau, None if former is None else former.tau)
+
+
+def impact_of(
+    session: Session, entries: TrackEntries, request: TuningRequest, *, previous: int | None = None, limit: int = LISTED
+) -> Retuning:
+    """:func:`compare` with the first rows of each list, at most ``limit``."""
+    former, choice, impact = compare(session, entries, request, previous=previous)
+    return Retuning(former, choice, impact, lists_of(session, impact, limit))
+
+
+def preview(session: Session, entries: TrackEntries, request: TuningRequest) -> Retuning:
+    """What recording a choice of tau would change, refused as it would be."""
+    _require_newest(entries.in_force, request.after)
+    return impact_of(session, entries, request)
+
+
 def retune(
     session: Session,
     state: CompetitionState,
     kind: TrackKind,
     request: TuningRequest,
     *,
-    preview: bool,
     author: Account,
     now: datetime,
-) -> Retuning:
-    """Choose a track's tau by ``request.method`` and, unless this is a ``preview``, record it. ``Invalid`` if the
-    method lacks an input: labels, both classes, held-out images, a value."""
-    track = track_of(state, kind)
-    if not preview:
-        tuning.lock_track(session, track.id)
-    current = tuning.newest_threshold(session, track.id)
-    _require_newest(current, request.after)
-    labels = label_info_of(session, state.competition.id)
-    rows = board.scores_of_track(session, track.id)
-    choice = _choose(track, rows, labels, request)
-    retuning = _compare(session, state, track, rows, labels, choice, current)
-    if preview:
-        return retuning
-    threshold = Threshold(
-        track_id=track.id,
-        tau=choice.tau,
-        method=request.method,
-        choice=choice_as_json(choice),
-        reason=request.reason,
-        author_id=author.id,
-        created_at=now,
-    )
-    _record(session, f"track:{state.competition.slug}/{kind}", threshold, current, author)
-    return replace(retuning, threshold=threshold)
+) -> tuple[Threshold, Retuning]:
+    """Choose a track's tau by ``request.method`` and record it; returns the row, and what it changed.
+
+    ``Invalid`` if the method lacks an input; ``Conflict`` (``tau-has-moved``) if another tau is chosen meanwhile.
+    """
+    entries = entries_of(session, state, kind)
+    retuning = preview(session, entries, request)
+    threshold = _threshold_row(entries, retuning.choice, request, author, now)
+    _record(session, entries, threshold)
+    return threshold, retuning
+
+
+def set_threshold(
+    session: Session,
+    state: CompetitionState,
+    kind: TrackKind,
+    request: TuningRequest,
+    *,
+    author: Account,
+    now: datetime,
+) -> Threshold:
+    """Record a choice of tau over the entries that this transaction sees, with those that it has written: for imports,
+    which look at no impact."""
+    entries = entries_of(session, state, kind, own_writes=True)
+    threshold = _threshold_row(entries, entries.choose(request), request, author, now)
+    _record(session, entries, threshold)
+    return threshold
 
 
 def undo(
@@ -122,32 +189,23 @@ def undo(
     after: int | None,
     author: Account,
     now: datetime,
-) -> Retuning:
+) -> tuple[Threshold, Retuning]:
     """Undo a track's newest choice of tau: a new row restores the one before it. A second undo goes one further back.
-    ``Conflict`` (``nothing-to-undo``) if there is none before it."""
-    track = track_of(state, kind)
-    tuning.lock_track(session, track.id)
-    standing = effective_thresholds(tuning.thresholds_of(session, track.id))
-    current = tuning.newest_threshold(session, track.id)
-    _require_newest(current, after)
+    ``Conflict`` (``nothing-to-undo``) if there is none before it, ``tau-has-moved`` if another is chosen meanwhile."""
+    thresholds = tuning.thresholds_of(session, track_of(state, kind).id)
+    _require_newest(thresholds[0] if thresholds else None, after)
+    standing = effective_thresholds(thresholds)
     if len(standing) < 2:
         raise Conflict("nothing-to-undo", "There is no earlier tau to go back to.")
     target, undone = standing[-2], standing[-1]
-    labels = label_info_of(session, state.competition.id)
-    rows = board.scores_of_track(session, track.id)
-    choice = _choose(track, rows, labels, TuningRequest("manual", tau=target.tau))
-    retuning = _compare(session, state, track, rows, labels, choice, current)
-    threshold = Threshold(
-        track_id=track.id,
-        tau=target.tau,
-        method=UNDO,
-        choice=target.choice | {"restores": target.id, "undoes": undone.id},
-        reason=reason,
-        author_id=author.id,
-        created_at=now,
-    )
-    _record(session, f"track:{state.competition.slug}/{kind}", threshold, current, author)
-    return replace(retuning, threshold=threshold)
+    request = TuningRequest("manual", tau=target.tau, reason=reason, after=thresholds[0].id)
+    entries = entries_of(session, state, kind)
+    retuning = preview(session, entries, request)
+    threshold = _threshold_row(entries, retuning.choice, request, author, now)
+    threshold.method = UNDO
+    threshold.choice = target.choice | {"restores": target.id, "undoes": undone.id}
+    _record(session, entries, threshold)
+    return threshold, retuning
 
 
 def effective_thresholds(newest_first: Sequence[Threshold]) -> list[Threshold]:
@@ -161,100 +219,64 @@ def effective_thresholds(newest_first: Sequence[Threshold]) -> list[Threshold]:
     return standing
 
 
-def method_options(session: Session, state: CompetitionState, kind: TrackKind, *, alpha: float = 0.0) -> list[Option]:
+def method_options(entries: TrackEntries, *, alpha: float = 0.0) -> list[Option]:
     """What every automatic method would choose now, or why it cannot."""
-    track = track_of(state, kind)
-    labels = label_info_of(session, state.competition.id)
-    rows = board.scores_of_track(session, track.id)
 
     def option(method: str) -> Option:
         try:
-            return Option(method, _choose(track, rows, labels, TuningRequest(method, alpha)), None)
+            return Option(method, entries.choose(TuningRequest(method, alpha)), None)
         except Invalid as error:
             return Option(method, None, error)
 
     return [option(method) for method in AUTOMATIC]
 
 
+def choice_as_json(choice: ThresholdChoice) -> dict[str, Any]:
+    """A choice as JSON, without its tau and method, which are stored or shown elsewhere."""
+    fields = asdict(choice)
+    return {name: fields[name] for name in fields.keys() - {"tau", "method"}}
+
+
+def _threshold(session: Session, track: Track, threshold_id: int) -> Threshold | None:
+    threshold = tuning.threshold(session, track.id, threshold_id)
+    if threshold is None and threshold_id != 0:
+        raise NotFound("no-threshold", f"The track has no threshold {threshold_id}.")
+    return threshold
+
+
+def _threshold_row(
+    entries: TrackEntries, choice: ThresholdChoice, request: TuningRequest, author: Account, now: datetime
+) -> Threshold:
+    return Threshold(
+        track_id=entries.track.id,
+        tau=choice.tau,
+        method=request.method,
+        choice=choice_as_json(choice),
+        reason=request.reason,
+        author_id=author.id,
+        created_at=now,
+    )
+
+
 def _require_newest(current: Threshold | None, after: int | None) -> None:
-    if after is not None and (current is None or current.id != after):
+    if after is not None and (0 if current is None else current.id) != after:
         raise Conflict("tau-has-moved", "Somebody has chosen another tau since; please look at the board again.")
 
 
-def _record(session: Session, subject: str, threshold: Threshold, current: Threshold | None, author: Account) -> None:
+def _record(session: Session, entries: TrackEntries, threshold: Threshold) -> None:
+    """Insert a threshold if the one that it was compared with is still the newest, and the track still in use."""
+    kind, slug, former = entries.kind, entries.state.competition.slug, entries.in_force
+    if tuning.lock_track(session, threshold.track_id) != kind:
+        raise Conflict("track-replaced", "The track has got another network since; please look at the board again.")
+    _require_newest(tuning.newest_threshold(session, threshold.track_id), 0 if former is None else former.id)
     session.add(threshold)
     session.flush()
     audit_log.record_action(
         session,
         "threshold.undone" if threshold.method == UNDO else "threshold.chosen",
-        subject,
-        actor=author,
+        f"track:{slug}/{kind}",
+        actor=session.get_one(Account, threshold.author_id),
         now=threshold.created_at,
-        before={"tau": current.tau, "method": current.method} if current else None,
+        before={"tau": former.tau, "method": former.method} if former else None,
         after={"tau": threshold.tau, "method": threshold.method, "reason": threshold.reason},
     )
-
-
-def _choose(
-    track: Track, rows: Sequence[Score], labels: Mapping[int, LabelInfo], request: TuningRequest
-) -> ThresholdChoice:
-    return choose_tau(
-        [row.memorization_distance for row in rows],
-        [labels[row.ref].memorising if row.ref in labels else None for row in rows],
-        method=request.method,
-        alpha=request.alpha,
-        tau=request.tau,
-        heldout_distance=track.preparation.heldout_distance if track.preparation else None,
-        standard_errors=[row.distance_se for row in rows],
-    )
-
-
-def _compare(
-    session: Session,
-    state: CompetitionState,
-    track: Track,
-    rows: Sequence[Score],
-    labels: Mapping[int, LabelInfo],
-    choice: ThresholdChoice,
-    current: Threshold | None,
-) -> Retuning:
-    # Not the cached board: an import chooses tau in the transaction that writes the entries.
-    before = read_ranked_board(session, state.competition, state.tracks, track.board_kind)
-    after = order_of(before.judged.under(choice.tau))
-    penalised_after = dict(zip(after.judged.columns.ref.tolist(), after.judged.penalised.tolist(), strict=True))
-    changed = [row for row in rows if bool(row.penalised) != penalised_after[row.ref]]
-    names = board.team_names(session, state.competition.id)
-    moves = moves_of(_ranks_by_team(before, names), _ranks_by_team(after, names))
-    medals = state.competition.medals
-    places = max(medals.values(), default=0)
-    return Retuning(
-        threshold=None,
-        previous_tau=current.tau if current else None,
-        choice=choice,
-        penalised=changes_of([row for row in changed if penalised_after[row.ref]], labels),
-        freed=changes_of([row for row in changed if not penalised_after[row.ref]], labels),
-        borderline=changes_of([rows[index] for index in choice.borderline or ()], labels),
-        moves=moves,
-        medals=medal_moves_of(moves, medals),
-        reviews=review_workload_of(after.refs, labels, places),
-        reviews_before=review_workload_of(before.refs, labels, places),
-    )
-
-
-def _ranks_by_team(ranked: RankedBoard, names: Mapping[int, str]) -> dict[str, int]:
-    """Ranks by team name; ``names`` has the names by team id."""
-    return {names[team]: rank for rank, team in enumerate(ranked.judged.team[ranked.rows].tolist(), start=1)}
-
-
-def changes_of(rows: Sequence[Score], labels: Mapping[int, LabelInfo]) -> list[PenaltyChange]:
-    """Judged entries as penalty changes with their decided labels, the closest to the training images first."""
-    return [
-        PenaltyChange(row.id, row.team, row.memorization_distance, labels[row.ref].label if row.ref in labels else None)
-        for row in sorted(rows, key=lambda row: (row.memorization_distance, row.id))
-    ]
-
-
-def choice_as_json(choice: ThresholdChoice) -> dict[str, Any]:
-    """A choice as JSON, without its tau, method and borderline entries, which are stored or shown elsewhere."""
-    fields = asdict(choice)
-    return {name: fields[name] for name in fields.keys() - {"tau", "method", "borderline"}}

@@ -14,6 +14,7 @@ from typing import Any
 
 from api.http.csrf import csrf_token
 from scorer.insights.figures import FIGURES
+from scorer.tuning.impact_lists import LIST_NAMES
 from tests.factories import noise_images, zip_of
 from tests.privacy.canaries import DATA_FILE, FIRST_ITEM, FIRST_REF, PASSWORD, PEOPLE, ROLES, RULES, SLUG, Canaries
 
@@ -188,6 +189,8 @@ FINISHED: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda planted: { 
     "submission_id": [planted.ids["scored own"], planted.ids["scored other"]]
 }
 
+ANY_TAU: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda _: {"tau": [0.45]}  # noqa: E731 - likewise
+
 RATING: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda _: {  # noqa: E731 - likewise
     "kind": ["realism", "diversity"],
     "secret": ["rate-link"],
@@ -317,6 +320,13 @@ CALLS: Mapping[str, RouteCall] = {
     f"DELETE {TEAM}/guests/{{who}}": RouteCall(words=lambda _: {"who": ["zq-guest@example.org"]}),
     f"POST {TEAM}/tracks/{{kind}}/thresholds": json_call(method="manual", tau=0.45, preview=True),
     f"POST {TEAM}/tracks/{{kind}}/thresholds/undo": RouteCall(lambda _: {"json": {"reason": "No."}}, fails=409),
+    f"GET {TEAM}/tracks/{{kind}}/thresholds/impact": RouteCall(words=ANY_TAU),
+    f"GET {TEAM}/tracks/{{kind}}/thresholds/impact/{{name}}": RouteCall(
+        words=lambda planted: {**ANY_TAU(planted), "name": LIST_NAMES}
+    ),
+    f"GET {TEAM}/tracks/{{kind}}/thresholds/{{threshold_id}}/changes": RouteCall(
+        words=lambda _: {"threshold_id": [10**9]}, fails=404
+    ),
     f"POST {TEAM}/network/comparisons": json_call(extractors=["efficientnet_lite0"]),
     f"PUT {TEAM}/network": RouteCall(lambda _: {"json": {"extractor": "inception_v3", "reason": "No."}}, fails=409),
     f"PUT {TEAM}/submissions/{{submission_id}}/label": call_on("submission_id", "scored own", json_call(label="aug")),

@@ -1,141 +1,37 @@
-/* The live preview of tau while the slider moves. The page holds every entry with its score when penalised and when
-   not, so no request is needed: impactOf(table, tau) returns what a tau does, in the shape of the API's preview. Without
-   this script the page does the same with a reload. */
+/* The live preview of tau while the slider moves. What a tau does is computed by the server (GET thresholds/impact), for
+   this very tau: numbers on the page always belong to the tau in their heading, and are grey while those of the slider's
+   position are on their way. Without this script the page does the same with a reload. */
 "use strict";
 
-const BORDERLINE_ERRORS = 2; /* standard errors */
+const REQUEST_MS = 100; /* between the beginnings of two requests */
 const ANNOUNCE_MS = 500; /* until a screen reader announces a change */
-
-function isPenalised(entry, tau) {
-  return tau !== null && !entry.exempt && entry.distance < tau;
-}
-
-/** The board from rank 1 down: each team by its best entry. Entries come in the order in which equal scores rank. */
-function boardOf(table, tau) {
-  const best = new Map();
-  table.entries.forEach((entry, order) => {
-    if (tau === null && !entry.exempt) return;
-    const score = isPenalised(entry, tau) ? entry.penalised : entry.free;
-    if (score === null) return;
-    const other = best.get(entry.team);
-    if (!other || score < other.score) best.set(entry.team, { entry, score, order });
-  });
-  return [...best.values()].sort((one, two) => one.score - two.score || one.order - two.order);
-}
-
-function ranksOf(board) {
-  return new Map(board.map((each, index) => [each.entry.team, index + 1]));
-}
-
-function medalOf(rank, medals) {
-  if (rank === null) return null;
-  return ["gold", "silver", "bronze"].find((name) => rank <= medals[name]) ?? null;
-}
-
-function movesOf(before, after) {
-  const place = (ranks, team) => ranks.get(team) ?? null;
-  return [...new Set([...before.keys(), ...after.keys()])]
-    .map((team) => ({ team, before: place(before, team), after: place(after, team) }))
-    .filter((move) => move.before !== move.after)
-    .sort((one, two) => (one.after ?? Infinity) - (two.after ?? Infinity) || one.before - two.before);
-}
-
-function reviewsOf(board, places) {
-  const reviews = { places: 0, looked: 0, open: 0 };
-  for (const { entry } of board) {
-    if (reviews.places === places) break;
-    reviews.looked += 1;
-    if (entry.label === null) reviews.open += 1;
-    if (entry.memorising !== true) reviews.places += 1;
-  }
-  return reviews;
-}
-
-function confusionOf(table, tau) {
-  const confusion = { true_positives: 0, false_negatives: 0, false_positives: 0, true_negatives: 0 };
-  let labelled = false;
-  for (const entry of table.entries) {
-    if (entry.memorising === null) continue;
-    labelled = true;
-    const below = entry.distance < tau;
-    if (entry.memorising) confusion[below ? "true_positives" : "false_negatives"] += 1;
-    else confusion[below ? "false_positives" : "true_negatives"] += 1;
-  }
-  return labelled ? confusion : null;
-}
-
-function intervalOf(table, tau) {
-  let low = 0;
-  let high = null;
-  for (const { distance } of table.entries) {
-    if (distance < tau) low = Math.max(low, distance);
-    else if (high === null || distance < high) high = distance;
-  }
-  return { low, high };
-}
-
-function changesOf(entries) {
-  return entries
-    .sort((one, two) => one.distance - two.distance || (one.id < two.id ? -1 : 1))
-    .map((entry) => ({
-      submission_id: entry.id, team: entry.team, memorization_distance: entry.distance, label: entry.label,
-    }));
-}
-
-/** The impact of tau, compared with the tau in force. */
-function impactOf(table, tau) {
-  const places = Math.max(0, ...Object.values(table.medals));
-  const before = boardOf(table, table.tau);
-  const after = boardOf(table, tau);
-  const moves = movesOf(ranksOf(before), ranksOf(after));
-  const was = (entry) => isPenalised(entry, table.tau);
-  const is = (entry) => isPenalised(entry, tau);
-  return {
-    tau,
-    total: table.entries.filter(is).length,
-    penalised: changesOf(table.entries.filter((entry) => is(entry) && !was(entry))),
-    freed: changesOf(table.entries.filter((entry) => was(entry) && !is(entry))),
-    borderline: changesOf(
-      table.entries.filter((entry) => entry.se !== null && Math.abs(entry.distance - tau) <= BORDERLINE_ERRORS * entry.se),
-    ),
-    moves,
-    medals: moves
-      .map((move) => ({
-        team: move.team, before: medalOf(move.before, table.medals), after: medalOf(move.after, table.medals),
-      }))
-      .filter((move) => move.before !== move.after),
-    reviews: reviewsOf(after, places),
-    reviews_before: reviewsOf(before, places),
-    confusion: confusionOf(table, tau),
-    interval: intervalOf(table, tau),
-  };
-}
 
 const formatCount = (number) => number.toLocaleString("en-US");
 const formatDistance = (distance) => distance.toFixed(4);
 
 function textsOf(impact) {
-  const { confusion, interval, reviews } = impact;
+  const { counts, reviews } = impact;
+  const { confusion, interval } = impact.choice;
   return {
     tau: formatDistance(impact.tau),
-    penalised: formatCount(impact.total),
-    newly: `+${formatCount(impact.penalised.length)}`,
-    freed: `−${formatCount(impact.freed.length)}`,
+    penalised: formatCount(counts.below),
+    newly: `+${formatCount(counts.penalised)}`,
+    freed: `−${formatCount(counts.freed)}`,
     caught: confusion && formatCount(confusion.true_positives),
     wronged: confusion && formatCount(confusion.false_positives),
-    moves: formatCount(impact.moves.length),
-    medals: formatCount(impact.medals.length),
+    moves: formatCount(counts.moves),
+    medals: formatCount(counts.medals),
+    prizes: formatCount(counts.prizes),
     open: formatCount(reviews.open),
     looked: formatCount(reviews.looked),
-    borderline: formatCount(impact.borderline.length),
+    borderline: formatCount(counts.borderline),
     low: formatDistance(interval.low),
     high: interval.high === null ? "any distance" : formatDistance(interval.high),
   };
 }
 
-function announcementOf(impact, texts) {
-  const known = impact.confusion
-    ? `, ${texts.caught} memorisers caught, ${texts.wronged} legitimate wronged` : "";
+function announcementOf(texts) {
+  const known = texts.caught ? `, ${texts.caught} memorisers caught, ${texts.wronged} legitimate wronged` : "";
   return `tau ${texts.tau}: ${texts.penalised} penalised${known}, ${texts.medals} medals change`;
 }
 
@@ -158,15 +54,13 @@ function itemOf(row, nothing) {
   return item;
 }
 
-function fillList(box, rows, shown) {
-  box.hidden = rows.length === 0;
-  box.querySelector("[data-count]").textContent = formatCount(rows.length);
-  const nothing = box.dataset.list === "medals" ? "none" : "unranked";
-  const items = box.open ? rows.slice(0, shown).map((row) => itemOf(row, nothing)) : [];
-  box.querySelector("ul").replaceChildren(...items);
+function fillList(box, rows, count) {
+  box.hidden = count === 0;
+  box.querySelector("[data-count]").textContent = formatCount(count);
+  box.querySelector("ul").replaceChildren(...rows.map((row) => itemOf(row, box.dataset.none)));
   const more = box.querySelector("[data-more]");
-  more.hidden = rows.length <= shown;
-  more.textContent = `and ${formatCount(rows.length - shown)} more`;
+  more.hidden = count <= rows.length;
+  more.textContent = `and ${formatCount(count - rows.length)} more`;
 }
 
 function draw(root, tau) {
@@ -182,15 +76,17 @@ function draw(root, tau) {
 }
 
 class ThresholdPreview {
-  constructor(root, table) {
+  constructor(root) {
     this.root = root;
-    this.table = table;
     this.form = document.getElementById("apply-form");
     this.slider = root.querySelector("#slider");
     this.number = root.querySelector("#tau");
-    this.lists = [...root.querySelectorAll("[data-list]")];
-    this.impact = impactOf(table, Number(this.number.value));
+    this.result = root.querySelector("[data-result]");
+    this.failure = root.querySelector("[data-failure]");
+    this.wanted = null; /* the tau to ask for next */
+    this.asking = false;
     this.timer = null;
+    this.slider.setAttribute("aria-valuetext", `tau ${formatDistance(Number(this.number.value))}`);
     this.listen();
   }
 
@@ -206,11 +102,6 @@ class ThresholdPreview {
         this.choose(link.dataset.choose, link.dataset.method);
       });
     }
-    for (const box of this.lists) box.addEventListener("toggle", () => this.fill(box));
-  }
-
-  fill(box) {
-    fillList(box, this.impact[box.dataset.list], Number(this.root.dataset.shown));
   }
 
   /** Preview a tau, given as the text that was typed. */
@@ -221,36 +112,72 @@ class ThresholdPreview {
     elements.method.value = method;
     if (this.number.value !== text) this.number.value = text;
     this.slider.value = text;
-    this.impact = impactOf(this.table, tau);
-    this.show(tau);
+    document.querySelector("[data-chosen]").textContent = formatDistance(tau);
     for (const link of document.querySelectorAll(".options [data-choose]")) {
       link.closest("li").classList.toggle("chosen", link.dataset.method === method);
     }
+    draw(this.root, tau);
+    this.slider.setAttribute("aria-valuetext", `tau ${formatDistance(tau)}`);
+    this.result.setAttribute("aria-busy", "true");
+    this.wanted = text;
+    if (!this.asking) this.ask();
   }
 
-  show(tau) {
-    const texts = textsOf(this.impact);
+  /** Ask for the tau that is wanted now, and after the answer for what is wanted then: one request at a time. */
+  async ask() {
+    this.asking = true;
+    while (this.wanted !== null) {
+      const asked = this.wanted;
+      this.wanted = null;
+      const pause = new Promise((resolve) => { setTimeout(resolve, REQUEST_MS); });
+      const impact = await this.fetchImpact(asked);
+      if (this.wanted === null && impact !== null) this.show(impact);
+      await pause;
+    }
+    this.asking = false;
+  }
+
+  /** What a tau does; null if the server does not say, which the page then shows. */
+  async fetchImpact(tau) {
+    const { impact, previous, shown } = this.root.dataset;
+    const query = new URLSearchParams({ tau, previous, limit: shown });
+    let problem = "";
+    try {
+      const response = await fetch(`${impact}?${query}`, { headers: { Accept: "application/json" } });
+      const answer = await response.json();
+      if (response.ok) return answer;
+      problem = answer.detail ?? response.statusText;
+    } catch {
+      problem = "the server does not answer.";
+    } finally {
+      this.failure.hidden = problem === "";
+      this.failure.querySelector("span").textContent = problem;
+    }
+    return null;
+  }
+
+  show(impact) {
+    const texts = textsOf(impact);
     for (const element of document.querySelectorAll("[data-tau]")) {
       const text = texts[element.dataset.tau];
       if (text && element.textContent !== text) element.textContent = text;
     }
-    const words = announcementOf(this.impact, texts);
+    for (const box of this.root.querySelectorAll("[data-list]")) {
+      fillList(box, impact[box.dataset.list], impact.counts[box.dataset.list]);
+    }
+    this.result.removeAttribute("aria-busy");
+    this.announce(announcementOf(texts));
+  }
+
+  announce(words) {
     this.slider.setAttribute("aria-valuetext", words);
-    for (const box of this.lists) this.fill(box);
-    draw(this.root, tau);
     clearTimeout(this.timer);
     if (document.activeElement === this.slider) return; /* the slider announces its own value */
     this.timer = setTimeout(() => { this.root.querySelector("[data-tau=announcement]").textContent = words; }, ANNOUNCE_MS);
   }
 }
 
-async function start(root) {
-  const response = await fetch(root.dataset.table, { headers: { Accept: "application/json" } });
-  if (!response.ok) return; /* without data the page works by reloads */
-  const preview = new ThresholdPreview(root, await response.json());
-  preview.slider.setAttribute("aria-valuetext", announcementOf(preview.impact, textsOf(preview.impact)));
+for (const root of document.querySelectorAll("[data-impact]")) {
+  new ThresholdPreview(root);
   root.classList.add("live-preview");
-  window.thresholdPreview = preview;
 }
-
-for (const root of document.querySelectorAll("[data-table]")) start(root);

@@ -10,19 +10,19 @@ from sqlalchemy.orm import Session
 from api.http.dependencies import Caller, DbSession, KnownCaller, Now, Organizer, SignedIn
 from api.http.forms import Fields, FormFields, text
 from api.http.problem_details import status_of
-from api.rendering.charts.distribution import distribution_of
+from api.rendering.charts.distribution import Distribution, distribution_of
 from api.rendering.templates import render_page, see_other
 from scorer.accounts import roles
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
 from scorer.errors import Invalid, KennelError
 from scorer.lifecycle import TrackKind
-from scorer.tuning import threshold_history, thresholds, what_if
-from scorer.tuning.thresholds import Option, Retuning, TuningRequest
+from scorer.tuning import threshold_history, thresholds
+from scorer.tuning.thresholds import Option, TrackEntries, TuningRequest
 
 router = APIRouter(include_in_schema=False)
 MAX_SHOWN_CHANGES = 30
-"""Teams in a list of changes; the API lists all of them."""
+"""Rows in a list of changes; the API has all of them, by pages."""
 METHODS = {
     "margin": ("Margin", "Catches the most memorisers that can be caught without wronging more than a share of the"
                " legitimate ones."),
@@ -63,16 +63,15 @@ def _page(
     place: str = "choice",
     reason: str = "",
 ) -> Response:
-    table = what_if.table_of(session, state, kind)
-    options = thresholds.method_options(session, state, kind, alpha=wanted.alpha if wanted else 0.0)
-    request = wanted or _first(table.threshold.tau if table.threshold else None, options)
+    entries = thresholds.entries_of(session, state, kind)
+    options = thresholds.method_options(entries, alpha=wanted.alpha if wanted else 0.0)
+    request = wanted or _first(entries, options)
     try:
-        retuning = _preview(session, state, kind, request, viewer, now)
+        retuning = thresholds.impact_of(session, entries, request, limit=MAX_SHOWN_CHANGES)
     except KennelError as wrong:
         error = error or wrong
-        request = _first(table.threshold.tau if table.threshold else None, options)
-        retuning = _preview(session, state, kind, request, viewer, now)
-    steps = threshold_history.threshold_history(session, state, kind)
+        request = _first(entries, options)
+        retuning = thresholds.impact_of(session, entries, request, limit=MAX_SHOWN_CHANGES)
     return render_page(
         "tuning/thresholds.html",
         status=status_of(error) if error else 200,
@@ -80,15 +79,14 @@ def _page(
         now=now,
         state=state,
         kind=kind,
-        table=table,
-        drawing=distribution_of(table.rows, retuning.choice.tau),
+        in_force=entries.in_force,
+        drawing=_drawing(entries, retuning.choice.tau),
         options=options,
         methods=METHODS,
         request=request,
         retuning=retuning,
-        total_penalised=sum(row.distance < retuning.choice.tau and not row.exempt for row in table.rows),
-        steps=steps,
-        undoable=sum(step.standing for step in steps) > 1,
+        impact=retuning.impact,
+        history=threshold_history.threshold_history(session, entries),
         shown=MAX_SHOWN_CHANGES,
         error=error.message if error else None,
         place=place,
@@ -96,18 +94,17 @@ def _page(
     )
 
 
-def _first(tau: float | None, options: list[Option]) -> TuningRequest:
+def _drawing(entries: TrackEntries, tau: float) -> Distribution:
+    competing = entries.board.judged.is_competing
+    return distribution_of(entries.board.judged.columns.distance[competing], entries.labels.number[competing], tau)
+
+
+def _first(entries: TrackEntries, options: list[Option]) -> TuningRequest:
     """The preview shown first: the tau in force, else the first method that can choose one, else tau 0."""
-    if tau is not None:
-        return TuningRequest("manual", tau=tau)
+    if entries.in_force is not None:
+        return TuningRequest("manual", tau=entries.in_force.tau)
     possible = [option.method for option in options if option.choice is not None]
     return TuningRequest(possible[0]) if possible else TuningRequest("manual", tau=0.0)
-
-
-def _preview(
-    session: Session, state: CompetitionState, kind: TrackKind, request: TuningRequest, viewer: Caller, now: datetime
-) -> Retuning:
-    return thresholds.retune(session, state, kind, request, preview=True, author=viewer.account, now=now)
 
 
 @router.post("/competitions/{slug}/tau")
@@ -120,7 +117,7 @@ def choose_threshold(slug: str, fields: FormFields, session: DbSession, viewer: 
     request: TuningRequest | None = None
     try:
         request = _request(fields, reason)
-        thresholds.retune(session, state, kind, request, preview=False, author=viewer.account, now=now)
+        thresholds.retune(session, state, kind, request, author=viewer.account, now=now)
     except KennelError as error:
         return _page(session, state, kind, request, viewer, now, error=error, place="apply", reason=reason)
     return see_other(f"/competitions/{slug}/tau?track={kind}#history")

@@ -2,18 +2,20 @@
 below it. Positions are per cent of the width, so that text keeps its size on a phone. Pure."""
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+import numpy as np
+from numpy.typing import NDArray
+
 from api.rendering.charts.histogram import ticks_of
 from api.rendering.charts.shapes import AxisMark, Box
-from scorer.tuning.what_if import WhatIfRow
+from scorer.submissions.labels import LABELS
 
-LABELS = ("legitimate", "mgan", "sup", "ae", "aug", "other")
-"""In the order of the stacks, from the axis up."""
 UNLABELLED = "unlabelled"
+STACKS = (*LABELS, UNLABELLED)
+"""From the axis up; unlabelled entries hang below it."""
 BINS = 80
 MIN_RIGHT_EDGE = 1e-3
 """The least distance at the right edge; entries below it are all copies."""
@@ -44,23 +46,23 @@ class Distribution:
         return min(100.0, 100.0 * distance / self.right)
 
 
-def distribution_of(rows: Sequence[WhatIfRow], tau: float | None) -> Distribution:
-    """The chart of a track's entries; the axis reaches ``tau``, too."""
-    highest = max([row.distance for row in rows] + [tau or 0.0, MIN_RIGHT_EDGE])
+def distribution_of(distances: NDArray[np.float64], labels: NDArray[np.int8], tau: float | None) -> Distribution:
+    """The chart of a track's entries: their distances (n,), and their labels (n,) as places in ``LABELS``, -1 for none.
+    The axis reaches ``tau``, too."""
+    highest = max(float(distances.max(initial=MIN_RIGHT_EDGE)), tau or 0.0)
     step = _round_below(highest / 500)
     right = math.ceil(highest * 1.04 / step) * step
     edges = [right * index / BINS for index in range(BINS + 1)]
-    columns = [Counter[str]() for _ in range(BINS)]
-    for row in rows:
-        columns[min(BINS - 1, int(row.distance / right * BINS))][row.label or UNLABELLED] += 1
-    counts = Counter(row.label or UNLABELLED for row in rows)
+    column = np.minimum(BINS - 1, (distances / right * BINS).astype(np.int64))
+    stack = np.where(labels < 0, len(LABELS), labels)
+    columns = np.bincount(column * len(STACKS) + stack, minlength=BINS * len(STACKS)).reshape(BINS, len(STACKS))
     return Distribution(
-        pieces=list(_pieces(columns, edges, right)),
+        pieces=list(_pieces(columns.tolist(), edges, right)),
         ticks=[AxisMark(100 * at / right, f"{at:g}", "middle" if at else "start") for at in ticks_of(right)],
-        counts=[(label, counts[label]) for label in (*LABELS, UNLABELLED) if counts[label]],
+        counts=[(label, count) for label, count in zip(STACKS, columns.sum(axis=0).tolist(), strict=True) if count],
         right=round(right, 9),
         step=step,
-        description=_described(rows),
+        description=_described(distances, stack),
     )
 
 
@@ -70,34 +72,31 @@ def _round_below(value: float) -> float:
     return max(factor * power for factor in (1, 2, 5) if factor * power <= value)
 
 
-def _pieces(columns: Sequence[Counter[str]], edges: Sequence[float], right: float) -> Iterable[Piece]:
-    above = max((column.total() - column[UNLABELLED] for column in columns), default=0)
-    below = max((column[UNLABELLED] for column in columns), default=0)
+def _pieces(columns: Sequence[Sequence[int]], edges: Sequence[float], right: float) -> Iterable[Piece]:
+    above = max(sum(labelled) for *labelled, _ in columns)
+    below = max(unlabelled for *_, unlabelled in columns)
     # One scale for both sides, or their heights could not be compared.
     scale = min((AXIS - TOP) / max(above, 1), (FLOOR - AXIS) / max(below, 1))
-    for column, (left, end) in zip(columns, pairwise(edges), strict=True):
+    for (*labelled, unlabelled), (left, end) in zip(columns, pairwise(edges), strict=True):
         x = 100 * left / right
         width = 100 * (end - left) / right
         y = float(AXIS)
-        for label in LABELS:
-            if column[label]:
-                y -= column[label] * scale
-                yield Piece(x, width, y, column[label] * scale, label)
-        if column[UNLABELLED]:
-            yield Piece(x, width, AXIS, column[UNLABELLED] * scale, UNLABELLED)
+        for label, count in zip(LABELS, labelled, strict=True):
+            if count:
+                y -= count * scale
+                yield Piece(x, width, y, count * scale, label)
+        if unlabelled:
+            yield Piece(x, width, AXIS, unlabelled * scale, UNLABELLED)
 
 
-def _described(rows: Sequence[WhatIfRow]) -> str:
+def _described(distances: NDArray[np.float64], stack: NDArray[np.int64]) -> str:
     """The chart as text, for screen readers: each label with its smallest, middle and largest distance."""
-    groups: dict[str, list[float]] = {}
-    for row in rows:
-        groups.setdefault(row.label or UNLABELLED, []).append(row.distance)
     parts = []
-    for label in (*LABELS, UNLABELLED):
-        distances = sorted(groups.get(label, ()))
-        if distances:
+    for number, label in enumerate(STACKS):
+        own = distances[stack == number]
+        if len(own):
+            middle = np.partition(own, len(own) // 2)[len(own) // 2]
             parts.append(
-                f"{len(distances):,} {label}, from {distances[0]:.3f} to {distances[-1]:.3f}, half of them below"
-                f" {distances[len(distances) // 2]:.3f}"
+                f"{len(own):,} {label}, from {own.min():.3f} to {own.max():.3f}, half of them below {middle:.3f}"
             )
     return "Entries by memorization distance. " + ("; ".join(parts) + "." if parts else "There are none yet.")

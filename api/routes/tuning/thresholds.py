@@ -1,4 +1,4 @@
-"""Thresholds: choosing tau, undoing that, what each method would choose, and the history."""
+"""Thresholds: choosing tau, undoing that, what each method would choose, what any tau would change, and the history."""
 
 from typing import Annotated
 
@@ -6,21 +6,25 @@ from fastapi import APIRouter, Query, Response
 
 from api.http.dependencies import DbSession, Now, Organizer
 from api.schemas.tuning.thresholds import (
+    HistoryQuery,
+    ImpactPageQuery,
+    ImpactPageView,
+    ImpactSummaryQuery,
     NewThreshold,
     NewUndo,
     OptionView,
     RetuningView,
-    TableView,
     ThresholdView,
+    impact_page_view,
     option_view,
     retuning_view,
-    table_view,
     threshold_view,
 )
 from scorer.competitions.competition_state import state_of
 from scorer.errors import Invalid
 from scorer.lifecycle import TrackKind
-from scorer.tuning import threshold_history, thresholds, what_if
+from scorer.tuning import impact_lists, threshold_history, thresholds
+from scorer.tuning.impact_lists import ListName
 
 router = APIRouter(prefix="/competitions/{slug}/tracks/{kind}/thresholds", tags=["thresholds"])
 
@@ -36,23 +40,25 @@ def retune(
     now: Now,
 ) -> RetuningView:
     """Choose a track's tau; the answer says what changes. Boards are ranked with it from their next read on: nothing
-    is measured again."""
+    is measured again. 409 if another tau is chosen meanwhile."""
     if not body.preview and not body.reason.strip():
         raise Invalid("no-reason", "A new threshold needs a reason; it is kept in the history.")
     request = thresholds.TuningRequest(**body.model_dump(exclude={"preview"}))
     state = state_of(session, slug, now)
-    retuning = thresholds.retune(session, state, kind, request, preview=body.preview, author=author, now=now)
     if body.preview:
         response.status_code = 200
-    return retuning_view(retuning, kind, body.method, preview=body.preview)
+        preview = thresholds.preview(session, thresholds.entries_of(session, state, kind), request)
+        return retuning_view(preview, kind, body.method)
+    threshold, retuning = thresholds.retune(session, state, kind, request, author=author, now=now)
+    return retuning_view(retuning, kind, body.method, threshold)
 
 
 @router.post("/undo", status_code=201)
 def undo(slug: str, kind: TrackKind, body: NewUndo, session: DbSession, author: Organizer, now: Now) -> RetuningView:
     """Undo the newest choice of tau: a new row restores the one before it. Undoing again goes one further back."""
     state = state_of(session, slug, now)
-    retuning = thresholds.undo(session, state, kind, **body.model_dump(), author=author, now=now)
-    return retuning_view(retuning, kind, "undo", preview=False)
+    threshold, retuning = thresholds.undo(session, state, kind, **body.model_dump(), author=author, now=now)
+    return retuning_view(retuning, kind, "undo", threshold)
 
 
 @router.get("/choices")
@@ -65,20 +71,70 @@ def choices(
     alpha: Annotated[float, Query(ge=0, lt=1)] = 0.0,
 ) -> list[OptionView]:
     """What every automatic method would choose now, or what it lacks. Changes nothing. Organizers only."""
-    options = thresholds.method_options(session, state_of(session, slug, now), kind, alpha=alpha)
-    return [option_view(each) for each in options]
+    entries = thresholds.entries_of(session, state_of(session, slug, now), kind)
+    return [option_view(each) for each in thresholds.method_options(entries, alpha=alpha)]
 
 
-@router.get("/table")
-def table(slug: str, kind: TrackKind, session: DbSession, author: Organizer, now: Now) -> TableView:
-    """Every entry with its score if it is penalised and if it is not: enough to compute the board under any tau.
-    Organizers only."""
-    return table_view(what_if.table_of(session, state_of(session, slug, now), kind), kind)
+@router.get("/impact")
+def show_impact(
+    slug: str,
+    kind: TrackKind,
+    session: DbSession,
+    author: Organizer,
+    now: Now,
+    query: Annotated[ImpactSummaryQuery, Query()],
+) -> RetuningView:
+    """What a tau would change, exactly: counts, and the first rows of each list. Changes nothing. Organizers only."""
+    entries = thresholds.entries_of(session, state_of(session, slug, now), kind)
+    impact = thresholds.impact_of(session, entries, query.request(), previous=query.previous, limit=query.limit)
+    return retuning_view(impact, kind, query.method)
+
+
+@router.get("/impact/{name}")
+def list_impact(
+    slug: str,
+    kind: TrackKind,
+    name: ListName,
+    session: DbSession,
+    author: Organizer,
+    now: Now,
+    query: Annotated[ImpactPageQuery, Query()],
+) -> ImpactPageView:
+    """A page of what a tau would change: of the entries that it penalises, frees or is near, or of the teams whose
+    rank, medal or prize moves. Organizers only."""
+    entries = thresholds.entries_of(session, state_of(session, slug, now), kind)
+    _, _, impact = thresholds.compare(session, entries, query.request(), previous=query.previous)
+    return impact_page_view(impact_lists.page_of(session, impact, name, after=query.after, limit=query.limit))
 
 
 @router.get("")
-def history(slug: str, kind: TrackKind, session: DbSession, author: Organizer, now: Now) -> list[ThresholdView]:
-    """Every tau of the track, newest first: who chose it, how and why, and which entries it penalised or freed.
-    Organizers only."""
-    steps = threshold_history.threshold_history(session, state_of(session, slug, now), kind)
-    return [threshold_view(each) for each in steps]
+def history(
+    slug: str,
+    kind: TrackKind,
+    session: DbSession,
+    author: Organizer,
+    now: Now,
+    query: Annotated[HistoryQuery, Query()],
+) -> list[ThresholdView]:
+    """The choices of tau of the track, newest first: who chose it, how and why, and which entries it penalised or
+    freed. Organizers only."""
+    entries = thresholds.entries_of(session, state_of(session, slug, now), kind)
+    past = threshold_history.threshold_history(session, entries, before=query.before, limit=query.limit)
+    return [threshold_view(each) for each in past.steps]
+
+
+@router.get("/{threshold_id}/changes")
+def list_changes(
+    slug: str,
+    kind: TrackKind,
+    threshold_id: int,
+    session: DbSession,
+    author: Organizer,
+    now: Now,
+    after: Annotated[int, Query(ge=0, le=10**9, description="Show entries after this many.")] = 0,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> ImpactPageView:
+    """A page of the entries that one choice of tau penalised or freed. Organizers only."""
+    entries = thresholds.entries_of(session, state_of(session, slug, now), kind)
+    page = threshold_history.changes_of_step(session, entries, threshold_id, after=after, limit=limit)
+    return impact_page_view(page)

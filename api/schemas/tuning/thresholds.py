@@ -1,16 +1,17 @@
 """Schemas of thresholds, and how responses are made."""
 
-from dataclasses import asdict
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
 from api.schemas.base import Request
+from scorer.db.tables import Threshold
 from scorer.lifecycle import TrackKind
-from scorer.tuning.threshold_history import ThresholdStep
-from scorer.tuning.thresholds import Option, Retuning, choice_as_json
-from scorer.tuning.what_if import WhatIfTable
+from scorer.tuning.impact_lists import LISTED, ImpactPage
+from scorer.tuning.threshold_history import STEPS, ThresholdStep
+from scorer.tuning.thresholds import Option, Retuning, TuningRequest, choice_as_json
 
 Method = Literal["margin", "heldout", "otsu", "accuracy", "paper", "manual"]
 
@@ -26,6 +27,44 @@ class NewThreshold(Request):
     after: int | None = Field(
         None, description="The id of the threshold that this decision is based on: 409 if there is a newer one."
     )
+
+
+class ImpactQuery(BaseModel):
+    """Which tau, compared with which."""
+
+    method: Method = "manual"
+    alpha: Annotated[
+        float, Field(ge=0, lt=1, description="`margin`: the share of legitimate entries it may penalise.")
+    ] = 0.0
+    tau: Annotated[float | None, Field(ge=0, le=2, description="`manual`: the value.")] = None
+    previous: Annotated[
+        int | None,
+        Field(ge=0, description="The id of the threshold to compare with, 0 for none; left out: the one in force."),
+    ] = None
+
+    def request(self) -> TuningRequest:
+        """The choice of tau that is asked about."""
+        return TuningRequest(self.method, self.alpha, self.tau)
+
+
+class ImpactSummaryQuery(ImpactQuery):
+    """Which tau, and how much of each list."""
+
+    limit: Annotated[int, Field(ge=1, le=LISTED, description="Rows of each list.")] = LISTED
+
+
+class ImpactPageQuery(ImpactQuery):
+    """Which tau, and which page of a list."""
+
+    after: Annotated[int, Field(ge=0, le=10**9, description="Show rows after this many.")] = 0
+    limit: Annotated[int, Field(ge=1, le=1000)] = 100
+
+
+class HistoryQuery(BaseModel):
+    """Which choices of tau."""
+
+    before: Annotated[int | None, Field(ge=1, description="Show choices before the one with this id.")] = None
+    limit: Annotated[int, Field(ge=1, le=100)] = STEPS
 
 
 class NewUndo(Request):
@@ -52,8 +91,8 @@ class MoveView(BaseModel):
     after: int | None
 
 
-class MedalMoveView(BaseModel):
-    """A team whose medal changes: `gold`, `silver`, `bronze` or null."""
+class AwardMoveView(BaseModel):
+    """A team whose medal (`gold`, `silver`, `bronze`) or prize (its amount) changes; null: none."""
 
     team: str
     before: str | None
@@ -68,24 +107,41 @@ class ReviewsView(BaseModel):
     open: int = Field(description="How many of these have no decided label: at least so many reviews are left.")
 
 
+class ImpactCounts(BaseModel):
+    """How many rows each list of an impact has, of which the answer has the first ones."""
+
+    entries: int = Field(description="Entries that tau is chosen over: those in time, without benchmarks.")
+    below: int = Field(description="Entries that this tau penalises.")
+    penalised: int
+    freed: int
+    borderline: int
+    moves: int
+    medals: int
+    prizes: int
+
+
 class RetuningView(BaseModel):
-    """A choice of tau, the data it is based on, and its impact."""
+    """A choice of tau, the data it is based on, and its impact on the board that it was based on. Each list has its
+    first rows here, at most 100; `thresholds/impact/{name}` has all of them, by pages."""
 
     track: TrackKind
     preview: bool
     threshold_id: int | None
     tau: float
+    previous_id: int | None = Field(description="The threshold that it is compared with: `previous` of later pages.")
     previous_tau: float | None
     method: Method | Literal["undo"]
     choice: dict[str, Any] = Field(
         description="memorization_margin (the paper's d(M)), auc, cohens_d, confusion with the labels, and the interval"
         " of tau within which nothing changes."
     )
+    counts: ImpactCounts
     penalised: list[ChangeView]
     freed: list[ChangeView]
-    borderline: list[ChangeView]
+    borderline: list[ChangeView] = Field(description="Entries within two standard errors of tau.")
     moves: list[MoveView]
-    medals: list[MedalMoveView] = Field(description="Teams that gain or lose a medal, or change its colour.")
+    medals: list[AwardMoveView] = Field(description="Teams that gain or lose a medal, or change its colour.")
+    prizes: list[AwardMoveView]
     reviews: ReviewsView
     reviews_before: ReviewsView
 
@@ -117,51 +173,48 @@ class ThresholdView(BaseModel):
     author: str | None = Field(description="Null: set by the preparation of the references.")
     created_at: datetime
     standing: bool = Field(description="Not undone.")
-    penalised: list[ChangeView]
-    freed: list[ChangeView]
+    penalised_count: int
+    freed_count: int
+    penalised: list[ChangeView] = Field(description="The first 30; `thresholds/{id}/changes` has all of them.")
+    freed: list[ChangeView] = Field(description="As `penalised`.")
 
 
-class LineView(BaseModel):
-    """An entry, and its score under any tau."""
+class ImpactPageView(BaseModel):
+    """A page of one list of an impact."""
 
-    id: str
-    team: str
-    distance: float
-    se: float | None
-    label: str | None
-    memorising: bool | None
-    exempt: bool = Field(description="Never penalised, whatever tau is.")
-    free: float | None = Field(description="The score as ranked where it is not penalised; null if it cannot rank.")
-    penalised: float | None = Field(description="The score as ranked where it is penalised.")
+    total: int
+    entries: list[ChangeView | MoveView | AwardMoveView]
+    next_after: int | None = Field(description="Pass as `after` for the next page; null at the end.")
 
 
-class TableView(BaseModel):
-    """All data that the board of a track under any tau can be computed from."""
-
-    track: TrackKind
-    tau: float | None
-    threshold_id: int | None
-    medals: dict[str, int]
-    entries: list[LineView] = Field(description="In the order in which equal scores rank.")
-
-
-def retuning_view(retuning: Retuning, kind: TrackKind, method: str, *, preview: bool) -> RetuningView:
-    """A choice and its impact."""
+def retuning_view(retuning: Retuning, kind: TrackKind, method: str, threshold: Threshold | None = None) -> RetuningView:
+    """A choice and its impact; ``threshold``: the recorded row, None for a preview."""
+    impact = retuning.impact
+    totals = {name: page.total for name, page in retuning.lists.items()}
     return RetuningView(
         track=kind,
-        preview=preview,
-        threshold_id=retuning.threshold.id if retuning.threshold else None,
+        preview=threshold is None,
+        threshold_id=threshold.id if threshold else None,
         tau=retuning.choice.tau,
-        previous_tau=retuning.previous_tau,
+        previous_id=retuning.previous.id if retuning.previous else None,
+        previous_tau=retuning.previous.tau if retuning.previous else None,
         method=method,
         choice=choice_as_json(retuning.choice),
-        penalised=[ChangeView(**vars(each)) for each in retuning.penalised],
-        freed=[ChangeView(**vars(each)) for each in retuning.freed],
-        borderline=[ChangeView(**vars(each)) for each in retuning.borderline],
-        moves=[MoveView(**vars(each)) for each in retuning.moves],
-        medals=[MedalMoveView(**vars(each)) for each in retuning.medals],
-        reviews=ReviewsView(**vars(retuning.reviews)),
-        reviews_before=ReviewsView(**vars(retuning.reviews_before)),
+        counts=ImpactCounts(entries=impact.entries, below=impact.below, **totals),
+        reviews=ReviewsView(**vars(impact.reviews)),
+        reviews_before=ReviewsView(**vars(impact.reviews_before)),
+        **_lists_of(retuning.lists),
+    )
+
+
+def _lists_of(pages: Mapping[Any, ImpactPage]) -> dict[str, Any]:
+    return {name: [vars(row) for row in page.rows] for name, page in pages.items()}
+
+
+def impact_page_view(page: ImpactPage) -> ImpactPageView:
+    """A page of a list."""
+    return ImpactPageView.model_validate(
+        {"total": page.total, "entries": [vars(row) for row in page.rows], "next_after": page.next_after}
     )
 
 
@@ -186,17 +239,7 @@ def threshold_view(step: ThresholdStep) -> ThresholdView:
         author=row.author.handle if row.author else None,
         created_at=row.created_at,
         standing=step.standing,
-        penalised=[ChangeView(**vars(each)) for each in step.penalised],
-        freed=[ChangeView(**vars(each)) for each in step.freed],
-    )
-
-
-def table_view(table: WhatIfTable, kind: TrackKind) -> TableView:
-    """The table of a track."""
-    return TableView(
-        track=kind,
-        tau=table.threshold.tau if table.threshold else None,
-        threshold_id=table.threshold.id if table.threshold else None,
-        medals=table.medals,
-        entries=[LineView(**asdict(row)) for row in table.rows],
+        penalised_count=step.penalised.total,
+        freed_count=step.freed.total,
+        **_lists_of({"penalised": step.penalised, "freed": step.freed}),
     )

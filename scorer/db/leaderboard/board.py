@@ -103,6 +103,18 @@ def team_names(session: Session, competition_id: int) -> dict[int, str]:
     return {row.id: row.name for row in session.execute(query)}
 
 
+def team_names_of(session: Session, team_ids: Collection[int]) -> dict[int, str]:
+    """The names of these teams, by id."""
+    query = select(Team.id, Team.name).where(Team.id == any_(id_list(team_ids)))
+    return {row.id: row.name for row in session.execute(query)} if team_ids else {}
+
+
+def submission_ids_of(session: Session, refs: Collection[int]) -> dict[int, str]:
+    """The public ids of these submissions, by ref."""
+    query = select(Submission.ref, Submission.id).where(Submission.ref == any_(id_list(refs)))
+    return {row.ref: row.id for row in session.execute(query)} if refs else {}
+
+
 def refs_of_team(session: Session, team_id: int) -> list[int]:
     """The refs of the entries that belong to a team now, with those of teams merged into it."""
     return list(session.scalars(select(Submission.ref).where(merges.belongs_to_team(team_id))))

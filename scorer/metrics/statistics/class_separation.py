@@ -58,7 +58,9 @@ def classes_of(memorised: Labels, count: int) -> tuple[Mask, Mask]:
 
     Raises :class:`Invalid` (``bad-labels``) for another number of labels or another kind of label.
     """
-    labels = np.array([np.nan if label is None else float(label) for label in memorised], dtype=np.float64)
+    if not isinstance(memorised, np.ndarray) or memorised.dtype == object:
+        memorised = np.array([np.nan if label is None else float(label) for label in memorised], dtype=np.float64)
+    labels = memorised.astype(np.float64)
     if len(labels) != count:
         raise Invalid("bad-labels", f"There are {len(labels)} labels for {count} distances.")
     if not np.isin(labels[~np.isnan(labels)], (0.0, 1.0)).all():

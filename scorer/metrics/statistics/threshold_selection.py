@@ -6,7 +6,7 @@ distances, which separates nothing in particular (``paper``). What its organizer
 does: catch as many known memorisers as possible without penalising a legitimate entry.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,7 +26,7 @@ from scorer.metrics.statistics.class_separation import (
     relative_variance,
 )
 
-__all__ = ["METHODS", "Interval", "ThresholdChoice", "choose_tau", "memorization_margin"]
+__all__ = ["METHODS", "Interval", "ThresholdChoice", "choose_tau", "is_borderline", "memorization_margin"]
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,7 @@ class ThresholdChoice:
     """A threshold and how it judges the entries. A quantity that does not exist is None.
 
     ``memorization_margin`` (d(M)) and ``relative_variance`` are of all distances; ``auc``,
-    ``cohens_d`` and ``confusion`` of the labelled ones. ``borderline`` holds the positions of the
-    entries within two standard errors of tau, None where no standard errors were given.
+    ``cohens_d`` and ``confusion`` of the labelled ones.
     """
 
     tau: float
@@ -57,7 +56,6 @@ class ThresholdChoice:
     auc: float | None
     cohens_d: float | None
     confusion: Confusion | None
-    borderline: tuple[int, ...] | None
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,6 @@ def choose_tau(
     heldout_distance: float | None = None,
     *,
     tau: float | None = None,
-    standard_errors: Sequence[float | None] | Vector | None = None,
 ) -> ThresholdChoice:
     """Choose a threshold for memorization distances (n,) by one of :data:`METHODS`.
 
@@ -115,7 +112,6 @@ def choose_tau(
         auc=area_under_curve(entries.memorising, entries.legitimate),
         cohens_d=cohens_d(entries.memorising, entries.legitimate),
         confusion=confusion_of(entries.memorising, entries.legitimate, threshold) if labelled else None,
-        borderline=_borderline(values, threshold, standard_errors),
     )
 
 
@@ -211,16 +207,9 @@ def _interval_around(tau: float, distances: Vector) -> Interval:
     return Interval(float(below.max(initial=0.0)), float(above.min()) if len(above) else None)
 
 
-def _borderline(
-    distances: Vector, tau: float, standard_errors: Sequence[float | None] | Vector | None
-) -> tuple[int, ...] | None:
-    """Positions within two standard errors of tau; an entry without a standard error is never borderline."""
-    if standard_errors is None:
-        return None
-    errors = np.array([np.nan if error is None else error for error in standard_errors], dtype=np.float64)
-    if len(errors) != len(distances):
-        raise Invalid("bad-errors", f"There are {len(errors)} standard errors for {len(distances)} distances.")
-    return tuple(int(row) for row in np.flatnonzero(np.abs(distances - tau) <= 2.0 * errors))
+def is_borderline(distances: Vector, standard_errors: Vector, tau: float) -> NDArray[np.bool_]:
+    """Whether each distance (n,) is within two standard errors (n,) of tau; one whose error is nan never is."""
+    return np.asarray(np.abs(distances - tau) <= 2.0 * standard_errors)
 
 
 def _require_both_classes(method: str, entries: _LabelledDistances) -> None:

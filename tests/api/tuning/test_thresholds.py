@@ -85,6 +85,8 @@ def test_choices_previews_undo_and_history(service: Service) -> None:
     first = choose(service, slug, tau=0.2).json()
     preview = choose(service, slug, tau=0.35, preview=True).json()
     second = choose(service, slug, tau=0.35, after=first["threshold_id"]).json()
+    sought = service.call("organizer", "GET", f"{path(slug)}/impact?tau=0.35&previous={first['threshold_id']}").json()
+    assert sought == preview | {"method": "manual"}
     strip = {"preview", "threshold_id"}
     assert {k: v for k, v in preview.items() if k not in strip} == {k: v for k, v in second.items() if k not in strip}
     assert second["medals"]
@@ -107,8 +109,11 @@ def test_choices_previews_undo_and_history(service: Service) -> None:
     assert [(each["tau"], each["method"], each["standing"], each["author"]) for each in steps] == [
         (0.2, "undo", False, "organizer"), (0.35, "manual", False, "organizer"), (0.2, "manual", True, "organizer"),
     ]  # fmt: skip
-    assert {each["submission_id"] for each in steps[0]["freed"]} == gone
-    assert {each["submission_id"] for each in steps[1]["penalised"]} == gone
+    assert (steps[0]["freed_count"], steps[1]["penalised_count"]) == (len(gone), len(gone))
+    for step in steps[:2]:
+        changes = service.call("organizer", "GET", f"{path(slug)}/{step['id']}/changes").json()["entries"]
+        assert {each["submission_id"] for each in changes} == gone
+    assert steps[1]["penalised"] == second["penalised"][:30]
     audit = service.call("admin", "GET", "/admin/audit").json()["entries"]
     assert [each["action"] for each in audit[:3]] == ["threshold.undone", "threshold.chosen", "threshold.chosen"]
     assert audit[0]["before"]["tau"] == 0.35
@@ -144,7 +149,7 @@ def test_of_two_who_decide_upon_the_same_tau_one_is_refused(service: Service) ->
 def test_tau_is_for_organizers(service: Service) -> None:
     slug = random_competition(service, entries=20)
     for who, status in ((None, 401), ("ada", 403)):
-        for address in ("", "/choices", "/table"):
+        for address in ("", "/choices", "/impact?tau=0.2", "/impact/moves?tau=0.2", "/1/changes"):
             assert service.call(who, "GET", path(slug) + address).status_code == status
         for address in ("", "/undo"):
             body = {"reason": "x"}
@@ -152,3 +157,33 @@ def test_tau_is_for_organizers(service: Service) -> None:
     with service.context.sessions.begin() as session:
         state: CompetitionState = competition_state.state_of(session, slug, datetime.now(UTC))
         assert state.tracks["private"].kind == "private"
+
+
+def test_lists_come_by_pages(service: Service) -> None:
+    slug = random_competition(service, seed=4, entries=200)
+    first = choose(service, slug, tau=0.1).json()["threshold_id"]
+    done = choose(service, slug, tau=0.35).json()
+    assert done["counts"]["moves"] > 9
+    assert done["counts"]["entries"] == 200
+    for name in ("penalised", "freed", "borderline", "moves", "medals", "prizes"):
+        rows: list[Any] = []
+        after: int | None = 0
+        while after is not None:
+            query = f"tau=0.35&previous={first}&after={after}&limit=9"
+            page = service.call("organizer", "GET", f"{path(slug)}/impact/{name}?{query}").json()
+            rows += page["entries"]
+            assert page["total"] == done["counts"][name]
+            after = page["next_after"]
+        assert rows[:100] == done[name]
+        assert len(rows) == done["counts"][name]
+    short = service.call("organizer", "GET", f"{path(slug)}/impact?tau=0.35&previous={first}&limit=2").json()
+    assert (short["counts"], short["moves"]) == (done["counts"], done["moves"][:2])
+    changes = service.call("organizer", "GET", f"{path(slug)}/{done['threshold_id']}/changes?limit=5").json()
+    assert (changes["total"], changes["entries"]) == (done["counts"]["penalised"], done["penalised"][:5])
+    (newest,) = service.call("organizer", "GET", f"{path(slug)}?limit=1").json()
+    assert newest["penalised_count"] == done["counts"]["penalised"]
+    (older,) = service.call("organizer", "GET", f"{path(slug)}?before={newest['id']}").json()
+    assert older["id"] == first
+    unknown = service.call("organizer", "GET", f"{path(slug, 'public')}/impact?tau=0.3&previous={first}")
+    assert (unknown.status_code, unknown.json()["type"].rpartition(":")[2]) == (404, "no-threshold")
+    assert service.call("organizer", "GET", f"{path(slug)}/impact").status_code == 422

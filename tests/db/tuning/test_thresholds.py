@@ -1,4 +1,4 @@
-"""Choosing tau, taking it back, and the table from which any tau can be judged."""
+"""Choosing tau, taking it back, and what that changes."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -6,15 +6,17 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from scorer.competitions.competition_state import CompetitionState
+from scorer.db import tuning
 from scorer.db.leaderboard import board
-from scorer.db.tables import Account, CoarseLabel, Ruling, Submission
-from scorer.errors import Conflict
+from scorer.db.tables import Account, CoarseLabel, Ruling, Submission, Threshold, Track
+from scorer.errors import Conflict, NotFound
 from scorer.submissions.labels import label_info_of
-from scorer.tuning import threshold_history, thresholds, what_if
-from scorer.tuning.thresholds import Retuning, TuningRequest
+from scorer.tuning import threshold_history, thresholds
+from scorer.tuning.thresholds import Retuning, TrackEntries, TuningRequest
 from tests.db.leaderboard.board_oracle import board_of
 from tests.examples import examples
 from tests.factories import make_account, make_competition, make_scored, make_team, set_label
@@ -36,11 +38,17 @@ entries = st.lists(
 taus = st.sampled_from([0.0, 0.05, 0.1, 0.2, 0.22, 0.25, 0.3, 0.5, 0.7])
 
 
-def choose(
-    session: Session, state: CompetitionState, author: Account, tau: float, *, preview: bool = False
-) -> Retuning:
+def choose(session: Session, state: CompetitionState, author: Account, tau: float) -> tuple[Threshold, Retuning]:
     request = TuningRequest("manual", tau=tau, reason="because")
-    return thresholds.retune(session, state, "public", request, preview=preview, author=author, now=MOMENT)
+    return thresholds.retune(session, state, "public", request, author=author, now=MOMENT)
+
+
+def entries_of(session: Session, state: CompetitionState) -> TrackEntries:
+    return thresholds.entries_of(session, state, "public")
+
+
+def preview_of(session: Session, state: CompetitionState, tau: float) -> Retuning:
+    return thresholds.preview(session, entries_of(session, state), TuningRequest("manual", tau=tau))
 
 
 def made(session: Session, drawn: list[tuple[int, float, float, str | None, int]]) -> CompetitionState:
@@ -56,22 +64,19 @@ def made(session: Session, drawn: list[tuple[int, float, float, str | None, int]
 
 def effects_of(retuning: Retuning) -> dict[str, Any]:
     """The reported effects of a choice."""
-    return {name: value for name, value in vars(retuning).items() if name != "threshold"}
-
-
-def judged_by_hand(table: what_if.WhatIfTable, tau: float) -> list[tuple[str, str, float]]:
-    """(team, entry, score) from rank 1 down: what a page makes of the table."""
-    best: dict[str, tuple[float, int]] = {}
-    for order, line in enumerate(table.rows):
-        score = line.penalised if line.distance < tau and not line.exempt else line.free
-        if score is not None and (score, order) < best.get(line.team, (float("inf"), 0)):
-            best[line.team] = (score, order)
-    return [(team, table.rows[order].id, score) for team, (score, order) in sorted(best.items(), key=lambda it: it[1])]
+    impact = retuning.impact
+    numbers = {
+        "entries": impact.entries,
+        "below": impact.below,
+        "reviews": impact.reviews,
+        "was": impact.reviews_before,
+    }
+    return {**numbers, "lists": retuning.lists, "previous": retuning.previous, "choice": retuning.choice}
 
 
 @settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(entries, taus, taus)
-def test_a_preview_is_what_happens_and_the_table_says_the_same(
+def test_a_preview_is_what_happens(
     session: Session, drawn: list[tuple[int, float, float, str | None, int]], first: float, second: float
 ) -> None:
     with session.begin_nested() as savepoint:
@@ -86,22 +91,19 @@ def test_a_preview_is_what_happens_and_the_table_says_the_same(
 
         before = ranks()
         was = {row.id: row.penalised for row in board.scores_of_track(session, track.id)}
-        preview = choose(session, state, author, second, preview=True)
-        table = what_if.table_of(session, state, "public")
+        preview = preview_of(session, state, second)
         assert ranks() == before
-        assert effects_of(choose(session, state, author, second)) == effects_of(preview)
+        assert effects_of(choose(session, state, author, second)[1]) == effects_of(preview)
         now = {row.id: row.penalised for row in board.scores_of_track(session, track.id)}
-        assert {each.submission_id for each in preview.penalised} == {id_ for id_ in now if now[id_] and not was[id_]}
-        assert {each.submission_id for each in preview.freed} == {id_ for id_ in now if was[id_] and not now[id_]}
+        lists: dict[str, Any] = {name: page.rows for name, page in preview.lists.items()}
+        assert {each.submission_id for each in lists["penalised"]} == {id_ for id_ in now if now[id_] and not was[id_]}
+        assert {each.submission_id for each in lists["freed"]} == {id_ for id_ in now if was[id_] and not now[id_]}
         after = ranks()
-        assert {(move.team, move.before, move.after) for move in preview.moves} == {
+        assert {(move.team, move.before, move.after) for move in lists["moves"]} == {
             (team, before.get(team), after.get(team))
             for team in before.keys() | after.keys()
             if before.get(team) != after.get(team)
         }
-        ranked = board_of(session, state).page(0, None)
-        ids = {ref: row.id for ref, row in board.entry_info_of(session, [line.ref for line in ranked]).items()}
-        assert judged_by_hand(table, second) == [(names[line.team_id], ids[line.ref], line.score) for line in ranked]
         savepoint.rollback()
 
 
@@ -116,51 +118,55 @@ def test_medals_and_reviews(session: Session, now: datetime) -> None:
     set_label(session, entry[1], "mgan", now)
     set_label(session, entry[3], "legitimate", now)
     author = make_account(session, now, "organizer")
-    first = choose(session, state, author, 0.0)
+    first = choose(session, state, author, 0.0)[1].impact
     # Places 1 to 4 go to the first, third, fourth and fifth entry; the second is passed over.
     assert vars(first.reviews) == {"places": 4, "looked": 5, "open": 3}
-    done = choose(session, state, author, 0.15)
+    retuning = choose(session, state, author, 0.15)[1]
+    done = retuning.impact
     assert [(move.before, move.after) for move in done.medals] == [
         ("silver", "gold"),
         ("bronze", "silver"),
         (None, "bronze"),
         ("gold", None),
     ]
-    assert [(move.before, move.after) for move in done.moves] == [(2, 1), (3, 2), (4, 3), (5, 4), (6, 5), (1, 6)]
+    moves: Any = retuning.lists["moves"].rows
+    assert [(move.before, move.after) for move in moves] == [(2, 1), (3, 2), (4, 3), (5, 4), (6, 5), (1, 6)]
     assert done.reviews_before == first.reviews
     assert vars(done.reviews) == {"places": 4, "looked": 5, "open": 3}
-    everybody = choose(session, state, author, 0.25)
-    assert vars(everybody.reviews) == {"places": 4, "looked": 4, "open": 3}
-    assert [change.label for change in everybody.penalised] == ["mgan"]
+    everybody = choose(session, state, author, 0.25)[1]
+    assert vars(everybody.impact.reviews) == {"places": 4, "looked": 4, "open": 3}
+    penalised: Any = everybody.lists["penalised"].rows
+    assert [change.label for change in penalised] == ["mgan"]
 
 
 def test_undo_restores_and_goes_on_going_back(session: Session, now: datetime) -> None:
     state = made(session, [(0, 1.0, 0.2, None, 5), (1, 2.0, 0.4, None, 5)])
     author = make_account(session, now, "organizer")
 
-    def undo(after: int | None = None) -> Retuning:
+    def undo(after: int | None = None) -> tuple[Threshold, Retuning]:
         return thresholds.undo(session, state, "public", reason="no", after=after, author=author, now=now)
 
     with pytest.raises(Conflict, match="no earlier tau"):
         undo()
-    chosen = [choose(session, state, author, tau).threshold for tau in (0.1, 0.3, 0.5)]
-    back = undo()
-    assert back.threshold is not None
-    assert (back.threshold.tau, back.threshold.method) == (0.3, "undo")
-    assert back.threshold.choice["restores"] == chosen[1].id  # type: ignore[union-attr]
-    assert len(back.freed) == 1
+    chosen = [choose(session, state, author, tau)[0] for tau in (0.1, 0.3, 0.5)]
+    threshold, back = undo()
+    assert (threshold.tau, threshold.method) == (0.3, "undo")
+    assert threshold.choice["restores"] == chosen[1].id
+    assert len(back.impact.freed) == 1
     assert back.choice.tau == 0.3
     with pytest.raises(Conflict, match="another tau"):
-        undo(after=chosen[2].id)  # type: ignore[union-attr]
-    assert undo(after=back.threshold.id).choice.tau == 0.1
+        undo(after=chosen[2].id)
+    assert undo(after=threshold.id)[0].tau == 0.1
     with pytest.raises(Conflict):
         undo()
     choose(session, state, author, 0.45)
-    assert undo().choice.tau == 0.1
-    steps = threshold_history.threshold_history(session, state, "public")
+    assert undo()[0].tau == 0.1
+    history = threshold_history.threshold_history(session, entries_of(session, state))
+    steps = history.steps
+    assert (history.total, history.undoable) == (7, False)
     assert [step.threshold.tau for step in steps] == [0.1, 0.45, 0.1, 0.3, 0.5, 0.3, 0.1]
     assert [step.standing for step in steps] == [False] * 6 + [True]
-    assert [(len(step.penalised), len(step.freed)) for step in steps] == [
+    assert [(step.penalised.total, step.freed.total) for step in steps] == [
         (0, 2), (2, 0), (0, 1), (0, 1), (1, 0), (1, 0), (0, 0),
     ]  # fmt: skip
 
@@ -170,8 +176,9 @@ def test_an_entry_that_came_later_is_in_no_earlier_difference(session: Session, 
     author = make_account(session, now, "organizer")
     choose(session, state, author, 0.3)
     make_scored(session, state, make_team(session, state, now), fid=1, distance=0.1, now=MOMENT + timedelta(hours=1))
-    (step,) = threshold_history.threshold_history(session, state, "public")
-    assert [change.memorization_distance for change in step.penalised] == [0.2]
+    (step,) = threshold_history.threshold_history(session, entries_of(session, state)).steps
+    changes: Any = step.penalised.rows
+    assert [change.memorization_distance for change in changes] == [0.2]
 
 
 def test_other_counts_only_if_its_ruling_says_so(session: Session, now: datetime) -> None:
@@ -212,9 +219,71 @@ def test_other_counts_only_if_its_ruling_says_so(session: Session, now: datetime
 
 def test_every_method_says_what_it_would_choose_or_what_it_lacks(session: Session, now: datetime) -> None:
     state = made(session, [(0, 1.0, 0.2, None, 5), (1, 2.0, 0.4, None, 5)])
-    options = {option.method: option for option in thresholds.method_options(session, state, "public")}
+    options = {option.method: option for option in thresholds.method_options(entries_of(session, state))}
     assert list(options) == ["margin", "heldout", "otsu", "accuracy", "paper"]
     lacks = {method: option.lacks.slug for method, option in options.items() if option.lacks}
     assert lacks == {"margin": "no-labels", "accuracy": "no-labels", "heldout": "no-heldout-distance"}
     assert options["otsu"].choice is not None
     assert options["otsu"].choice.tau == pytest.approx(0.3)
+
+
+def test_older_choices_and_their_changes_come_by_pages(session: Session, now: datetime) -> None:
+    state = made(session, [(team, 1.0 + team, 0.1 + team / 100, None, 5) for team in range(6)])
+    author = make_account(session, MOMENT, "organizer")
+    ids = [choose(session, state, author, tau)[0].id for tau in (0.125, 0.2, 0.15)]
+    entries = entries_of(session, state)
+    older = threshold_history.threshold_history(session, entries, before=ids[2], limit=1)
+    assert ([step.threshold.id for step in older.steps], older.total) == ([ids[1]], 3)
+    pages = [threshold_history.changes_of_step(session, entries, ids[1], after=after, limit=2) for after in (0, 2, 4)]
+    distances = [[row.memorization_distance for row in page.rows] for page in pages]  # type: ignore[union-attr]
+    assert distances == [[pytest.approx(0.13), pytest.approx(0.14)], [pytest.approx(0.15)], []]
+    assert [(page.total, page.next_after) for page in pages] == [(3, 2), (3, None), (3, None)]
+    with pytest.raises(NotFound):
+        threshold_history.changes_of_step(session, entries, ids[2] + 1, after=0, limit=2)
+
+
+def test_two_choices_can_be_compared_afterwards(session: Session, now: datetime) -> None:
+    state = made(session, [(0, 1.0, 0.2, None, 5), (1, 2.0, 0.4, None, 5)])
+    author = make_account(session, MOMENT, "organizer")
+    first, _ = choose(session, state, author, 0.1)
+    _, second = choose(session, state, author, 0.3)
+    entries = entries_of(session, state)
+    request = TuningRequest("manual", tau=0.3)
+    assert thresholds.impact_of(session, entries, request).lists["moves"].total == 0
+    again = thresholds.impact_of(session, entries, request, previous=first.id)
+    assert effects_of(again) == effects_of(second)
+    unranked: Any = thresholds.impact_of(session, entries, request, previous=0).lists["moves"].rows
+    assert [(move.before, move.after) for move in unranked] == [(None, 1), (None, 2)]
+    with pytest.raises(NotFound):
+        thresholds.compare(session, entries, request, previous=first.id - 1)
+
+
+def test_a_tau_chosen_while_another_is_computed_wins(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was judged is compared again under the lock, whether or not the organizer named the tau that was seen."""
+    state = made(session, [(0, 1.0, 0.2, None, 5), (1, 2.0, 0.4, None, 5)])
+    author = make_account(session, MOMENT, "organizer")
+    choose(session, state, author, 0.1)
+    lock = tuning.lock_track
+    meanwhile = [0.2]
+
+    def lock_after_another(session: Session, track_id: int) -> str:
+        for tau in meanwhile[:]:
+            meanwhile.clear()
+            choose(session, state, author, tau)
+        return lock(session, track_id)
+
+    monkeypatch.setattr(tuning, "lock_track", lock_after_another)
+    with pytest.raises(Conflict, match="another tau"):
+        choose(session, state, author, 0.3)
+    assert [row.tau for row in tuning.thresholds_of(session, state.tracks["public"].id)] == [0.2, 0.1]
+
+
+def test_a_tau_for_a_network_that_was_replaced_meanwhile_is_refused(session: Session) -> None:
+    state = made(session, [(0, 1.0, 0.2, None, 5)])
+    author = make_account(session, MOMENT, "organizer")
+    session.execute(
+        update(Track).where(Track.id == state.tracks["private"].id).values(kind="former", replaced_at=MOMENT)
+    )
+    request = TuningRequest("manual", tau=0.2)
+    with pytest.raises(Conflict, match="another network"):
+        thresholds.retune(session, state, "private", request, author=author, now=MOMENT)

@@ -2,29 +2,30 @@
 
 from collections import Counter
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.rendering.charts.distribution import AXIS, FLOOR, TOP, distribution_of
-from scorer.tuning.what_if import WhatIfRow
+from api.rendering.charts.distribution import AXIS, FLOOR, TOP, Distribution, distribution_of
+from scorer.submissions.labels import LABELS
 from tests.api.conftest import Service
 from tests.api.tuning.test_thresholds import choose, path, random_competition
 from tests.web.html import Element, parse_html
 from tests.web.submissions.test_submissions import enter, read
 
-LABELS = [None, "legitimate", "mgan", "sup", "ae", "aug", "other"]
 
-
-def line(distance: float, label: str | None) -> WhatIfRow:
-    return WhatIfRow("id", "team", distance, None, label, None, False, None, None)
+def picture_of(drawn: list[tuple[float, str | None]], tau: float | None) -> Distribution:
+    numbers = [LABELS.index(label) if label is not None else -1 for _, label in drawn]
+    return distribution_of(np.array([each for each, _ in drawn], np.float64), np.array(numbers, np.int8), tau)
 
 
 @given(
-    st.lists(st.tuples(st.floats(0, 2), st.sampled_from(LABELS)), max_size=40), st.one_of(st.none(), st.floats(0, 2))
+    st.lists(st.tuples(st.floats(0, 2), st.sampled_from([None, *LABELS])), max_size=40),
+    st.one_of(st.none(), st.floats(0, 2)),
 )
 def test_every_entry_is_in_the_picture_once(drawn: list[tuple[float, str | None]], tau: float | None) -> None:
-    picture = distribution_of([line(*each) for each in drawn], tau)
+    picture = picture_of(drawn, tau)
     counts = Counter(label or "unlabelled" for _, label in drawn)
     assert dict(picture.counts) == counts
     assert picture.right > max([distance for distance, _ in drawn] + [tau or 0.0])
@@ -42,10 +43,10 @@ def test_every_entry_is_in_the_picture_once(drawn: list[tuple[float, str | None]
 
 
 def test_the_picture_has_a_text_for_screen_readers() -> None:
-    description = distribution_of([line(0.1, "mgan"), line(0.2, "mgan"), line(0.4, None)], 0.3).description
-    assert "2 mgan, from 0.100 to 0.200" in description
+    description = picture_of([(0.1, "mgan"), (0.2, "mgan"), (0.4, None)], 0.3).description
+    assert "2 mgan, from 0.100 to 0.200, half of them below 0.200" in description
     assert "1 unlabelled, from 0.400 to 0.400" in description
-    assert distribution_of([], None).description.endswith("There are none yet.")
+    assert picture_of([], None).description.endswith("There are none yet.")
 
 
 def numbers(page: Element) -> dict[str, str]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from scorer.errors import Invalid
 from scorer.metrics.statistics.class_separation import Confusion, area_under_curve, cohens_d, memorization_margin
-from scorer.metrics.statistics.threshold_selection import METHODS, Interval, choose_tau
+from scorer.metrics.statistics.threshold_selection import METHODS, Interval, choose_tau, is_borderline
 from tests.pure.oracles import auc_by_pairs, counts_below
 
 grid = st.integers(0, 40).map(lambda step: step / 40)
@@ -145,7 +145,7 @@ def test_a_track_starts_with_heldout_before_there_is_any_entry() -> None:
     assert chosen.tau == 0.18
     assert chosen.interval == Interval(0.0, None)
     assert (chosen.memorization_margin, chosen.relative_variance, chosen.auc) == (None, None, None)
-    assert (chosen.cohens_d, chosen.confusion, chosen.borderline) == (None, None, None)
+    assert (chosen.cohens_d, chosen.confusion) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,6 @@ def test_a_track_starts_with_heldout_before_there_is_any_entry() -> None:
         ({"memorised": [True, False, 2]}, "bad-labels"),
         ({"memorised": [True, False, None], "alpha": 1.0}, "bad-alpha"),
         ({"memorised": [True, False, None], "alpha": math.nan}, "bad-alpha"),
-        ({"method": "paper", "standard_errors": [0.1]}, "bad-errors"),
     ],
 )
 def test_a_method_that_lacks_what_it_needs_says_so(options: dict[str, Any], slug: str) -> None:
@@ -255,14 +254,8 @@ def test_cohens_d_is_in_standard_deviations() -> None:
 
 
 def test_borderline_entries_are_within_two_standard_errors() -> None:
-    chosen = choose_tau(
-        [0.10, 0.19, 0.25, 0.22, 0.30],
-        method="manual",
-        tau=0.20,
-        standard_errors=[0.04, 0.01, 0.02, None, 0.06],
-    )
-    assert chosen.borderline == (1, 4)
-    assert choose_tau([0.1], method="manual", tau=0.2).borderline is None
+    distances, errors = np.array([0.10, 0.19, 0.25, 0.22, 0.30]), np.array([0.04, 0.01, 0.02, math.nan, 0.06])
+    assert is_borderline(distances, errors, 0.20).tolist() == [False, True, False, False, True]
 
 
 @given(distances=st.lists(grid, min_size=1, max_size=30), tau=grid)

@@ -1,0 +1,106 @@
+"""The lists of an impact, page by page: what of it people read, with the names of submissions and teams."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from sqlalchemy.orm import Session
+
+from scorer.db.leaderboard import board
+from scorer.ranking.columns import Ints
+from scorer.ranking.vectorised import JudgedEntries
+from scorer.submissions.labels import LABELS, LabelColumns
+from scorer.tuning.impact import AwardMove, RankMoves, ThresholdImpact
+
+ListName = Literal["penalised", "freed", "borderline", "moves", "medals", "prizes"]
+LIST_NAMES: tuple[ListName, ...] = get_args(ListName)
+LISTED = 100
+"""Rows of each list that an impact begins with; the others are read by pages."""
+
+
+@dataclass(frozen=True)
+class PenaltyChange:
+    """An entry that a new tau penalises or frees, or that is near tau."""
+
+    submission_id: str
+    team: str
+    memorization_distance: float
+    label: str | None
+
+
+@dataclass(frozen=True)
+class RankChange:
+    """A team whose rank a new tau changes; None where it has no rank."""
+
+    team: str
+    before: int | None
+    after: int | None
+
+
+@dataclass(frozen=True)
+class AwardChange:
+    """A team whose medal or prize a new tau changes; None where it has none."""
+
+    team: str
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True)
+class ImpactPage:
+    """Some rows of a list, and how many the list has."""
+
+    total: int
+    after: int
+    """How many rows precede these."""
+    rows: Sequence[PenaltyChange | RankChange | AwardChange]
+
+    @property
+    def next_after(self) -> int | None:
+        """``after`` of the next page; None at the end."""
+        end = self.after + len(self.rows)
+        return end if self.rows and end < self.total else None
+
+
+def lists_of(session: Session, impact: ThresholdImpact, limit: int = LISTED) -> dict[ListName, ImpactPage]:
+    """The first rows of every list of an impact."""
+    return {name: page_of(session, impact, name, limit=limit) for name in LIST_NAMES}
+
+
+def page_of(session: Session, impact: ThresholdImpact, name: ListName, *, after: int = 0, limit: int) -> ImpactPage:
+    """The rows of one list from number ``after + 1`` on, at most ``limit``."""
+    page = slice(after, after + limit)
+    if name == "moves":
+        moves = impact.moves
+        return ImpactPage(len(moves.team), after, _rank_changes(session, moves.take(page)))
+    if name in {"medals", "prizes"}:
+        awards: Sequence[AwardMove] = getattr(impact, name)
+        return ImpactPage(len(awards), after, _award_changes(session, awards[page]))
+    return penalty_page(session, impact.after.judged, impact.labels, getattr(impact, name), after=after, limit=limit)
+
+
+def penalty_page(
+    session: Session, judged: JudgedEntries, labels: LabelColumns, rows: Ints, *, after: int = 0, limit: int
+) -> ImpactPage:
+    """A page of entries, given by their rows in the columns that ``labels`` stand beside."""
+    page = rows[after : after + limit]
+    refs, teams = judged.columns.ref[page].tolist(), judged.team[page].tolist()
+    ids = board.submission_ids_of(session, refs)
+    names = board.team_names_of(session, teams)
+    distances, numbers = judged.columns.distance[page].tolist(), labels.number[page].tolist()
+    changes = [
+        PenaltyChange(ids[ref], names[team], distance, LABELS[number] if number >= 0 else None)
+        for ref, team, distance, number in zip(refs, teams, distances, numbers, strict=True)
+    ]
+    return ImpactPage(len(rows), after, changes)
+
+
+def _rank_changes(session: Session, moves: RankMoves) -> list[RankChange]:
+    names = board.team_names_of(session, moves.team.tolist())
+    rows: Iterable[tuple[int, int, int]] = zip(*(column.tolist() for column in moves), strict=True)
+    return [RankChange(names[team], before or None, after or None) for team, before, after in rows]
+
+
+def _award_changes(session: Session, moves: Collection[AwardMove]) -> list[AwardChange]:
+    names: Mapping[int, str] = board.team_names_of(session, [move.team for move in moves])
+    return [AwardChange(names[move.team], move.before, move.after) for move in moves]

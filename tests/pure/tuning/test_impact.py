@@ -1,0 +1,120 @@
+"""The impact of another tau, computed over columns, against the readable definition of boards, entry by entry."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scorer.lifecycle import TrackKind
+from scorer.ranking.awards import medal, prize
+from scorer.ranking.columns import EntryColumns
+from scorer.ranking.vectorised import JudgedEntries, finals_of, order_of
+from scorer.submissions.labels import LABELS, MEMORISES, LabelInfo, label_columns_of
+from scorer.tuning.impact import AwardRules, ThresholdImpact
+from tests.db.leaderboard.strategies import BASE, BENCHMARK, MAX_FINAL_PICKS, TAUS, DrawnCompetition, competitions
+from tests.examples import examples
+from tests.pure.ranking.test_vectorised import NOW, field_of, picks_of, terms_of
+
+MEDALS = {"gold": 1, "silver": 2, "bronze": 4}
+PRIZES = [{"place": 1, "amount": "a bone"}, {"place": 3, "amount": "a ball"}]
+taus = st.sampled_from([math.nan, 0.0, *TAUS, 2.0])
+labels = st.dictionaries(st.integers(0, 11), st.sampled_from(LABELS))
+
+
+def with_tau(drawn: DrawnCompetition, kind: str, tau: float) -> DrawnCompetition:
+    return replace(drawn, taus={**drawn.taus, kind: [] if math.isnan(tau) else [(0, tau)]})
+
+
+def penalised(drawn: DrawnCompetition, kind: str, tau: float) -> set[int]:
+    """The refs of the competing entries that a tau penalises."""
+    waived = {number for number, word in {n: word for _, n, word in drawn.rulings}.items() if word == "waive"}
+    return {
+        BASE + number
+        for number, entry in enumerate(drawn.entries)
+        if getattr(entry, kind) and not entry.late and entry.team != BENCHMARK and number not in waived
+        and getattr(entry, kind)[-1][2] < tau
+    }  # fmt: skip
+
+
+def distance(drawn: DrawnCompetition, kind: str, ref: int) -> float:
+    return float(getattr(drawn.entries[ref - BASE], kind)[-1][2])
+
+
+def placings_of(drawn: DrawnCompetition, kind: str, tau: float) -> list[tuple[Any, int]]:
+    """(team, ref) from rank 1 down."""
+    standings = with_tau(drawn, kind, tau).standings(kind, NOW)
+    return [(line.entry.team, line.entry.ref) for line in standings.placings if line.rank]
+
+
+def workload(placings: Iterable[tuple[Any, int]], infos: dict[int, LabelInfo], places: int) -> dict[str, int]:
+    filled = looked = undecided = 0
+    for _, ref in placings:
+        if filled == places:
+            break
+        label = infos.get(ref)
+        looked += 1
+        undecided += label is None
+        filled += label is None or label.memorising is not True
+    return {"places": filled, "looked": looked, "open": undecided}
+
+
+def impact_of(
+    drawn: DrawnCompetition, kind: TrackKind, first: float, second: float, infos: dict[int, LabelInfo]
+) -> ThresholdImpact:
+    public = JudgedEntries(field_of(drawn, "public"), terms_of(drawn, "public"))
+    judged = replace(public, columns=field_of(drawn, kind), rules=terms_of(drawn, kind))
+    if kind == "private":
+        judged = replace(judged, finals=finals_of(public, picks_of(drawn), MAX_FINAL_PICKS))
+    before = order_of(judged.under(first))
+    columns = label_columns_of(infos, judged.columns.ref)
+    return ThresholdImpact(before, order_of(before.judged.under(second)), columns, AwardRules(kind, MEDALS, PRIZES))
+
+
+@settings(max_examples=examples(500), deadline=None)
+@given(competitions(), st.sampled_from(["public", "private"]), taus, taus, labels)
+def test_it_is_the_difference_of_two_boards(
+    drawn: DrawnCompetition, kind: TrackKind, first: float, second: float, labelled: dict[int, str]
+) -> None:
+    infos = {BASE + number: LabelInfo(label, MEMORISES.get(label)) for number, label in labelled.items()}
+    impact = impact_of(drawn, kind, first, second, infos)
+    ref = impact.after.judged.columns.ref
+    was, now = penalised(drawn, kind, first), penalised(drawn, kind, second)
+
+    def closest_first(refs: set[int]) -> list[int]:
+        return sorted(refs, key=lambda ref: (distance(drawn, kind, ref), ref))
+
+    assert impact.below == len(now)
+    assert impact.entries == len(penalised(replace(drawn, rulings=[]), kind, 3.0))
+    assert ref[impact.penalised].tolist() == closest_first(now - was)
+    assert ref[impact.freed].tolist() == closest_first(was - now)
+
+    before, after = (placings_of(drawn, kind, tau) for tau in (first, second))
+    ranks = [{team: rank for rank, (team, _) in enumerate(board, 1)} for board in (before, after)]
+    teams = sorted({*ranks[0], *ranks[1]}, key=lambda team: (ranks[1].get(team, math.inf), ranks[0].get(team, 0)))
+    moves = [(team, ranks[0].get(team, 0), ranks[1].get(team, 0)) for team in teams]
+    moves = [move for move in moves if move[1] != move[2]]
+    assert list(zip(*(column.tolist() for column in impact.moves), strict=True)) == moves
+    medals = [(team, *(medal(rank, **MEDALS) if rank else None for rank in pair)) for team, *pair in moves]
+    assert [tuple(move) for move in impact.medals] == [move for move in medals if move[1] != move[2]]
+    prizes = [(team, *(prize(rank, PRIZES) for rank in pair)) for team, *pair in moves if kind == "private"]
+    assert [tuple(move) for move in impact.prizes] == [move for move in prizes if move[1] != move[2]]
+    assert vars(impact.reviews_before) == workload(before, infos, 4)
+    assert vars(impact.reviews) == workload(after, infos, 4)
+
+
+@given(st.lists(st.tuples(st.sampled_from([0.1, 0.2, 0.3]), st.sampled_from([math.nan, 0.0, 0.05, 0.2])), max_size=9))
+def test_an_entry_is_borderline_within_two_standard_errors(drawn: list[tuple[float, float]]) -> None:
+    count = len(drawn)
+    column = np.array([each[0] for each in drawn]), np.array([each[1] for each in drawn])
+    zeros, refs = np.zeros(count, np.int64), np.arange(count)
+    ones = np.ones(count)
+    columns = EntryColumns(refs, refs, zeros, zeros, ones, *column, 0.0 * ones, np.zeros(count, np.bool_))
+    rules = terms_of(DrawnCompetition([], {"public": [(0, 0.2)]}, [], [], []), "public")
+    board = order_of(JudgedEntries(columns, rules))
+    impact = ThresholdImpact(board, board, label_columns_of({}, refs), AwardRules("public", MEDALS, []))
+    near = {number for number, (distance, error) in enumerate(drawn) if abs(distance - 0.2) <= 2 * error}
+    assert set(impact.borderline.tolist()) == near
