@@ -1,6 +1,5 @@
 """The requests of visitors and organizers that are slow where a competition is large, and what is asked of each."""
 
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,11 +36,9 @@ class TimedRequest:
     organizer: bool = False
     parameters: Mapping[str, str] = field(default_factory=dict)
     varies: Callable[[int], dict[str, Any]] | None = None
-    loads: str = ""
-    """The attribute of a page that holds the address of the data that its script fetches at once."""
 
     def send(self, http: httpx.Client, number: int) -> "Answer":
-        """The answer in round ``number``; that of a page includes the data that it loads."""
+        """The answer in round ``number``."""
         headers = {"Accept-Encoding": "identity"}
         if self.organizer:
             by_token = self.path.startswith("/api")
@@ -51,40 +48,29 @@ class TimedRequest:
         body = values if self.method == "POST" else None
         begun = time.perf_counter()
         request = http.build_request(self.method, self.path, params=parameters, json=body, headers=headers)
-        answer = _read(http, request, begun)
-        if self.loads:
-            address = re.search(rf'{self.loads}="([^"]+)"', answer.text)
-            if address is None:
-                raise AssertionError(f"the page {self.path} has no {self.loads}")
-            data = _read(http, http.build_request("GET", address[1], headers=headers), begun)
-            return Answer(answer.first_byte, data.seconds, answer.size + data.size, answer.text)
-        return answer
+        return _read(http, request, begun)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Seconds until the first and the last byte of an answer, its size in bytes, and its text if it is a page."""
+    """Seconds until the first and the last byte of an answer, and its size in bytes."""
 
     first_byte: float
     seconds: float
     size: int
-    text: str
 
 
 def _read(http: httpx.Client, request: httpx.Request, begun: float) -> Answer:
     response = http.send(request, stream=True)
     try:
         response.raise_for_status()
-        is_page = response.headers["content-type"].startswith("text/html")
-        first_byte, size, text = 0.0, 0, []
+        first_byte, size = 0.0, 0
         for piece in response.iter_bytes():
             first_byte = first_byte or time.perf_counter() - begun
             size += len(piece)
-            if is_page:
-                text.append(piece)
     finally:
         response.close()
-    return Answer(first_byte, time.perf_counter() - begun, size, b"".join(text).decode())
+    return Answer(first_byte, time.perf_counter() - begun, size)
 
 
 def tau_of_round(number: int) -> float:
@@ -98,6 +84,10 @@ def _retuning(number: int) -> dict[str, Any]:
 
 def _preview(number: int) -> dict[str, Any]:
     return {"method": "manual", "tau": 0.305 + 0.01 * number, "preview": True}
+
+
+def _slider(number: int) -> dict[str, Any]:
+    return {"tau": str(0.31 + 0.007 * number), "limit": "30"}
 
 
 def _undo(number: int) -> dict[str, Any]:
@@ -120,8 +110,9 @@ REQUESTS: Sequence[TimedRequest] = (
     TimedRequest("desk_page", "its page", f"{PAGE}/desk", 0.3, organizer=True),
     TimedRequest("checklist", "checklist before publication", f"{API}/publication", 0.5, organizer=True),
     TimedRequest("checklist_page", "its page", f"{PAGE}/publication", 0.5, organizer=True),
+    TimedRequest("tau_page", "threshold page", f"{PAGE}/tau", 1.5, size=500_000, organizer=True),
     TimedRequest(
-        "tau_page", "threshold page and its data", f"{PAGE}/tau", 1.5, size=500_000, organizer=True, loads="data-table"
+        "impact", "the page's numbers for another tau", f"{THRESHOLDS}/impact", 0.3, organizer=True, varies=_slider
     ),
     TimedRequest("choices", "what each method would choose", f"{THRESHOLDS}/choices", 1, organizer=True),
     TimedRequest(
