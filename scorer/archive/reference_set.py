@@ -24,6 +24,8 @@ from scorer.archive.zip_reader import MemberProgress, map_members
 from scorer.errors import Invalid, TooLarge
 
 SUFFIXES = (".jpeg", ".jpg", ".png", ".webp")
+NAMES_FILE = "names.json"
+"""The file that is stored last of a decoded set: it says that the others are there."""
 MAX_MEMBER_BYTES = 64 << 20
 MAX_TOTAL_BYTES = 256 << 30
 MAX_IMAGES = 200_000

@@ -1,22 +1,28 @@
 """SQL that says which blobs rows refer to, by the first folder of their keys."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, any_, exists, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from scorer.db.tables import (
     CodeAttachment,
+    CompetitionReference,
     DataFile,
     GeneratorFile,
+    Job,
     Measurement,
+    Preparation,
     RatingItem,
     Recovery,
     ReferenceSet,
+    Release,
     Submission,
+    Track,
 )
+from scorer.lifecycle import UNFINISHED
 
 COLUMNS: Mapping[str, InstrumentedAttribute[Any]] = MappingProxyType(
     {
@@ -36,5 +42,53 @@ COLUMNS: Mapping[str, InstrumentedAttribute[Any]] = MappingProxyType(
 
 def referenced_keys(session: Session, folder: str, keys: Collection[str]) -> set[str]:
     """Those of ``keys``, which lie in ``folder``, that a row refers to."""
+    if folder in _BY_OWNER:
+        return _BY_OWNER[folder](session, keys)
     column = COLUMNS[folder]
     return set(session.scalars(select(column).where(column.in_(keys))))
+
+
+def _keys_of_releases(session: Session, keys: Collection[str]) -> set[str]:
+    """The files of finished releases, and all of releases that are being made: a job that failed leaves files that
+    nobody can download."""
+    ids = {_owner(key) for key in keys}
+    being_made = exists().where(Job.release_id == Release.id, Job.state.in_(UNFINISHED))
+    query = select(Release.id, Release.files, being_made.label("being_made")).where(Release.id.in_(ids))
+    releases = session.execute(query).all()
+    files = {f"releases/{row.id}/{file['name']}" for row in releases for file in row.files or ()}
+    unfinished = {row.id for row in releases if row.being_made}
+    return {key for key in keys if key in files or _owner(key) in unfinished}
+
+
+def _keys_of_reference_sets(session: Session, keys: Collection[str]) -> set[str]:
+    """What was computed from reference sets that a competition has now, that a track is measured against, or that a job
+    works on; sets that were exchanged before the first submission are in none of them."""
+    in_use = or_(
+        exists().where(CompetitionReference.reference_set_id == ReferenceSet.id),
+        exists().where(
+            _has_set(Preparation),
+            or_(
+                exists().where(Track.preparation_id == Preparation.id),
+                exists().where(Job.preparation_id == Preparation.id, Job.state.in_(UNFINISHED)),
+            ),
+        ),
+    )
+    hashes = select(ReferenceSet.sha256).where(ReferenceSet.sha256.in_({_owner(key) for key in keys}), in_use)
+    used = set(session.scalars(hashes))
+    return {key for key in keys if _owner(key) in used}
+
+
+def _has_set(preparation: type[Preparation]) -> ColumnElement[bool]:
+    return or_(ReferenceSet.id == any_(preparation.reference_set_ids), ReferenceSet.id == preparation.held_out_set_id)
+
+
+def _owner(key: str) -> str:
+    """The second part of a key: a release's id, or the SHA-256 of a reference set."""
+    return key.split("/", 2)[1]
+
+
+_BY_OWNER: Mapping[str, Callable[[Session, Collection[str]], set[str]]] = MappingProxyType(
+    {"releases": _keys_of_releases, "reference-images": _keys_of_reference_sets}
+)
+FOLDERS = (*COLUMNS, *_BY_OWNER)
+"""Every folder whose blobs belong to rows."""

@@ -7,8 +7,9 @@ from datetime import timedelta
 
 from sqlalchemy.orm import Session
 
+from scorer.archive.reference_set import NAMES_FILE
 from scorer.db import retention
-from scorer.db.blob_references import COLUMNS, referenced_keys
+from scorer.db.blob_references import FOLDERS, referenced_keys
 from scorer.identifiers import new_public_id
 from scorer.jobs.broker import transaction
 from scorer.submissions import upload_bytes, uploads
@@ -19,6 +20,8 @@ from worker.scoring import feature_cache
 log = logging.getLogger(__name__)
 BATCH_SIZE = 5000
 """Rows removed in one transaction, so that none is long."""
+DECODED_SET_DEPTH = 3
+"""Parts of the path of a decoded reference set's folder (:class:`worker.scoring.reference_features.SetAddress`)."""
 LOST_AFTER = timedelta(days=2)
 """Age from which a blob without a row is removed: nothing takes longer from a blob's last byte to its row."""
 
@@ -53,10 +56,11 @@ def remove_orphaned_blobs(context: WorkerContext) -> None:
     that were cached for evidence which was never made."""
     before = context.now() - LOST_AFTER
     removed = Counter({"torn files": context.blobs.remove_partial_files(before)})
-    for folder in ("uploads", SELF_TESTS, *COLUMNS):
+    for folder in ("uploads", SELF_TESTS, *FOLDERS):
         for keys in context.blobs.older_than(folder, before):
             with transaction(context.sessions, context.broker) as session:
                 orphaned = _orphaned(session, folder, keys)
+            context.blobs.delete_all(_markers(folder, orphaned))
             context.blobs.delete_all(orphaned)
             removed[folder] += len(orphaned)
     if removed.total():
@@ -72,6 +76,13 @@ def _orphaned(session: Session, folder: str, keys: list[str]) -> list[str]:
     if folder == SELF_TESTS:
         return keys
     return sorted(set(keys) - referenced_keys(session, folder, keys))
+
+
+def _markers(folder: str, keys: list[str]) -> list[str]:
+    """The blobs that say that all others of their folder are there, which go before them: of decoded reference sets."""
+    if folder != "reference-images":
+        return []
+    return sorted({"/".join([*key.split("/")[:DECODED_SET_DEPTH], NAMES_FILE]) for key in keys})
 
 
 def remove_expired_rows(context: WorkerContext) -> dict[str, int]:

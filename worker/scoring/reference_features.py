@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorer.archive import BOTTLENECK, PixelHashes, mirror_images, read_references
+from scorer.archive.reference_set import NAMES_FILE
 from scorer.db.tables import Preparation
 from scorer.errors import Unavailable
 from scorer.extractors import fingerprint
@@ -84,7 +85,7 @@ def read_array(context: WorkerContext, key: str) -> NDArray[Any]:
 
 def decode_set(context: WorkerContext, address: SetAddress, progress: StageProgress) -> None:
     """Decode a set to the competition's image size, once, and store ``images``, ``hashes``, ``mirrored``, ``names``."""
-    if context.blobs.exists(f"{address.folder}/names.json"):
+    if context.blobs.exists(f"{address.folder}/{NAMES_FILE}"):
         return
     context.scratch.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=context.scratch) as folder, context.blobs.open(address.blob_key) as file:
@@ -95,12 +96,12 @@ def decode_set(context: WorkerContext, address: SetAddress, progress: StageProgr
     write_array(context, f"{address.folder}/hashes.npy", decoded.hashes)
     write_array(context, f"{address.folder}/mirrored.npy", decoded.mirrored_hashes)
     # Last, because it says that the others are there.
-    context.blobs.write(f"{address.folder}/names.json", json.dumps(decoded.names).encode())
+    context.blobs.write(f"{address.folder}/{NAMES_FILE}", json.dumps(decoded.names).encode())
 
 
 def names_of(context: WorkerContext, address: SetAddress) -> list[str]:
     """The image names of a set in canonical order."""
-    names: list[str] = json.loads(context.blobs.read(f"{address.folder}/names.json"))
+    names: list[str] = json.loads(context.blobs.read(f"{address.folder}/{NAMES_FILE}"))
     return names
 
 

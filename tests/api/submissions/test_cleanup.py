@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from scorer.db.blob_references import COLUMNS
-from scorer.db.tables import AuditEntry, Table, Upload
+from scorer.archive.reference_set import NAMES_FILE
+from scorer.db.blob_references import COLUMNS, FOLDERS
+from scorer.db.tables import AuditEntry, CompetitionReference, Job, ReferenceSet, Release, Table, Track, Upload
 from tests.api.conftest import Service
 from tests.api.submissions.test_resumable import TUS, ZIP, begun, head, send, stored
 from tests.factories import noise_images, zip_of
@@ -105,21 +106,78 @@ def test_bytes_that_belong_to_nothing_go_and_those_of_a_long_upload_stay(service
     assert "kennel-submission" in send(service, path, 50, ZIP[50:]).headers
 
 
-@pytest.mark.parametrize("folder", COLUMNS)
+@pytest.mark.parametrize("folder", FOLDERS)
 def test_what_no_row_refers_to_goes_and_what_one_does_stays(service: Service, slug: str, folder: str) -> None:
     """A web process or a worker that is killed between a blob and its row leaves the blob behind."""
     service.scored("ada", slug, noise_images(10))
     store = service.context.blobs
-    store.write(f"{folder}/lost/1.bin", b"lost")
-    kept = [path for path in stored(service, "") if path.is_file() and path.name != "1.bin"]
+    store.write(f"{folder}/lost/1/2.bin", b"lost")
+    kept = [path for path in stored(service, "") if path.is_file() and path.name != "2.bin"]
     old = (datetime.now(UTC) - cleanup.LOST_AFTER - DAY).timestamp()
     cleanup.remove_orphaned_blobs(service.context)
-    assert store.exists(f"{folder}/lost/1.bin"), "its row may still come"
+    assert store.exists(f"{folder}/lost/1/2.bin"), "its row may still come"
     for path in stored(service, ""):
         os.utime(path, (old, old))
     cleanup.remove_orphaned_blobs(service.context)
     assert [path for path in stored(service, "") if path.is_file()] == kept
-    assert {"submissions", "measurements", "sprites"} <= {path.relative_to(root_of(service)).parts[0] for path in kept}
+    assert {"submissions", "measurements", "sprites", "reference-images"} <= {
+        path.relative_to(root_of(service)).parts[0] for path in kept
+    }
+
+
+def test_files_of_a_release_that_failed_go_and_those_of_finished_and_unfinished_ones_stay(
+    service: Service, slug: str
+) -> None:
+    where = f"/competitions/{slug}/releases"
+    finished = service.call("organizer", "POST", where, json={}).json()["id"]
+    service.work()
+    other = service.call("organizer", "POST", where, json={}).json()["id"]
+    store = service.context.blobs
+    store.write(f"releases/{finished}/of-an-earlier-attempt.parquet", b"1")
+    store.write(f"releases/{other}/ranks.parquet", b"1")
+
+    def names_after_cleanup() -> set[str]:
+        old = (datetime.now(UTC) - cleanup.LOST_AFTER - DAY).timestamp()
+        for path in stored(service, "releases"):
+            os.utime(path, (old, old))
+        cleanup.remove_orphaned_blobs(service.context)
+        return {"/".join(path.parts[-2:]) for path in stored(service, "releases") if path.is_file()}
+
+    with service.context.sessions() as session:
+        files = {f"{finished}/{file['name']}" for file in session.get_one(Release, finished).files or ()}
+    assert files
+    assert names_after_cleanup() == {*files, f"{other}/ranks.parquet"}, "the second one is being made"
+    with service.context.sessions.begin() as session:
+        job = session.query(Job).filter_by(release_id=other).one()
+        job.state = "failed"
+    assert names_after_cleanup() == files
+
+
+def test_what_was_computed_of_a_reference_set_goes_once_it_is_in_no_use(service: Service, slug: str) -> None:
+    """The file that says that the others are there goes first, even if it alone is not old enough: without the others
+    it would promise what there is not."""
+    markers = [path for path in stored(service, "reference-images") if path.name == NAMES_FILE]
+    old = (datetime.now(UTC) - cleanup.LOST_AFTER - DAY).timestamp()
+    for path in stored(service, "reference-images"):
+        if path not in markers:
+            os.utime(path, (old, old))
+    cleanup.remove_orphaned_blobs(service.context)
+    assert all((marker.parent / "images.npy").exists() for marker in markers)
+    with service.context.sessions.begin() as session:
+        other = session.query(ReferenceSet).first()
+        assert other is not None
+        fields = {"bytes": 1, "blob_key": "references/other", "created_by": other.created_by}
+        other = ReferenceSet(**fields, sha256="0" * 64, created_at=other.created_at)
+        session.add(other)
+        session.flush()
+        session.query(CompetitionReference).update({"reference_set_id": other.id})
+    cleanup.remove_orphaned_blobs(service.context)
+    assert all((marker.parent / "images.npy").exists() for marker in markers), "tracks are measured against it"
+    with service.context.sessions.begin() as session:
+        for track in session.query(Track):
+            track.preparation_id = None
+    cleanup.remove_orphaned_blobs(service.context)
+    assert [path for path in stored(service, "reference-images") if path.is_file()] == []
 
 
 def root_of(service: Service) -> Path:
