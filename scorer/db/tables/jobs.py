@@ -46,6 +46,14 @@ class Job(Table):
             text("finished_at DESC"),
             postgresql_where=text("state = 'done' AND priority = 0"),
         ),
+        Index(
+            "ix_jobs_scores",
+            "track_id",
+            "submission_ref",
+            text("id DESC"),
+            postgresql_include=["state"],
+            postgresql_where=text("queue = 'score'"),
+        ),
     )
 
     id: Mapped[int] = identity()

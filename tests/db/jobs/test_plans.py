@@ -70,6 +70,7 @@ STATEMENTS: dict[str, Callable[[Session, Submission, datetime], object]] = {
     "own turns": lambda session, submission, _: waiting_times.next_own_turns(
         session, Queue.SCORE, [submission.team_id]
     ),
+    "states on a track": lambda session, *_: job_queue.states_on_track(session, 1),
     "load": lambda session, *_: failed_jobs.queues(session),
     "running": lambda session, *_: failed_jobs.running(session),
     "failed": lambda session, *_: failed_jobs.failed(session),
