@@ -114,6 +114,7 @@ STAGES: Mapping[str, str] = MappingProxyType(
         "held-out": "features of the held-out images",
         "tables": "writing the tables",
         "images": "packing the images",
+        "storing": "storing the files",
         "packing": "cutting the images to be rated",
         "recover-reading": "reading the generator",
         "recover-generated": "looking for the generator's own images",

@@ -24,7 +24,8 @@ STATEMENT_SECONDS = 60
 IDLE_TRANSACTION_SECONDS = 60
 """After that long without a statement a transaction is rolled back: its client has frozen or lost its power, and others
 wait for its locks."""
-ANSWER_SECONDS = STATEMENT_SECONDS + 10.0
+ANSWER_MARGIN_SECONDS = 10.0
+ANSWER_SECONDS = STATEMENT_SECONDS + ANSWER_MARGIN_SECONDS
 """Longest wait for the answer to a statement: the server would have ended it before."""
 PING_SECONDS = 5.0
 PING = "SELECT 1"
@@ -104,26 +105,44 @@ os.register_at_fork(after_in_child=_overdue.reset)
 
 
 class TimedConnection(psycopg2.extensions.connection):
-    """A connection whose commits and rollbacks wait for ``ANSWER_SECONDS`` at most."""
+    """A connection that waits for ``ANSWER_SECONDS`` at most for each answer, in a transaction with long statements for
+    ``long_answer_seconds``."""
+
+    long_answer_seconds: float | None = None
+
+    def allow_long_statements(self, seconds: float) -> None:
+        """Let the statements of this transaction take so many seconds."""
+        with self.cursor() as cursor:
+            cursor.execute("SET LOCAL statement_timeout = %s", (f"{seconds * 1000:.0f}ms",))
+        self.long_answer_seconds = seconds + ANSWER_MARGIN_SECONDS
+
+    @property
+    def answer_seconds(self) -> float:
+        """The longest wait for an answer."""
+        return self.long_answer_seconds or ANSWER_SECONDS
 
     def commit(self) -> None:
         """Commit."""
         with _overdue.expected(self, ANSWER_SECONDS):
             super().commit()
+        self.long_answer_seconds = None
 
     def rollback(self) -> None:
         """Roll back."""
+        self.long_answer_seconds = None
         with _overdue.expected(self, ANSWER_SECONDS):
             super().rollback()
 
 
 class TimedCursor(psycopg2.extensions.cursor):
-    """A cursor whose statements wait for ``ANSWER_SECONDS`` at most, pings for ``PING_SECONDS``."""
+    """A cursor whose statements wait as long as their connection allows, pings for ``PING_SECONDS``."""
+
+    connection: TimedConnection
 
     def execute(self, query: Any, vars: Any = None) -> None:  # noqa: A002 - psycopg2's name
         """Execute a statement, the first one of a transaction after those that set its limits: in one message, so that
         they cost no round trip."""
-        within = PING_SECONDS if query == PING else ANSWER_SECONDS
+        within = PING_SECONDS if query == PING else self.connection.answer_seconds
         if self._begins_transaction():
             if isinstance(query, str) and self.name is None:
                 query = _set_local() + query
@@ -148,17 +167,17 @@ class TimedCursor(psycopg2.extensions.cursor):
         """Execute a statement with each of several parameters."""
         if self._begins_transaction():
             self._set_local()
-        with _overdue.expected(self.connection, ANSWER_SECONDS):
+        with _overdue.expected(self.connection, self.connection.answer_seconds):
             super().executemany(query, vars_list)
 
     def fetchmany(self, size: int | None = None) -> list[tuple[Any, ...]]:
         """The next rows, which the server is asked for if this is a server-side cursor."""
-        with _overdue.expected(self.connection, ANSWER_SECONDS):
+        with _overdue.expected(self.connection, self.connection.answer_seconds):
             return super().fetchmany(size or self.arraysize)
 
     def copy_expert(self, sql: Any, file: Any, size: int = 8192) -> None:
         """Copy rows from or to a file."""
         if self._begins_transaction():
             self._set_local()
-        with _overdue.expected(self.connection, ANSWER_SECONDS):
+        with _overdue.expected(self.connection, self.connection.answer_seconds):
             super().copy_expert(sql, file, size)

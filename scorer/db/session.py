@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm import Session, sessionmaker
 
-from scorer.db.answer_timeouts import PING, connection_options
+from scorer.db.answer_timeouts import PING, TimedConnection, connection_options
 from scorer.errors import Unavailable
 from scorer.settings import Settings
 
@@ -104,6 +104,14 @@ class Connections:
 def use_one_snapshot(session: Session) -> None:
     """Let every statement of this transaction see the same snapshot (REPEATABLE READ). Call it before any other."""
     session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
+
+
+def allow_long_statements(session: Session, seconds: float) -> None:
+    """Let each statement of this transaction take so many seconds, not a minute: for workers that read whole
+    competitions."""
+    driver = session.connection().connection.driver_connection
+    if isinstance(driver, TimedConnection):
+        driver.allow_long_statements(seconds)
 
 
 def clock_skew(sessions: Sessions, now: Callable[[], datetime]) -> timedelta:

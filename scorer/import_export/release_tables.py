@@ -266,7 +266,7 @@ def _rulings(session: Session, state: CompetitionState, names: Pseudonyms) -> It
 def _ranks(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[TableRow]:
     competition = state.competition
     for kind in TRACK_KINDS:
-        for rank, row in enumerate(rows_of(session, competition, state.tracks, kind).page(0, None), start=1):
+        for rank, row in enumerate(rows_of(session, competition, state.tracks, kind).stream(), start=1):
             award = award_of(rank, kind, medals=competition.medals, prizes=())
             medal = award.medal if kind == "private" else None
             team, entry = names.of("team", row.team_id), names.of("submission", row.ref)

@@ -5,7 +5,7 @@ columns that are read for this call. Names and reasons are added later, for the 
 (:mod:`scorer.leaderboard.standings`).
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import count, repeat
@@ -19,6 +19,8 @@ from scorer.leaderboard import board_cache
 from scorer.lifecycle import TrackKind
 from scorer.ranking.columns import Ints
 from scorer.ranking.vectorised import JudgedEntries, RankedBoard, finals_of, order_of
+
+STREAMED_ROWS = 5_000
 
 
 class BoardRow(NamedTuple):
@@ -49,6 +51,11 @@ class BoardRows:
         """The rows from rank ``after + 1`` on, at most ``limit``."""
         end = len(self.board) if limit is None else after + limit
         return self._rows(self.board.rows[after:end], after + 1)
+
+    def stream(self) -> Iterator[BoardRow]:
+        """All ranked rows, of which some thousands at a time are in memory."""
+        for after in range(0, len(self.board), STREAMED_ROWS):
+            yield from self.page(after, STREAMED_ROWS)
 
     def of_teams(self, team_ids: Collection[int]) -> list[BoardRow]:
         """The rows of those of the teams that have a rank, best first."""

@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.orm import Session
 
 from scorer.db import answer_timeouts
-from scorer.db.session import engine_of, ping, sessions_of
+from scorer.db.session import allow_long_statements, engine_of, ping, sessions_of
 from scorer.settings import Settings
 from tests.flaky_proxy import FlakyProxy
 
@@ -150,3 +150,16 @@ def wait_too_long(engine: Engine) -> None:
     engine.dispose(close=False)
     with engine.connect() as connection, pytest.raises(OperationalError):
         connection.execute(text("SELECT pg_sleep(20)"))
+
+
+def test_a_transaction_may_have_long_statements(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the server nor this process ends them before; the next transaction has the usual limits again."""
+    monkeypatch.setattr(answer_timeouts, "ANSWER_MARGIN_SECONDS", 0.0)
+    slow = text(f"SELECT pg_sleep({3 * SHORT})")
+    with Session(engine) as session:
+        allow_long_statements(session, 60)
+        session.execute(slow)
+        session.commit()
+        with pytest.raises(DBAPIError):
+            session.execute(slow)
+        session.invalidate()

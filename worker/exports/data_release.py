@@ -7,6 +7,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,7 +20,7 @@ from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import tuning
 from scorer.db.data_release.releases import entries_with_images
-from scorer.db.session import use_one_snapshot
+from scorer.db.session import allow_long_statements, use_one_snapshot
 from scorer.db.tables import Release, Submission
 from scorer.extractors import ProgressCallback
 from scorer.import_export import data_release
@@ -31,13 +32,15 @@ from scorer.jobs.broker import transaction
 from scorer.leaderboard.rows import ranked_board_of
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.submissions.files import stored_zip
-from worker.exports.parquet import WRITER, write_table
+from worker.exports.parquet import ROW_GROUP_SIZE, WRITER, write_table
 from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext
 from worker.runtime.heartbeat import Heartbeat
 from worker.runtime.recording import record_result
 
 CHUNK_BYTES = 1 << 20
+STATEMENT_SHARE = 0.9
+"""The longest statement, as a share of the time in which a job must make progress."""
 ZIP_TIMESTAMP = (1980, 1, 1, 0, 0, 0)
 
 
@@ -83,12 +86,15 @@ def make_release(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbe
         folder = Path(name)
         with transaction(context.sessions, context.broker) as session:
             use_one_snapshot(session)
+            # A statement that takes as long as this would lose the lease.
+            allow_long_statements(session, STATEMENT_SHARE * context.settings.max_stall_seconds)
             release = session.get_one(Release, claim.release_id)
             contents = _write_tables(session, context, release, folder, lambda share: heartbeat("tables", share))
         stored, missing = _store_images(context, release, contents, lambda share: heartbeat("images", share))
-        files = [
-            _store_file(context, release, folder / f"{table}.parquet", contents.counts.rows[table]) for table in TABLES
-        ]
+        files = []
+        for done, table in enumerate(TABLES):
+            heartbeat("storing", done / len(TABLES))
+            files.append(_store_file(context, release, folder / f"{table}.parquet", contents.counts.rows[table]))
         figures = _figures(release, contents, len(stored), missing)
         files.append(
             _store_file(context, release, _put(folder / CARD, card_of(contents.state.competition, figures).encode()))
@@ -118,10 +124,17 @@ def _write_tables(
     for done, (table, columns) in enumerate(TABLES.items()):
         progress(done / len(TABLES))
         rows = counts.counted_rows(table, table_rows(session, state, table, names))
-        counts.rows[table] = write_table(folder / f"{table}.parquet", columns, rows)
+        written = partial(_report_rows, progress, done)
+        counts.rows[table] = write_table(folder / f"{table}.parquet", columns, rows, written)
     newest = {kind: tuning.newest_threshold(session, track.id) for kind, track in state.tracks.items()}
     tau = {kind: threshold.tau if threshold else None for kind, threshold in newest.items()}
     return ReleaseContents(state, counts, tau, _select_entries_with_images(session, state, release))
+
+
+def _report_rows(progress: ProgressCallback, done: int, rows: int) -> None:
+    """Report so many ``rows`` of the table after the ``done`` first ones. How many it has is not known before its end,
+    so its share comes nearer to 1 with every group."""
+    progress((done + rows / (rows + ROW_GROUP_SIZE)) / len(TABLES))
 
 
 def _select_entries_with_images(session: Session, state: CompetitionState, release: Release) -> Sequence[Submission]:

@@ -1,6 +1,6 @@
 """Reproducible Parquet files: their bytes depend on nothing but the rows and the version of the writer."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -35,14 +35,18 @@ def schema_of(columns: Sequence[Column]) -> pa.Schema:
     )
 
 
-def write_table(path: Path, columns: Sequence[Column], rows: Iterator[TableRow]) -> int:
-    """Write rows to a Parquet file, a group at a time; returns how many there were."""
+def write_table(
+    path: Path, columns: Sequence[Column], rows: Iterator[TableRow], progress: Callable[[int], None] = lambda _: None
+) -> int:
+    """Write rows to a Parquet file, a group at a time; returns how many there were. ``progress`` is told the number of
+    rows so far, after each group."""
     schema = schema_of(columns)
     count = 0
     with pq.ParquetWriter(path, schema, version="2.6", compression="zstd", compression_level=9) as writer:
         while batch := list(islice(rows, ROW_GROUP_SIZE)):
             writer.write_table(_table(schema, batch), row_group_size=ROW_GROUP_SIZE)
             count += len(batch)
+            progress(count)
     return count
 
 

@@ -12,11 +12,17 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from PIL import Image, PngImagePlugin
+from sqlalchemy import text
+from sqlalchemy.orm import Session
 
 from scorer.db.tables import Account, AuditEntry, Job, Rebuttal, Release, Review, Ruling, Submission, Team
+from scorer.import_export import release_tables
 from scorer.import_export.release_tables import TABLES
 from tests.api.conftest import Service
 from tests.factories import noise_images, zip_of
+from worker.exports import data_release as release_job
+from worker.exports import parquet
+from worker.runtime.heartbeat import Heartbeat
 
 SECRETS = (
     "secret",
@@ -172,8 +178,8 @@ def names_nobody(service: Service, slug: str, made: Any) -> None:
             plain += b"".join(archive.read(each) for each in archive.namelist())
     assert not [word for word in SECRETS if word.encode() in plain.lower()]
     card, manifest = (content(service, slug, made, name) for name in ("README.md", "manifest.json"))
-    text = json.dumps(tables(service, slug, made), default=str).encode() + card + manifest
-    assert re.findall(rb"\b(ada|bob|eve|organizer|admin)\b", text.lower()) == []
+    plain_text = json.dumps(tables(service, slug, made), default=str).encode() + card + manifest
+    assert re.findall(rb"\b(ada|bob|eve|organizer|admin)\b", plain_text.lower()) == []
     with service.context.sessions() as session:
         key = session.get_one(Release, made["id"]).key
         team = session.query(Team).filter_by(name="Ada").one()
@@ -318,3 +324,34 @@ def one_is_made_at_a_time_and_tried_again(service: Service, slug: str) -> None:
     assert service.call("admin", "POST", "/admin/work/requeue", json={"job": job_id}).json() == {"requeued": 1}
     service.work()
     assert service.call("organizer", "GET", f"{where}/{asked['id']}").json()["state"] == "done"
+
+
+def test_a_release_reports_progress_within_tables_and_may_have_long_statements(
+    service: Service, slug: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table of a million rows takes longer than a job may take without progress, and its query than others may."""
+    reported: list[tuple[str, float]] = []
+    limits: set[str] = set()
+    heartbeat, read_rows = Heartbeat.__call__, release_tables.table_rows
+
+    def report(self: Heartbeat, stage: str, fraction: float) -> None:
+        reported.append((stage, fraction))
+        heartbeat(self, stage, fraction)
+
+    def rows_of(session: Session, *arguments: Any) -> Any:
+        limits.add(session.scalar(text("SHOW statement_timeout")) or "")
+        return read_rows(session, *arguments)
+
+    monkeypatch.setattr(Heartbeat, "__call__", report)
+    monkeypatch.setattr(release_job, "table_rows", rows_of)
+    for module in (release_job, parquet):
+        monkeypatch.setattr(module, "ROW_GROUP_SIZE", 2)
+    release(service, slug)
+    shares = [share for stage, share in reported if stage == "tables"]
+    assert sorted(set(shares)) == shares, "each group of rows moves it"
+    of_submissions = [share for share in shares if share < 1 / len(TABLES)]
+    assert len(of_submissions) == 1 + 3, "five rows in groups of two"
+    assert shares[-1] < 1
+    assert limits == {"9min"}
+    with service.context.sessions() as session:
+        assert session.scalar(text("SHOW statement_timeout")) == "1min", "of that transaction alone"
