@@ -57,6 +57,7 @@ LOADS = (
     ("unchanged (304)", "unchanged"),
     ("first page for people", "page"),
     ("JSON, with a re-tune every 2 s", "moving"),
+    ("first page as JSON, four web processes", "many"),
 )
 
 
@@ -70,11 +71,20 @@ def section(result: BenchmarkResult) -> Section:
         ("seconds", *(size for size, _ in cases)),
         [(name, *(seconds(case.runs[KENNEL], key) for _, case in cases)) for name, key in WAITS],
     )
-    tables = [waits]
+    tables, notes = [waits], []
     for size, case in cases:
         tables.append(_requests_table(f"Requests, {size}", case.runs[KENNEL]))
         tables.append(_loads_table(f"Reading, {size}, {case.settings['readers']} readers at once", case.runs[KENNEL]))
-    return Section("The standings", METHOD, tables, _targets(result))
+        notes.append(_many_note(size, case.runs[KENNEL]))
+    return Section("The standings", METHOD, tables, _targets(result), notes)
+
+
+def _many_note(size: str, runs: Sequence[Run]) -> str:
+    memory = median_of(runs, "many_bytes") / 1e6
+    return (
+        f"{size}: four web processes have {memory:,.0f} MB together at their largest; after re-tunes,"
+        f" {median_of(runs, 'many_old_answers'):.0f} of the next answers still showed the old tau."
+    )
 
 
 def _requests_table(title: str, runs: Sequence[Run]) -> MarkdownTable:

@@ -37,6 +37,10 @@ from scorer.teams import teams
 
 log = logging.getLogger(__name__)
 DECIMALS = 5
+MANY = 4
+"""Web processes of the part that measures several."""
+RETUNES_SEEN = 5
+"""Re-tunes for each of them, after which the next answer of any must show the new tau."""
 AGE = timedelta(days=12)
 """How long ago the competition began; its entries came in evenly over the first ten days."""
 
@@ -78,6 +82,8 @@ def measure(entries: int, teams: int, rounds: int, seconds: float, readers: int,
             numbers |= _measure_requests(port, rounds)
             numbers |= _measure_throughput(port, seconds, readers)
             numbers["web_bytes"] = float(peak_bytes(_web_process(port).pid))
+        with _web(servers, MANY) as port:
+            numbers |= _measure_many(port, seconds, readers)
         _explain(service, Path(plans))
         service.engine.dispose()
     return numbers | {"seconds": numbers["retuned_seconds"]}
@@ -141,8 +147,8 @@ def _competition(servers: Servers, entries: int, count: int) -> BoardService:
 
 
 @contextmanager
-def _web(servers: Servers) -> Iterator[int]:
-    """The web process with the arguments of ``kennel up``."""
+def _web(servers: Servers, processes: int = 1) -> Iterator[int]:
+    """One or several web processes with the arguments of ``kennel up``."""
     folder = Path(make_url(servers.postgres.app_url).database or "")  # only its name is used
     port = free_port()
     addresses = {
@@ -150,7 +156,8 @@ def _web(servers: Servers) -> Iterator[int]:
         "REDIS_URL": servers.redis.url,
         "BLOB_URL": "file:///nonexistent/kennel-bench",
     }
-    web = service_children({**os.environ, **addresses}, folder, port)[0]
+    addresses["KENNEL_WEB_PROCESSES"] = str(processes)
+    web = service_children({**os.environ, **addresses}, folder, port, processes)[0]
     with Supervisor(Log(None)) as supervisor:
         supervisor.start(web)
         yield port
@@ -228,6 +235,26 @@ def _measure_throughput(port: int, seconds: float, readers: int) -> dict[str, fl
 
 def _web_process(port: int) -> psutil.Process:
     return next(each for each in psutil.process_iter(["cmdline"]) if str(port) in (each.info["cmdline"] or ()))
+
+
+def _measure_many(port: int, seconds: float, readers: int) -> dict[str, float]:
+    """Several web processes: first pages a second, memory, and answers that show an old tau after a re-tune."""
+    load = Load(port, BOARD, readers, seconds)
+    _run(load)  # every process fills its cache
+    result = _run(load)
+    numbers = {f"many_{key}": value for key, value in result.items()}
+    old = 0
+    with _client(port, ORGANIZER) as organizer:
+        for number in range(MANY * RETUNES_SEEN):
+            tau = 0.3 + 0.001 * number
+            _retune(organizer, "public", tau)
+            # A connection for each answer: it is given to whichever process takes it first.
+            answer = httpx.get(f"http://127.0.0.1:{port}{BOARD}", trust_env=False, timeout=600).json()
+            old += answer["tau"] != tau
+    processes = _web_process(port).children(recursive=True)
+    numbers["many_old_answers"] = float(old)
+    numbers["many_bytes"] = float(sum(peak_bytes(each.pid) for each in processes))
+    return numbers
 
 
 def _processor_seconds(process: psutil.Process) -> float:

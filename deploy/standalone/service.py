@@ -110,15 +110,16 @@ def service_children(environment: Mapping[str, str], data: Path, port: int, web_
     python = (sys.executable, "-m")
     celery = (*python, "celery", "-A", "worker.app")
     worker = (*celery, "worker", "--concurrency", "1", "--without-gossip", "--without-mingle", "-l", "warning")
-    web = (*python, "uvicorn", "--factory", "api.main:served_app", "--host", HOST, "--port", str(port))
-    workers = ("--workers", str(web_processes))
+    uvicorn = (*python, "uvicorn", "--factory", "api.main:served_app", "--http", "httptools", "--no-server-header")
+    web = (*uvicorn, "--host", HOST, "--port", str(port), "--workers", str(web_processes))
     schedule = ("-s", str(data / "beat-schedule"), "--pidfile=")
 
     def child(name: str, *argv: str, **how: Any) -> Child:
         return Child(name, argv, env=environment, restart=True, **how)
 
     return [
-        child("api", *web, *workers, "--http", "httptools", "--no-server-header", ready=lambda: _is_healthy(url)),
+        # All web processes begin at once and share the cores.
+        child("api", *web, ready=lambda: _is_healthy(url), ready_timeout=60.0 * web_processes),
         child("checker", *worker, "-Q", "check,sweep", "-n", "checker@%h"),
         # A score that takes minutes is not waited for: its lease expires and the job is claimed again.
         child(
