@@ -32,6 +32,7 @@ from scorer.db.session import UNAVAILABLE, Connections, Sessions, connected, eng
 from scorer.errors import Unavailable
 from scorer.jobs.broker import create_celery_app
 from scorer.leaderboard.board_cache import BoardCache
+from scorer.review.flag_facts import FlagFactsCache
 from scorer.settings import Settings, read_settings
 from scorer.submissions import progress
 
@@ -115,7 +116,7 @@ def set_up_state(app: FastAPI, settings: Settings) -> None:
     app.state.settings = settings
     app.state.engine = engine
     app.state.readers = readers
-    app.state.sessions = sessions_of(engine, board_cache=BoardCache(readers))
+    app.state.sessions = sessions_of(engine, board_cache=BoardCache(readers), flag_facts=FlagFactsCache(readers))
     app.state.blobs = Blobs(settings.blob_url, public_endpoint=settings.s3_public_endpoint)
     app.state.broker = create_celery_app(settings)
     app.state.rates = RateLimiter(settings)

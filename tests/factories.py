@@ -127,6 +127,7 @@ def add_measurement(
     distance: float,
     now: datetime,
     kind: TrackKind = "public",
+    distance_se: float | None = 0.001,
 ) -> Measurement:
     """One more measurement of a submission."""
     track = state.tracks[kind]
@@ -138,7 +139,7 @@ def add_measurement(
         scorer_version="1",
         fid=fid,
         memorization_distance=distance,
-        distance_se=0.001,
+        distance_se=distance_se,
         closest_pairs=[],
         histogram={},
         artifact_key="",

@@ -2,27 +2,28 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 from sqlalchemy.orm import Session
 
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import tuning
 from scorer.db.evidence import signs
+from scorer.db.evidence.generators import refs_with_overfitted_generator
 from scorer.db.review import flags
 from scorer.db.review.flag_query import FlaggedRow, FlagQuery, QueueState, TrackBounds, WinningEntry
+from scorer.db.review.reviews import review_tallies
 from scorer.db.tables import Account, Submission, Track
 from scorer.db.teams import members
 from scorer.findings.signs import SIGNS, Sign, sentence_of
 from scorer.leaderboard.explanations import format_distinct, why_copy
-from scorer.leaderboard.rows import rows_of
+from scorer.leaderboard.rows import judged_entries_of, rows_of
 from scorer.lifecycle import TRACK_KINDS, TrackKind
-
-STATES: tuple[QueueState, ...] = ("open", "waiting", "own", "disputed", "decided")
-"""The state of a flagged submission for one reviewer: theirs to review, waiting for another reviewer, of their own
-team, disputed and for an admin to decide, decided."""
+from scorer.review.flag_facts import facts_of
+from scorer.review.flag_weights import STATES, FlagWeights, weights_of
 
 WEIGHTS: Mapping[str, int] = MappingProxyType(
     {
@@ -109,15 +110,21 @@ def list_flagged(
 ) -> FlaggedPage:
     """The flagged submissions in some ``states`` from number ``after + 1`` on."""
     query = _flag_query(session, state, reviewer)
-    page = flags.flagged_page(session, query, states=states, after=after, limit=limit + 1)
-    entries = _with_reasons(session, state, page.rows)
+    weights = _flag_weights(session, state, query)
+    tallies = review_tallies(session, state.competition.id, reviewer.id)
+    state_of_entry = weights.states(tallies, query.own_team_id)
+    chosen = np.isin(state_of_entry, [STATES.index(name) for name in states])
+    refs = weights.heaviest(chosen, after, limit + 1)
+    counts = np.bincount(state_of_entry, minlength=len(STATES)).tolist()
+    decided = state_of_entry == STATES.index("decided")
     return FlaggedPage(
-        entries=entries[:limit],
-        counts={name: page.totals[f"total_{name}"] for name in STATES},
+        entries=_entries_of(session, state, query, refs[:limit]),
+        counts=dict(zip(STATES, counts, strict=True)),
         goals=[
-            Goal(kind, page.totals[f"medals_{kind}_decided"], page.totals[f"medals_{kind}"]) for kind in TRACK_KINDS
+            Goal(kind, int(np.count_nonzero(wins & decided)), int(np.count_nonzero(wins)))
+            for kind, wins in weights.winners.items()
         ],
-        more=len(entries) > limit,
+        more=len(refs) > limit,
     )
 
 
@@ -125,8 +132,23 @@ def flags_of_entry(
     session: Session, state: CompetitionState, reviewer: Account, submission: Submission
 ) -> FlaggedEntry | None:
     """One submission with its flags; None if it has none."""
-    row = flags.flagged_row(session, _flag_query(session, state, reviewer), submission.ref)
-    return None if row is None else _with_reasons(session, state, [row])[0]
+    entries = _entries_of(session, state, _flag_query(session, state, reviewer), [submission.ref])
+    return entries[0] if entries else None
+
+
+def _flag_weights(session: Session, state: CompetitionState, query: FlagQuery) -> FlagWeights:
+    judged = {kind: judged_entries_of(session, state.competition, state.tracks, kind) for kind in TRACK_KINDS}
+    overfitted = session.scalars(refs_with_overfitted_generator(state.competition.id)).all()
+    return weights_of(judged, query.bounds, facts_of(session, state), overfitted, WEIGHTS)
+
+
+def _entries_of(session: Session, state: CompetitionState, query: FlagQuery, refs: Sequence[int]) -> list[FlaggedEntry]:
+    """Those of the entries that are flagged, in this order. Of other entries only their duplicates are read."""
+    if not refs:
+        return []
+    of_page = replace(query, only=flags.with_duplicates(session, state.competition.id, refs))
+    rows = {row.ref: row for row in flags.flagged_rows(session, of_page)}
+    return _with_reasons(session, state, [rows[ref] for ref in refs if ref in rows])
 
 
 def last_winning_rank(state: CompetitionState) -> int:

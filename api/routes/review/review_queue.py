@@ -16,7 +16,7 @@ from scorer.evidence import closest_pairs
 from scorer.evidence.closest_pairs import Side
 from scorer.lifecycle import TrackKind
 from scorer.review import flags, reviews
-from scorer.review.flags import STATES
+from scorer.review.flag_weights import STATES
 from scorer.submissions import access
 
 router = APIRouter(tags=["desk"])

@@ -5,4 +5,5 @@ columns: a track's entries as numpy columns, and the rules they are judged by
 board: names, counts and reasons that a board shows, scores of single entries
 final_picks: a team's final picks
 changes: the change feed
+binary_copy: a query's rows as numpy arrays
 """

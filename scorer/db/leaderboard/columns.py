@@ -1,20 +1,16 @@
-"""A track's entries read as numpy columns, and the rules they are judged by; now or at a past moment.
+"""A track's entries read as numpy columns, and the rules they are judged by; now or at a past moment."""
 
-Rows come by a binary COPY, without an object for each: a million entries in about a second.
-"""
-
-import io
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy import Connection, Select, func, select
-from sqlalchemy.dialects.postgresql import distinct_on, psycopg2
+from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.engine import Compiled
 
+from scorer.db.leaderboard.binary_copy import compiled, read_columns
 from scorer.db.leaderboard.scores import NAN, newest_measurements, newest_rulings
 from scorer.db.tables import Competition, PickSet, Submission, Team, Threshold, Track
 from scorer.db.teams import merges
@@ -22,27 +18,19 @@ from scorer.lifecycle import Status
 from scorer.ranking.columns import EMPTY, EntryColumns, FinalPicks, Ints, JudgingRules
 from scorer.ranking.vectorised import JudgedEntries
 
-DIALECT = psycopg2.dialect()  # type: ignore[no-untyped-call]
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 """PostgreSQL's epoch: its binary timestamps are microseconds since then."""
-HEADER, TRAILER = 19, 2
-"""Bytes of a binary COPY before its first row (signature, flags, empty extension) and after its last."""
 COLUMNS = {
-    "ref": ">i8",
-    "team": ">i8",
-    "accepted_at": ">i8",
-    "measured_at": ">i8",
-    "fid": ">f8",
-    "distance": ">f8",
-    "distance_se": ">f8",
-    "copied_share": ">f8",
-    "late": "?",
+    "ref": "int",
+    "team": "int",
+    "accepted_at": "int",
+    "measured_at": "int",
+    "fid": "float",
+    "distance": "float",
+    "distance_se": "float",
+    "copied_share": "float",
+    "late": "bool",
 }
-"""None is ever NULL, so every row of the COPY has the same length: the number of values, then each value after its
-size."""
-ROW = np.dtype(
-    [("count", ">i2"), *(part for name, kind in COLUMNS.items() for part in ((f"{name}_size", ">i4"), (name, kind)))]
-)
 
 
 def judged_of(
@@ -58,12 +46,10 @@ def columns_of(
     connection: Connection, track_id: int, *, refs: Collection[int] | None = None, at: datetime | None = None
 ) -> EntryColumns:
     """The scored entries of a track (of these alone: ``refs``) with their newest measurements."""
-    statement = _compiled_for_all(track_id, at) if refs is None else _compiled(_entries(track_id, refs, at))
-    rows = _copy_rows(connection, statement)
-    order = np.argsort(rows["ref"], kind="stable")
-    return EntryColumns(
-        **{name: rows[name].astype(np.dtype(kind).newbyteorder("="))[order] for name, kind in COLUMNS.items()}
-    )
+    statement = _compiled_for_all(track_id, at) if refs is None else compiled(_entries(track_id, refs, at))
+    columns = read_columns(connection, statement, COLUMNS)
+    order = np.argsort(columns["ref"], kind="stable")
+    return EntryColumns(**{name: column[order] for name, column in columns.items()})
 
 
 def _entries(track_id: int, refs: Collection[int] | None, at: datetime | None) -> Select[Any]:
@@ -87,21 +73,7 @@ def _entries(track_id: int, refs: Collection[int] | None, at: datetime | None) -
 
 @lru_cache(maxsize=64)  # compiling the statement takes longer than reading a small board
 def _compiled_for_all(track_id: int, at: datetime | None) -> Compiled:
-    return _compiled(_entries(track_id, None, at))
-
-
-def _compiled(query: Select[Any]) -> Compiled:
-    return query.compile(dialect=DIALECT)
-
-
-def _copy_rows(connection: Connection, statement: Compiled) -> NDArray[np.void]:
-    """The rows of a query in the server's binary format, as a structured array of dtype ``ROW``."""
-    driver: Any = connection.connection.driver_connection
-    buffer = io.BytesIO()
-    with driver.cursor() as cursor:
-        query = cursor.mogrify(str(statement), statement.params).decode()
-        cursor.copy_expert(f"COPY ({query}) TO STDOUT (FORMAT binary)", buffer)
-    return np.frombuffer(buffer.getbuffer()[HEADER:-TRAILER], ROW)
+    return compiled(_entries(track_id, None, at))
 
 
 def to_microseconds(at: datetime) -> int:

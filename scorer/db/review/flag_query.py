@@ -73,11 +73,3 @@ class FlaggedRow(NamedTuple):
     def of(cls, columns: Mapping[Any, Any]) -> "FlaggedRow":
         """A row of the query as a flagged entry."""
         return cls(**{name: columns[name] for name in cls._fields if name != "found"}, found=columns)
-
-
-class FlaggedRows(NamedTuple):
-    """A page of flagged entries, and totals of all flagged entries by name: ``total_open`` and so on for each state,
-    ``medals_public``, ``medals_public_decided``, and so for private."""
-
-    rows: list[FlaggedRow]
-    totals: Mapping[str, int]

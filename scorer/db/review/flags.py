@@ -7,7 +7,6 @@ stacked (UNION ALL) and grouped by entry, not joined: PostgreSQL estimates a jud
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import (
@@ -19,6 +18,7 @@ from sqlalchemy import (
     Select,
     Text,
     and_,
+    any_,
     case,
     column,
     false,
@@ -28,16 +28,16 @@ from sqlalchemy import (
     or_,
     select,
     true,
+    union,
     union_all,
-    values,
 )
 from sqlalchemy.orm import Session
 from sqlalchemy.types import TypeEngine
 
 from scorer.db.evidence.generators import refs_with_overfitted_generator
 from scorer.db.evidence.signs import with_signs
-from scorer.db.leaderboard.scores import INFINITY, judged_entries
-from scorer.db.review.flag_query import FlaggedRow, FlaggedRows, FlagQuery, TrackBounds
+from scorer.db.leaderboard.scores import INFINITY, id_list, judged_entries
+from scorer.db.review.flag_query import FlaggedRow, FlagQuery, TrackBounds
 from scorer.db.review.reviews import review_counts
 from scorer.db.tables import Submission, Team
 from scorer.db.teams import merges
@@ -78,7 +78,7 @@ def _layer(ref: Any, marks: Mapping[str, Any], **numbers: Any) -> Select[Any]:
 def _tracks(flag_query: FlagQuery) -> Iterator[Select[Any]]:
     for kind in TRACK_KINDS:
         bounds = flag_query.bounds[kind]
-        scores = judged_entries(track_id=flag_query.tracks[kind].id).subquery(f"{kind}_scores").c
+        scores = judged_entries(track_id=flag_query.tracks[kind].id, refs=flag_query.only).subquery(f"{kind}_scores").c
         penalised = and_(~scores.copy, scores.penalised)
         distance, error = scores.memorization_distance, scores.distance_se
         marks = {
@@ -96,8 +96,11 @@ def _tracks(flag_query: FlagQuery) -> Iterator[Select[Any]]:
             ~scores.benchmark, flag_query.includes(scores.ref)
         )
         if bounds.winners:
-            rows = values(column("ref", BigInteger), column("rank", BigInteger), name=f"{kind}_winners")
-            won = rows.data([(winner.ref, winner.rank) for winner in bounds.winners]).c
+            # Arrays, not VALUES, whose statement would be compiled anew for every number of rows.
+            refs, ranks = zip(*((winner.ref, winner.rank) for winner in bounds.winners), strict=True)
+            names = column("ref", BigInteger), column("rank", BigInteger)
+            unnested = func.unnest(id_list(refs), id_list(ranks)).table_valued(*names, name=f"{kind}_winners")
+            won = unnested.render_derived().c
             yield _layer(won.ref, {}, **{f"{kind}_rank": won.rank}).where(flag_query.includes(won.ref))
 
 
@@ -238,31 +241,25 @@ def _state(entry: Any, own_team_id: int | None) -> ColumnElement[str]:
     )
 
 
-def flagged_page(
-    session: Session,
-    flag_query: FlagQuery,
-    *,
-    states: Sequence[str],
-    after: int,
-    limit: int,
-) -> FlaggedRows:
-    """A page of the flagged entries in some states, the greatest weight first, from number ``after + 1`` on."""
+def flagged_rows(session: Session, flag_query: FlagQuery) -> list[FlaggedRow]:
+    """The flagged entries among those that the query looks at, in no order. This is the definition of flags, weights
+    and states; which entries are the heaviest of all is computed over columns (:mod:`scorer.review.flag_weights`)."""
     flagged = _flagged(flag_query)
-    rank = func.least(flagged.c.private_rank, flagged.c.public_rank)
-    order = (flagged.c.weight.desc(), rank.asc().nulls_last(), flagged.c.ref)
-    page = (
-        select(flagged, func.row_number().over(order_by=order).label("place"))
-        .where(flagged.c.state.in_(states))
-        .order_by(*order)
-        .offset(after)
-        .limit(limit)
-        .subquery("page")
-    )
-    totals = select(*_totals(flagged)).subquery("totals")
-    query = _named(select(totals, page).select_from(totals.outerjoin(page, true())), page)
-    # Every row also has the totals; an empty page is one row with the totals alone.
-    rows = session.execute(query.order_by(page.c.place)).mappings().all()
-    return FlaggedRows([FlaggedRow.of(row) for row in rows if row["ref"] is not None], {**rows[0]})
+    return [FlaggedRow.of(row) for row in session.execute(_named(select(flagged), flagged)).mappings()]
+
+
+def with_duplicates(session: Session, competition_id: int, refs: Sequence[int]) -> Sequence[int]:
+    """The refs of entries and of all others of the competition with the same zip or the same images: whatever decides
+    whether those are flagged."""
+    of = select(Submission.sha256, Submission.pixels_sha256).where(Submission.ref == any_(id_list(refs))).subquery("of")
+    # One look-up each: a single one with OR would read all submissions, as no index has both columns.
+    same = [
+        select(Submission.ref)
+        .join(of, getattr(of.c, name) == getattr(Submission, name))
+        .where(Submission.competition_id == competition_id)
+        for name in ("sha256", "pixels_sha256")
+    ]
+    return session.scalars(union(select(Submission.ref).where(Submission.ref == any_(id_list(refs))), *same)).all()
 
 
 def _named(query: Select[Any], entries: Any) -> Select[Any]:
@@ -270,28 +267,3 @@ def _named(query: Select[Any], entries: Any) -> Select[Any]:
     zip_ = (Submission.id, Submission.exact_copies, Submission.mirrored_copies, Submission.copied_share)
     joined = query.outerjoin(Submission, Submission.ref == entries.c.ref).outerjoin(Team, Team.id == entries.c.team_id)
     return joined.add_columns(*zip_, Team.name.label("team"))
-
-
-def flagged_row(session: Session, flag_query: FlagQuery, submission_ref: int) -> FlaggedRow | None:
-    """One flagged entry; None if it is not flagged. Of other entries only its duplicates are read."""
-    hashes = select(Submission.sha256, Submission.pixels_sha256).where(Submission.ref == submission_ref)
-    sha256, pixels = session.execute(hashes).one()
-    is_duplicate = or_(Submission.sha256 == sha256, Submission.pixels_sha256 == pixels)
-    duplicates = select(Submission.ref).where(Submission.competition_id == flag_query.competition_id, is_duplicate)
-    flagged = _flagged(replace(flag_query, only=session.scalars(duplicates).all()))
-    query = _named(select(flagged).where(flagged.c.ref == submission_ref), flagged)
-    row = session.execute(query).mappings().one_or_none()
-    return None if row is None else FlaggedRow.of(row)
-
-
-def _totals(flagged: CTE) -> list[ColumnElement[int]]:
-    states = [
-        func.count().filter(flagged.c.state == state).label(f"total_{state}")
-        for state in ("open", "waiting", "own", "disputed", "decided")
-    ]
-    medals = [
-        func.count().filter(flagged.c[f"{kind}_rank"].is_not(None), *decided).label(f"medals_{kind}{suffix}")
-        for kind in TRACK_KINDS
-        for suffix, decided in (("", ()), ("_decided", (flagged.c.state == "decided",)))
-    ]
-    return [*states, *medals]

@@ -7,7 +7,9 @@ from sqlalchemy import Select, func, select
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session, aliased
 
+from scorer.db.leaderboard.binary_copy import compiled, read_columns
 from scorer.db.tables import CoarseLabel, Label, Measurement, Review, Submission
+from scorer.ranking.columns import Flags, Ints
 
 
 def newest_reviews(session: Session, submission_ref: int) -> list[Review]:
@@ -40,6 +42,26 @@ def review_counts(competition_id: int, reviewer_id: int) -> Select[Any]:
         func.coalesce(reviews.c.mine, False).label("mine"),
         decided.c.label,
     ).select_from(reviews.outerjoin(decided, decided.c.submission_ref == reviews.c.submission_ref, full=True))
+
+
+class ReviewTallies(NamedTuple):
+    """Reviewed or labelled entries as columns; ``mine``: whether a certain reviewer has reviewed them."""
+
+    ref: Ints
+    reviews: Ints
+    mine: Flags
+    decided: Flags
+
+
+KINDS = {"ref": "int", "reviews": "int", "mine": "bool", "decided": "bool"}
+
+
+def review_tallies(session: Session, competition_id: int, reviewer_id: int) -> ReviewTallies:
+    """:func:`review_counts` as columns."""
+    session.flush()  # columns are read past the session, whose own queries would flush
+    counts = review_counts(competition_id, reviewer_id).subquery("tally").c
+    query = select(counts.ref, counts.reviews, counts.mine, counts.label.is_not(None))
+    return ReviewTallies(**read_columns(session.connection(), compiled(query), KINDS))
 
 
 def _decided(competition_id: int) -> Select[int, str]:

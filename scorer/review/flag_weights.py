@@ -1,0 +1,188 @@
+"""The weights of all flagged entries, computed over the columns of both tracks: which entry needs eyes first.
+
+The definition of flags and weights is the query of :mod:`scorer.db.review.flags`, which also gives the rows of a page;
+tests hold the two together.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scorer.db.review.flag_query import QueueState, TrackBounds
+from scorer.db.review.flags import BORDERLINE_STANDARD_ERRORS
+from scorer.db.review.reviews import ReviewTallies
+from scorer.findings.signs import SIGNS
+from scorer.lifecycle import TRACK_KINDS, TrackKind
+from scorer.ranking.columns import Flags, Ints
+from scorer.ranking.vectorised import JudgedEntries, current_teams
+from scorer.review.flag_facts import EqualContents, FlagFacts
+
+TRACK_REASONS = ("penalised", "medal-at-stake", "borderline", "tau-interval")
+"""The reasons that follow from a track's numbers, in the order of their bits."""
+STATES: tuple[QueueState, ...] = ("open", "waiting", "own", "disputed", "decided")
+"""The state of a flagged submission for one reviewer: theirs to review, waiting for another reviewer, of their own
+team, disputed and for an admin to decide, decided."""
+NO_RANK = (1 << 24) - 1
+Bytes = NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class FlagWeights:
+    """The flagged entries of a competition in the order of ``ref``, one row each."""
+
+    ref: Ints
+    team: Ints
+    weight: Bytes
+    rank: Ints
+    """The better of its ranks that win something; ``NO_RANK`` where it has none."""
+    winners: Mapping[TrackKind, Flags]
+    """Whether the entry holds a rank of the track that wins something."""
+
+    def states(self, tallies: ReviewTallies, own_team: int | None) -> Bytes:
+        """The state of each entry for a reviewer, as its place in ``STATES``."""
+        states = np.zeros(len(self.ref), np.uint8)
+        states[_rows_of(self.ref, tallies.ref[tallies.mine])] = STATES.index("waiting")
+        if own_team is not None:
+            states[self.team == own_team] = STATES.index("own")
+        states[_rows_of(self.ref, tallies.ref[tallies.reviews >= 2])] = STATES.index("disputed")
+        states[_rows_of(self.ref, tallies.ref[tallies.decided])] = STATES.index("decided")
+        return states
+
+    def heaviest(self, chosen: Flags, after: int, limit: int) -> list[int]:
+        """The refs of those of the ``chosen`` entries from number ``after + 1`` on: the greatest weight first, then the
+        best rank, then the oldest."""
+        rows = np.flatnonzero(chosen)
+        keys = (255 - self.weight[rows].astype(np.int64) << 55) | (self.rank[rows] << 31) | rows
+        count = min(after + limit, len(keys))
+        if count < len(keys):
+            keys = np.partition(keys, count)[:count]
+        refs: list[int] = self.ref[np.sort(keys)[after:] & ((1 << 31) - 1)].tolist()
+        return refs
+
+
+class _Track(NamedTuple):
+    """A track's entries, with the reasons that follow from its numbers as bits of ``TRACK_REASONS``."""
+
+    ref: Ints
+    bits: Bytes
+
+
+def weights_of(
+    judged: Mapping[TrackKind, JudgedEntries],
+    bounds: Mapping[str, TrackBounds],
+    facts: FlagFacts,
+    overfitted: Collection[int],
+    weights: Mapping[str, int],
+) -> FlagWeights:
+    """The flagged entries with their weights. ``overfitted``: the refs of entries whose generator makes training
+    images."""
+    public = judged["public"]
+    refs = public.columns.ref
+    bits = np.zeros(len(refs), np.uint8)
+    rank = np.full(len(refs), NO_RANK, np.int64)
+    winners = {}
+    for kind in TRACK_KINDS:
+        track = _track_of(judged[kind], bounds[kind])
+        rows, found = _rows_among(refs, track.ref)
+        bits[rows[found]] |= track.bits[found]
+        won = bounds[kind].winners
+        rows, found = _rows_among(refs, np.array([winner.ref for winner in won], np.int64))
+        ranks = np.array([winner.rank for winner in won], np.int64)
+        rank[rows[found]] = np.minimum(rank[rows[found]], ranks[found])
+        winners[kind] = np.zeros(len(refs), np.bool_)
+        winners[kind][rows[found]] = True
+    weight, flagged = _weigh(public, bits, rank < NO_RANK, facts, overfitted, weights)
+    of_flagged = {kind: won[flagged] for kind, won in winners.items()}
+    return FlagWeights(refs[flagged], public.team[flagged], weight[flagged], rank[flagged], of_flagged)
+
+
+def _track_of(judged: JudgedEntries, bounds: TrackBounds) -> _Track:
+    """The reasons of a track's entries; none of benchmarks."""
+    entry = judged.columns
+    scored = ~judged.is_copy & ~judged.is_benchmark
+    penalised = judged.penalised & scored
+    stake = np.zeros(len(entry), np.bool_)
+    if bounds.last_score is not None:
+        stake = penalised & ~judged.is_disqualified & (entry.fid < bounds.last_score)
+        rows, found = _rows_among(entry.ref, np.array([winner.ref for winner in bounds.winners], np.int64))
+        stake[rows[found]] = False
+    borderline = scored & (np.abs(entry.distance - judged.tau) <= BORDERLINE_STANDARD_ERRORS * entry.distance_se)
+    between = np.zeros(len(entry), np.bool_)
+    if bounds.low is not None:
+        between = scored & (entry.distance > bounds.low)
+        if bounds.high is not None:
+            between &= entry.distance < bounds.high
+    bits = np.packbits([penalised, stake, borderline, between], axis=0, bitorder="little")[0]
+    return _Track(entry.ref, bits)
+
+
+def _weigh(
+    public: JudgedEntries,
+    bits: Bytes,
+    wins: Flags,
+    facts: FlagFacts,
+    overfitted: Collection[int],
+    weights: Mapping[str, int],
+) -> tuple[Bytes, Ints]:
+    """The weight of each public entry, and the rows of those that are flagged."""
+    entry = public.columns
+    weight = _sums_of_bits([weights[name] for name in TRACK_REASONS])[bits]
+    weight[wins] += weights["medal-place"]
+    weight[public.is_copy] += weights["copy"]
+    weight[(entry.copied_share > 0) & ~public.is_copy] += weights["copying"]
+    shared_images = _shared(facts.images, public)
+    for name, refs in (
+        ("same-zip", _shared(facts.zips, public)),
+        ("same-images", shared_images),
+        ("recovered", np.array(sorted(overfitted), np.int64)),
+    ):
+        weight[_rows_of(entry.ref, refs)] += weights[name]
+    rows, found = _rows_among(entry.ref, facts.signs_ref)
+    of_signs = _sums_of_bits([weights[sign.name] for sign in SIGNS])
+    weight[rows[found]] += of_signs[facts.signs_bits[found]]
+    weight[~public.is_competing] = 0
+    doubles = _doubles(facts.images, shared_images, entry.ref, weight > 0)
+    weight[doubles[public.is_competing[doubles]]] += weights["near-duplicate"]
+    return weight, np.flatnonzero(weight)
+
+
+def _sums_of_bits(weights: Sequence[int]) -> Bytes:
+    """The sum of the weights whose bits are set, for every number of so many bits."""
+    sums = [sum(weight for bit, weight in enumerate(weights) if bits >> bit & 1) for bits in range(1 << len(weights))]
+    return np.array(sums, np.uint8)
+
+
+def _shared(contents: EqualContents, judged: JudgedEntries) -> Ints:
+    """The refs of submissions whose content another team (after merges) has handed in, too."""
+    if not len(contents.ref):
+        return contents.ref
+    team = current_teams(contents.team, judged.rules)
+    firsts = np.flatnonzero(np.diff(contents.group, prepend=-1))
+    differs = np.minimum.reduceat(team, firsts) != np.maximum.reduceat(team, firsts)
+    return np.sort(contents.ref[np.repeat(differs, np.diff(firsts, append=len(team)))])
+
+
+def _doubles(images: EqualContents, shared: Ints, refs: Ints, flagged: Flags) -> Ints:
+    """The rows of entries with the images of another flagged entry that only one team has handed in."""
+    rows, found = _rows_among(refs, images.ref)
+    rows, group = rows[found], images.group[found]
+    counts = np.bincount(group, weights=flagged[rows])[group] if len(group) else np.zeros(0)
+    return rows[(counts > flagged[rows]) & ~np.isin(refs[rows], shared)]
+
+
+def _rows_among(refs: Ints, wanted: Ints) -> tuple[Ints, Flags]:
+    """The row of each wanted ref among ``refs``, which are sorted, and whether it is there."""
+    if refs is wanted or np.array_equal(refs, wanted):
+        return np.arange(len(refs)), np.ones(len(refs), np.bool_)
+    rows = np.searchsorted(refs, wanted)
+    found = rows < len(refs)
+    found[found] = refs[rows[found]] == wanted[found]
+    return rows, found
+
+
+def _rows_of(refs: Ints, wanted: Ints) -> Ints:
+    rows, found = _rows_among(refs, wanted)
+    return rows[found]
