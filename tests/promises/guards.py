@@ -1,0 +1,80 @@
+"""Running a promise's test without its guard, in a copy of the sources."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.promises.promises import Promise
+
+REPOSITORY = Path(__file__).parents[2]
+RESULTS = REPOSITORY / "benchmarks" / "results" / "promises.json"
+COPIED = (
+    "api",
+    "benchmarks",
+    "deploy",
+    "migrations",
+    "scorer",
+    "tests",
+    "worker",
+    "pyproject.toml",
+    "docs",
+    "mkdocs.yml",
+)
+ALL_MARKS = ("-m", "slow or not slow")
+TEST_FAILED = 1
+"""pytest's exit status when tests ran and failed; others mean that they did not run."""
+
+
+@contextmanager
+def copy_of_sources() -> Iterator[Path]:
+    """A copy of what the tests need."""
+    with tempfile.TemporaryDirectory(prefix="kennel-promises-") as folder:
+        for name in COPIED:
+            source, target = REPOSITORY / name, Path(folder) / name
+            if source.is_dir():
+                shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(source, target)
+        yield Path(folder)
+
+
+def run_test(folder: Path, test: str) -> int:
+    """pytest's exit status for one test in a copy of the sources."""
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *ALL_MARKS, test]
+    environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    return done.returncode
+
+
+def is_red_without_guard(folder: Path, promise: Promise) -> bool | None:
+    """Whether the promise's test is green as it is and red without its guard; None if it is not green as it is, or did
+    not run."""
+    if run_test(folder, promise.test) != 0:
+        return None
+    path = folder / promise.file
+    text = path.read_text()
+    if text.count(promise.guard) != 1:
+        raise ValueError(f"{promise.file} does not have the guard once: {promise.guard!r}")
+    path.write_text(text.replace(promise.guard, promise.without))
+    try:
+        status = run_test(folder, promise.test)
+    finally:
+        path.write_text(text)
+    return {0: False, TEST_FAILED: True}.get(status)
+
+
+def read_results() -> dict[str, bool]:
+    """Whether each test was red without its guard, by the promise's fingerprint."""
+    results: dict[str, bool] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    return results
+
+
+def write_results(results: Mapping[str, bool]) -> None:
+    """Replace the results."""
+    RESULTS.write_text(json.dumps(dict(sorted(results.items())), indent=1) + "\n")

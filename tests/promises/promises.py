@@ -1,0 +1,292 @@
+"""The promises: a sentence, the test that tries to break it, and the guard in the sources without which it is red."""
+
+import hashlib
+from dataclasses import astuple, dataclass
+
+
+@dataclass(frozen=True)
+class Promise:
+    """A promise. ``file`` has the text ``guard`` once; with ``without`` in its place, ``test`` (a pytest node) fails.
+    ``kinds`` are the kinds of fault of :mod:`tests.faults.rounds` that try to break it, too."""
+
+    promise: str
+    test: str
+    file: str
+    guard: str
+    without: str
+    kinds: tuple[str, ...] = ()
+
+    @property
+    def fingerprint(self) -> str:
+        """What a result belongs to: it does not count for another test or guard."""
+        return hashlib.sha256(repr(astuple(self)[1:5]).encode()).hexdigest()[:16]
+
+
+KILLS = ("kill-worker", "kill-job-process", "away-workers")
+JOBS = "tests/db/jobs/test_jobs.py"
+HEALTH = "tests/worker/scoring/test_worker_health.py"
+RECORDING = "tests/worker/scoring/test_recording.py"
+UPLOADS = "tests/api/submissions/test_uploads.py"
+RESUMABLE = "tests/api/submissions/test_resumable.py"
+CLEANUP = "tests/api/submissions/test_cleanup.py"
+BROKER = "tests/api/submissions/test_absent_broker.py"
+SERVERS = "tests/faults/test_database_servers.py"
+QUOTAS = "tests/api/teams/test_quotas.py"
+HOLDER = "Job.id == job_id, Job.holder == held_by, Job.state == JobState.RUNNING).values(**values)"
+
+PROMISES = (
+    Promise(
+        "An entry whose worker is killed is measured all the same, once on each track.",
+        "tests/faults/test_rounds.py::test_every_promise_holds_after[1-kill-job-process]",
+        "scorer/jobs/retries.py",
+        "    expired = job_queue.lock_expired(session)\n",
+        "    expired: list[Job] = []\n",
+        KILLS,
+    ),
+    Promise(
+        "A worker that stood still past its lease and wakes up records nothing.",
+        f"{JOBS}::test_a_score_is_recorded_once_and_only_by_its_holder",
+        "scorer/db/jobs/job_queue.py",
+        HOLDER,
+        "Job.id == job_id).values(**values)",
+        ("worker-wakes-up", "silent-worker"),
+    ),
+    Promise(
+        "A COMMIT whose acknowledgement is lost records a result once.",
+        f"{RECORDING}::test_a_commit_without_an_acknowledgement_is_recorded_once",
+        "scorer/db/jobs/job_queue.py",
+        HOLDER,
+        "Job.id == job_id).values(**values)",
+        ("commit-not-acknowledged",),
+    ),
+    Promise(
+        "A result is recorded again while the database is busy or away, not computed again.",
+        f"{RECORDING}::test_a_score_waits_until_a_lock_is_free",
+        "worker/runtime/recording.py",
+        "        except UNAVAILABLE as error:",
+        "        except ZeroDivisionError as error:",
+        ("away-postgres", "silent-postgres", "commit-not-arrived"),
+    ),
+    Promise(
+        "A lost message delays its work until the next sweep and no longer.",
+        f"{BROKER}::test_what_was_not_sent_is_sent_by_the_sweep",
+        "scorer/jobs/retries.py",
+        "        if missing > 0:",
+        "        if missing < 0:",
+        ("broker-flushed", "messages-lost", "messages-late"),
+    ),
+    Promise(
+        "Expired leases are freed also while the queue server is away.",
+        f"{BROKER}::test_expired_leases_are_freed_while_redis_is_away",
+        "worker/maintenance/sweeper.py",
+        "    with transaction(context.sessions, context.broker) as session:\n        max_attempts",
+        "    waiting_messages(context.broker)\n"
+        "    with transaction(context.sessions, context.broker) as session:\n        max_attempts",
+        ("away-redis", "silent-redis", "kill-redis"),
+    ),
+    Promise(
+        "A queue server that is away costs a request a quarter of a second, once.",
+        f"{BROKER}::test_a_refused_connection_is_not_tried_again_at_once",
+        "scorer/jobs/message_sender.py",
+        "                self._breaker.trip()\n",
+        "",
+        ("away-redis", "silent-redis"),
+    ),
+    Promise(
+        "An accepted zip outlives a lost acknowledgement of its COMMIT.",
+        f"{UPLOADS}::test_an_accepted_zip_is_kept_when_the_acknowledgement_of_its_commit_is_lost",
+        "api/actions/zip_uploads.py",
+        "    except KennelError:\n        store.delete(received.key)",
+        "    except Exception:\n        store.delete(received.key)",
+        ("commit-not-acknowledged",),
+    ),
+    Promise(
+        "So does each piece of a resumable upload.",
+        f"{RESUMABLE}::test_a_piece_is_kept_when_the_acknowledgement_of_its_commit_is_lost",
+        "scorer/submissions/upload_bytes.py",
+        "        except KennelError:\n            await self._discard()",
+        "        except Exception:\n            await self._discard()",
+        ("commit-not-acknowledged",),
+    ),
+    Promise(
+        "A repeated request with the same Idempotency-Key makes no second entry.",
+        f"{UPLOADS}::test_a_repeated_request_after_the_close_is_still_the_same_submission",
+        "scorer/submissions/intake.py",
+        "    earlier = _repeated(session, state, entry, account)\n    if earlier is not None:\n        if earlier.sha",
+        "    earlier: Submission | None = None\n    if earlier is not None:\n        if earlier.sha",
+        ("kill-web", "away-web", "commit-not-acknowledged"),
+    ),
+    Promise(
+        "Two that finish one upload at once make one entry.",
+        f"{RESUMABLE}::test_two_who_finish_at_once_make_one_submission",
+        "scorer/db/submissions/uploads.py",
+        "RECEIVING & whole & free, finishing_until=until)",
+        "RECEIVING & whole, finishing_until=until)",
+        ("kill-web",),
+    ),
+    Promise(
+        "A request that hangs adds nothing to an upload that a newer one continues.",
+        f"{RESUMABLE}::test_a_newer_request_takes_over_from_one_that_hangs",
+        "scorer/db/submissions/uploads.py",
+        "RECEIVING & (Upload.writer == writer) & (Upload.received == offset)",
+        "RECEIVING",
+        ("silent-web",),
+    ),
+    Promise(
+        "An upload that was whole when its web process was killed becomes an entry.",
+        f"{CLEANUP}::test_a_whole_upload_whose_server_was_killed_becomes_a_submission",
+        "scorer/submissions/uploads.py",
+        "    return rows.next_unfinished_upload(session, now - lease)",
+        "    return None",
+        ("kill-web",),
+    ),
+    Promise(
+        "Blobs that no row refers to are removed, and no others.",
+        f"{CLEANUP}::test_what_no_row_refers_to_goes_and_what_one_does_stays",
+        "worker/maintenance/cleanup.py",
+        '    for folder in ("uploads", SELF_TESTS, *COLUMNS):',
+        '    for folder in ("uploads", SELF_TESTS):',
+        ("kill-web", "kill-worker", "full-blobs"),
+    ),
+    Promise(
+        "A zip that has changed in the store is Kennel's fault, never the team's.",
+        "tests/worker/scoring/test_damaged_zips.py::test_it_is_not_held_against_the_team",
+        "worker/runtime/decoded_images.py",
+        "    blobs.require_unchanged(stored.key, stored.sha256)\n",
+        "",
+        ("blob-altered", "blob-missing"),
+    ),
+    Promise(
+        "Parallel uploads do not slip past a limit.",
+        f"{QUOTAS}::test_two_hundred_parallel_posts_leave_exactly_the_limit",
+        "scorer/db/teams/members.py",
+        "teams.with_for_update(key_share=True)",
+        "teams",
+        ("kill-web", "commit-not-acknowledged"),
+    ),
+    Promise(
+        "A cancellation and a worker that come together agree on what happened.",
+        f"{QUOTAS}::test_a_cancel_and_a_worker_at_once_agree",
+        "scorer/submissions/outcomes.py",
+        "    job_queue.lock_unfinished(session, submission.ref)\n",
+        "",
+    ),
+    Promise(
+        "A machine's wrong clock decides nothing about jobs and leases.",
+        f"{JOBS}::test_a_wrong_clock_of_a_machine_decides_nothing",
+        "scorer/db/jobs/job_queue.py",
+        "            lease_until=func.now() + lease,\n            attempts",
+        "            lease_until=now + lease,\n            attempts",
+        ("clock-ahead", "clock-behind"),
+    ),
+    Promise(
+        "A worker whose clock is wrong does not start.",
+        "tests/worker/scoring/test_startup.py::test_a_wrong_clock",
+        "scorer/db/session.py",
+        "    if abs(skew) > MAX_SKEW:",
+        "    if abs(skew) < timedelta():",
+        ("clock-ahead", "clock-behind"),
+    ),
+    Promise(
+        "A broken worker delays entries and fails none.",
+        f"{HEALTH}::test_a_broken_worker_alone_fails_nobody",
+        "worker/dispatch.py",
+        "if lacks_something or context.health.is_suspect else",
+        "if lacks_something else",
+        ("full-blobs", "full-scratch"),
+    ),
+    Promise(
+        "What the operator must provide costs an entry no attempt.",
+        f"{HEALTH}::test_what_the_operator_must_provide_costs_no_attempt",
+        "scorer/jobs/retries.py",
+        "    job.attempts -= 1\n    job.deferrals += 1\n",
+        "    job.deferrals += 1\n",
+        ("full-scratch",),
+    ),
+    Promise(
+        "A worker that is told to stop gives its job back, without an attempt.",
+        f"{HEALTH}::test_a_worker_that_stops_gives_its_job_back",
+        "worker/runtime/heartbeat.py",
+        "        if stopping.value:\n            raise WorkerStopping(self.job)\n",
+        "",
+    ),
+    Promise(
+        "A job that hangs loses its lease.",
+        f"{HEALTH}::test_a_job_without_progress_loses_its_lease",
+        "worker/runtime/heartbeat.py",
+        "        if time.monotonic() - self._moved_at > context.settings.max_stall_seconds:",
+        "        if time.monotonic() < self._moved_at:",
+    ),
+    Promise(
+        "Nobody waits for ever for a database that is silent.",
+        "tests/db/test_answer_timeouts.py::test_a_wait_for_a_silent_server_ends",
+        "scorer/db/answer_timeouts.py",
+        "                    if deadline < now:",
+        "                    if deadline < 0:",
+        ("silent-postgres",),
+    ),
+    Promise(
+        "An organizer who holds a lock stops no worker.",
+        "tests/db/test_locks.py::test_rows_that_refer_to_a_locked_row_are_added_at_once",
+        "scorer/db/competitions.py",
+        "locked.with_for_update(read=share, key_share=not share)",
+        "locked.with_for_update(read=share)",
+        ("close-and-publish",),
+    ),
+    Promise(
+        "A board that is kept in memory notices every change, in whatever order it is committed.",
+        "tests/api/leaderboard/test_standings.py::test_what_is_committed_late_is_not_missed",
+        "scorer/db/leaderboard/changes.py",
+        "    FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS horizon) AS snapshot",
+        "    FROM (SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS horizon) AS snapshot",
+        ("close-and-publish", "kill-postgres"),
+    ),
+    Promise(
+        "The board is the one of the definition, entry by entry.",
+        "tests/pure/ranking/test_vectorised.py::test_columns_are_the_readable_definition",
+        "scorer/ranking/vectorised.py",
+        "    return rows[np.lexsort((entry.ref[rows], entry.accepted_at[rows], judged.score[rows]))]",
+        "    return rows[np.lexsort((entry.accepted_at[rows], entry.ref[rows], judged.score[rows]))]",
+        ("close-and-publish",),
+    ),
+    Promise(
+        "After the close no pick changes.",
+        "tests/api/teams/test_final_picks_and_code.py::test_after_the_close_picks_stand",
+        "scorer/teams/final_picks.py",
+        "    if state.phase is not Phase.OPEN:",
+        "    if state.phase is Phase.DRAFT:",
+        ("close-and-publish",),
+    ),
+    Promise(
+        "A mail is sent at most once.",
+        "tests/api/notifications/test_mail.py::test_a_sender_that_vanishes_leaves_no_second_mail",
+        "scorer/db/notifications.py",
+        "    abandoned = (Mail.state == MailState.SENDING) & (Mail.due_at <= now)\n"
+        '    return _count(session.execute(update(Mail).where(abandoned).values(state=MailState.UNKNOWN, body="")))',
+        "    abandoned = (Mail.state == MailState.SENDING) & (Mail.due_at <= now)\n"
+        "    return _count(session.execute(update(Mail).where(abandoned).values(state=MailState.WAITING)))",
+    ),
+    Promise(
+        "A webhook whose arrival is in doubt is sent again, under the same id.",
+        "tests/worker/notifications/test_webhook_delivery.py::test_what_a_lost_sender_left_is_sent_again_under_the_same_id",
+        "scorer/db/notifications.py",
+        "PENDING_STATES = (DeliveryState.WAITING, DeliveryState.SENDING)",
+        "PENDING_STATES = (DeliveryState.WAITING,)",
+    ),
+    Promise(
+        "`kennel up` starts a killed PostgreSQL again, with its data.",
+        f"{SERVERS}::test_a_killed_server_is_started_again_with_its_data[postgres]",
+        "deploy/standalone/postgres.py",
+        "            restart=self._durable,",
+        "            restart=False,",
+        ("kill-postgres", "full-database"),
+    ),
+    Promise(
+        "`kennel up` starts a killed queue server again, with its messages.",
+        f"{SERVERS}::test_a_killed_server_is_started_again_with_its_data[redis]",
+        "deploy/standalone/redis.py",
+        "                restart=self._durable,",
+        "                restart=False,",
+        ("kill-redis",),
+    ),
+)

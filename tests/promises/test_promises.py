@@ -1,0 +1,31 @@
+"""The page of promises: its tests and guards exist, and it says what was recorded."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.faults.rounds.fault_kinds import KINDS
+from tests.promises.guards import REPOSITORY, read_results
+from tests.promises.page import PAGE, rendered
+from tests.promises.promises import PROMISES, Promise
+
+
+@pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise.test.partition("::")[2])
+def test_its_test_and_its_guard_are_there(promise: Promise) -> None:
+    file, _, name = promise.test.partition("::")
+    tree = ast.parse((REPOSITORY / file).read_text())
+    assert name.partition("[")[0] in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    assert (REPOSITORY / promise.file).read_text().count(promise.guard) == 1
+    assert promise.guard != promise.without
+    assert set(promise.kinds) <= set(KINDS)
+
+
+def test_the_page_says_what_was_recorded() -> None:
+    """`python -m tests.promises --write` writes it."""
+    assert PAGE.read_text() == rendered(PAGE.read_text(), read_results())
+
+
+def test_every_promise_has_its_own_sentence() -> None:
+    assert len({promise.promise for promise in PROMISES}) == len(PROMISES)
+    assert Path(PAGE).is_file()
