@@ -57,16 +57,21 @@ def is_red_without_guard(folder: Path, promise: Promise) -> bool | None:
     not run."""
     if run_test(folder, promise.test) != 0:
         return None
-    path = folder / promise.file
-    text = path.read_text()
-    if text.count(promise.guard) != 1:
-        raise ValueError(f"{promise.file} does not have the guard once: {promise.guard!r}")
-    path.write_text(text.replace(promise.guard, promise.without))
+    for file, guard, without in promise.guards:
+        _replace(folder / file, guard, without)
     try:
         status = run_test(folder, promise.test)
     finally:
-        path.write_text(text)
+        for file, _, _ in promise.guards:
+            shutil.copy(REPOSITORY / file, folder / file)
     return {0: False, TEST_FAILED: True}.get(status)
+
+
+def _replace(path: Path, guard: str, without: str) -> None:
+    text = path.read_text()
+    if text.count(guard) != 1:
+        raise ValueError(f"{path} does not have the guard once: {guard!r}")
+    path.write_text(text.replace(guard, without))
 
 
 def read_results() -> dict[str, bool]:

@@ -16,8 +16,9 @@ def test_its_test_and_its_guard_are_there(promise: Promise) -> None:
     file, _, name = promise.test.partition("::")
     tree = ast.parse((REPOSITORY / file).read_text())
     assert name.partition("[")[0] in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-    assert (REPOSITORY / promise.file).read_text().count(promise.guard) == 1
-    assert promise.guard != promise.without
+    for path, guard, without in promise.guards:
+        assert (REPOSITORY / path).read_text().count(guard) == 1
+        assert guard != without
     assert set(promise.kinds) <= set(KINDS)
 
 

@@ -98,8 +98,12 @@ def test_a_refused_connection_is_not_tried_again_at_once(
 
     monkeypatch.setattr(Celery, "send_task", record)
     use_redis(service, f"redis://127.0.0.1:{free_port()}/0")
+    # kombu itself would try for six seconds
+    service.app.state.broker.conf.broker_transport_options |= {"max_retries": 1, "interval_start": 0}
     for seed in (10, 11, 12):
         submit(service, slug, seed)
+        while broker._sender._sending_since is not None:
+            time.sleep(0.01)  # until the server has refused it
     assert len(sent) == 1, "the first one tripped the circuit breaker"
 
 

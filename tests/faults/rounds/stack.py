@@ -24,6 +24,8 @@ from deploy.standalone import service
 from deploy.standalone.child_process import Child
 from deploy.standalone.data_folder import open_data_folder
 from deploy.standalone.database_roles import APP
+from deploy.standalone.ephemeral import MEMORY as MEMORY  # noqa: PLC0414 - where processes leave what they share
+from deploy.standalone.ephemeral import _memory_folder
 from deploy.standalone.log import Log
 from deploy.standalone.ports import free_port
 from deploy.standalone.postgres import Postgres
@@ -40,18 +42,12 @@ SHORTENED = {
     "KENNEL_RETRY_FACTOR": "0.02",
 }
 RATES = {"KENNEL_RATES": json.dumps({"request": "1000000/minute"})}
-MEMORY = Path("/dev/shm")
 DISKS = {"data": "1500m", "blobs": "400m", "scratch": "200m"}
 """The tmpfs that root mounts for each folder, with its size, so that it can be filled."""
 ALL_QUEUES = "check,sweep,score,prepare,compare,release,ratings,evidence,recover"
 WORKERS = ("checker", "scorer", "second")
 OWN_PARTS = ("api", *WORKERS, "beat")
 FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
-
-
-def is_root() -> bool:
-    """Whether disks can be mounted."""
-    return os.geteuid() == 0
 
 
 def until(condition: Callable[[], Any], what: str, seconds: float) -> Any:
@@ -182,30 +178,37 @@ class Stack:
 def running_stack(log_file: Path) -> Iterator[Stack]:
     """Start everything in a new folder in memory, and end it."""
     with ExitStack() as resources:
-        folder = Path(tempfile.mkdtemp(prefix="kennel-faults-", dir=MEMORY if MEMORY.is_dir() else None))
+        folder = Path(tempfile.mkdtemp(prefix="kennel-faults-", dir=_memory_folder()))
         resources.callback(shutil.rmtree, folder, ignore_errors=True)
         folder.chmod(0o711)
         folders = {name: folder / name for name in DISKS}
+        mounted = True
         for name, path in folders.items():
             path.mkdir()
             path.chmod(0o711)
-            if is_root():
-                _mount(path, DISKS[name])
-                resources.callback(_unmount, path)
+            mounted = mounted and _mount(path, DISKS[name])
+            resources.callback(_unmount, path)
         log = resources.enter_context(log_file.open("a", buffering=1))
-        yield resources.enter_context(_started(folder, folders, log, log_file))
+        yield resources.enter_context(_started(folder, folders, log, log_file, mounted=mounted))
 
 
-def _mount(path: Path, size: str) -> None:
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=0711", "tmpfs", path], check=True)
+def _mount(path: Path, size: str) -> bool:
+    """Mount a tmpfs; False without the right to."""
+    if os.geteuid() != 0:
+        return False
+    command = ["mount", "-t", "tmpfs", "-o", f"size={size},mode=0711", "tmpfs", str(path)]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def _unmount(path: Path) -> None:
-    subprocess.run(["umount", "--lazy", path], check=False)
+    if path.is_mount():
+        subprocess.run(["umount", "--lazy", path], check=False)
 
 
 @contextmanager
-def _started(folder: Path, folders: Mapping[str, Path], log: TextIO, log_file: Path) -> Iterator[Stack]:
+def _started(
+    folder: Path, folders: Mapping[str, Path], log: TextIO, log_file: Path, *, mounted: bool
+) -> Iterator[Stack]:
     with ExitStack() as resources:
         data = resources.enter_context(open_data_folder(folders["data"]))
         supervisor = resources.enter_context(Supervisor(Log(log), hold=[data.lock]))
@@ -232,7 +235,6 @@ def _started(folder: Path, folders: Mapping[str, Path], log: TextIO, log_file: P
         url = f"http://{service.HOST}:{port}"
         admin = resources.enter_context(Client(url, token))
         dsn = postgres.url("kennel_admin").replace("+psycopg2", "")
-        mounted = is_root()
         stack = Stack(
             folder, supervisor, settings, database, broker, web, url, admin, dsn, redis.url, log_file, mounted
         )
