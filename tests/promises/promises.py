@@ -131,9 +131,10 @@ PROMISES = (
     Promise(
         "Two that finish one upload at once make one entry.",
         f"{RESUMABLE}::test_two_who_finish_at_once_make_one_submission",
-        "scorer/db/submissions/uploads.py",
-        "RECEIVING & whole & free, finishing_until=until)",
-        "RECEIVING & whole, finishing_until=until)",
+        "scorer/submissions/uploads.py",
+        '    if not rows.close_upload(session, upload.id, to="done", submission_ref=submission.ref):\n'
+        "        raise taken_over_error()\n",
+        '    rows.close_upload(session, upload.id, to="done", submission_ref=submission.ref)\n',
         ("kill-web",),
     ),
     Promise(
@@ -156,7 +157,7 @@ PROMISES = (
         "Blobs that no row refers to are removed, and no others.",
         f"{CLEANUP}::test_what_no_row_refers_to_goes_and_what_one_does_stays",
         "worker/maintenance/cleanup.py",
-        '    for folder in ("uploads", SELF_TESTS, *COLUMNS):',
+        '    for folder in ("uploads", SELF_TESTS, *FOLDERS):',
         '    for folder in ("uploads", SELF_TESTS):',
         ("kill-web", "kill-worker", "full-blobs"),
     ),
