@@ -4,14 +4,19 @@
 """
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from tests.faults.rounds import report
 from tests.faults.rounds.fault_kinds import KINDS
-from tests.faults.rounds.round import Outcome, plan_of, run_round
+from tests.faults.rounds.invariants import CHECKS
+from tests.faults.rounds.round import Outcome, plan_of, run_round, wait_for_rest
+from tests.faults.rounds.situation import Situation
 from tests.faults.rounds.stack import Stack, running_stack
+from tests.faults.rounds.traffic import make_traffic
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +33,64 @@ def test_every_promise_holds_after(stack: Stack, seed: int, kind: str) -> None:
     assert outcome.entries["attempts"] > outcome.entries["scored"] > 0
 
 
+def broken(situation: Situation) -> set[str]:
+    """The names of the checks that find something."""
+    return {check.__name__ for check in CHECKS if list(check(situation))}
+
+
+@pytest.mark.heavy
+def test_every_check_notices_what_it_is_for(stack: Stack) -> None:
+    """The last of this service, which is not sound afterwards."""
+    situation = quiet_round(stack, seed=4)
+    assert broken(situation) == set()
+    slug = situation.traffic.slug
+    scored = f"SELECT ref FROM submissions WHERE status = 'scored' AND competition_id = ({COMPETITION}) ORDER BY ref"
+
+    tamper(stack, slug, f"UPDATE submissions SET status = 'failed' WHERE ref = ({scored} LIMIT 1)")
+    assert broken(situation) >= {
+        "every_entry_ends_as_it_should",
+        "one_standing_measurement",
+        "status_and_history_agree",
+    }
+    other = f"SELECT max(team_id) FROM submissions WHERE competition_id = ({COMPETITION})"
+    tamper(stack, slug, f"UPDATE submissions SET team_id = ({other}) WHERE competition_id = ({COMPETITION})")
+    assert "quotas_are_right" in broken(situation)
+    boards = stack.admin.get(f"/competitions/{slug}/leaderboard")
+    assert boards["entries"]
+    tamper(
+        stack,
+        slug,
+        "ALTER TABLE measurements DISABLE TRIGGER USER",
+        f"UPDATE measurements SET fid = fid + 1 WHERE submission_ref IN ({scored})",
+        "ALTER TABLE measurements ENABLE TRIGGER USER",
+    )
+    assert "boards_are_as_defined" in broken(situation), "no change was announced"
+    situation.acts = {"published": [{}], "thresholds": 9, "picks": {}}
+    assert "acts_are_kept" in broken(situation)
+    tamper(stack, slug, f"UPDATE submissions SET sprite_key = 'sprites/none.png' WHERE ref = ({scored} LIMIT 1)")
+    assert "nothing_is_left_over" in broken(situation)
+
+
+COMPETITION = "SELECT id FROM competitions WHERE slug = %(slug)s"
+
+
+def quiet_round(stack: Stack, seed: int) -> Situation:
+    """A round without a fault."""
+    traffic = make_traffic(stack, seed)
+    traffic.begin.set()
+    with traffic.running():
+        pass
+    wait_for_rest(stack, traffic.slug)
+    return Situation(stack, traffic, Random(seed), outage=0.0)
+
+
+def tamper(stack: Stack, slug: str, *statements: str) -> None:
+    """Change rows as only a superuser can."""
+    with closing(stack.connect()) as connection, connection.cursor() as cursor:
+        for statement in statements:
+            cursor.execute(statement, {"slug": slug})
+
+
 def test_each_kind_has_its_turn_and_a_seed_gives_the_same_plan() -> None:
     plans = [plan_of(seed) for seed in range(len(KINDS))]
     assert [plan[0] for plan in plans] == list(KINDS)
@@ -38,7 +101,7 @@ def test_each_kind_has_its_turn_and_a_seed_gives_the_same_plan() -> None:
 def test_a_report_goes_on_where_it_stopped_and_counts_what_was_skipped_apart(tmp_path: Path) -> None:
     path = tmp_path / "faults.jsonl"
     assert report.next_seed(report.read_report(path)) == 0
-    whole = Outcome(0, ["kill-web"], entries={"scored": 3, "attempts": 4})
+    whole = Outcome(0, ["kill-web"], faults=["at scoring of entry 2", "SIGKILL"], entries={"scored": 3, "attempts": 4})
     skipped = Outcome(1, ["clock-ahead"], skipped="needs faketime")
     broken = Outcome(2, ["kill-web", "kill-redis"], violations=["a blob is missing"], entries={"attempts": 1})
     for outcome in (whole, skipped, broken):
@@ -49,3 +112,4 @@ def test_a_report_goes_on_where_it_stopped_and_counts_what_was_skipped_apart(tmp
     assert "2 rounds, 1 of them with a broken promise; 5 uploads tried. Entries by how they ended: 3 scored." in summary
     assert "| `kill-web` | 2 | 0 | 1 |" in summary
     assert "| `clock-ahead` | 0 | 1 | 0 |" in summary
+    assert "| scoring | 1 |" in summary

@@ -179,7 +179,7 @@ PROMISES = (
     ),
     Promise(
         "A cancellation and a worker that come together agree on what happened.",
-        f"{QUOTAS}::test_a_cancel_and_a_worker_at_once_agree",
+        f"{QUOTAS}::test_no_worker_begins_what_is_being_cancelled",
         "scorer/submissions/outcomes.py",
         "    job_queue.lock_unfinished(session, submission.ref)\n",
         "",

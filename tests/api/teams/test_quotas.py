@@ -10,6 +10,7 @@ import httpx
 import pytest
 from sqlalchemy import text
 
+from scorer.db.jobs import job_queue
 from scorer.jobs import leases, retries
 from scorer.jobs.broker import transaction
 from scorer.lifecycle import Queue
@@ -207,6 +208,20 @@ def test_a_cancel_and_a_worker_at_once_agree(service: Service) -> None:
 
 
 # Kept
+
+
+def test_no_worker_begins_what_is_being_cancelled(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = submitted(service, service.competition())
+    begun = []
+    cancel_jobs = job_queue.cancel_unfinished
+
+    def worker_comes_first(*args: Any) -> None:
+        begun.append(run_next(service.context, Queue.CHECK))
+        cancel_jobs(*args)
+
+    monkeypatch.setattr(job_queue, "cancel_unfinished", worker_comes_first)
+    answer = cancel(service, entry)
+    assert (answer.status_code, answer.json()["status"], begun) == (200, "cancelled", [False])
 
 
 async def crowd(address: str, slug: str, tokens: list[str], content: bytes) -> list[httpx.Response]:

@@ -168,6 +168,7 @@ def test_a_wrong_clock_of_a_machine_decides_nothing(
     submission = queued(session, state, make_team(session, state, now), now)
     held = claim(session, now - behind)
     assert held is not None
+    assert retries.free_expired(session, now=now, max_attempts=3) == 0, "the lease begins by the database's clock"
     assert leases.renew_lease(session, held, stage="features", fraction=0.4, lease=LEASE)
     for moment in (now - behind, now, now + behind):
         assert retries.free_expired(session, now=moment, max_attempts=3) == 0

@@ -45,8 +45,6 @@ STRAY_ROWS = {
     " LEFT JOIN measurements m ON m.job_id = j.id WHERE j.queue = 'score' AND j.state = 'done' AND m.id IS NULL",
     "a measurement belongs to a job that is not done": "SELECT m.id FROM measurements m JOIN jobs j ON j.id = m.job_id"
     " WHERE j.state <> 'done'",
-    "a job holds a lease and does not run": "SELECT id FROM jobs WHERE state <> 'running'"
-    " AND (holder IS NOT NULL OR lease_until IS NOT NULL)",
     "an upload is open after its time": "SELECT id FROM uploads WHERE state = 'receiving'",
     "a closed upload has parts": "SELECT id FROM uploads WHERE state <> 'receiving' AND parts <> '{}'",
     "an entry has two jobs for one purpose": "SELECT submission_ref FROM jobs WHERE submission_ref IS NOT NULL"

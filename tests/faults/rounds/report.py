@@ -1,6 +1,7 @@
 """The report: one JSON line a round, and what was counted."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -8,6 +9,9 @@ from typing import Any
 
 from tests.faults.rounds.fault_kinds import KINDS
 from tests.faults.rounds.round import Outcome
+from tests.faults.rounds.steps import STEPS
+
+AT_STEP = r"^at (\w+) of entry"
 
 
 def read_report(path: Path) -> list[dict[str, Any]]:
@@ -27,7 +31,8 @@ def next_seed(rounds: Iterable[dict[str, Any]]) -> int:
 
 
 def summary_of(rounds: list[dict[str, Any]]) -> str:
-    """A Markdown table: by kind of fault, rounds that counted, that were skipped, and that broke a promise."""
+    """Markdown tables: by kind of fault, rounds that counted, that were skipped, and that broke a promise; by step, the
+    faults that began there."""
     counted, skipped, broken = Counter[str](), Counter[str](), Counter[str]()
     entries = Counter[str]()
     for each in rounds:
@@ -44,4 +49,7 @@ def summary_of(rounds: list[dict[str, Any]]) -> str:
         f"{len(whole):,} rounds, {sum(bool(each['violations']) for each in whole):,} of them with a broken promise;"
         f" {entries['attempts']:,} uploads tried. Entries by how they ended: {ended or 'none'}."
     )
+    steps = Counter(step for each in whole for text in each["faults"] for step in re.findall(AT_STEP, text))
+    lines += ["", "| step at which a fault began | faults |", "|---|---:|"]
+    lines += [f"| {step} | {steps[step]:,} |" for step in STEPS]
     return "\n".join([head, "", *lines, ""])

@@ -83,7 +83,7 @@ def _run(stack: Stack, outcome: Outcome) -> None:
         _inject(outcome, situations)
     situation = _joined(situations)
     outcome.faults = situation.log
-    _wait_for_rest(stack, traffic.slug)
+    wait_for_rest(stack, traffic.slug)
     outcome.violations += _broken(situation)
     outcome.entries = _counts(stack, traffic.slug) | {"attempts": len(traffic.attempts)}
     if situation.lost_zips and not outcome.violations:
@@ -133,7 +133,7 @@ def _joined(situations: list[Situation]) -> Situation:
     return first
 
 
-def _wait_for_rest(stack: Stack, slug: str) -> None:
+def wait_for_rest(stack: Stack, slug: str) -> None:
     """Wait until all parts run and no work of the round is left."""
 
     def is_at_rest() -> bool:
@@ -166,7 +166,7 @@ def _restore(situation: Situation) -> None:
     situation.lost_zips.clear()
     situation.victims.clear()
     situation.stack.admin.post("/admin/work/requeue", {})
-    _wait_for_rest(situation.stack, situation.traffic.slug)
+    wait_for_rest(situation.stack, situation.traffic.slug)
 
 
 def _counts(stack: Stack, slug: str) -> dict[str, int]:
