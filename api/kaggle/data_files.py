@@ -21,7 +21,7 @@ def list_data_files(body: PageRequest, session: DbSession, account: Reader, now:
     """A page of the files, by name."""
     state = competition_state.visible_state(session, body.competition_name, account, now)
     begin = int(body.page_token or 0)
-    files = data_files.list_files(session, state)[begin:]
+    files = state.files[begin:]
     page = files[: body.page_size]
     return DataFilesResponse(
         files=[_message_of(each) for each in page],

@@ -15,7 +15,7 @@ from api.pages.leaderboard import MEDALS, PAGE_SIZE, AsOfTime, board_page_of, bo
 from api.rendering import formatting, templates
 from api.rendering.quota import quota_message_of
 from scorer.accounts import roles
-from scorer.competitions import allowlist, competition_state, data_files, rules
+from scorer.competitions import allowlist, competition_state, rules
 from scorer.competitions.competition_state import CompetitionState, takes_late
 from scorer.db.tables import Account
 from scorer.leaderboard import standings
@@ -59,14 +59,13 @@ def show_leaderboard(
     state = standings.visible_state(session, slug, account, now)
     standings.require_past(query.as_of, now)
     values = _entry_values(session, state, account, now)
-    files = data_files.list_files(session, state)
     parts = _etag_parts(session, state, query.track, viewer, now)
-    etag = etag_of(*parts, query, values, [file.id for file in files])
+    etag = etag_of(*parts, query, values, [file.id for file in state.files])
     if is_known(request, etag):
         return templates.not_modified(etag)
 
     def render() -> bytes:
-        shown = {"files": files, **values, **_board_values(session, state, query, account, now)}
+        shown = {**values, **_board_values(session, state, query, account, now)}
         return bytes(templates.render_page("competitions/show.html", viewer=viewer, now=now, **shown).body)
 
     return templates.cached_page(render() if viewer else cache.answer(etag, render), etag)

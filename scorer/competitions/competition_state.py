@@ -1,4 +1,5 @@
-"""The state of a competition at a moment (row, tracks, phase, open preparations), and who may see what of it."""
+"""The state of a competition at a moment (row, tracks, phase, open preparations, data files), and who may see what of
+it."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -8,7 +9,7 @@ from sqlalchemy.orm import Session
 from scorer.accounts.roles import is_organizer
 from scorer.archive import ImageSpec
 from scorer.db import competitions, tuning
-from scorer.db.tables import Account, Competition, Track
+from scorer.db.tables import Account, Competition, DataFile, Track
 from scorer.errors import Forbidden, NotFound
 from scorer.lifecycle import TRACK_KINDS, Phase, TrackKind, phase_at
 
@@ -22,6 +23,8 @@ class CompetitionState:
     published: bool
     tracks: dict[TrackKind, Track]
     missing: tuple[str, ...]
+    files: tuple[DataFile, ...] = ()
+    """The data files that it offers, by name."""
 
     @property
     def image_spec(self) -> ImageSpec:
@@ -70,7 +73,9 @@ def _state(session: Session, competition: Competition, now: datetime) -> Competi
     published = competitions.is_published(session, competition.id)
     phase = phase_at(now, opens_at=competition.opens_at, closes_at=competition.closes_at, published=published)
     tracks = competitions.tracks_of(session, competition.id)
-    return CompetitionState(competition, phase, published, tracks, tuple(_missing(session, competition, tracks)))
+    missing = tuple(_missing(session, competition, tracks))
+    files = tuple(competitions.offered_files(session, competition.id))
+    return CompetitionState(competition, phase, published, tracks, missing, files)
 
 
 def _missing(session: Session, competition: Competition, tracks: dict[TrackKind, Track]) -> list[str]:

@@ -106,11 +106,6 @@ def _record(
     audit_log.record_action(session, f"data-file.{verb}", subject, actor=author, now=now, before=was, after=becomes)
 
 
-def list_files(session: Session, state: CompetitionState) -> Sequence[DataFile]:
-    """The files that a competition offers, by name; everyone who sees the competition may read this list."""
-    return rows.offered_files(session, state.competition.id)
-
-
 def find_file(session: Session, state: CompetitionState, name: str, account: Account) -> DataFile:
     """A file to download; ``Forbidden`` unless the account has accepted the rules, ``NotFound`` if it is not
     offered."""
@@ -122,10 +117,9 @@ def downloadable_files(session: Session, state: CompetitionState, account: Accou
     """All files to download; ``Forbidden`` unless the account has accepted the rules, ``NotFound`` if there are
     none."""
     _require_access(session, state, account)
-    files = list_files(session, state)
-    if not files:
+    if not state.files:
         raise NotFound("no-files", "This competition offers no files.")
-    return files
+    return state.files
 
 
 def _require_access(session: Session, state: CompetitionState, account: Account) -> None:

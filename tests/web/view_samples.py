@@ -14,7 +14,7 @@ from api.http import dependencies
 from api.http.response_cache import ResponseCache
 from api.pages import router
 from scorer.accounts.api_tokens import SCOPES
-from scorer.competitions import competition_state, data_files, rules
+from scorer.competitions import competition_state, rules
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account, Competition, DataFile, Threshold, Track
 from scorer.errors import NotFound
@@ -242,7 +242,7 @@ class SampleSite:
     def _state_of(self, _: object, slug: str, _now: datetime) -> CompetitionState:
         for each in self._states():
             if each.competition.slug == slug:
-                return each
+                return replace(each, files=tuple(self.files))
         raise NotFound("no-competition", f"There is no competition {slug!r}.")
 
     def _version(self, _: object, of: CompetitionState, kind: TrackKind, account: Account | None, now: datetime) -> str:
@@ -281,6 +281,5 @@ class SampleSite:
             patch.object(standings, "count_teams", self._count_teams),
             patch.object(rules, "has_accepted", lambda *_: self.accepted),
             patch.object(quotas, "quota_of", lambda *_, **__: self.allowance),
-            patch.object(data_files, "list_files", lambda *_: self.files),
         ):
             yield app

@@ -31,9 +31,10 @@ router = APIRouter(prefix="/competitions/{slug}/data", tags=["data files"])
 
 @router.get("")
 def index(slug: str, session: DbSession, account: Visitor, now: Now) -> list[DataFileView]:
-    """The files that a competition offers: training images, a sample submission and others."""
+    """The files that a competition offers: training images, a sample submission and others. Everyone who sees the
+    competition may read this list."""
     state = competition_state.visible_state(session, slug, account, now)
-    return [_view(slug, each) for each in data_files.list_files(session, state)]
+    return [_view(slug, each) for each in state.files]
 
 
 @router.get("/{name}", response_class=Response)

@@ -131,3 +131,20 @@ def test_an_organizer_offers_files_from_the_command_line(
         assert names() == ["train.zip"]
         for wrong in ((), ("--withdraw",), (str(tmp_path / "sample.bin"), "--train")):
             assert isinstance(data_file(*wrong).exception, Refused)
+
+
+def test_the_competitions_page_shows_at_once_what_is_offered(service: Service) -> None:
+    """It is read from the board cache, which the change feed keeps true."""
+    slug = service.competition()
+
+    def shown() -> tuple[bool, str]:
+        page = service.http.get(f"/competitions/{slug}")
+        return "sample.bin" in page.text, page.headers["etag"]
+
+    none, before = shown()
+    assert put(service, slug).status_code == 200
+    offered, after = shown()
+    assert service.call("organizer", "DELETE", f"/competitions/{slug}/data/sample.bin").status_code == 204
+    withdrawn, last = shown()
+    assert (none, offered, withdrawn) == (False, True, False)
+    assert len({before, after, last}) == 3
