@@ -77,6 +77,9 @@ bench: setup ## Measure speed against the peers, write benchmarks/RESULTS.md (BE
 	$(BIN)/python -m benchmarks $(BENCH)
 	$(if $(BENCH),,$(BIN)/python -m benchmarks.zoo)
 
+load: setup ## Load the real service over loopback, write benchmarks/LOAD.md; an hour and a half (LOAD=names)
+	$(BIN)/python -m benchmarks.load $(LOAD)
+
 migrate: setup ## Bring the database at DATABASE_URL to the newest version
 	$(BIN)/kennel migrate
 

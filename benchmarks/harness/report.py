@@ -69,24 +69,30 @@ def times(runs: Sequence[Run], base: Sequence[Run], key: str = "seconds") -> flo
     return median_of(runs, key) / median_of(base, key)
 
 
-def page(sections: Iterable[tuple[BenchmarkResult, Section]], explanations: Path) -> str:
+SPEED_INTRODUCTION = """\
+Made by `make bench`; the numbers behind it are in `results/`. All contenders of a table ran in turn in the same
+session, round after round, each run in a process of its own and with the same number of threads. Shown are medians, in
+brackets the least and the most. *x* is how many times as long as Kennel the other took. Verdicts are computed from the
+medians."""
+
+
+def page(
+    sections: Iterable[tuple[BenchmarkResult, Section]],
+    explanations: Path,
+    *,
+    title: str = "What Kennel's speed was measured to be",
+    introduction: str = SPEED_INTRODUCTION,
+) -> str:
     """The whole page. ``explanations`` may hold a Markdown file for each measurement, for the end of its section."""
     parts = list(sections)
     targets = [(section.title, target) for _, section in parts for target in section.targets]
-    lines = ["# What Kennel's speed was measured to be", "", INTRODUCTION, "", *_summary(targets), ""]
+    lines = [f"# {title}", "", introduction, "", *_summary(targets), ""]
     for result, section in parts:
         lines += _section_lines(result, section)
         explanation = explanations / f"{result.measurement}.md"
         if explanation.is_file():
             lines += [explanation.read_text().strip(), ""]
     return "\n".join(lines).rstrip() + "\n"
-
-
-INTRODUCTION = """\
-Made by `make bench`; the numbers behind it are in `results/`. All contenders of a table ran in turn in the same
-session, round after round, each run in a process of its own and with the same number of threads. Shown are medians, in
-brackets the least and the most. *x* is how many times as long as Kennel the other took. Verdicts are computed from the
-medians."""
 
 
 def _summary(targets: Sequence[tuple[str, Target]]) -> list[str]:

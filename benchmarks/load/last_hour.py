@@ -1,0 +1,159 @@
+"""The last hour of a competition in compressed time: 924 teams hand in, wait, and are scored."""
+
+import asyncio
+import io
+import json
+import random
+import time
+import zipfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import numpy as np
+from PIL import Image
+
+from benchmarks.harness.results import BenchmarkCase
+from benchmarks.load.last_hour_findings import Refused, Story, Told, findings_of, read_outcome
+from benchmarks.load.last_hour_plan import SERVICE_SECONDS, Attempt, attempts_of, network_seconds
+from benchmarks.load.participants import Participant, Rejected, add_participants, hand_in, noise_zip, reference_zips
+from benchmarks.load.service import LoadedService, Workers, open_competition, running_service
+from benchmarks.load.stream_client import events_of
+
+NAME = "last_hour"
+SLUG = "last-hour"
+IMAGES, IMAGE_SIZE = 8, 16
+HOUR = 3600.0
+RETRY_SECONDS = 120.0
+"""After how many seconds of the hour a team tries again whose entries in progress were as many as allowed."""
+SENDERS = 100
+ZIPS = 20
+
+
+@dataclass(frozen=True)
+class Size:
+    """How many teams and scoring workers there are, and in how many seconds the hour is played."""
+
+    teams: int = 924
+    workers: int = 24
+    played_seconds: float = 600.0
+    seed: int = 2019
+
+    @property
+    def compression(self) -> float:
+        """Seconds of the hour in a second that is played."""
+        return HOUR / self.played_seconds
+
+
+FULL = Size()
+QUICK = Size(teams=8, workers=2, played_seconds=6.0)
+
+
+def measure(size: Size) -> list[BenchmarkCase]:
+    """One case: the hour, and the time after it in which the last entries are scored."""
+    ranges = {
+        kind: (low / size.compression, high / size.compression) for kind, (low, high) in network_seconds().items()
+    }
+    workers = Workers(
+        size.workers,
+        "benchmarks.load.delayed_worker",
+        {SERVICE_SECONDS: json.dumps(ranges)},
+        queues="score,prepare",
+    )
+    with running_service(workers=workers) as service:
+        limits = {"daily_limit": 5, "pending_limit": 2}
+        spec = {"image_count": IMAGES, "image_size": IMAGE_SIZE, **limits}
+        open_competition(service, SLUG, reference_zips(IMAGE_SIZE), **spec)
+        hour = LastHour(service, size, add_participants(service, size.teams))
+        story = asyncio.run(hour.play())
+        outcome = read_outcome(service.sessions, SLUG)
+    numbers = findings_of(story, outcome, size.compression)
+    return [BenchmarkCase("hour", dict(vars(size)), {"Kennel": [numbers | {"seconds": size.played_seconds}]})]
+
+
+def faulty_zip() -> bytes:
+    """A zip whose last image has one pixel too many a side."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for number in range(IMAGES):
+            side = IMAGE_SIZE + (number == IMAGES - 1)
+            png = io.BytesIO()
+            Image.fromarray(np.full((side, side, 3), 30 * number, np.uint8)).save(png, "PNG")
+            archive.writestr(f"{number:05}.png", png.getvalue())
+    return buffer.getvalue()
+
+
+@dataclass
+class LastHour:
+    """The teams of an hour, what they are told, and what is refused to them."""
+
+    service: LoadedService
+    size: Size
+    people: Sequence[Participant]
+    story: Story = field(default_factory=Story)
+
+    async def play(self) -> Story:
+        """Play the hour and wait until every accepted entry is through."""
+        attempts = attempts_of(len(self.people), self.size.played_seconds, self.size.seed)
+        self._zips = [noise_zip(seed, IMAGES, IMAGE_SIZE) for seed in range(ZIPS)]
+        self._faulty = faulty_zip()
+        self._source = random.Random(self.size.seed)
+        self._turns = [asyncio.Lock() for _ in self.people]
+        self._followers: list[asyncio.Task[None]] = []
+        with ThreadPoolExecutor(SENDERS) as self._senders:
+            self._start = time.time()
+            closes_at = datetime.fromtimestamp(self._start + self.size.played_seconds, UTC)
+            self.service.admin.call("PATCH", f"/competitions/{SLUG}", json={"closes_at": closes_at.isoformat()})
+            self.story.closes_at = closes_at.timestamp()
+            async with asyncio.TaskGroup() as group:
+                for attempt in attempts:
+                    group.create_task(self._try(attempt))
+        await asyncio.gather(*self._followers)
+        return self.story
+
+    async def _try(self, attempt: Attempt) -> None:
+        """Hand in one entry at its time, again and again while only the entries in progress are too many."""
+        await asyncio.sleep(max(0.0, self._start + attempt.at - time.time()))
+        async with self._turns[attempt.team]:
+            self.story.attempts += 1
+            while not await self._hand_in(attempt):
+                pause = self._source.uniform(1, 2) * RETRY_SECONDS / self.size.compression
+                await asyncio.sleep(pause)
+
+    async def _hand_in(self, attempt: Attempt) -> bool:
+        """Whether there is nothing left to try."""
+        person = self.people[attempt.team]
+        content = self._faulty if attempt.faulty else self._zips[(attempt.team + attempt.number) % ZIPS]
+        key = f"{person.handle}-{attempt.number}"
+
+        def send() -> tuple[float, str | Rejected]:
+            sent = time.time()
+            try:
+                return sent, hand_in(attempt.way, self.service.url, SLUG, person, content, key)
+            except Rejected as refusal:
+                return sent, refusal
+
+        sent, entry = await asyncio.get_running_loop().run_in_executor(self._senders, send)
+        if isinstance(entry, Rejected):
+            refused = Refused(attempt.team, sent, time.time(), entry.status, entry.slug)
+            self.story.refused.append(refused)
+            return not refused.is_for_pending
+        self.story.accepted[entry] = attempt
+        self.story.sent[entry] = (sent, time.time())
+        self._followers.append(asyncio.create_task(self._follow(entry, person)))
+        return True
+
+    async def _follow(self, entry: str, person: Participant) -> None:
+        """Keep every state that the entry's stream tells; open the stream again when it breaks off."""
+        while True:
+            try:
+                async for at, event in events_of(self.service.port, entry, person.token):
+                    if event is None:
+                        continue
+                    self.story.told.append(Told(entry, at, event["status"], event["estimate_seconds"]))
+                    if event["over"]:
+                        return
+            except OSError:
+                self.story.broken_streams += 1
+                await asyncio.sleep(1)

@@ -1,0 +1,245 @@
+"""What the last hour shows: wrong refusals, waiting times that were told wrongly, turns that were not fair."""
+
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqlalchemy import select
+
+from benchmarks.harness.isolation import Run
+from benchmarks.load.last_hour_plan import Attempt
+from scorer.db.session import Sessions
+from scorer.db.tables import Competition, Job, Submission
+from scorer.lifecycle import Queue, Status
+
+TOLERANCE = 0.3
+"""An estimate is right if it is off by no more than this share of the actual wait."""
+GRAIN_SECONDS = 2.0
+"""Or by no more than this: it is told in whole seconds and looked at once a second, and the hour is compressed, not the
+clock."""
+CLOSE_SECONDS = 1.0
+"""Before the close, in which a request that is sent may begin to be answered after it."""
+PENDING_LIMIT = 2
+WAITING = (Status.RECEIVED, Status.CHECKING, Status.QUEUED)
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A refusal: of which team's request, when it was sent and answered (seconds since 1970), and why."""
+
+    team: int
+    sent: float
+    answered: float
+    status: int
+    reason: str
+
+    @property
+    def is_for_pending(self) -> bool:
+        """Whether the team has too many entries in progress."""
+        return "pending" in self.reason or "in progress" in self.reason
+
+    @property
+    def is_for_close(self) -> bool:
+        """Whether the competition is closed."""
+        return "closed" in self.reason
+
+
+@dataclass(frozen=True)
+class Told:
+    """A state that a team was told of its entry."""
+
+    entry: str
+    at: float
+    status: str
+    estimate: int | None
+
+
+@dataclass
+class Story:
+    """What the teams did and were told."""
+
+    closes_at: float = 0.0
+    attempts: int = 0
+    accepted: dict[str, Attempt] = field(default_factory=dict)
+    sent: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """When each accepted entry was sent and answered."""
+    refused: list[Refused] = field(default_factory=list)
+    told: list[Told] = field(default_factory=list)
+    broken_streams: int = 0
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A submission as the database has it; times in seconds since 1970."""
+
+    team: int
+    status: str
+    accepted_at: float
+    finished_at: float
+
+
+@dataclass(frozen=True)
+class ScoreJob:
+    """A public score as the database has it."""
+
+    team: int
+    created_at: float
+    started_at: float
+    finished_at: float
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The database after the hour."""
+
+    entries: Mapping[str, Entry]
+    scores: Sequence[ScoreJob]
+
+
+def read_outcome(sessions: Sessions, slug: str) -> Outcome:
+    """Read every submission of a competition and its public scores."""
+    with sessions() as session:
+        competition = session.scalars(select(Competition.id).where(Competition.slug == slug)).one()
+        rows = session.execute(
+            select(
+                Submission.id, Submission.team_id, Submission.status, Submission.accepted_at, Submission.finished_at
+            ).where(Submission.competition_id == competition)
+        )
+        entries = {
+            row.id: Entry(
+                row.team_id,
+                row.status,
+                row.accepted_at.timestamp(),
+                row.finished_at.timestamp() if row.finished_at is not None else float("inf"),
+            )
+            for row in rows
+        }
+        jobs = session.scalars(select(Job).where(Job.queue == Queue.SCORE, Job.priority == 0, Job.state == "done"))
+        scores = [
+            ScoreJob(job.team_id, job.created_at.timestamp(), job.started_at.timestamp(), job.finished_at.timestamp())
+            for job in jobs
+            if job.team_id is not None and job.started_at is not None and job.finished_at is not None
+        ]
+    return Outcome(entries, scores)
+
+
+def findings_of(story: Story, outcome: Outcome, compression: float) -> Run:
+    """All numbers of the hour; waits in seconds of the hour, not of the clock."""
+    statuses = Counter(entry.status for entry in outcome.entries.values())
+    scored = {name: entry for name, entry in outcome.entries.items() if entry.status == Status.SCORED}
+    waits = sorted(compression * (entry.finished_at - entry.accepted_at) for entry in scored.values())
+    ways = Counter(attempt.way for attempt in story.accepted.values())
+    return {
+        "attempts": float(story.attempts),
+        "accepted": float(len(story.accepted)),
+        **{f"accepted_{way}": float(count) for way, count in ways.items()},
+        "in_database": float(len(outcome.entries)),
+        "scored": float(statuses[Status.SCORED]),
+        "rejected": float(statuses[Status.REJECTED]),
+        "failed": float(statuses[Status.FAILED]),
+        "wrong_outcomes": float(_wrong_outcomes(story, outcome)),
+        "refused_pending": float(sum(each.is_for_pending for each in story.refused)),
+        "refused_closed": float(sum(each.is_for_close for each in story.refused)),
+        "wrongly_refused": float(_wrongly_refused(story, outcome)),
+        "wrongly_accepted": float(sum(sent >= story.closes_at for sent, _ in story.sent.values())),
+        "broken_streams": float(story.broken_streams),
+        "answer_median_ms": 1000 * statistics.median(end - begin for begin, end in story.sent.values()),
+        "answer_max_ms": 1000 * max(end - begin for begin, end in story.sent.values()),
+        "wait_median": waits[len(waits) // 2],
+        "wait_max": waits[-1],
+        "drained_after_close": compression * (max(each.finished_at for each in scored.values()) - story.closes_at),
+        **_estimates(story.told, scored),
+        **_fairness(outcome.scores),
+    }
+
+
+def _wrong_outcomes(story: Story, outcome: Outcome) -> int:
+    """Accepted entries that have not ended as their zip deserves: scored, or rejected with a fault of its own."""
+    return sum(
+        name not in outcome.entries
+        or outcome.entries[name].status != (Status.REJECTED if attempt.faulty else Status.SCORED)
+        for name, attempt in story.accepted.items()
+    )
+
+
+def _wrongly_refused(story: Story, outcome: Outcome) -> int:
+    """Refusals without their reason: before the close, with fewer entries in progress than allowed, or any other."""
+    teams = {attempt.team: outcome.entries[name].team for name, attempt in story.accepted.items()}
+    return sum(not _is_right(each, story.closes_at, outcome.entries.values(), teams) for each in story.refused)
+
+
+def _is_right(refused: Refused, closes_at: float, entries: Iterable[Entry], teams: Mapping[int, int]) -> bool:
+    if refused.is_for_close:
+        return refused.sent >= closes_at - CLOSE_SECONDS
+    if refused.is_for_pending:
+        pending = [
+            entry
+            for entry in entries
+            if entry.team == teams.get(refused.team)
+            and entry.accepted_at <= refused.answered
+            and entry.finished_at >= refused.sent
+        ]
+        return len(pending) >= PENDING_LIMIT
+    return False
+
+
+def is_right_estimate(told: float, actual: float, *, grain: float = 0.0) -> bool:
+    """Whether an estimate is within the tolerance of the actual wait, or within ``grain`` seconds of it."""
+    return abs(told - actual) <= max(TOLERANCE * actual, grain)
+
+
+def _estimates(told: Iterable[Told], scored: Mapping[str, Entry]) -> Run:
+    """The share of right estimates: of the first one that each entry was told, and of all that were told while it
+    waited."""
+    first: dict[str, tuple[float, float]] = {}
+    waiting: list[tuple[float, float]] = []
+    untold = 0
+    for each in told:
+        if each.entry not in scored or each.status not in WAITING:
+            continue
+        if each.estimate is None:
+            untold += each.entry not in first
+            continue
+        pair = (float(each.estimate), scored[each.entry].finished_at - each.at)
+        first.setdefault(each.entry, pair)
+        waiting.append(pair)
+    return {
+        "estimates_first": float(len(first)),
+        "estimates_waiting": float(len(waiting)),
+        "states_without_estimate": float(untold),
+        **{
+            f"right_{name}{suffix}": sum(is_right_estimate(*pair, grain=grain) for pair in pairs) / max(1, len(pairs))
+            for name, pairs in (("first", list(first.values())), ("waiting", waiting))
+            for suffix, grain in (("", GRAIN_SECONDS), ("_strictly", 0.0))
+        },
+    }
+
+
+def _fairness(scores: Sequence[ScoreJob]) -> Run:
+    """How many scores of one other team began while a team's n-th entry in progress waited, less n: never above 0 where
+    teams take turns."""
+    by_team: dict[int, list[ScoreJob]] = defaultdict(list)
+    for job in scores:
+        by_team[job.team].append(job)
+    excesses = [_excess(job, by_team) for job in scores]
+    firsts = [excess for number, excess in excesses if number == 1]
+    return {
+        "fairness_first_entries": float(len(firsts)),
+        "fairness_first_unfair": float(sum(excess > 0 for excess in firsts)),
+        "fairness_later_entries": float(len(excesses) - len(firsts)),
+        "fairness_later_unfair": float(sum(number > 1 and excess > 0 for number, excess in excesses)),
+        "fairness_largest_excess": float(max(excess for _, excess in excesses)),
+    }
+
+
+def _excess(job: ScoreJob, by_team: Mapping[int, Sequence[ScoreJob]]) -> tuple[int, int]:
+    """The number of the team's entry in progress, and by how many more of another team's have begun before it."""
+    own = by_team[job.team]
+    number = 1 + sum(each.created_at < job.created_at < each.finished_at for each in own if each is not job)
+    others = (
+        sum(job.created_at < each.started_at < job.started_at for each in jobs)
+        for team, jobs in by_team.items()
+        if team != job.team
+    )
+    return number, max(others, default=0) - number

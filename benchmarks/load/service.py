@@ -1,0 +1,171 @@
+"""The service as ``kennel up`` runs it, in a temporary folder, with people and competitions to load it with."""
+
+import io
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+import psutil
+from sqlalchemy import Engine
+
+import migrations
+from benchmarks.harness.isolation import ROOT
+from deploy.client.api import Client
+from deploy.client.references import prepare
+from deploy.standalone.child_process import Child
+from deploy.standalone.data_folder import open_data_folder
+from deploy.standalone.database_roles import APP
+from deploy.standalone.log import Log
+from deploy.standalone.ports import free_port
+from deploy.standalone.postgres import Postgres
+from deploy.standalone.redis import Redis
+from deploy.standalone.service import HOST, ensure_admin, service_children
+from deploy.standalone.supervisor import Supervisor
+from scorer.competitions.spec import CompetitionSpec, TrackSpec
+from scorer.db.session import Sessions, engine_of, sessions_of
+from scorer.settings import Settings, read_settings
+
+WEB, CHECKER, SCORER, BEAT = "api", "checker", "scorer", "beat"
+"""The names of the service's parts."""
+
+
+@dataclass(frozen=True)
+class Workers:
+    """The scoring workers of a service: how many, the Celery application that each runs, and the environment variables
+    and queues of its own."""
+
+    count: int = 1
+    application: str = "worker.app"
+    environment: Mapping[str, str] = field(default_factory=dict)
+    queues: str | None = None
+
+
+@dataclass(frozen=True)
+class LoadedService:
+    """A running service, its admin, and its database."""
+
+    port: int
+    admin: Client
+    settings: Settings
+    engine: Engine
+    database_admin_url: str
+    parts: Mapping[str, Child]
+    supervisor: Supervisor
+    log: Path
+
+    @property
+    def url(self) -> str:
+        """The service's own URL."""
+        return f"http://{HOST}:{self.port}"
+
+    @property
+    def sessions(self) -> Sessions:
+        """Database sessions with the service's own role."""
+        return sessions_of(self.engine)
+
+    def start(self, *names: str) -> None:
+        """Start the parts whose names begin so."""
+        for name, child in self.parts.items():
+            if name.startswith(names):
+                self.supervisor.start(child)
+
+    def processes(self, name: str) -> list[psutil.Process]:
+        """The running processes of the parts whose names begin so, children included."""
+        marks = {WEB: "uvicorn", BEAT: "beat", CHECKER: f"{CHECKER}", SCORER: f"{SCORER}"}
+        own = psutil.Process().children(recursive=True)
+        return [process for process in own if any(marks[name] in part for part in _command_of(process))]
+
+    def resident_bytes(self, name: str) -> int:
+        """The resident memory of a part's processes together."""
+        return sum(_resident_bytes(process) for process in self.processes(name))
+
+
+def _command_of(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
+def _resident_bytes(process: psutil.Process) -> int:
+    try:
+        return int(process.memory_info().rss)
+    except psutil.Error:
+        return 0
+
+
+@contextmanager
+def running_service(
+    *names: str, workers: Workers | None = None, durable: bool = True, **environment: str
+) -> Iterator[LoadedService]:
+    """Run the servers and the parts whose names begin so (all without names). ``durable``: whether the servers write to
+    disk as in operation. ``environment``: settings."""
+    folder = Path(mkdtemp(prefix="kennel-load-"))
+    log_file = folder.with_suffix(".log")
+    try:
+        with (
+            log_file.open("w") as log,
+            open_data_folder(folder) as data,
+            Supervisor(Log(log), hold=[data.lock]) as supervisor,
+        ):
+            redis, postgres = Redis(data, durable=durable), Postgres(data, durable=durable)
+            redis.start(supervisor)
+            postgres.start(supervisor)
+            blobs = folder / "blobs"
+            blobs.mkdir()
+            port = free_port()
+            addresses = {
+                "DATABASE_URL": postgres.app_url,
+                "DATABASE_OWNER_URL": postgres.owner_url,
+                "REDIS_URL": redis.url,
+                "BLOB_URL": blobs.as_uri(),
+                "KENNEL_SCRATCH": str(folder / "scratch"),
+                "KENNEL_PUBLIC_URL": f"http://{HOST}:{port}",
+                "KENNEL_WORKER_PROCESSES": str(1 + (workers or Workers()).count),
+                **environment,
+            }
+            settings = read_settings(addresses)
+            migrations.upgrade(settings.migration_url, APP)
+            everything = {"OMP_WAIT_POLICY": "PASSIVE", **os.environ, "PYTHONPATH": str(ROOT), **addresses}
+            token = ensure_admin(settings)
+            engine = engine_of(settings)
+            parts = _parts(everything, folder, port, workers or Workers())
+            with Client(f"http://{HOST}:{port}", token) as admin:
+                service = LoadedService(port, admin, settings, engine, postgres.admin_url, parts, supervisor, log_file)
+                service.start(*(names or ("",)))
+                yield service
+            engine.dispose()
+    finally:
+        shutil.rmtree(folder)
+        log_file.unlink()
+
+
+def _parts(environment: Mapping[str, str], folder: Path, port: int, workers: Workers) -> dict[str, Child]:
+    """The service's own parts by name, with as many scoring workers as asked for."""
+    parts = {child.name: child for child in service_children(environment, folder, port)}
+    scorer = parts.pop(SCORER)
+    for number in range(workers.count):
+        replaced = {"worker.app": workers.application, f"{SCORER}@%h": f"{SCORER}{number}@%h"}
+        argv = [replaced.get(str(argument), argument) for argument in scorer.argv]
+        if workers.queues is not None:
+            argv[argv.index("-Q") + 1] = workers.queues
+        own = {**environment, **workers.environment}
+        parts[f"{SCORER}{number}"] = replace(scorer, name=f"{SCORER}{number}", argv=argv, env=own)
+    return parts
+
+
+def open_competition(service: LoadedService, slug: str, references: Mapping[str, bytes], **changes: Any) -> None:
+    """An open competition on the ``tiny`` extractor with these prepared references by role."""
+    now = datetime.now(UTC)
+    tiny = TrackSpec(extractor="tiny")
+    fields = {"slug": slug, "title": slug, "opens_at": now - timedelta(days=10), "public": tiny, "private": tiny}
+    service.admin.post("/competitions", CompetitionSpec(**{**fields, **changes}).model_dump(mode="json"))
+    for role, content in references.items():
+        service.admin.attach_references(slug, role, io.BytesIO(content))
+    prepare(service.admin, slug, say=lambda _: None, every=0.2)

@@ -1,0 +1,232 @@
+"""A soak: an hour of reading, handing in, following and scoring, in which the memory of every process stays flat."""
+
+import asyncio
+import itertools
+import statistics
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import httpx
+
+from benchmarks.harness.isolation import Run
+from benchmarks.harness.report import MarkdownTable, Section, Target
+from benchmarks.harness.results import BenchmarkCase, BenchmarkResult
+from benchmarks.load.participants import (
+    WAYS,
+    Participant,
+    Rejected,
+    add_participants,
+    hand_in,
+    noise_zip,
+    reference_zips,
+)
+from benchmarks.load.service import BEAT, CHECKER, SCORER, WEB, LoadedService, open_competition, running_service
+from benchmarks.load.stream_client import events_of
+
+NAME = "soak"
+SLUG = "soak"
+PARTS = (WEB, CHECKER, SCORER, BEAT)
+IMAGES, IMAGE_SIZE = 8, 16
+PEOPLE = 40
+ZIPS = 10
+WARM_UP_SHARE = 0.3
+"""Of the soak, in which caches fill and libraries are loaded; memory is judged after it."""
+MAX_GROWTH_SHARE = 0.1
+MIN_GROWTH_BYTES = 16 << 20
+"""A process whose memory grows by less than this, or than a tenth of it, is called flat: allocators keep and return
+memory in pieces of many MB. In an hour that finds a leak of half a MB a minute; in five minutes, of 5 MB a minute."""
+STREAM_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Size:
+    """For how many seconds, how often memory is looked at, and how many zips and reads come a second."""
+
+    seconds: float = 3600.0
+    sample_seconds: float = 2.0
+    zips_a_second: float = 1.0
+    reads_a_second: float = 20.0
+
+
+FULL = Size()
+FIVE_MINUTES = Size(seconds=300.0)
+QUICK = Size(seconds=10.0, sample_seconds=0.2)
+
+
+@dataclass
+class Traffic:
+    """What was done to the service, and what went wrong."""
+
+    reads: int = 0
+    entries: int = 0
+    streams: int = 0
+    errors: list[str] = field(default_factory=list)
+
+
+def measure(size: Size) -> list[BenchmarkCase]:
+    """One case: the memory of every part over the time of the soak."""
+    with running_service() as service:
+        limits = {"daily_limit": None, "pending_limit": 100}
+        spec = {"image_count": IMAGES, "image_size": IMAGE_SIZE, **limits}
+        open_competition(service, SLUG, reference_zips(IMAGE_SIZE), **spec)
+        people = add_participants(service, PEOPLE)
+        traffic, samples = _soak(service, people, size)
+    numbers: Run = {
+        "seconds": size.seconds,
+        "reads": float(traffic.reads),
+        "entries": float(traffic.entries),
+        "streams": float(traffic.streams),
+        "errors": float(len(traffic.errors)),
+    }
+    for part, series in samples.items():
+        numbers |= {f"{part}_{key}": value for key, value in memory_of(series, size.seconds).items()}
+    return [BenchmarkCase("soak", dict(vars(size)), {"Kennel": [numbers]})]
+
+
+def memory_of(series: Sequence[tuple[float, float]], seconds: float) -> Run:
+    """Of (second, resident bytes): the first, and after the warm-up the median, the slope in bytes an hour and the
+    growth that it amounts to. The slope is the median of those between all pairs of moments (Theil-Sen), so that single
+    jumps do not count."""
+    warm = [(at, size) for at, size in series if at >= WARM_UP_SHARE * seconds]
+    slopes = [(b - a) / (end - begin) for (begin, a), (end, b) in itertools.combinations(warm[:: _stride(warm)], 2)]
+    slope = statistics.median(slopes) if slopes else 0.0
+    length = warm[-1][0] - warm[0][0] if warm else 0.0
+    return {
+        "first_bytes": series[0][1],
+        "median_bytes": statistics.median(size for _, size in warm or series),
+        "last_bytes": series[-1][1],
+        "bytes_an_hour": 3600 * slope,
+        "growth_bytes": slope * length,
+    }
+
+
+def _stride(series: Sequence[object]) -> int:
+    """At most 600 moments are compared: 180,000 pairs."""
+    return len(series) // 600 + 1
+
+
+def is_flat(run: Mapping[str, float], part: str) -> bool:
+    """Whether a part's memory has stayed flat."""
+    return run[f"{part}_growth_bytes"] <= _max_growth(run, part)
+
+
+def _max_growth(run: Mapping[str, float], part: str) -> float:
+    return max(MIN_GROWTH_BYTES, MAX_GROWTH_SHARE * run[f"{part}_median_bytes"])
+
+
+def _soak(
+    service: LoadedService, people: Sequence[Participant], size: Size
+) -> tuple[Traffic, dict[str, list[tuple[float, float]]]]:
+    traffic = Traffic()
+    end = threading.Event()
+    readers = threading.Thread(target=_read, args=(service, size, traffic, end))
+    visitors = threading.Thread(target=lambda: asyncio.run(_hand_in(service, people, size, traffic, end)))
+    samples: dict[str, list[tuple[float, float]]] = {part: [] for part in PARTS}
+    begun = time.monotonic()
+    readers.start()
+    visitors.start()
+    while (at := time.monotonic() - begun) < size.seconds:
+        for part, series in samples.items():
+            series.append((at, float(service.resident_bytes(part))))
+        time.sleep(size.sample_seconds)
+    end.set()
+    readers.join()
+    visitors.join()
+    return traffic, samples
+
+
+def _read(service: LoadedService, size: Size, traffic: Traffic, end: threading.Event) -> None:
+    """Read the board, its page and its CSV, in turn and at the pace asked for."""
+    paths = (
+        f"/api/v1/competitions/{SLUG}/leaderboard",
+        f"/competitions/{SLUG}",
+        f"/api/v1/competitions/{SLUG}/leaderboard?format=csv",
+        f"/api/v1/competitions/{SLUG}",
+    )
+    with httpx.Client(base_url=service.url, timeout=60, trust_env=False) as http:
+        for path in itertools.cycle(paths):
+            if end.wait(1 / size.reads_a_second):
+                return
+            try:
+                answer = http.get(path)
+            except httpx.TransportError as error:
+                traffic.errors.append(f"{path}: {error}")
+                continue
+            traffic.reads += 1
+            if answer.status_code != httpx.codes.OK:
+                traffic.errors.append(f"{path}: {answer.status_code}")
+
+
+async def _hand_in(
+    service: LoadedService, people: Sequence[Participant], size: Size, traffic: Traffic, end: threading.Event
+) -> None:
+    """Hand in zips in turn by every way, each followed by a stream, at the pace asked for."""
+    contents = [noise_zip(seed, IMAGES, IMAGE_SIZE) for seed in range(ZIPS)]
+    tasks: set[asyncio.Task[None]] = set()
+    with ThreadPoolExecutor(8) as senders:
+
+        async def one(number: int) -> None:
+            person = people[number % len(people)]
+            arguments = (WAYS[number % len(WAYS)], service.url, SLUG, person, contents[number % ZIPS], f"soak-{number}")
+            try:
+                entry = await asyncio.get_running_loop().run_in_executor(senders, hand_in, *arguments)
+                traffic.entries += 1
+                async with asyncio.timeout(STREAM_SECONDS):
+                    await _follow(service, entry, person)
+                traffic.streams += 1
+            except TimeoutError:
+                traffic.streams += 1  # it was closed by us before its entry was scored
+            except (Rejected, OSError, httpx.TransportError) as error:
+                traffic.errors.append(f"{arguments[0]}: {error}")
+
+        for number in itertools.count():
+            if end.is_set():
+                break
+            task = asyncio.create_task(one(number))
+            tasks.add(task)
+            task.add_done_callback(tasks.discard)
+            await asyncio.sleep(1 / size.zips_a_second)
+        await asyncio.gather(*tasks)
+
+
+async def _follow(service: LoadedService, entry: str, person: Participant) -> None:
+    async for _, event in events_of(service.port, entry, person.token):
+        if event is not None and event["over"]:
+            return
+
+
+METHOD = """\
+The whole service with the arguments of `kennel up`. Small zips are handed in by the API, the product's client and the
+kaggle wire in turn, each entry is followed by an event stream, checked, scored and given its evidence, while the board
+is read as JSON, page and CSV. Memory is the resident memory of a part's processes together, judged after three tenths
+of the time; growth is the slope (Theil-Sen) over the rest."""
+
+
+def section(result: BenchmarkResult) -> Section:
+    """The table and the targets."""
+    (case,) = result.cases
+    (run,) = case.runs["Kennel"]
+    rows = [
+        (
+            part,
+            *(f"{run[f'{part}_{key}_bytes'] / 2**20:,.0f}" for key in ("first", "median", "last")),
+            f"{run[f'{part}_growth_bytes'] / 2**20:+.1f}",
+            f"{run[f'{part}_bytes_an_hour'] / 2**20:+.1f}",
+        )
+        for part in PARTS
+    ]
+    header = ("", "at first, MiB", "median when warm", "at last", "growth", "growth an hour")
+    title = (
+        f"{run['seconds'] / 60:.0f} minutes: {run['entries']:,.0f} entries, {run['streams']:,.0f} streams,"
+        f" {run['reads']:,.0f} reads"
+    )
+    targets = [
+        Target(f"growth of {part}", run[f"{part}_growth_bytes"] / 2**20, _max_growth(run, part) / 2**20, False, " MiB")
+        for part in PARTS
+    ]
+    return Section(
+        "A soak", METHOD, [MarkdownTable(title, header, rows)], [*targets, Target("errors", run["errors"], 0, False)]
+    )

@@ -1,0 +1,173 @@
+"""The load benchmarks: their arithmetic, that each of them runs, and five minutes of the soak."""
+
+import math
+from pathlib import Path
+
+import pytest
+
+from benchmarks.harness.results import read_result
+from benchmarks.load import soak
+from benchmarks.load.__main__ import LOAD_BENCHMARKS, main, render, run
+from benchmarks.load.last_hour_findings import (
+    Entry,
+    Outcome,
+    Refused,
+    ScoreJob,
+    Story,
+    Told,
+    findings_of,
+    is_right_estimate,
+)
+from benchmarks.load.last_hour_plan import Attempt, attempts_of, network_seconds
+from benchmarks.load.service import WEB
+from benchmarks.load.soak import MIN_GROWTH_BYTES, is_flat, memory_of
+
+MIB = float(1 << 20)
+
+
+# The soak: what is called flat.
+
+
+def test_memory_that_only_warms_up_is_flat() -> None:
+    series = [(float(second), 300 * MIB * (1 - math.exp(-second / 100))) for second in range(1000)]
+    series[700] = (700.0, 900 * MIB)  # a jump that comes back is not a slope
+    assert is_flat(_soaked(series), WEB)
+
+
+@pytest.mark.parametrize(("mib_an_hour", "flat"), [(10, True), (60, False)])
+def test_a_leak_is_found(mib_an_hour: float, flat: bool) -> None:
+    series = [(float(second), 100 * MIB + mib_an_hour * MIB * second / 3600) for second in range(0, 3600, 5)]
+    run_of_soak = _soaked(series, 3600.0)
+    assert run_of_soak[f"{WEB}_bytes_an_hour"] == pytest.approx(mib_an_hour * MIB)
+    assert is_flat(run_of_soak, WEB) is flat
+    assert MIN_GROWTH_BYTES == 16 * MIB
+
+
+def _soaked(series: list[tuple[float, float]], seconds: float = 1000.0) -> dict[str, float]:
+    return {f"{WEB}_{name}": value for name, value in memory_of(series, seconds).items()}
+
+
+# The last hour: its plan.
+
+
+def test_the_plan_is_the_same_for_the_same_seed_and_rises_to_the_close() -> None:
+    plan = attempts_of(924, 3600.0, 2019)
+    assert plan == attempts_of(924, 3600.0, 2019)
+    assert {attempt.team for attempt in plan} == set(range(924))
+    halves = [sum(begin <= attempt.at < begin + 1800 for attempt in plan) for begin in (0, 1800)]
+    assert halves[1] > 2 * halves[0]
+    counts = [sum(attempt.way == way for attempt in plan) for way in ("api", "client", "wire")]
+    assert max(counts) - min(counts) <= 1
+
+
+def test_networks_take_as_long_as_was_measured() -> None:
+    seconds = network_seconds()
+    assert 0 < seconds["public"][0] < seconds["public"][1] < seconds["private"][0]
+
+
+# The last hour: what is found.
+
+HOUR = 1000.0
+
+
+def _story(refused: list[Refused] | None = None, told: list[Told] | None = None) -> Story:
+    accepted = {"a": Attempt(0, 0, 0.0, "api", faulty=False), "b": Attempt(0, 1, 0.0, "wire", faulty=True)}
+    sent = {"a": (9.0, 10.0), "b": (19.0, 20.0)}
+    return Story(HOUR, 2, accepted, sent, refused or [], told or [])
+
+
+def _outcome(b: str = "rejected", scores: list[ScoreJob] | None = None) -> Outcome:
+    entries = {"a": Entry(7, "scored", 10.0, 110.0), "b": Entry(7, b, 20.0, 30.0)}
+    return Outcome(entries, scores or [ScoreJob(7, 10.0, 50.0, 110.0)])
+
+
+def test_an_entry_must_end_as_its_zip_deserves() -> None:
+    assert findings_of(_story(), _outcome(), 1.0)["wrong_outcomes"] == 0
+    assert findings_of(_story(), _outcome("failed"), 1.0)["wrong_outcomes"] == 1
+    assert findings_of(_story(), _outcome("scored"), 1.0)["wrong_outcomes"] == 1
+
+
+@pytest.mark.parametrize(
+    ("sent", "answered", "reason", "wrong"),
+    [
+        (25.0, 26.0, "pending-limit", 0),
+        (25.0, 26.0, "Your team has 2 entries in progress", 0),
+        (15.0, 16.0, "pending-limit", 1),
+        (31.0, 32.0, "pending-limit", 1),
+        (HOUR, HOUR + 1, "closed", 0),
+        (HOUR - 0.5, HOUR + 1, "closed", 0),
+        (HOUR - 3, HOUR - 2, "closed", 1),
+        (HOUR - 3, HOUR + 3, "closed", 1),
+        (25.0, 26.0, "daily-limit", 1),
+        (25.0, 26.0, "", 1),
+    ],
+)
+def test_a_refusal_needs_its_reason(sent: float, answered: float, reason: str, wrong: int) -> None:
+    refused = [Refused(0, sent, answered, 429, reason)]
+    assert findings_of(_story(refused), _outcome(), 1.0)["wrongly_refused"] == wrong
+
+
+def test_an_estimate_is_judged_by_the_wait_that_followed() -> None:
+    assert is_right_estimate(70, 100)
+    assert is_right_estimate(130, 100)
+    assert not is_right_estimate(69, 100)
+    assert not is_right_estimate(2, 0.5)
+    assert is_right_estimate(2, 0.5, grain=2.0)
+    told = [
+        Told("a", 10.0, "received", 40),
+        Told("a", 20.0, "queued", 90),
+        Told("a", 60.0, "scoring", 1),
+        Told("b", 20.0, "received", 1),
+    ]
+    found = findings_of(_story(told=told), _outcome(), 1.0)
+    assert (found["estimates_first"], found["right_first"]) == (1, 0)
+    assert (found["estimates_waiting"], found["right_waiting"]) == (2, 0.5)
+
+
+def test_no_other_team_has_two_turns_while_one_waits() -> None:
+    waits = ScoreJob(7, 10.0, 50.0, 110.0)
+    others = [ScoreJob(8, 9.0, 20.0, 30.0), ScoreJob(9, 9.0, 20.0, 30.0)]
+    fair = findings_of(_story(), _outcome(scores=[waits, *others]), 1.0)
+    assert (fair["fairness_first_unfair"], fair["fairness_largest_excess"]) == (0, 0)
+    again = ScoreJob(8, 31.0, 40.0, 50.0)
+    unfair = findings_of(_story(), _outcome(scores=[waits, *others, again]), 1.0)
+    assert (unfair["fairness_first_unfair"], unfair["fairness_largest_excess"]) == (1, 1)
+    second = ScoreJob(7, 11.0, 60.0, 110.0)
+    found = findings_of(_story(), _outcome(scores=[waits, second, others[0], ScoreJob(8, 31.0, 55.0, 60.0)]), 1.0)
+    assert (found["fairness_later_entries"], found["fairness_later_unfair"]) == (1, 0), "the second waits two turns"
+
+
+# Everything.
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LOAD_BENCHMARKS)
+def test_a_load_benchmark_runs(name: str, tmp_path: Path) -> None:
+    run(name, LOAD_BENCHMARKS[name].quick, tmp_path)
+    result = read_result(name, tmp_path / "results")
+    assert result is not None
+    (numbers,) = result.cases[0].runs["Kennel"]
+    assert all(math.isfinite(value) for value in numbers.values())
+    text = render(tmp_path)
+    section = LOAD_BENCHMARKS[name].section(result)
+    assert section.title in text
+    promises = [each for each in section.targets if each.bound == 0]
+    assert all(promise.met for promise in promises), promises
+    assert promises or name == "event_streams"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_memory_stays_flat_for_five_minutes() -> None:
+    (case,) = soak.measure(soak.FIVE_MINUTES)
+    (numbers,) = case.runs["Kennel"]
+    assert numbers["errors"] == 0
+    assert numbers["entries"] > 50
+    for part in soak.PARTS:
+        assert is_flat(numbers, part), {name: value for name, value in numbers.items() if name.startswith(part)}
+
+
+def test_an_unknown_load_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["marathon"])
+    assert "there is no measurement marathon; there are reads_beside_uploads" in capsys.readouterr().err
