@@ -128,15 +128,21 @@ def count_due(session: Session) -> dict[Queue, int]:
 
 
 def next_turn(session: Session, queue: Queue, priority: int, team_id: int | None) -> int:
-    """The turn of a team's next job: one after the team's last unfinished job, and no earlier than that of the job that
-    is first now. So a team's tenth entry waits behind another team's first, and no job is overtaken for ever.
+    """The turn of a team's next job: one after the team's last job that is unfinished or has begun since the job that
+    waits longest was added, and no earlier than that of the job that is first now.
+
+    So a team's tenth entry waits behind another team's first, and a team that hands in again whenever an entry of it
+    is scored does not overtake another's second.
     """
     in_queue = (Job.queue == queue) & (Job.priority == priority)
-    first = select(func.min(Job.turn)).where(in_queue, Job.state == JobState.WAITING).scalar_subquery()
-    unfinished = Job.state.in_(UNFINISHED)
-    after_own = select(func.max(Job.turn) + 1).where(in_queue, Job.team_id == team_id, unfinished).scalar_subquery()
-    turn = session.scalar(select(func.greatest(func.coalesce(first, 0), func.coalesce(after_own, 0))))
-    return int(turn or 0)
+    waits = in_queue & (Job.state == JobState.WAITING)
+    first = select(func.min(Job.turn)).where(waits).scalar_subquery()
+    longest = select(func.min(Job.created_at)).where(waits).scalar_subquery()
+    own = select(func.max(Job.turn) + 1).where(in_queue, Job.team_id == team_id)
+    after_unfinished = own.where(Job.state.in_(UNFINISHED)).scalar_subquery()
+    after_begun = own.where(Job.started_at > longest).scalar_subquery()
+    turns = (func.coalesce(turn, 0) for turn in (first, after_unfinished, after_begun))
+    return int(session.scalar(select(func.greatest(*turns))) or 0)
 
 
 def add_for_track(session: Session, competition_id: int, track_id: int, *, now: datetime) -> int:

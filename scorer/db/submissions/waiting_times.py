@@ -122,10 +122,14 @@ def score_plans(session: Session, refs: Collection[int]) -> Sequence[ScorePlan]:
 
 
 def next_own_turns(session: Session, queue: Queue, teams: Collection[int]) -> Mapping[int, int]:
-    """The first turn after a team's unfinished public jobs of a queue, by team; none for a team without any."""
+    """The turn after those of a team's public jobs of a queue, by team, as :func:`scorer.db.jobs.job_queue.next_turn`
+    counts them; none for a team without any."""
+    public = (Job.queue == queue) & (Job.priority == 0)
+    longest = select(func.min(Job.created_at)).where(public, Job.state == JobState.WAITING).scalar_subquery()
     rows = session.execute(
         select(Job.team_id, func.max(Job.turn) + 1)
-        .where(Job.queue == queue, Job.priority == 0, Job.state.in_(UNFINISHED), Job.team_id.in_(teams))
+        .where(public, Job.team_id.in_(teams))
+        .where(or_(Job.state.in_(UNFINISHED), Job.started_at > longest))
         .group_by(Job.team_id)
     )
     return {team: turn for team, turn in rows if team is not None}

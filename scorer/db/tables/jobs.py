@@ -36,6 +36,7 @@ class Job(Table):
             "turn",
             postgresql_where=text("state IN ('waiting', 'running')"),
         ),
+        Index("ix_jobs_team", "team_id", "queue", "started_at"),
         Index("ix_jobs_running", "lease_until", postgresql_where=text("state = 'running'")),
         Index("ix_jobs_failed", "finished_at", postgresql_where=text("state = 'failed'")),
         Index("ix_jobs_finished", "finished_at"),

@@ -72,6 +72,43 @@ def test_public_goes_before_private_and_no_team_waits_for_anothers_tenth(
     assert order == [(ref, True) for ref in fair] + [(ref, False) for ref in fair]
 
 
+def test_who_hands_in_again_and_again_does_not_overtake_anothers_second(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
+    """The round of turns in which new teams still come does not end, so a score that is done must count as a turn."""
+    moments = (now + timedelta(seconds=second) for second in range(1000))
+    first, eager, new = (make_team(session, state, now) for _ in range(3))
+
+    def enter(team: Team) -> int:
+        return queued(session, state, team, next(moments)).ref
+
+    def score() -> int | None:
+        held = claim(session, next(moments))
+        assert held is not None
+        assert outcomes.record_measurement(session, held, MEASURED, now=next(moments))
+        session.flush()
+        return held.submission_ref
+
+    entries = [enter(first), enter(first), enter(eager), enter(new)]
+    assert [score(), score()] == [entries[0], entries[2]]
+    again = enter(eager)
+    assert [score(), score(), score()] == [entries[3], entries[1], again]
+
+
+def test_turns_begin_anew_when_nothing_waits(session: Session, state: CompetitionState, now: datetime) -> None:
+    busy, new = make_team(session, state, now), make_team(session, state, now)
+    for second in range(3):
+        moment = now + timedelta(seconds=second)
+        queued(session, state, busy, moment)
+        held = claim(session, moment)
+        assert held
+        assert outcomes.record_measurement(session, held, MEASURED, now=moment)
+    entries = [queued(session, state, team, now + timedelta(minutes=1)).ref for team in (busy, new)]
+    held = claim(session, now + timedelta(minutes=1))
+    assert held
+    assert held.submission_ref == entries[0], "what it has had while nobody waited costs it no turn"
+
+
 def test_what_is_shown_as_position_is_the_order_of_claims(
     session: Session, state: CompetitionState, now: datetime
 ) -> None:
