@@ -9,7 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from api.http.log_redaction import redact
-from api.http.problem_details import FORWARDED_HEADERS, MAX_SHOWN_FAULTS, log, problem, problem_of
+from api.http.problem_details import DATABASE_UNAVAILABLE, FORWARDED_HEADERS, MAX_SHOWN_FAULTS, log, problem, problem_of
 from api.rendering.templates import error_page, see_other, wants_page
 from scorer.db.session import UNAVAILABLE
 from scorer.errors import KennelError
@@ -61,6 +61,6 @@ def _answer(request: Request, response: JSONResponse, message: str) -> Response:
 
 async def _database_unavailable(request: Request, error: Exception) -> Response:
     log.warning("%s %s: the database did not answer: %s", request.method, redact(request.url.path), error)
-    title = "The database is busy or away. Please try again in a moment."
+    title = DATABASE_UNAVAILABLE
     headers = {"Retry-After": str(RETRY_SECONDS)}
     return _answer(request, problem(503, "database-unavailable", title, headers=headers), title)

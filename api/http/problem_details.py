@@ -30,6 +30,7 @@ STATUS_BY_ERROR: Mapping[type[KennelError], int] = {
     TooMany: 429,
     Unavailable: 503,
 }
+DATABASE_UNAVAILABLE = "The database is busy or away. Please try again in a moment."
 MAX_SHOWN_FAULTS = 10
 FORWARDED_HEADERS = ("allow", "retry-after", "www-authenticate")
 

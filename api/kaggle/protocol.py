@@ -21,8 +21,10 @@ from api.http.dependencies import (
     caller_of_token,
     identify_caller,
 )
-from api.http.problem_details import MAX_SHOWN_FAULTS
+from api.http.log_redaction import redact
+from api.http.problem_details import DATABASE_UNAVAILABLE, MAX_SHOWN_FAULTS, log
 from scorer.accounts import api_tokens
+from scorer.db.session import UNAVAILABLE
 from scorer.db.tables import Account
 from scorer.errors import KennelError, NotFound, TooMany, Unauthenticated, Unavailable
 from scorer.settings import Settings
@@ -48,6 +50,9 @@ class KaggleRoute(APIRoute):
                 return error_response(ERROR_STATUS, _message_with_faults("The request is not as it should be.", faults))
             except TimeoutError:
                 return error_response(408, "The bytes came too slowly.")
+            except UNAVAILABLE as error:
+                log.warning("%s: the database did not answer: %s", redact(request.url.path), error)
+                return error_response(503, DATABASE_UNAVAILABLE)
 
         return handle
 

@@ -3,6 +3,7 @@
 import asyncio
 import io
 import json
+import logging
 import random
 import time
 import zipfile
@@ -11,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+import httpx
 import numpy as np
 from PIL import Image
 
@@ -21,6 +23,7 @@ from benchmarks.load.participants import Participant, Rejected, add_participants
 from benchmarks.load.service import LoadedService, Workers, open_competition, running_service
 from benchmarks.load.stream_client import events_of
 
+log = logging.getLogger(__name__)
 NAME = "last_hour"
 SLUG = "last-hour"
 IMAGES, IMAGE_SIZE = 8, 16
@@ -133,12 +136,16 @@ class LastHour:
                 return sent, hand_in(attempt.way, self.service.url, SLUG, person, content, key)
             except Rejected as refusal:
                 return sent, refusal
+            except (OSError, httpx.TransportError) as error:
+                return sent, Rejected(0, str(error))
 
         sent, entry = await asyncio.get_running_loop().run_in_executor(self._senders, send)
         if isinstance(entry, Rejected):
             refused = Refused(attempt.team, sent, time.time(), entry.status, entry.slug)
             self.story.refused.append(refused)
-            return not refused.is_for_pending
+            if refused.is_error:
+                log.warning("%s was refused: %s", key, entry)
+            return not (refused.is_for_pending or refused.is_error)
         self.story.accepted[entry] = attempt
         self.story.sent[entry] = (sent, time.time())
         self._followers.append(asyncio.create_task(self._follow(entry, person)))

@@ -40,6 +40,11 @@ class Refused:
         return "pending" in self.reason or "in progress" in self.reason
 
     @property
+    def is_error(self) -> bool:
+        """Whether the service could not answer: never right."""
+        return self.status >= 500 or self.status == 0
+
+    @property
     def is_for_close(self) -> bool:
         """Whether the competition is closed."""
         return "closed" in self.reason
@@ -141,6 +146,7 @@ def findings_of(story: Story, outcome: Outcome, compression: float) -> Run:
         "wrong_outcomes": float(_wrong_outcomes(story, outcome)),
         "refused_pending": float(sum(each.is_for_pending for each in story.refused)),
         "refused_closed": float(sum(each.is_for_close for each in story.refused)),
+        "server_errors": float(sum(each.is_error for each in story.refused)),
         "wrongly_refused": float(_wrongly_refused(story, outcome)),
         "wrongly_accepted": float(sum(sent >= story.closes_at for sent, _ in story.sent.values())),
         "broken_streams": float(story.broken_streams),

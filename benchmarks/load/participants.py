@@ -30,12 +30,20 @@ class Participant:
 
 
 class Rejected(Exception):
-    """The service has refused an upload with this problem."""
+    """The service has refused an upload with this problem: its slug, or the kaggle wire's message."""
 
     def __init__(self, status: int, slug: str) -> None:
         super().__init__(f"{status} {slug}")
         self.status = status
         self.slug = slug
+
+
+def _rejected(answer: httpx.Response) -> Rejected:
+    try:
+        body = answer.json()
+    except ValueError:
+        return Rejected(answer.status_code, answer.text[:200])
+    return Rejected(answer.status_code, str(body.get("message") or str(body.get("type", "")).rpartition(":")[2]))
 
 
 def add_participants(service: LoadedService, count: int, prefix: str = "team") -> list[Participant]:
@@ -73,7 +81,7 @@ def _by_api(url: str, slug: str, person: Participant, content: bytes, key: str) 
     with httpx.Client(base_url=url, timeout=TIMEOUT, trust_env=False, headers=headers) as http:
         answer = http.post(f"/api/v1/competitions/{slug}/submissions", content=content)
     if not answer.is_success:
-        raise Rejected(answer.status_code, str(answer.json().get("type", "")).rpartition(":")[2])
+        raise _rejected(answer)
     return str(answer.json()["id"])
 
 
@@ -95,7 +103,7 @@ def _by_wire(url: str, slug: str, person: Participant, content: bytes, key: str)
         def call(method: str, body: Mapping[str, Any]) -> Any:
             answer = http.post(f"{service}/{method}", json=body)
             if not answer.is_success:
-                raise Rejected(answer.status_code, answer.json()["message"])
+                raise _rejected(answer)
             return answer.json()
 
         started = call(
@@ -104,7 +112,7 @@ def _by_wire(url: str, slug: str, person: Participant, content: bytes, key: str)
         )
         sent = httpx.put(started["createUrl"], content=content, timeout=TIMEOUT, trust_env=False)
         if not sent.is_success:
-            raise Rejected(sent.status_code, sent.json()["message"])
+            raise _rejected(sent)
         created = call("CreateSubmission", {"competitionName": slug, "blobFileTokens": started["token"]})
         entry = call("GetSubmission", {"ref": created["ref"]})
     return str(entry["url"]).rpartition("/")[2]

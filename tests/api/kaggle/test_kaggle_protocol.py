@@ -5,12 +5,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from scorer.accounts import api_tokens
 from scorer.accounts.rate_limits import RateLimiter
 from scorer.db.tables import Account, Upload
 from scorer.identifiers import digest_of
-from scorer.submissions import uploads
+from scorer.submissions import upload_bytes, uploads
 from tests.api.conftest import API, Service
 from tests.api.submissions.test_resumable import send, stored
 from tests.factories import noise_images, zip_of
@@ -58,6 +59,22 @@ def entries(service: Service, slug: str) -> list[dict[str, Any]]:
     """Ada's submissions, by our own API."""
     rows: list[dict[str, Any]] = service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
     return rows
+
+
+def test_a_database_that_is_busy_is_told_in_the_clients_form(
+    service: Service, slug: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    token, address = start(service, slug)
+
+    def busy(*_: object, **__: object) -> None:
+        raise PoolTimeoutError("no free connection")
+
+    monkeypatch.setattr(upload_bytes, "take_bytes", busy)
+    monkeypatch.setattr(upload_bytes, "submit_wire_upload", busy)
+    for answer in (service.http.put(address, content=ZIP), create(service, slug, token)):
+        assert "try again" in refusal_message(answer, 503)
+    assert "no free connection" in caplog.text
+    assert address.rpartition("/")[2] not in caplog.text
 
 
 def test_every_step_can_be_repeated(service: Service, slug: str) -> None:
