@@ -4,11 +4,13 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated
 from urllib.parse import unquote
 
 from anyio import CapacityLimiter
 from fastapi import Depends, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from sqlalchemy.orm import Session
 
@@ -16,7 +18,7 @@ from api.http import csrf, session_cookies
 from api.http.response_cache import ResponseCache
 from api.http.server_sent_events import EventHub
 from scorer.accounts import api_tokens, roles, sessions
-from scorer.accounts.rate_limits import RateLimiter, network_of
+from scorer.accounts.rate_limits import PAST_BOARD_COST, RateLimiter, network_of
 from scorer.accounts.sessions import Browser
 from scorer.blobs import Blobs
 from scorer.db.tables import Account
@@ -113,8 +115,12 @@ def identify_caller(
     except Unauthenticated:
         rates.hit("sign-in-address", network)
         raise
-    rates.hit("request", *(("account", caller.account.id) if caller else ("address", network)))
+    rates.hit("request", *_requester(caller, browser))
     return caller
+
+
+def _requester(caller: Caller | None, browser: Browser) -> tuple[str, object]:
+    return ("account", caller.account.id) if caller else ("address", network_of(browser.address))
 
 
 async def current_caller(
@@ -127,6 +133,18 @@ async def current_caller(
     if caller is not None and caller.session_id is not None and request.method not in csrf.SAFE_METHODS:
         csrf.require_csrf(session_cookies.session_secret(request) or "", csrf_token)
     return caller
+
+
+async def charge_past_board(
+    request: Request,
+    caller: Annotated[Caller | None, Depends(current_caller)],
+    rates: Annotated[RateLimiter, Depends(rate_limiter)],
+    browser: Annotated[Browser, Depends(browser_of)],
+) -> None:
+    """Count a board of a past moment (``as_of``), which is ranked for this reader alone, as several requests."""
+    if request.query_params.get("as_of"):
+        hit = partial(rates.hit, "request", *_requester(caller, browser), cost=PAST_BOARD_COST - 1)
+        await run_in_threadpool(hit)
 
 
 def caller_of_token(session: Session, secret: str, moment: datetime) -> Caller:
@@ -260,3 +278,4 @@ AppEventHub = Annotated[EventHub, Depends(event_hub)]
 CurrentBrowser = Annotated[Browser, Depends(browser_of)]
 AppSettings = Annotated[Settings, Depends(settings)]
 Now = Annotated[datetime, Depends(request_time)]
+PastBoardCharge = Depends(charge_past_board)

@@ -8,7 +8,16 @@ from fastapi.responses import Response
 from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
-from api.http.dependencies import AppResponseCache, Caller, CurrentCaller, DbSession, Now, SignedIn, Visitor
+from api.http.dependencies import (
+    AppResponseCache,
+    Caller,
+    CurrentCaller,
+    DbSession,
+    Now,
+    PastBoardCharge,
+    SignedIn,
+    Visitor,
+)
 from api.http.etags import etag_of, is_known
 from api.http.forms import FormFields, text
 from api.pages.leaderboard import MEDALS, PAGE_SIZE, AsOfTime, board_page_of, board_tabs_of
@@ -44,7 +53,7 @@ class BoardQuery(BaseModel):
     as_of: AsOfTime = None
 
 
-@router.api_route("/competitions/{slug}", methods=["GET", "HEAD"])
+@router.api_route("/competitions/{slug}", methods=["GET", "HEAD"], dependencies=[PastBoardCharge])
 def show_leaderboard(
     slug: str,
     request: Request,

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from pydantic import AwareDatetime, BaseModel, Field
 from sqlalchemy.orm import Session
 
-from api.http.dependencies import AppResponseCache, DbSession, Now, Visitor
+from api.http.dependencies import AppResponseCache, DbSession, Now, PastBoardCharge, Visitor
 from api.http.etags import etag_of, is_known
 from api.schemas.leaderboard import BenchmarkView, BoardView, CopyView, DisqualifiedView, PlaceView, board_csv_of
 from scorer.accounts.roles import is_organizer
@@ -45,7 +45,7 @@ class BoardQuery(BaseModel):
         return self.format == "csv" or (self.format is None and "text/csv" in accept)
 
 
-@router.get("/competitions/{slug}/leaderboard", response_model=BoardView)
+@router.get("/competitions/{slug}/leaderboard", response_model=BoardView, dependencies=[PastBoardCharge])
 def show(
     slug: str,
     request: Request,

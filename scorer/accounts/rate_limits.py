@@ -34,6 +34,8 @@ RATE_LIMITS: Mapping[str, str] = {
 """The limit of each kind of request by name; the setting ``rates`` overrides them by name."""
 
 
+PAST_BOARD_COST = 20
+"""Requests that a board of a past moment counts as: it is ranked for one reader alone."""
 REDIS_SECONDS = 0.25
 """Longest wait for Redis, which then is left alone for a while."""
 
@@ -59,14 +61,15 @@ class RateLimiter:
         self._breaker = CircuitBreaker()
         self._limiter = MovingWindowRateLimiter(storage)
 
-    def hit(self, name: str, *who: object) -> None:
-        """Count one request; ``TooMany`` with the seconds to wait if it exceeds the limit."""
+    def hit(self, name: str, *who: object, cost: int = 1) -> None:
+        """Count one request, or one that costs as much as several; ``TooMany`` with the seconds to wait if it exceeds
+        the limit."""
         if self._breaker.is_open:
             return
         item = self._items[name]
         key = [name, *map(str, who)]
         try:
-            if self._limiter.hit(item, *key):
+            if self._limiter.hit(item, *key, cost=cost):
                 return
             wait = self._limiter.get_window_stats(item, *key).reset_time - time.time()
         except StorageError:

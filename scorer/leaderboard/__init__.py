@@ -1,6 +1,8 @@
 """The leaderboard: measurements judged and ranked whenever a board is read.
 
 board_cache: ranked boards kept in the web process, dropped when the change feed reports a change
+cached_boards: what is kept of one competition, and boards of past moments made from it
+team_names: the names of its teams, for searching
 rows: the rows of a track's board, from the cache or the database
 board: what a board shows, as plain data
 standings: a page of a board for a viewer, its version for ETags, boards of past moments

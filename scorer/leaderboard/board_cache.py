@@ -1,168 +1,47 @@
 """An in-process cache of ranked boards, kept consistent by the change feed.
 
 Of each competition a web process keeps, from raw to finished: the entry columns of its tracks, those entries judged
-under the current rules, and the ranked boards made of them. Before a request reads a board, the process asks the change
-feed (:mod:`scorer.db.leaderboard.changes`) what has been committed since its last request, and drops exactly what
-depends on it. So a board is as new as the request that reads it, measured entries alone are read again, and a new tau
-reads nothing but tau. The database stays the truth: an empty cache gives the same boards, more slowly.
+under the current rules, and the ranked boards made of them (:mod:`scorer.leaderboard.cached_boards`). Before a request
+reads a board, the process asks the change feed (:mod:`scorer.db.leaderboard.changes`) what has been committed since its
+last request, and drops exactly what depends on it. So a board is as new as the request that reads it, measured entries
+alone are read again, and a new tau reads nothing but tau. The database stays the truth: an empty cache gives the same
+boards, more slowly.
+
+Boards of past moments stay out of the way of those of now: one is made at a time, from immutable columns and without
+the competition's lock; few wait for it, and those beyond are refused.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
-from threading import Lock
-from typing import NamedTuple, TypeVar
+from threading import BoundedSemaphore, Lock
+from typing import TypeVar
 
 from sqlalchemy.orm import Session
 
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
-from scorer.db.leaderboard import columns
-from scorer.db.leaderboard.changes import ChangeCounts, ChangeFeed, FeedRow
-from scorer.db.session import Connection, ConnectionLost, Connections
+from scorer.db.leaderboard.changes import ChangeFeed
+from scorer.db.session import ConnectionLost, Connections
 from scorer.db.tables import Competition, Track
+from scorer.errors import TooMany
+from scorer.leaderboard.cached_boards import BoardKey, BoardSnapshot, CachedBoards
 from scorer.lifecycle import TrackKind
-from scorer.ranking.columns import EntryColumns, FinalPicks
-from scorer.ranking.vectorised import JudgedEntries, RankedBoard, finals_of, order_of
+from scorer.ranking.columns import Ints
+from scorer.ranking.vectorised import BoardListing, RankedBoard
 
 T = TypeVar("T")
+Tracks = Mapping[TrackKind, Track]
 MAX_COMPETITIONS = 16
 """Competitions whose boards are kept; the least recently used is dropped first."""
-MAX_BOARDS = 12
-"""Ranked boards kept of one competition: of two tracks, of late entries, of past moments."""
-
-
-class BoardKey(NamedTuple):
-    """Which board of a competition: its track, whether of late entries, and of which past moment (None: of now)."""
-
-    track_id: int
-    late: bool
-    at: datetime | None
-
-
-class BoardSnapshot(NamedTuple):
-    """A competition's state and its change counts at one moment: all that its boards depend on.
-
-    Only ``state.missing`` may be older, where it is about reference images: the feed does not report those.
-    """
-
-    state: CompetitionState
-    public_id: int
-    counts: ChangeCounts
-
-    def version(self, track_id: int, *, labels: bool) -> tuple[int, ...]:
-        """The version of a track's board: equal versions, equal boards."""
-        return self.counts.version({track_id, self.public_id}, labels=labels)
-
-
-@dataclass
-class CachedBoards:
-    """What is cached of one competition. One thread at a time uses it, holding ``lock``."""
-
-    public_id: int
-    private_id: int
-    max_final_picks: int
-    """How many final picks a team has."""
-    feed: ChangeFeed
-    state: CompetitionState | None = None
-    lock: Lock = field(default_factory=Lock)
-    _columns: dict[int, EntryColumns] = field(default_factory=dict)
-    """By track, as are ``_stale_refs`` (entries to read again) and ``_judged``."""
-    _stale_refs: dict[int, set[int]] = field(default_factory=dict)
-    _judged: dict[int, JudgedEntries] = field(default_factory=dict)
-    _picks: FinalPicks | None = None
-    _boards: OrderedDict[BoardKey, RankedBoard] = field(default_factory=OrderedDict)
-
-    def refresh(self, connection: Connection) -> None:
-        """Drop everything that the change feed reports as changed since the last call."""
-        for change in self.feed.read(connection):
-            self._invalidate(change)
-
-    def _invalidate(self, change: FeedRow) -> None:
-        if change.kind == "label":
-            return  # labels are shown beside ranks and change none
-        if change.kind == "entries":
-            self._invalidate_entries({change.track_id} if change.track_id else set(self._columns), change.refs)
-        if change.kind == "picks":
-            self._picks = None
-        if change.kind in {"competition", "publication", "track"}:
-            self.state = None
-        # A private board depends on the public one, by which teams without picks are ranked; never the reverse.
-        all_tracks = change.track_id in {None, self.public_id}
-        for track_id in [id_ for id_ in self._judged if all_tracks or id_ != self.public_id]:
-            del self._judged[track_id]
-        for key in [key for key in self._boards if all_tracks or key.track_id != self.public_id]:
-            del self._boards[key]
-
-    def _invalidate_entries(self, track_ids: set[int], refs: Collection[int] | None) -> None:
-        for track_id in track_ids & self._columns.keys():
-            if refs is None:  # too many to name
-                del self._columns[track_id]
-            else:
-                self._stale_refs.setdefault(track_id, set()).update(refs)
-
-    def ranked_board(self, connection: Connection, key: BoardKey) -> RankedBoard:
-        """The board under ``key``, ranked now if it is not cached."""
-        board = self.cached(key)
-        if board is None:
-            judged = self._judge(connection, key.track_id, key.at)
-            if key.track_id != self.public_id:  # the private track, or a former one of a past moment
-                judged = replace(judged, finals=self._finals(connection, key.at))
-            board = self._boards[key] = order_of(judged, late=key.late)
-            while len(self._boards) > MAX_BOARDS:
-                self._boards.popitem(last=False)
-        return board
-
-    def cached(self, key: BoardKey) -> RankedBoard | None:
-        """The board under ``key`` if it is cached; it then counts as the most recently used."""
-        if key in self._boards:
-            self._boards.move_to_end(key)
-        return self._boards.get(key)
-
-    def _finals(self, connection: Connection, at: datetime | None) -> FinalPicks:
-        """The entries that the private board ranks: picks, and for teams without picks their best public entries."""
-        public = self._judge(connection, self.public_id, at)
-        competition_id = self.feed.competition_id
-        if at is not None:
-            return finals_of(public, columns.picks_of(connection, competition_id, at=at), self.max_final_picks)
-        if self._picks is None:
-            self._picks = columns.picks_of(connection, competition_id)
-        return finals_of(public, self._picks, self.max_final_picks)
-
-    def _judge(self, connection: Connection, track_id: int, at: datetime | None) -> JudgedEntries:
-        if at is not None:
-            rules = columns.judging_rules_of(connection, track_id, at=at)
-            return JudgedEntries(self._columns_at(connection, track_id, at), rules)
-        if track_id not in self._judged:
-            rules = columns.judging_rules_of(connection, track_id)
-            self._judged[track_id] = JudgedEntries(self._current_columns(connection, track_id), rules)
-        return self._judged[track_id]
-
-    def _current_columns(self, connection: Connection, track_id: int) -> EntryColumns:
-        """The columns of a track's entries, of which those that have changed are read again."""
-        stale = self._stale_refs.pop(track_id, set())
-        if track_id not in self._columns:
-            self._columns[track_id] = columns.columns_of(connection, track_id)
-        elif stale:
-            reread = columns.columns_of(connection, track_id, refs=stale)
-            self._columns[track_id] = self._columns[track_id].without(stale).updated_with(reread)
-        return self._columns[track_id]
-
-    def _columns_at(self, connection: Connection, track_id: int, at: datetime) -> EntryColumns:
-        """The columns as they were at a past moment: an entry that was measured later appears with its newest earlier
-        measurement, or not at all. Only those entries are read, unless they are more than half of all."""
-        current = self._current_columns(connection, track_id)
-        moment = columns.to_microseconds(at)
-        unchanged = current.measured_at <= moment
-        measured_later = current.ref[~unchanged]
-        if len(measured_later) > len(current) // 2:
-            return columns.columns_of(connection, track_id, at=at)
-        if not len(measured_later):
-            return current.take(unchanged)
-        earlier = columns.columns_of(connection, track_id, refs=measured_later.tolist(), at=at)
-        return current.take(unchanged).updated_with(earlier)
+MAX_BYTES = 300_000_000
+"""The size that the arrays of all competitions together may have, before the least recently used ones are dropped. The
+one in use is always kept: about 220 MB at a million entries on two tracks."""
+MAX_PAST_READERS = 4
+"""Readers of past boards at a time: one is served, the others wait."""
+PAST_RETRY_SECONDS = 2
+"""When a reader of a past board who was refused may try again."""
 
 
 class BoardCache:
@@ -178,6 +57,13 @@ class BoardCache:
         self._boards: OrderedDict[int, CachedBoards] = OrderedDict()
         """By the id of the competition; ``_ids`` has that by slug."""
         self._ids: dict[str, int] = {}
+        self._past_readers = BoundedSemaphore(MAX_PAST_READERS)
+        self._making_past = Lock()
+
+    @property
+    def nbytes(self) -> int:
+        """The size of all arrays that are kept."""
+        return sum(boards.nbytes for boards in self._boards.values())
 
     def current_snapshot(self, slug: str, now: datetime) -> BoardSnapshot:
         """A competition's state and change counts as of this call. ``NotFound`` if there is no such competition."""
@@ -218,21 +104,12 @@ class BoardCache:
             session.expunge_all()
             return state
 
-    def ranked_board(
-        self,
-        competition: Competition,
-        tracks: Mapping[TrackKind, Track],
-        kind: TrackKind,
-        *,
-        late: bool = False,
-        at: datetime | None = None,
-    ) -> RankedBoard:
-        """The ranked board of a track as of this call: of late entries (``late``), as it was at a past moment
-        (``at``)."""
-        key = BoardKey(tracks[kind].id, late, at)
+    def ranked_board(self, competition: Competition, tracks: Tracks, kind: TrackKind, *, late: bool) -> RankedBoard:
+        """The ranked board of a track as of this call, or that of late entries."""
+        key = BoardKey(tracks[kind].id, late, None)
         return self._retry_after_lost_connection(lambda: self._ranked_board(competition, tracks, key))
 
-    def _ranked_board(self, competition: Competition, tracks: Mapping[TrackKind, Track], key: BoardKey) -> RankedBoard:
+    def _ranked_board(self, competition: Competition, tracks: Tracks, key: BoardKey) -> RankedBoard:
         with self._boards_of(competition, tracks) as boards:
             self._refresh(boards)
             board = boards.cached(key)
@@ -241,7 +118,68 @@ class BoardCache:
             with self._connections.snapshot() as connection:
                 # What is read here is newer than the refresh above: the feed must be read in the same snapshot.
                 boards.refresh(connection)
-                return boards.ranked_board(connection, key)
+                return boards.ranked_board(connection, key.track_id, late=key.late)
+
+    def day_start_listing(
+        self, competition: Competition, tracks: Tracks, kind: TrackKind, at: datetime
+    ) -> BoardListing:
+        """The board of a track as it was when the day began (``at``), with which every first page compares."""
+        key = BoardKey(tracks[kind].id, late=False, at=at)
+        return self._retry_after_lost_connection(lambda: self._day_start_listing(competition, tracks, key))
+
+    def _day_start_listing(self, competition: Competition, tracks: Tracks, key: BoardKey) -> BoardListing:
+        with self._boards_of(competition, tracks) as boards:
+            self._refresh(boards)
+            listing = boards.cached_day_start(key)
+            if listing is not None:
+                return listing
+            with self._connections.snapshot() as connection:
+                boards.refresh(connection)
+                return boards.day_start_listing(connection, key)
+
+    def past_listing(
+        self, competition: Competition, tracks: Tracks, kind: TrackKind, *, late: bool, at: datetime
+    ) -> BoardListing:
+        """The board of a track as it was at any past moment. ``TooMany`` (``past-boards-busy``) where too many wait."""
+        if not self._past_readers.acquire(blocking=False):
+            message = f"Too many boards of the past are asked for; please try again in {PAST_RETRY_SECONDS} s."
+            raise TooMany("past-boards-busy", message, retry_after=PAST_RETRY_SECONDS)
+        try:
+            key = BoardKey(tracks[kind].id, late, at)
+            with self._making_past:
+                return self._retry_after_lost_connection(lambda: self._past_listing(competition, tracks, key))
+        finally:
+            self._past_readers.release()
+
+    def _past_listing(self, competition: Competition, tracks: Tracks, key: BoardKey) -> BoardListing:
+        with ExitStack() as snapshot:
+            with self._boards_of(competition, tracks) as boards:
+                self._refresh(boards)
+                connection = snapshot.enter_context(self._connections.snapshot())
+                boards.refresh(connection)
+                past = boards.begin_past_board(connection, key)
+                generation = boards.generation
+            past.normalise(connection)
+            if past.key.at is None:
+                return self._ranked_board(competition, tracks, past.key)
+            with boards.lock:
+                listing = boards.past_listing(past.key) if boards.generation == generation else None
+            if listing is None:
+                listing = past.listing(connection)
+                with boards.lock:
+                    boards.keep_past(past, listing, generation)
+            return listing
+
+    def teams_named(self, competition: Competition, tracks: Tracks, text: str, listed: Ints) -> Ints:
+        """Those of the teams ``listed`` (ids) whose name contains ``text``, in NFKC and whatever the letter case."""
+        return self._retry_after_lost_connection(lambda: self._teams_named(competition, tracks, text, listed))
+
+    def _teams_named(self, competition: Competition, tracks: Tracks, text: str, listed: Ints) -> Ints:
+        with self._boards_of(competition, tracks) as boards:
+            self._refresh(boards)
+            with self._connections.snapshot() as connection:
+                boards.refresh(connection)
+                return boards.teams_named(connection, text, listed)
 
     def _refresh(self, boards: CachedBoards) -> None:
         """Ask the feed what is new: one statement, except the first time, which needs a snapshot."""
@@ -259,7 +197,7 @@ class BoardCache:
                 boards = CachedBoards(public, private, competition.final_picks, ChangeFeed(competition.id))
                 self._boards[competition.id] = boards
             self._boards.move_to_end(competition.id)
-            while len(self._boards) > MAX_COMPETITIONS:
+            while len(self._boards) > 1 and (len(self._boards) > MAX_COMPETITIONS or self.nbytes > MAX_BYTES):
                 self._boards.popitem(last=False)
         with boards.lock:
             yield boards

@@ -11,14 +11,16 @@ from datetime import datetime
 from itertools import count, repeat
 from typing import NamedTuple
 
+import numpy as np
 from sqlalchemy.orm import Session
 
+from scorer.db.leaderboard import board
 from scorer.db.leaderboard.columns import from_microseconds, judged_of, picks_of
 from scorer.db.tables import Competition, Track
 from scorer.leaderboard import board_cache
 from scorer.lifecycle import TrackKind
 from scorer.ranking.columns import Ints
-from scorer.ranking.vectorised import JudgedEntries, RankedBoard, finals_of, order_of
+from scorer.ranking.vectorised import BoardListing, JudgedEntries, RankedBoard, finals_of, order_of
 
 STREAMED_ROWS = 5_000
 
@@ -41,7 +43,7 @@ class BoardRow(NamedTuple):
 class BoardRows:
     """A ranked board as rows: ranked teams, benchmarks, and the teams that are listed without a rank."""
 
-    board: RankedBoard
+    board: BoardListing
 
     def __len__(self) -> int:
         """How many teams have a rank."""
@@ -57,10 +59,17 @@ class BoardRows:
         for after in range(0, len(self.board), STREAMED_ROWS):
             yield from self.page(after, STREAMED_ROWS)
 
-    def of_teams(self, team_ids: Collection[int]) -> list[BoardRow]:
-        """The rows of those of the teams that have a rank, best first."""
-        ranks = sorted(filter(None, map(self.board.rank_of_team, team_ids)))
-        return [row for rank in ranks for row in self.page(rank - 1, 1)]
+    def of_teams(self, team_ids: Collection[int] | Ints, after: int = 0, limit: int | None = None) -> list[BoardRow]:
+        """The rows of those of the teams that have a rank above ``after``, best first, at most ``limit``."""
+        ranks = self.board.ranks_of_teams(np.array(list(team_ids), np.int64))
+        ranks = ranks[ranks > after][:limit]
+        rows = self._rows(self.board.rows[ranks - 1])
+        return [row._replace(rank=rank) for rank, row in zip(ranks.tolist(), rows, strict=True)]
+
+    @property
+    def teams(self) -> Ints:
+        """The ids of all teams that the board lists."""
+        return np.unique(self.board.judged.team[self.board.listed])
 
     def benchmarks(self) -> list[BoardRow]:
         """Benchmark entries, best first."""
@@ -97,7 +106,39 @@ def rows_of(
     at: datetime | None = None,
 ) -> BoardRows:
     """The rows of a track's board: of late entries (``late``), as it was at a past moment (``at``)."""
-    return BoardRows(ranked_board_of(session, competition, tracks, kind, late=late, at=at))
+    if at is None:
+        return BoardRows(ranked_board_of(session, competition, tracks, kind, late=late))
+    cache = board_cache.cache_of(session)
+    if cache is not None:
+        return BoardRows(cache.past_listing(competition, tracks, kind, late=late, at=at))
+    return BoardRows(read_ranked_board(session, competition, tracks, kind, late=late, at=at))
+
+
+def day_start_rows_of(
+    session: Session, competition: Competition, tracks: Mapping[TrackKind, Track], kind: TrackKind, at: datetime
+) -> BoardRows:
+    """The rows of a track's board as it was when the day began (``at``); the process's cache always has them."""
+    cache = board_cache.cache_of(session)
+    if cache is not None:
+        return BoardRows(cache.day_start_listing(competition, tracks, kind, at))
+    return BoardRows(read_ranked_board(session, competition, tracks, kind, at=at))
+
+
+def teams_named(
+    session: Session,
+    competition: Competition,
+    tracks: Mapping[TrackKind, Track],
+    rows: BoardRows,
+    text: str,
+    at: datetime | None,
+) -> Ints:
+    """The ids of the teams on a board whose name (of the moment ``at``) contains ``text``, in NFKC and whatever the
+    letter case."""
+    cache = board_cache.cache_of(session)
+    if cache is not None and at is None:
+        return cache.teams_named(competition, tracks, text, rows.teams)
+    found = board.teams_named(session, competition.id, text, at)
+    return np.intersect1d(np.array(list(found), np.int64), rows.teams)
 
 
 def ranked_board_of(
@@ -107,14 +148,13 @@ def ranked_board_of(
     kind: TrackKind,
     *,
     late: bool = False,
-    at: datetime | None = None,
 ) -> RankedBoard:
     """The ranked board of a track: from the process's cache, which has what is committed, or without a cache from
     :func:`read_ranked_board`."""
     cache = board_cache.cache_of(session)
     if cache is not None:
-        return cache.ranked_board(competition, tracks, kind, late=late, at=at)
-    return read_ranked_board(session, competition, tracks, kind, late=late, at=at)
+        return cache.ranked_board(competition, tracks, kind, late=late)
+    return read_ranked_board(session, competition, tracks, kind, late=late)
 
 
 def judged_entries_of(
@@ -122,8 +162,6 @@ def judged_entries_of(
     competition: Competition,
     tracks: Mapping[TrackKind, Track],
     kind: TrackKind,
-    *,
-    at: datetime | None = None,
 ) -> JudgedEntries:
     """A track's scored entries as columns, judged: scores, penalties, copies, rulings, benchmarks and late entries
     among them. From the process's cache, as :func:`ranked_board_of`, whose board has the same as ``board.judged``.
@@ -131,7 +169,7 @@ def judged_entries_of(
     The columns are shared between threads: read them, never write into them. ``judged.under(tau)`` judges the same
     entries by another tau, and :func:`scorer.ranking.vectorised.order_of` ranks them.
     """
-    return ranked_board_of(session, competition, tracks, kind, at=at).judged
+    return ranked_board_of(session, competition, tracks, kind).judged
 
 
 def read_ranked_board(

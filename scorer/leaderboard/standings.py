@@ -25,9 +25,10 @@ from scorer.errors import Forbidden, Invalid
 from scorer.leaderboard import board_cache
 from scorer.leaderboard.board import Benchmark, Board, CopyingTeam, DisqualifiedTeam, Place
 from scorer.leaderboard.explanations import shorten_reason, why_copy
-from scorer.leaderboard.rows import BoardRow, BoardRows, ranks_by_team, rows_of
+from scorer.leaderboard.rows import BoardRow, BoardRows, day_start_rows_of, ranks_by_team, rows_of, teams_named
 from scorer.lifecycle import TrackKind, utc_day
 from scorer.ranking.awards import Award, award_of
+from scorer.ranking.columns import Ints
 
 SNAPSHOT_KEY = "board_snapshot"
 """Where a database session keeps the board snapshot that its request has taken."""
@@ -137,8 +138,8 @@ class _BoardReader:
     def board(self, after: int, limit: int | None, search: str) -> Board:
         """The page of at most ``limit`` places after rank ``after``; with ``search``, of the teams found."""
         rows = self._rows(self.track.board_kind, self.as_of)
-        team_ids = self._teams_matching(search)
-        page = rows.page(after, limit) if team_ids is None else _page(rows.of_teams(team_ids), after, limit)
+        team_ids = self._teams_matching(rows, search)
+        page = rows.page(after, limit) if team_ids is None else rows.of_teams(team_ids, after, limit)
         own_team_id = _own_team_id(self.session, self.state, self.account)
         own = [] if own_team_id is None else rows.of_teams([own_team_id])
         places = self._places([*page, *own])
@@ -159,9 +160,10 @@ class _BoardReader:
     def _rows(self, kind: TrackKind, at: datetime | None) -> BoardRows:
         return rows_of(self.session, self.state.competition, self.state.tracks, kind, late=self.late, at=at)
 
-    def _teams_matching(self, search: str) -> set[int] | None:
+    def _teams_matching(self, rows: BoardRows, search: str) -> Ints | None:
         text = search.strip()
-        return board.teams_named(self.session, self.state.competition.id, text, self.as_of) if text else None
+        competition, tracks = self.state.competition, self.state.tracks
+        return teams_named(self.session, competition, tracks, rows, text, self.as_of) if text else None
 
     def _entry_info(self, rows: Sequence[BoardRow]) -> dict[int, EntryInfo]:
         return board.entry_info_of(self.session, [row.ref for row in rows], late=self.late, at=self.as_of)
@@ -210,7 +212,8 @@ class _BoardReader:
         """The teams' ranks when the UTC day began, by team id; empty unless this is today's public board in time."""
         if self.now is None or self.late or self.as_of is not None or self.track.kind != "public" or not rows:
             return {}
-        earlier = self._rows("public", utc_day(self.now)[0])
+        competition, tracks = self.state.competition, self.state.tracks
+        earlier = day_start_rows_of(self.session, competition, tracks, "public", utc_day(self.now)[0])
         return ranks_by_team(earlier.of_teams({row.team_id for row in rows}))
 
     def _public_ranks(self, rows: Sequence[BoardRow]) -> dict[int, int | None]:
@@ -256,9 +259,8 @@ class _BoardReader:
         return board.unranked_reasons_of(self.session, [row.ref for row in rows], at=self.as_of)
 
 
-def _page(rows: list[BoardRow], after: int, limit: int | None) -> list[BoardRow]:
-    return [row for row in rows if (row.rank or 0) > after][:limit]
-
-
-def _of_teams(rows: list[BoardRow], team_ids: set[int] | None) -> list[BoardRow]:
-    return rows if team_ids is None else [row for row in rows if row.team_id in team_ids]
+def _of_teams(rows: list[BoardRow], team_ids: Ints | None) -> list[BoardRow]:
+    if team_ids is None or not rows:
+        return rows
+    wanted = set(team_ids.tolist())
+    return [row for row in rows if row.team_id in wanted]

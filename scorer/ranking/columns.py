@@ -50,7 +50,20 @@ class EntryColumns:
             *(np.concatenate([getattr(remaining, column.name), getattr(other, column.name)]) for column in fields(self))
         )
         in_order = len(remaining) == 0 or len(other) == 0 or remaining.ref[-1] < other.ref.min()
-        return both if in_order else both.take(np.argsort(both.ref))
+        return both if in_order else both.take(np.argsort(both.ref, kind="stable"))
+
+    def before(self, moment: int, superseded: "EntryColumns") -> "EntryColumns":
+        """These entries as they were at a past moment: one that was measured later has its newest earlier measurement,
+        or is absent. ``superseded``: every measurement that is not its entry's newest, in the order of ref and, of one
+        entry, of age."""
+        unchanged = self.measured_at <= moment
+        if unchanged.all():
+            return self
+        earlier = superseded.take(superseded.measured_at <= moment)
+        is_newest = np.append(earlier.ref[1:] != earlier.ref[:-1], np.ones(min(1, len(earlier)), np.bool_))
+        earlier = earlier.take(is_newest)
+        now = self.take(unchanged)
+        return now.updated_with(earlier.take(~np.isin(earlier.ref, now.ref)))
 
     def without(self, refs: Collection[int]) -> "EntryColumns":
         """These entries except those with the given refs."""

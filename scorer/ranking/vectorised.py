@@ -10,15 +10,18 @@ from functools import cached_property
 import numpy as np
 
 from scorer.metrics.mifid import is_copy, is_penalised, mifid
-from scorer.ranking.columns import EntryColumns, FinalPicks, Flags, Floats, Ints, JudgingRules
+from scorer.ranking.columns import EMPTY, EntryColumns, FinalPicks, Flags, Floats, Ints, JudgingRules
 
 INDEPENDENT_OF_TAU = ("team", "codes", "is_benchmark", "is_disqualified", "is_exempt", "is_copy", "counts")
 """The cached properties of judged entries that are the same under every tau."""
 
 
 @dataclass(frozen=True)
-class RankedBoard:
-    """A board: the rows of ranked teams' best entries, from rank 1 on, of benchmarks, and of unranked teams."""
+class BoardListing:
+    """What a board lists: the rows of ranked teams' best entries, from rank 1 on, of benchmarks, and of unranked teams.
+
+    ``judged`` has these entries at least.
+    """
 
     judged: "JudgedEntries"
     rows: Ints
@@ -36,38 +39,54 @@ class RankedBoard:
         return teams[order], order
 
     @property
-    def ranks(self) -> Ints:
-        """The rank of each team, by its code; 0 without one."""
-        codes, count = self.judged.codes
-        ranks = np.zeros(count, np.int64)
-        ranks[codes[self.rows]] = np.arange(1, len(self.rows) + 1)
-        return ranks
-
-    @property
     def refs(self) -> list[int]:
         """Each ranked team's best entry, from rank 1 on."""
         refs: list[int] = self.judged.columns.ref[self.rows].tolist()
         return refs
 
     @property
-    def contenders(self) -> Ints:
-        """The refs of the entries by which teams can rank in time, whatever tau is: all but benchmarks and disqualified
-        entries. A copy among them has no score.
-        """
-        judged = self.judged
-        return judged.columns.ref[judged.counts & ~judged.columns.late & ~judged.is_benchmark & ~judged.is_disqualified]
+    def listed(self) -> Ints:
+        """The rows of all entries that the board lists, in the order of ref."""
+        return np.unique(np.concatenate([self.rows, self.benchmarks, self.copies, self.disqualified]))
 
     def rank_of_team(self, team: int) -> int | None:
         """The rank of a team, None if it has none."""
+        ranks = self.ranks_of_teams(np.array([team], np.int64))
+        return int(ranks[0]) if len(ranks) else None
+
+    def ranks_of_teams(self, wanted: Ints) -> Ints:
+        """The ranks of those of the teams that have one, in ascending order."""
         teams, order = self._by_team
-        place = int(np.searchsorted(teams, team))
-        return int(order[place]) + 1 if place < len(teams) and teams[place] == team else None
+        if not len(teams):
+            return EMPTY
+        places = np.minimum(np.searchsorted(teams, wanted), len(teams) - 1)
+        return np.sort(order[places[teams[places] == wanted]]) + 1
 
     def rank_of(self, ref: int) -> int | None:
         """The rank that an entry holds for its team, None unless it is the team's best."""
         row = self.judged.row_of(ref)
         rank = None if row is None else self.rank_of_team(int(self.judged.team[row]))
         return rank if rank is not None and self.rows[rank - 1] == row else None
+
+    def compacted(self) -> "BoardListing":
+        """The same listing without the columns of other entries."""
+        kept = self.listed
+        judged = JudgedEntries(self.judged.columns.take(kept), self.judged.rules)
+        lists = (self.rows, self.benchmarks, self.copies, self.disqualified)
+        return BoardListing(judged, *(np.searchsorted(kept, rows) for rows in lists))
+
+
+@dataclass(frozen=True)
+class RankedBoard(BoardListing):
+    """A board with all entries of its track."""
+
+    @property
+    def ranks(self) -> Ints:
+        """The rank of each team, by its code; 0 without one."""
+        codes, count = self.judged.codes
+        ranks = np.zeros(count, np.int64)
+        ranks[codes[self.rows]] = np.arange(1, len(self.rows) + 1)
+        return ranks
 
     def would_be_rank(self, ref: int) -> int | None:
         """The rank that the entry ``ref`` would take as its team's only one; None if it could take none."""

@@ -9,9 +9,21 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import BigInteger, ColumnElement, Select, any_, bindparam, func, literal, literal_column, select, true
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Select,
+    any_,
+    bindparam,
+    func,
+    literal,
+    literal_column,
+    select,
+    true,
+)
 from sqlalchemy.dialects.postgresql import ARRAY
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import InstrumentedAttribute, Session
 from sqlalchemy.sql.selectable import LateralFromClause
 
 from scorer.db.leaderboard import changes
@@ -92,9 +104,32 @@ def unranked_reasons_of(
 def teams_named(session: Session, competition_id: int, text: str, at: datetime | None = None) -> set[int]:
     """The ids of the teams whose name contains ``text``, in NFKC and whatever the letter case."""
     name = Team.name if at is None else name_at(Team, at)
-    wanted = func.lower(func.normalize(literal(text), literal_column("NFKC")))
-    contains = func.strpos(func.lower(func.normalize(name, literal_column("NFKC"))), wanted) > 0
+    contains = func.strpos(_normalised(name), _normalised(literal(text))) > 0
     return set(session.scalars(select(Team.id).where(Team.competition_id == competition_id, contains)))
+
+
+def _normalised(text: ColumnElement[str] | InstrumentedAttribute[str]) -> ColumnElement[str]:
+    return func.lower(func.normalize(text, literal_column("NFKC")))
+
+
+def normalised_text(connection: Connection, text: str) -> str:
+    """A text as it is searched for: in NFKC and lower case."""
+    return str(connection.scalar(select(_normalised(literal(text)))))
+
+
+def normalised_names(connection: Connection, competition_id: int) -> dict[int, str]:
+    """The names of a competition's teams as they are searched, by id."""
+    return _names(connection, Team.competition_id == competition_id)
+
+
+def normalised_names_of(connection: Connection, team_ids: Collection[int]) -> dict[int, str]:
+    """The names of these teams as they are searched, by id."""
+    return _names(connection, Team.id == any_(id_list(team_ids)))
+
+
+def _names(connection: Connection, wanted: ColumnElement[bool]) -> dict[int, str]:
+    query = select(Team.id, _normalised(Team.name).label("name")).where(wanted)
+    return {row.id: row.name for row in connection.execute(query)}
 
 
 def team_names(session: Session, competition_id: int) -> dict[int, str]:

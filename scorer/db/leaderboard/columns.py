@@ -6,13 +6,24 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Select, func, select
+from sqlalchemy import Connection, Select, any_, exists, func, select, union_all
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.engine import Compiled
+from sqlalchemy.orm import aliased
 
 from scorer.db.leaderboard.binary_copy import compiled, read_columns
-from scorer.db.leaderboard.scores import NAN, newest_measurements, newest_rulings
-from scorer.db.tables import Competition, PickSet, Submission, Team, Threshold, Track
+from scorer.db.leaderboard.scores import NAN, id_list, newest_measurements, newest_rulings
+from scorer.db.tables import (
+    Competition,
+    Measurement,
+    PickSet,
+    Ruling,
+    Submission,
+    Team,
+    TeamMerge,
+    Threshold,
+    Track,
+)
 from scorer.db.teams import merges
 from scorer.lifecycle import Status
 from scorer.ranking.columns import EMPTY, EntryColumns, FinalPicks, Ints, JudgingRules
@@ -47,6 +58,26 @@ def columns_of(
 ) -> EntryColumns:
     """The scored entries of a track (of these alone: ``refs``) with their newest measurements."""
     statement = _compiled_for_all(track_id, at) if refs is None else compiled(_entries(track_id, refs, at))
+    return _columns(connection, statement)
+
+
+def superseded_columns_of(
+    connection: Connection, track_id: int, *, refs: Collection[int] | None = None
+) -> EntryColumns:
+    """The measurements of a track's scored entries (of these alone: ``refs``) that are not their entry's newest, in the
+    order of ref and, of one entry, of age."""
+    measured, newer = aliased(Measurement), aliased(Measurement)
+    has_newer = exists().where(
+        newer.track_id == measured.track_id, newer.submission_ref == measured.submission_ref, newer.id > measured.id
+    )
+    query = select(*_values(measured)).join(measured, measured.submission_ref == Submission.ref)
+    query = query.where(measured.track_id == track_id, Submission.status == Status.SCORED, has_newer)
+    if refs is not None:
+        query = query.where(measured.submission_ref == any_(id_list(refs)))
+    return _columns(connection, compiled(query.order_by(measured.id)))
+
+
+def _columns(connection: Connection, statement: Compiled) -> EntryColumns:
     columns = read_columns(connection, statement, COLUMNS)
     order = np.argsort(columns["ref"], kind="stable")
     return EntryColumns(**{name: column[order] for name, column in columns.items()})
@@ -54,20 +85,22 @@ def columns_of(
 
 def _entries(track_id: int, refs: Collection[int] | None, at: datetime | None) -> Select[Any]:
     measured = newest_measurements(track_id, at, refs)
+    query = select(*_values(measured.c)).join(measured, measured.c.submission_ref == Submission.ref)
+    return query.where(Submission.status == Status.SCORED)
+
+
+def _values(measured: Any) -> tuple[Any, ...]:
+    """The values of ``COLUMNS``, from a submission and a measurement of it."""
     return (
-        select(
-            Submission.ref,
-            Submission.team_id,
-            Submission.accepted_at,
-            measured.c.created_at,
-            measured.c.fid,
-            measured.c.memorization_distance,
-            func.coalesce(measured.c.distance_se, NAN),
-            func.coalesce(Submission.copied_share, 0.0),
-            Submission.late,
-        )
-        .join(measured, measured.c.submission_ref == Submission.ref)
-        .where(Submission.status == Status.SCORED)
+        Submission.ref,
+        Submission.team_id,
+        Submission.accepted_at,
+        measured.created_at,
+        measured.fid,
+        measured.memorization_distance,
+        func.coalesce(measured.distance_se, NAN),
+        func.coalesce(Submission.copied_share, 0.0),
+        Submission.late,
     )
 
 
@@ -117,6 +150,22 @@ def _tau(connection: Connection, track_id: int, at: datetime | None) -> float:
         newest = newest.where(Threshold.created_at <= at)
     tau = connection.scalar(newest.order_by(Threshold.id.desc()).limit(1))
     return np.nan if tau is None else float(tau)
+
+
+def rule_changes_around(
+    connection: Connection, competition_id: int, track_ids: Collection[int], at: datetime
+) -> tuple[datetime | None, bool]:
+    """The moment of the last change until ``at`` of what judges and ranks the entries of these tracks (thresholds,
+    rulings, merges, final picks), None if there was none; and whether there was any later one."""
+    moments = union_all(
+        select(Threshold.created_at).where(Threshold.track_id == any_(id_list(track_ids))),
+        select(Ruling.created_at).join(Submission).where(Submission.competition_id == competition_id),
+        select(TeamMerge.created_at).where(TeamMerge.competition_id == competition_id),
+        select(PickSet.created_at).join(Team).where(Team.competition_id == competition_id),
+    ).subquery()
+    moment = moments.c.created_at
+    row = connection.execute(select(func.max(moment).filter(moment <= at), func.max(moment) > at)).one()
+    return row[0], bool(row[1])
 
 
 def picks_of(connection: Connection, competition_id: int, *, at: datetime | None = None) -> FinalPicks:

@@ -7,7 +7,7 @@ from scorer.leaderboard import rows
 from scorer.leaderboard.rows import BoardRows
 from scorer.lifecycle import TrackKind
 from scorer.ranking import specification
-from scorer.ranking.vectorised import RankedBoard
+from scorer.ranking.vectorised import BoardListing, RankedBoard
 from tests.db.leaderboard.strategies import DECIMALS, DrawnCompetition
 
 
@@ -29,8 +29,9 @@ def refs_of(entries: tuple[specification.ScoredEntry, ...]) -> list[int]:
     return [entry.ref for entry in entries]
 
 
-def assert_matches_specification(order: RankedBoard, drawn: DrawnCompetition, which: str, minute: int) -> None:
-    """Compare ranks, benchmarks, separately listed entries, and the rank of every entry and team."""
+def assert_matches_specification(order: BoardListing, drawn: DrawnCompetition, which: str, minute: int) -> None:
+    """Compare ranks, benchmarks, separately listed entries, the rank of every entry and team, and on a board of all
+    entries the rank that each would take."""
     kind = "private" if which == "private" else "public"
     late = which == "late"
     judged = order.judged
@@ -44,23 +45,11 @@ def assert_matches_specification(order: RankedBoard, drawn: DrawnCompetition, wh
     assert judged.columns.ref[order.disqualified].tolist() == refs_of(expected.disqualified)
     if not late:
         assert judged.columns.ref[order.benchmarks].tolist() == benchmarks_of(expected)
-        assert order.contenders.tolist() == contenders_of(drawn, kind, minute)
     teams = {line.entry.team: line.rank for line in expected.placings}
     best = {line.entry.ref: line.rank for line in expected.placings}
     entries = drawn.field(kind, minute, late=late)
     for entry in entries:
         assert order.rank_of_team(int(str(entry.team))) == teams.get(entry.team)
         assert order.rank_of(entry.ref) == best.get(entry.ref)
-        if kind == "public":
+        if kind == "public" and isinstance(order, RankedBoard):
             assert order.would_be_rank(entry.ref) == specification.would_be_rank(entries, entry.ref, DECIMALS)
-
-
-def contenders_of(drawn: DrawnCompetition, kind: str, minute: int) -> list[int]:
-    """The entries that can rank: of the private track final picks, and copies of teams that have none."""
-    final = None if kind == "public" else drawn.finals(minute)
-    entries = [entry for entry in drawn.field(kind, minute) if not entry.benchmark and not entry.disqualified]
-    return [
-        entry.ref
-        for entry in entries
-        if final is None or entry.ref in final.get(entry.team, ()) or (entry.copy and not final.get(entry.team))
-    ]

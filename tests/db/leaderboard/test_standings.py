@@ -18,9 +18,10 @@ from scorer.db.leaderboard import board
 from scorer.db.leaderboard.changes import ChangeFeed
 from scorer.db.leaderboard.scores import judged_entries
 from scorer.db.tables import Track
-from scorer.leaderboard.board_cache import BoardKey, CachedBoards
-from scorer.leaderboard.rows import ranked_board_of
+from scorer.leaderboard.cached_boards import BoardKey, CachedBoards
+from scorer.leaderboard.rows import read_ranked_board
 from scorer.lifecycle import TRACK_KINDS, TrackKind
+from scorer.ranking.vectorised import BoardListing
 from tests.db.leaderboard.board_oracle import assert_matches_specification
 from tests.db.leaderboard.strategies import (
     BASE,
@@ -103,7 +104,7 @@ def test_columns_read_from_the_tables_are_the_readable_definition(
         late = which == "late"
         at = moment_of(minute)
         kind: TrackKind = "private" if which == "private" else "public"
-        order = ranked_board_of(session, COMPETITION, TRACKS, kind, late=late, at=at)
+        order = read_ranked_board(session, COMPETITION, TRACKS, kind, late=late, at=at)
         assert_matches_specification(order, drawn, which, minute)
         names = board.entry_info_of(session, order.refs, late=late, at=at)
         teams = order.judged.team[order.rows].tolist()
@@ -120,8 +121,41 @@ def test_a_board_that_a_process_begins_to_keep_is_too(
     writer, _ = tools
     with session.begin_nested() as savepoint:
         write_competition(writer, drawn)
-        asked = BoardKey(TRACK_OF_BOARD[which].id, which == "late", moment_of(minute))
         boards = CachedBoards(PUBLIC, PRIVATE, MAX_FINAL_PICKS, ChangeFeed(BASE))
-        order = boards.ranked_board(session.connection(), asked)
+        connection, track_id, late, at = (
+            session.connection(),
+            TRACK_OF_BOARD[which].id,
+            which == "late",
+            moment_of(minute),
+        )
+        if at is None:
+            order: BoardListing = boards.ranked_board(connection, track_id, late=late)
+        else:
+            order = boards.day_start_listing(connection, BoardKey(track_id, late, at))
+        assert_matches_specification(order, drawn, which, minute)
+        savepoint.rollback()
+
+
+@settings(max_examples=examples(200, everyday=60), deadline=None, suppress_health_check=list(HealthCheck))
+@given(drawn=competitions(), minute=st.integers(-1, 10), second=st.sampled_from([0, 0, 30]), which=BOARDS)
+def test_a_board_of_any_past_moment_is_that_of_the_last_change_until_then(
+    session: Session, tools: tuple[Writer, Prepared], drawn: DrawnCompetition, minute: int, second: int, which: str
+) -> None:
+    writer, _ = tools
+    with session.begin_nested() as savepoint:
+        write_competition(writer, drawn)
+        boards = CachedBoards(PUBLIC, PRIVATE, MAX_FINAL_PICKS, ChangeFeed(BASE))
+        connection, track_id, late = session.connection(), TRACK_OF_BOARD[which].id, which == "late"
+        asked = BoardKey(track_id, late, START + timedelta(minutes=minute, seconds=second))
+        past = boards.begin_past_board(connection, asked)
+        past.normalise(connection)
+        if past.key.at is None:
+            order: BoardListing = boards.ranked_board(connection, track_id, late=late)
+        else:
+            assert past.key.at <= asked.at  # type: ignore[operator] # it is past
+            order = past.listing(connection)
+            again = boards.begin_past_board(connection, asked._replace(at=past.key.at))
+            again.normalise(connection)
+            assert again.key == past.key
         assert_matches_specification(order, drawn, which, minute)
         savepoint.rollback()
