@@ -120,8 +120,7 @@ class JudgedEntries:
     @cached_property
     def codes(self) -> tuple[Ints, int]:
         """The teams as numbers from 0, and how many there are."""
-        teams, codes = np.unique(self.team, return_inverse=True)
-        return codes, len(teams)
+        return _numbered(self.team)
 
     @cached_property
     def is_benchmark(self) -> Flags:
@@ -247,6 +246,19 @@ def current_teams(teams: Ints, rules: JudgingRules) -> Ints:
         return teams
     place = np.minimum(np.searchsorted(rules.merged, teams), len(rules.merged) - 1)
     return np.where(rules.merged[place] == teams, rules.into[place], teams)
+
+
+def _numbered(teams: Ints) -> tuple[Ints, int]:
+    """Each team's number from 0, in the order of ids, and how many teams there are. By a table where the ids lie close
+    together, which takes a tenth of the time of sorting."""
+    low, high = (int(teams.min()), int(teams.max())) if len(teams) else (0, 0)
+    if high - low > 8 * len(teams):
+        distinct, numbers = np.unique(teams, return_inverse=True)
+        return numbers, len(distinct)
+    exists = np.zeros(high - low + 1, np.bool_)
+    exists[teams - low] = True
+    numbers = np.cumsum(exists) - 1
+    return numbers[teams - low], int(np.count_nonzero(exists))
 
 
 def _among(values: Ints, wanted: Ints) -> Flags:

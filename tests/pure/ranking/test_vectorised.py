@@ -94,6 +94,15 @@ def test_columns_are_the_readable_definition(drawn: DrawnCompetition) -> None:
         assert tuple(best_of(own, MAX_FINAL_PICKS).tolist()) == best.get(team, ())
 
 
+@given(st.lists(st.sampled_from([3, 4, 7, 900, 10**12]), max_size=9))
+def test_teams_are_numbered_in_the_order_of_their_ids_whether_these_are_close_or_far(ids: list[int]) -> None:
+    teams = np.array(ids, np.int64)
+    entries = replace(some(*range(len(ids))), team=teams)
+    codes, count = JudgedEntries(entries, JudgingRules(0.2, EPSILON, DECIMALS)).codes
+    distinct, expected = np.unique(teams, return_inverse=True)
+    assert (codes.tolist(), count) == (expected.tolist(), len(distinct))
+
+
 @settings(max_examples=examples(200), deadline=None)
 @given(competitions(), st.sampled_from([math.nan, 0.0, *TAUS, 2.0]))
 def test_another_tau_is_judged_as_if_it_were_in_force(drawn: DrawnCompetition, tau: float) -> None:
