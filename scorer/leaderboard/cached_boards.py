@@ -170,7 +170,7 @@ class CachedBoards:
         unknown = self._names.unknown(listed)
         if len(unknown):
             self._names = self._names.with_names(board.normalised_names_of(connection, unknown.tolist()))
-        return np.intersect1d(self._names.containing(board.normalised_text(connection, text)), listed)
+        return self._names.containing(board.normalised_text(connection, text), among=listed)
 
     def _with_finals(self, connection: Connection, track_id: int) -> JudgedEntries:
         judged = self._judge(connection, track_id)

@@ -61,15 +61,11 @@ class BoardRows:
 
     def of_teams(self, team_ids: Collection[int] | Ints, after: int = 0, limit: int | None = None) -> list[BoardRow]:
         """The rows of those of the teams that have a rank above ``after``, best first, at most ``limit``."""
-        ranks = self.board.ranks_of_teams(np.array(list(team_ids), np.int64))
+        wanted = team_ids if isinstance(team_ids, np.ndarray) else np.array(list(team_ids), np.int64)
+        ranks = self.board.ranks_of_teams(wanted)
         ranks = ranks[ranks > after][:limit]
         rows = self._rows(self.board.rows[ranks - 1])
         return [row._replace(rank=rank) for rank, row in zip(ranks.tolist(), rows, strict=True)]
-
-    @property
-    def teams(self) -> Ints:
-        """The ids of all teams that the board lists."""
-        return np.unique(self.board.judged.team[self.board.listed])
 
     def benchmarks(self) -> list[BoardRow]:
         """Benchmark entries, best first."""
@@ -136,9 +132,9 @@ def teams_named(
     letter case."""
     cache = board_cache.cache_of(session)
     if cache is not None and at is None:
-        return cache.teams_named(competition, tracks, text, rows.teams)
+        return cache.teams_named(competition, tracks, text, rows.board.teams)
     found = board.teams_named(session, competition.id, text, at)
-    return np.intersect1d(np.array(list(found), np.int64), rows.teams)
+    return np.intersect1d(np.array(list(found), np.int64), rows.board.teams)
 
 
 def ranked_board_of(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scorer.ranking.columns import Ints
+from scorer.ranking.columns import Flags, Ints
 
 
 @dataclass(frozen=True)
@@ -23,13 +23,20 @@ class TeamNames:
 
     def unknown(self, ids: Ints) -> Ints:
         """Those of the ids that have no name here."""
-        return np.setdiff1d(ids, self.ids)
+        return ids[~is_among(ids, self.ids)]
 
     def with_names(self, names: Mapping[int, str]) -> "TeamNames":
         """These names and others."""
         return TeamNames.of(dict(zip(self.ids.tolist(), self.names, strict=True)) | dict(names))
 
-    def containing(self, text: str) -> Ints:
-        """The ids of the teams whose name contains ``text``, sorted."""
-        contains = np.fromiter((text in name for name in self.names), np.bool_, len(self.names))
-        return self.ids[contains]
+    def containing(self, text: str, *, among: Ints) -> Ints:
+        """The ids of those of the teams ``among`` (sorted) whose name contains ``text``, sorted."""
+        found = self.ids[np.fromiter((text in name for name in self.names), np.bool_, len(self.names))]
+        return found[is_among(found, among)]
+
+
+def is_among(ids: Ints, others: Ints) -> Flags:
+    """Whether each id is one of ``others``, which are sorted."""
+    places = np.searchsorted(others, ids)
+    places[places == len(others)] = 0
+    return others[places] == ids if len(others) else np.zeros(len(ids), np.bool_)

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from scorer.metrics.mifid import is_copy, is_penalised, mifid
-from scorer.ranking.columns import EMPTY, EntryColumns, FinalPicks, Flags, Floats, Ints, JudgingRules
+from scorer.ranking.columns import EMPTY, EntryColumns, FinalPicks, Flags, Floats, Ints, JudgingRules, distinct
 
 INDEPENDENT_OF_TAU = ("team", "codes", "is_benchmark", "is_disqualified", "is_exempt", "is_copy", "counts")
 """The cached properties of judged entries that are the same under every tau."""
@@ -47,7 +47,12 @@ class BoardListing:
     @property
     def listed(self) -> Ints:
         """The rows of all entries that the board lists, in the order of ref."""
-        return np.unique(np.concatenate([self.rows, self.benchmarks, self.copies, self.disqualified]))
+        return distinct(np.concatenate([self.rows, self.benchmarks, self.copies, self.disqualified]))
+
+    @cached_property
+    def teams(self) -> Ints:
+        """The ids of all teams that the board lists, sorted."""
+        return distinct(self.judged.team[self.listed])
 
     def rank_of_team(self, team: int) -> int | None:
         """The rank of a team, None if it has none."""
