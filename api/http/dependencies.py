@@ -138,11 +138,11 @@ async def current_caller(
 async def charge_past_board(
     request: Request,
     caller: Annotated[Caller | None, Depends(current_caller)],
-    rates: Annotated[RateLimiter, Depends(rate_limiter)],
     browser: Annotated[Browser, Depends(browser_of)],
 ) -> None:
     """Count a board of a past moment (``as_of``), which is ranked for this reader alone, as several requests."""
     if request.query_params.get("as_of"):
+        rates = await rate_limiter(request)
         hit = partial(rates.hit, "request", *_requester(caller, browser), cost=PAST_BOARD_COST - 1)
         await run_in_threadpool(hit)
 
