@@ -22,6 +22,7 @@ from scorer.findings.signs import SIGNS, Sign, sentence_of
 from scorer.leaderboard.explanations import format_distinct, why_copy
 from scorer.leaderboard.rows import judged_entries_of, rows_of
 from scorer.lifecycle import TRACK_KINDS, TrackKind
+from scorer.ranking import awards
 from scorer.review.flag_facts import facts_of
 from scorer.review.flag_weights import STATES, FlagWeights, weights_of
 
@@ -153,8 +154,7 @@ def _entries_of(session: Session, state: CompetitionState, query: FlagQuery, ref
 
 def last_winning_rank(state: CompetitionState) -> int:
     """The last rank that wins a medal or a prize."""
-    prizes = [prize["place"] for prize in state.competition.prizes]
-    return max([*state.competition.medals.values(), *prizes], default=0)
+    return awards.last_winning_rank(state.competition.medals, state.competition.prizes)
 
 
 def _flag_query(session: Session, state: CompetitionState, reviewer: Account) -> FlagQuery:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
+from typing import Any
 
 import pytest
 from sqlalchemy import text
@@ -16,7 +17,9 @@ from scorer.db.submissions import submissions
 from scorer.db.tables import Submission, Team
 from scorer.db.teams import members
 from scorer.settings import Settings
-from tests.factories import add_measurement, make_competition, make_submission, make_team
+from scorer.tuning import thresholds
+from scorer.tuning.thresholds import Retuning, TuningRequest
+from tests.factories import add_measurement, make_account, make_competition, make_scored, make_submission, make_team
 
 Lock = Callable[[Session, CompetitionState, Submission], object]
 
@@ -78,3 +81,29 @@ def test_only_one_transaction_at_a_time_has_a_lock(
         session.execute(text("SET LOCAL lock_timeout = '1ms'"))
         with pytest.raises(OperationalError, match="lock timeout"):
             LOCKS[name](session, state, session.merge(submission, load=False))
+
+
+def test_a_track_is_free_while_tau_and_its_impact_are_computed(
+    sessions: Sessions, state: CompetitionState, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At a million entries that takes a while, and all who choose a tau or replace the track would wait."""
+    with sessions.begin() as session:
+        make_scored(session, state, make_team(session, state, now), fid=1.0, distance=0.5, now=now)
+        author = make_account(session, now, "organizer")
+    whole = thresholds.impact_of
+    times = []
+
+    def impact_of(*arguments: Any, **options: Any) -> Retuning:
+        with sessions.begin() as other:
+            other.execute(text("SET LOCAL lock_timeout = '1ms'"))
+            times.append(tuning.lock_track(other, state.tracks["public"].id))
+        return whole(*arguments, **options)
+
+    monkeypatch.setattr(thresholds, "impact_of", impact_of)
+    for tau in (0.2, 0.6):
+        request = TuningRequest("manual", tau=tau, reason="because")
+        with sessions.begin() as session:
+            thresholds.retune(session, state, "public", request, author=author, now=now)
+    with sessions.begin() as session:
+        thresholds.undo(session, state, "public", reason="no", after=None, author=author, now=now)
+    assert len(times) == 3
