@@ -59,13 +59,18 @@ def publish(
     reason: Annotated[str, typer.Option(help="Told to everybody who competes.")],
     override: Annotated[str, typer.Option(help="Why, though points are open; for the audit log.")] = "",
     withdraw: Annotated[bool, typer.Option("--withdraw", help="Take the final board back.")] = False,
+    after: Annotated[
+        str, typer.Option(help="The version that `checklist` showed: refused if the board is another one by now.")
+    ] = "",
     url: Url = DEFAULT_URL,
     token: Token = "",
 ) -> None:
     """Publish the final board, or withdraw it; refused with the open points unless --override says why."""
     path = f"/competitions/{slug}/publication"
     with Client(url, token) as client:
-        client.post(path, {"published": not withdraw, "reason": reason, "override": override or None})
+        seen = after or client.get(path)["version"]
+        body = {"published": not withdraw, "reason": reason, "override": override or None, "after": seen}
+        client.post(path, body)
     print(f"The final board of {slug} is {'withdrawn' if withdraw else 'published'}.")
 
 
@@ -76,6 +81,7 @@ def checklist(slug: str, url: Url = DEFAULT_URL, token: Token = "") -> None:
         view = client.get(f"/competitions/{slug}/publication")
     for point in view["points"]:
         print("ok  " if point["passed"] else f"{point['count']:4}", point["title"])
+    print(f"To publish this and nothing else: --after {view['version']}")
     if not view["ready"]:
         raise Refused(0, {"title": "There are open points."})
 

@@ -10,5 +10,6 @@ ruling_impact: whose rank and prize another ruling would change
 rebuttals: a team's one appeal, and its answer
 review_queue: what a reviewer sees of one submission
 failed_scores: failed private jobs of a competition, and restarting them
-publication: the checklist, publishing the final board and withdrawing it
+checklist: what should hold before the final board is published
+publication: publishing the final board as it was seen, and withdrawing it
 """

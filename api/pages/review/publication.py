@@ -14,6 +14,7 @@ from api.rendering.templates import render_page, see_other
 from scorer.competitions import competition_state
 from scorer.errors import KennelError
 from scorer.review import failed_scores, publication
+from scorer.review.checklist import checklist
 
 router = APIRouter(prefix="/competitions/{slug}/publication", include_in_schema=False)
 MAX_TEXT_LENGTH = 2000
@@ -49,7 +50,7 @@ def _page(
         status=status,
         viewer=viewer,
         state=state,
-        points=publication.checklist(session, state),
+        checklist=checklist(session, state),
         acts=publication.publication_history(session, state),
         max_length=MAX_TEXT_LENGTH,
         now=now,
@@ -66,14 +67,14 @@ def publish_or_withdraw(
     """Publish the final board (the field ``act`` is ``publish``), or withdraw it."""
     published = text(fields, "act") == "publish"
     reason, override = (text(fields, name, max_length=MAX_TEXT_LENGTH).strip() for name in ("reason", "override"))
+    words = {"reason": reason, "override": override}
     state = competition_state.state_of(session, slug, now)
     try:
-        publication.publish(
-            session, state, published=published, reason=reason, override=override, author=author, now=now
-        )
+        after = text(fields, "after", max_length=40) or None
+        publication.publish(session, state, published=published, **words, after=after, author=author, now=now)
     except KennelError as error:
         status = status_of(error)
-        return _page(session, slug, viewer, now, status=status, error=error.message, reason=reason, override=override)
+        return _page(session, slug, viewer, now, status=status, error=error.message, **words)
     return see_other(f"/competitions/{slug}/publication?done={'published' if published else 'withdrawn'}")
 
 

@@ -14,7 +14,7 @@ from api.schemas.review.publication import (
 )
 from scorer.competitions import competition_state
 from scorer.review import failed_scores, publication
-from scorer.review.publication import ChecklistPoint
+from scorer.review.checklist import ChecklistPoint, checklist
 
 router = APIRouter(prefix="/competitions/{slug}/publication", tags=["publication"])
 
@@ -24,14 +24,15 @@ def show(slug: str, session: DbSession, author: Organizer, now: Now) -> Checklis
     """The checklist before publication, each point with the number of open cases, and the history of publishing and
     withdrawing. Organizers only."""
     state = competition_state.state_of(session, slug, now)
-    points = [_point(each) for each in publication.checklist(session, state)]
+    seen = checklist(session, state)
     acts = publication.publication_history(session, state)
     history = [
         ActView(published=act.published, reason=act.reason, created_at=act.created_at, by=act.author.handle)
         for act in acts
     ]
-    ready = all(point.passed for point in points)
-    return ChecklistView(published=state.published, ready=ready, points=points, history=history)
+    points = [_point(each) for each in seen.points]
+    values = {"published": state.published, "version": seen.version, "ready": not seen.open}
+    return ChecklistView(**values, points=points, history=history)
 
 
 def _point(point: ChecklistPoint) -> PointView:
@@ -43,7 +44,7 @@ def _point(point: ChecklistPoint) -> PointView:
 @router.post("", status_code=201)
 def publish(slug: str, body: NewPublication, session: DbSession, author: Organizer, now: Now) -> PublicationView:
     """Publish the private board, or withdraw it. 409 with the open points unless `override` has a reason for
-    publishing all the same. Organizers only."""
+    publishing all the same; 409 if the board is not the one of `after` any more. Organizers only."""
     state = competition_state.state_of(session, slug, now)
     act = publication.publish(session, state, **body.model_dump(), author=author, now=now)
     return PublicationView.model_validate(act, from_attributes=True)

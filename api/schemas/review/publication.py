@@ -13,6 +13,12 @@ class NewPublication(Request):
     override: str | None = Field(
         None, max_length=2000, description="Why the board is published though points are open; for the audit log."
     )
+    after: str | None = Field(
+        None,
+        max_length=40,
+        description="The `version` of the checklist that you have seen: 409 if the board or what is open is another one"
+        " by now.",
+    )
 
 
 class PublicationView(BaseModel):
@@ -51,6 +57,7 @@ class ChecklistView(BaseModel):
     """The checklist, and the history of publishing and withdrawing."""
 
     published: bool
+    version: str = Field(description="Send it as `after` to publish what this shows, and nothing else.")
     ready: bool = Field(description="Whether nothing is open.")
     points: list[PointView]
     history: list[ActView]

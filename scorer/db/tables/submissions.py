@@ -25,6 +25,12 @@ class Submission(Table):
         CheckConstraint("num_nulls(blob_key, sha256) = CASE WHEN external_id IS NULL THEN 0 ELSE 2 END", name="zip"),
         Index("ix_submissions_team", "team_id", "accepted_at"),
         Index("ix_submissions_competition", "competition_id", text("ref DESC")),
+        Index(
+            "ix_submissions_pending",
+            "competition_id",
+            "ref",
+            postgresql_where=text("status IN ('received', 'checking', 'queued', 'scoring')"),
+        ),
         CheckConstraint(
             "status IN ('received', 'checking', 'queued', 'scoring', 'scored', 'rejected', 'failed', 'cancelled')",
             name="status",

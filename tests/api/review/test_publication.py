@@ -99,6 +99,13 @@ def test_from_stuck_work_to_the_published_board(service: Service, command: Any) 
     body = {"label": "legitimate"}
     service.call("organizer", "PUT", f"/competitions/{slug}/submissions/{entry}/label", json=body)
     assert [name for name, point in points(service, slug).items() if not point["passed"]] == []
+    seen = service.call("organizer", "GET", where).json()["version"]
+    assert f"--after {seen}" in command("checklist", slug)
+    tau = {"method": "manual", "tau": 0.001, "reason": "another"}
+    assert service.call("organizer", "POST", f"/competitions/{slug}/tracks/private/thresholds", json=tau).is_success
+    act = {"published": True, "reason": "All is done.", "after": seen}
+    moved = service.call("organizer", "POST", where, json=act)
+    assert (moved.status_code, moved.json()["type"]) == (409, "urn:kennel:problem:board-has-moved")
     assert "published" in command("publish", slug, "--reason", "All is done.")
     assert service.call(None, "GET", f"/competitions/{slug}/leaderboard?track=private").status_code == 200
     assert "withdrawn" in command("publish", slug, "--reason", "A mistake.", "--withdraw")

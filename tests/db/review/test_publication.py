@@ -1,5 +1,6 @@
 """Publication: unfinished work before the final board, and failed work restarted."""
 
+import random
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -9,13 +10,17 @@ from sqlalchemy.orm import Session
 from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.competitions.setup import change
 from scorer.competitions.spec import CompetitionChanges
+from scorer.db import competitions
 from scorer.db.jobs import job_queue
-from scorer.db.tables import AuditEntry, Job, Rebuttal, RebuttalAnswer, Review, Ruling, Submission
+from scorer.db.leaderboard import board
+from scorer.db.tables import AuditEntry, Job, Measurement, Rebuttal, RebuttalAnswer, Review, Ruling, Submission
 from scorer.errors import Conflict, NotFound
 from scorer.jobs import failed_jobs, leases, retries
+from scorer.leaderboard.rows import rows_of
 from scorer.lifecycle import Queue
 from scorer.notifications import notices
 from scorer.review import failed_scores, publication
+from scorer.review.checklist import MAX_CONCERNS, checklist
 from scorer.submissions import outcomes
 from tests.db.jobs.test_jobs import LEASE, MEASURED, claim, queued
 from tests.db.notifications.test_notices import join
@@ -52,7 +57,7 @@ def scored(session: Session, state: CompetitionState, now: datetime, *, fid: flo
 
 def open_points(session: Session, state: CompetitionState) -> dict[str, list[str]]:
     """The open points, each with the entries behind it."""
-    points = publication.checklist(session, state)
+    points = checklist(session, state).points
     assert all(point.passed == (point.count == 0) for point in points)
     return {point.name: [each.submission_id for each in point.concerns] for point in points if not point.passed}
 
@@ -147,7 +152,7 @@ def test_unfinished_work_is_listed_by_kind(session: Session, now: datetime) -> N
     private = claim(session, now)
     assert private is not None
     retries.retry_or_fail(session, private, error="No weights.\nSecond line", now=now, max_attempts=1)
-    unmet = {point.name: point for point in publication.checklist(session, state) if not point.passed}
+    unmet = {point.name: point for point in checklist(session, state).points if not point.passed}
     assert set(unmet) == {"failed-work", "unscored"}
     (concern,) = unmet["failed-work"].concerns
     assert (concern.submission_id, concern.words) == (entry.id, "No weights.")
@@ -280,3 +285,96 @@ def test_a_deadline_that_moves_gives_all_participants_a_notice(session: Session,
         newest = notices.list_notices(session, member, limit=9)[0]
         assert (newest.kind, newest.subject) == ("deadline", subject)
         assert f"{moved:%Y-%m-%d %H:%M} UTC" in newest.body
+
+
+def by_definition(session: Session, state: CompetitionState) -> tuple[set[int], set[int]]:
+    """The refs of the points ``unscored`` and ``borderline``, entry by entry."""
+    private = state.tracks["private"].id
+    measured = {ref for (ref,) in session.query(Measurement.submission_ref).filter_by(track_id=private)}
+    in_time = session.query(Submission).filter_by(status="scored", late=False)
+    ruled = {ref for (ref,) in session.query(Ruling.submission_ref)}
+    rows = rows_of(session, state.competition, state.tracks, "private").page(0, None)
+    last = max(state.competition.medals.values())
+    cutoff = max((row.score for row in rows[:last]), default=0.0)
+    scores = {score.ref: score for row in rows for score in [board.score_of(session, private, row.ref)] if score}
+    near = {
+        row.ref
+        for row in rows
+        if (row.rank or 0) <= last or row.fid < cutoff
+        if row.ref not in ruled
+        and abs(row.memorization_distance - (scores[row.ref].tau or 0.0)) <= 2 * (scores[row.ref].distance_se or 0.0)
+    }
+    return {entry.ref for entry in in_time} - measured, near
+
+
+def test_points_over_columns_are_those_of_their_definition(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
+    draw = random.Random(5)
+    state.competition.medals = {"gold": 4, "silver": 8, "bronze": 12}
+    for number in range(40):
+        team = make_team(session, state, now)
+        fid, distance = draw.uniform(1, 20), draw.choice([0.1, 0.1981, 0.2019, 0.2021, 0.4])
+        entry = make_scored(session, state, team, fid=fid, distance=distance, now=now)
+        entry.late = number % 9 == 8
+        if draw.random() < 0.7:
+            error = draw.choice([None, 0.001, 0.002])
+            numbers: dict[str, Any] = {"fid": fid, "distance": distance, "distance_se": error}
+            add_measurement(session, state, entry, **numbers, now=now, kind="private")
+        if draw.random() < 0.2:
+            rule(session, entry, draw.choice(["keep", "waive"]), now)
+    session.flush()
+    points = {point.name: point for point in checklist(session, state).points}
+    unscored, near = by_definition(session, state)
+    assert len(unscored) > MAX_CONCERNS
+    assert len(near) > 1
+    assert (points["unscored"].count, points["borderline"].count) == (len(unscored), len(near))
+    ids = {entry.id: entry.ref for entry in session.query(Submission)}
+    listed = {name: [ids[each.submission_id] for each in points[name].concerns] for name in points}
+    assert listed["unscored"] == sorted(unscored)[:MAX_CONCERNS]
+    assert set(listed["borderline"]) == near or len(listed["borderline"]) == MAX_CONCERNS
+
+
+def test_what_was_not_seen_is_not_published(
+    session: Session, state: CompetitionState, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A re-tune after the organizer looked is refused, and so is one that is committed while the checklist is read."""
+    entry = scored(session, state, now, fid=1, distance=0.4)
+    set_label(session, entry, "legitimate", now)
+    acts: dict[str, Any] = {"author": make_account(session, now, "organizer"), "now": now}
+    seen = checklist(session, state).version
+    late = make_scored(session, state, make_team(session, state, now), fid=1, distance=0.4, now=now)
+    late.late = True
+    session.flush()
+    assert checklist(session, state).version == seen, "the final board does not depend on late entries"
+    set_tau(session, state, "private", 0.3, now)
+    with pytest.raises(Conflict, match="changed since you looked") as refused:
+        publication.publish(session, state, published=True, reason="Done.", after=seen, **acts)
+    assert refused.value.slug == "board-has-moved"
+    seen = checklist(session, state).version
+    lock = competitions.lock_competition
+
+    def retune_before_the_lock(*arguments: Any, **options: Any) -> None:
+        set_tau(session, state, "public", 0.35, now)
+        lock(*arguments, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(competitions, "lock_competition", retune_before_the_lock)
+        with pytest.raises(Conflict, match="changed since you looked"):
+            publication.publish(session, state, published=True, reason="Done.", after=seen, **acts)
+    monkeypatch.setattr(publication, "checklist", counted := Counted(checklist))
+    seen = checklist(session, state).version
+    publication.publish(session, state, published=True, reason="Done.", after=seen, **acts)
+    assert counted.calls == 1, "nothing was changed meanwhile, so nothing is read while the competition is locked"
+
+
+class Counted:
+    """A function that counts its calls."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+        self.calls = 0
+
+    def __call__(self, *arguments: Any) -> Any:
+        self.calls += 1
+        return self.function(*arguments)

@@ -50,7 +50,12 @@ def test_the_board_is_published_and_withdrawn(service: Service, slug: str) -> No
     answer = send(service, page, here, 409, act="publish", reason="It is <b>done</b>.", override="")
     assert "There are open points" in answer.text
     assert "It is &lt;b&gt;done&lt;/b&gt;." in answer.text, "what was written is kept"
-    answer = send(service, page, here, act="publish", reason="It is <b>done</b>.", override="Nobody objects.")
+    tau = {"method": "manual", "tau": 0.001, "reason": "another"}
+    service.call("organizer", "POST", f"/competitions/{slug}/tracks/private/thresholds", json=tau)
+    words: dict[str, Any] = {"act": "publish", "reason": "It is <b>done</b>.", "override": "Nobody objects."}
+    answer = send(service, page, here, status=409, **words)
+    assert "has changed since you looked" in answer.text
+    answer = send(service, read(service, here), here, **words)
     page = read(service, answer.headers["location"])
     assert "there for all to see" in page.one("p", class_="done").text
     assert "Nobody objects" not in page.text

@@ -1,0 +1,240 @@
+"""The checklist before publication: what should hold before the final board is published, and what is open."""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from sqlalchemy.orm import Session
+
+from scorer.competitions.competition_state import CompetitionState
+from scorer.db import tuning
+from scorer.db.leaderboard.scores import Score
+from scorer.db.review import publication
+from scorer.db.review.publication import OpenEntries
+from scorer.leaderboard.rows import judged_entries_of, ranked_board_of
+from scorer.lifecycle import Phase
+from scorer.ranking.columns import Ints
+from scorer.ranking.vectorised import RankedBoard
+from scorer.review import failed_scores
+
+BORDERLINE_STANDARD_ERRORS = 2.0
+"""Standard errors of its distance within which an entry counts as borderline: it could lie on tau's other side."""
+MAX_CONCERNS = 10
+"""Submissions of an open point that are listed."""
+
+
+@dataclass(frozen=True)
+class Concern:
+    """One submission behind an open point, with a sentence about it."""
+
+    submission_id: str
+    team: str
+    words: str
+
+
+@dataclass(frozen=True)
+class ChecklistPoint:
+    """One condition of the checklist. ``count`` is the number of open cases."""
+
+    name: str
+    title: str
+    count: int
+    words: str
+    link: str
+    """The page on which to settle it, as a path on this site."""
+    concerns: Sequence[Concern] = ()
+
+    @property
+    def passed(self) -> bool:
+        """Whether no case is open."""
+        return self.count == 0
+
+
+@dataclass(frozen=True)
+class Checklist:
+    """The points, and the version of what they were read beside."""
+
+    points: Sequence[ChecklistPoint]
+    version: str
+    """A hash of the final board, both thresholds, what ranks win, and the numbers of open cases: who has seen the
+    checklist publishes this and nothing else."""
+
+    @property
+    def open(self) -> list[ChecklistPoint]:
+        """The points that are open."""
+        return [point for point in self.points if not point.passed]
+
+
+def checklist(session: Session, state: CompetitionState) -> Checklist:
+    """All conditions that should hold before publication, open or passed."""
+    board = ranked_board_of(session, state.competition, state.tracks, "private")
+    points = [
+        _closed(state),
+        _pending(session, state),
+        _private_work(session, state),
+        _failed(session, state),
+        _unscored(session, state, board),
+        _thresholds(session, state),
+        _reviews(session, state),
+        _medals(session, state, board),
+        _borderline(session, state, board),
+        _rebuttals(session, state),
+    ]
+    return Checklist(points, _version(session, state, board, points))
+
+
+def _version(session: Session, state: CompetitionState, board: RankedBoard, points: Sequence[ChecklistPoint]) -> str:
+    newest = (tuning.newest_threshold(session, track.id) for track in state.tracks.values())
+    thresholds = [None if threshold is None else threshold.id for threshold in newest]
+    wins = state.competition.medals, state.competition.prizes
+    digest = hashlib.sha256(repr((thresholds, wins, [(point.name, point.count) for point in points])).encode())
+    judged = board.judged
+    for rows in (board.rows, board.benchmarks, board.copies, board.disqualified):
+        digest.update(judged.columns.ref[rows].tobytes() + judged.score[rows].tobytes() + b"|")
+    return digest.hexdigest()[:20]
+
+
+def _closed(state: CompetitionState) -> ChecklistPoint:
+    open_ = state.phase in {Phase.DRAFT, Phase.OPEN}
+    words = "Teams may still enter." if open_ else "No more entries are taken for the final board."
+    return ChecklistPoint("closed", "The competition has closed", int(open_), words, _competition_path(state))
+
+
+def _pending(session: Session, state: CompetitionState) -> ChecklistPoint:
+    rows = publication.pending_entries(session, state.competition.id, limit=MAX_CONCERNS)
+    words = "Entries that wait for their public score."
+    return _point("public-work", "Every entry has ended", rows, words, f"{_competition_path(state)}/entries")
+
+
+def _private_work(session: Session, state: CompetitionState) -> ChecklistPoint:
+    rows = publication.unfinished_on(session, state.tracks["private"], limit=MAX_CONCERNS)
+    words = "Entries whose private score is being made."
+    return _point("private-work", "The private scores are made", rows, words, f"{_competition_path(state)}/entries")
+
+
+def _failed(session: Session, state: CompetitionState) -> ChecklistPoint:
+    rows = failed_scores.failed_private(session, state)
+    concerns = [
+        Concern(row.submission_id or "", row.file_name or "", _first_line(row.error)) for row in rows[:MAX_CONCERNS]
+    ]
+    words = "Private work that failed for good, each after several attempts. It can be tried again."
+    title = "No private work has failed"
+    return ChecklistPoint("failed-work", title, len(rows), words, f"{_competition_path(state)}/publication", concerns)
+
+
+def _first_line(text: str | None) -> str:
+    return (text or "").split("\n", 1)[0][:300]
+
+
+def _unscored(session: Session, state: CompetitionState, board: RankedBoard) -> ChecklistPoint:
+    public = judged_entries_of(session, state.competition, state.tracks, "public").columns
+    # Whatever is scored has a public measurement. Benchmarks are included, which boards show.
+    refs = _refs_missing(public.ref[~public.late], board.judged.columns.ref)
+    first = publication.named_entries(session, state.competition.id, refs[:MAX_CONCERNS].tolist())
+    rows = OpenEntries(len(refs), first)
+    words = "Entries with a public score and no private one: they cannot be on the final board."
+    return _point("unscored", "Every entry has a private score", rows, words, f"{_competition_path(state)}/entries")
+
+
+def _thresholds(session: Session, state: CompetitionState) -> ChecklistPoint:
+    missing = [kind for kind, track in state.tracks.items() if tuning.newest_threshold(session, track.id) is None]
+    words = "Entries closer to the training images pay for it."
+    if missing:
+        # Teams without picks are ranked by their best public submissions.
+        words = f"Without it nobody has a score on the {' and the '.join(missing)} track, nor a rank by it."
+    return ChecklistPoint(
+        "threshold", "Both tracks have their tau", len(missing), words, f"{_competition_path(state)}/tau"
+    )
+
+
+def _reviews(session: Session, state: CompetitionState) -> ChecklistPoint:
+    rows = publication.undecided_reviews(session, state.competition.id, limit=MAX_CONCERNS)
+    words = "Entries that somebody has begun to review and nobody has decided."
+    return _point("reviews", "Reviews that were begun are decided", rows, words, f"{_competition_path(state)}/desk")
+
+
+def _medals(session: Session, state: CompetitionState, board: RankedBoard) -> ChecklistPoint:
+    last = _last(state)
+    refs = board.judged.columns.ref[board.rows[:last]].tolist()
+    scores = publication.undecided(session, state.tracks["private"].id, refs)
+    words = f"Places down to rank {last} whose entry has neither a decided label nor a ruling."
+    concerns = _ranked(scores, board, _at_rank)
+    return _point_of_desk(state, "medals", "The medal places are reviewed", len(scores), words, concerns)
+
+
+def _borderline(session: Session, state: CompetitionState, board: RankedBoard) -> ChecklistPoint:
+    near = _near_tau(board, _last(state))
+    ruled = publication.ruled_refs(session, near)
+    open_ = [ref for ref in near if ref not in ruled]
+    scores = publication.scores_of(session, state.tracks["private"].id, open_[:MAX_CONCERNS])
+    words = (
+        f"Entries within {BORDERLINE_STANDARD_ERRORS:g} standard errors of tau, in the"
+        " medal places or there but for the penalty,"
+        " that nobody has ruled on."
+    )
+    concerns = _ranked(scores, board, _beside_tau)
+    return _point_of_desk(state, "borderline", "Nobody's medal hangs on a hair", len(open_), words, concerns)
+
+
+def _near_tau(board: RankedBoard, last: int) -> list[int]:
+    """The refs, best first, of ranked entries whose distance is near tau and that win a medal or would without the
+    penalty: without it a score is the FID."""
+    judged, rows = board.judged, board.rows
+    entry = judged.columns
+    cutoff = judged.score[rows[min(last, len(rows)) - 1]] if last and len(rows) else -np.inf
+    wins = (np.arange(len(rows)) < last) | (entry.fid[rows] < cutoff)
+    rows = rows[wins]
+    errors = np.nan_to_num(entry.distance_se[rows])
+    near = np.abs(entry.distance[rows] - judged.tau[rows]) <= BORDERLINE_STANDARD_ERRORS * errors
+    refs: list[int] = entry.ref[rows[near]].tolist()
+    return refs
+
+
+def _refs_missing(refs: Ints, among: Ints) -> Ints:
+    """Those of the refs that are not among others; both are sorted."""
+    if not len(among):
+        return refs
+    missing: Ints = refs[among[np.minimum(np.searchsorted(among, refs), len(among) - 1)] != refs]
+    return missing
+
+
+def _ranked(scores: Sequence[Score], board: RankedBoard, describe: Callable[[int, Score], str]) -> list[Concern]:
+    """Ranked submissions behind an open point, best first."""
+    ranked = sorted((board.rank_of(score.ref) or 0, score.ref, score) for score in scores)
+    return [Concern(score.id, score.team, describe(rank, score)) for rank, _, score in ranked[:MAX_CONCERNS]]
+
+
+def _at_rank(rank: int, _: Score) -> str:
+    return f"rank {rank}"
+
+
+def _beside_tau(rank: int, score: Score) -> str:
+    side = "penalised" if score.penalised else "not penalised"
+    # Whatever is ranked has a tau.
+    return f"rank {rank}, {side}: distance {score.memorization_distance:.4f} beside tau {score.tau or 0.0:.4f}"
+
+
+def _point_of_desk(
+    state: CompetitionState, name: str, title: str, count: int, words: str, concerns: Sequence[Concern]
+) -> ChecklistPoint:
+    return ChecklistPoint(name, title, count, words, f"{_competition_path(state)}/desk", concerns)
+
+
+def _rebuttals(session: Session, state: CompetitionState) -> ChecklistPoint:
+    rows = publication.open_rebuttals(session, state.competition.id, limit=MAX_CONCERNS)
+    words = "Teams that have appealed and wait for an answer."
+    return _point("rebuttals", "Every rebuttal is answered", rows, words, f"{_competition_path(state)}/desk")
+
+
+def _competition_path(state: CompetitionState) -> str:
+    return f"/competitions/{state.competition.slug}"
+
+
+def _last(state: CompetitionState) -> int:
+    return max(state.competition.medals.values(), default=0)
+
+
+def _point(name: str, title: str, rows: OpenEntries, words: str, link: str) -> ChecklistPoint:
+    concerns = [Concern(row.id, row.team, row.file_name) for row in rows.first]
+    return ChecklistPoint(name, title, rows.number, words, link, concerns)
