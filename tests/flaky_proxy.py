@@ -25,6 +25,8 @@ class FlakyProxy:
     cuts: int
     pause: float = 0.0
     silent: bool = False
+    timeout: float = 30.0
+    """Seconds after which it ends a connection that carries nothing."""
     cut: int = 0
     bytes_carried: int = 0
     _threads: list[Thread] = field(default_factory=list)
@@ -42,7 +44,7 @@ class FlakyProxy:
                 while open_:
                     with suppress(TimeoutError):
                         client, _ = listener.accept()
-                        client.settimeout(30)
+                        client.settimeout(self.timeout)
                         self._start(client, next(targets))
 
             thread = Thread(target=accept)
@@ -69,7 +71,7 @@ class FlakyProxy:
     def _connect(self, client: socket.socket, port: int) -> None:
         with ExitStack() as stack:
             stack.enter_context(client)
-            server = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30))
+            server = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=self.timeout))
             back = Thread(target=self._answers, args=(server, client))
             back.start()
             with suppress(OSError):

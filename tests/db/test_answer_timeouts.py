@@ -3,7 +3,9 @@
 import multiprocessing
 import select
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from io import BytesIO
+from threading import Event, Timer
 from typing import Any
 
 import psycopg2
@@ -18,11 +20,12 @@ from scorer.settings import Settings
 from tests.flaky_proxy import FlakyProxy
 
 SHORT = 0.3
+TOO_LATE_SECONDS = 30.0
 
 
 @pytest.fixture
 def proxy() -> FlakyProxy:
-    return FlakyProxy([], after=0, cuts=0)
+    return FlakyProxy([], after=0, cuts=0, timeout=600)
 
 
 @pytest.fixture
@@ -64,6 +67,24 @@ WAITS: dict[str, Callable[[Session], object]] = {
 }
 
 
+@contextmanager
+def ended_by_us(proxy: FlakyProxy) -> Iterator[None]:
+    """Fail if the wait in the block lasts until the proxy cuts the connection."""
+    too_late = Event()
+
+    def cut() -> None:
+        too_late.set()
+        proxy.close_connections()
+
+    timer = Timer(TOO_LATE_SECONDS, cut)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        assert not too_late.is_set(), "nobody but the proxy has ended the wait"
+
+
 @pytest.mark.parametrize("name", WAITS)
 def test_a_wait_for_a_silent_server_ends(engine: Engine, proxy: FlakyProxy, name: str) -> None:
     with Session(engine) as session:
@@ -72,7 +93,7 @@ def test_a_wait_for_a_silent_server_ends(engine: Engine, proxy: FlakyProxy, name
         session.info["rows"].fetchmany(10)
         session.execute(text("SELECT 1"))
         proxy.silent = True
-        with pytest.raises((DBAPIError, psycopg2.Error)):
+        with pytest.raises((DBAPIError, psycopg2.Error)), ended_by_us(proxy):
             WAITS[name](session)
         proxy.silent = False
         session.invalidate()
@@ -84,7 +105,7 @@ def test_a_check_of_a_silent_server_ends(engine: Engine, proxy: FlakyProxy) -> N
     sessions = sessions_of(engine)
     ping(sessions)
     proxy.silent = True
-    with pytest.raises(OperationalError):
+    with pytest.raises(OperationalError), ended_by_us(proxy):
         ping(sessions)
 
 

@@ -15,11 +15,11 @@ from scorer.lifecycle import utc_day
 from tests.faults.rounds.fault_kinds import BEFORE, KINDS, SECOND, SECOND_SHARE
 from tests.faults.rounds.invariants import CHECKS
 from tests.faults.rounds.situation import Situation, Skipped
-from tests.faults.rounds.stack import OWN_PARTS, Stack, until
+from tests.faults.rounds.stack import LEASE_SECONDS, OWN_PARTS, Stack, until
 from tests.faults.rounds.steps import UNFINISHED_WORK
 from tests.faults.rounds.traffic import make_traffic
 
-OUTAGE_SECONDS = (2.0, 6.0)
+OUTAGE_SECONDS = (2.0, 8.0)
 """How long something is away or silent: around the lease, so that some outages outlast it."""
 REST_SECONDS = 150.0
 """How long a round waits until everything is at rest."""
@@ -37,6 +37,7 @@ class Outcome:
     """Attempts, and entries by their status."""
     violations: list[str] = field(default_factory=list)
     seconds: float = 0.0
+    lease: int = LEASE_SECONDS
 
     def as_json(self) -> dict[str, Any]:
         """A line of the report."""
