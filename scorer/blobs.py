@@ -176,6 +176,13 @@ class Blobs:
         for batch in obstore.list(self._store, prefix, chunk_size=1000):
             yield [blob["path"] for blob in batch if blob["last_modified"] < moment]
 
+    def is_older(self, key: str, moment: datetime) -> bool:
+        """Whether the blob is there and was last written before ``moment``."""
+        try:
+            return obstore.head(self._store, key)["last_modified"] < moment
+        except (FileNotFoundError, NotFoundError):
+            return False
+
     def read(self, key: str) -> bytes:
         """The whole blob; ``NotFound`` if there is none."""
         try:

@@ -22,33 +22,45 @@ BATCH_SIZE = 5000
 """Rows removed in one transaction, so that none is long."""
 DECODED_SET_DEPTH = 3
 """Parts of the path of a decoded reference set's folder (:class:`worker.scoring.reference_features.SetAddress`)."""
+MAX_FINISHED = 50
+"""Uploads that one round makes submissions of: web processes that die at a deadline leave hundreds, and each waits."""
 LOST_AFTER = timedelta(days=2)
 """Age from which a blob without a row is removed: nothing takes longer from a blob's last byte to its row."""
 
 
 def clean_up_uploads(context: WorkerContext) -> None:
-    """Expire abandoned uploads, make a submission of one complete upload, and remove what is over. Logs what it did."""
+    """Expire abandoned uploads, make submissions of complete ones that were left, and remove what is over. Logs what it
+    did."""
+    with transaction(context.sessions, context.broker) as session:
+        expired = uploads.expire(session, context.now())
+    if expired:
+        log.info("%d uploads were abandoned", expired)
+    for _ in range(MAX_FINISHED):
+        if not _finish_next_upload(context):
+            break
+    with transaction(context.sessions, context.broker) as session:
+        uploads.clear(session, context.blobs)
+
+
+def _finish_next_upload(context: WorkerContext) -> bool:
+    """Make a submission of a complete upload that was left; False if there is none, or if it did not succeed."""
 
     def begin() -> AbstractContextManager[Session]:
         return transaction(context.sessions, context.broker)
 
     lease = uploads.FINISH_LEASE * context.settings.retry_factor
     with begin() as session:
-        expired = uploads.expire(session, context.now())
         unfinished = uploads.next_unfinished(session, context.now(), lease)
-    if expired:
-        log.info("%d uploads were abandoned", expired)
-    if unfinished is not None:
-        log.warning("upload %s was left whole: its submission is made now", unfinished.id)
-        public_id = new_public_id()
-        try:
-            upload_bytes.finalise(
-                begin, context.blobs, unfinished.id, public_id=public_id, now=context.now, lease=lease
-            )
-        except Exception:
-            log.exception("upload %s could not be made a submission; the next round tries again", unfinished.id)
-    with begin() as session:
-        uploads.clear(session, context.blobs)
+    if unfinished is None:
+        return False
+    log.warning("upload %s was left whole: its submission is made now", unfinished.id)
+    public_id = new_public_id()
+    try:
+        upload_bytes.finalise(begin, context.blobs, unfinished.id, public_id=public_id, now=context.now, lease=lease)
+    except Exception:
+        log.exception("upload %s could not be made a submission; the next round tries again", unfinished.id)
+        return False
+    return True
 
 
 def remove_orphaned_blobs(context: WorkerContext) -> None:
@@ -59,7 +71,9 @@ def remove_orphaned_blobs(context: WorkerContext) -> None:
     for folder in ("uploads", SELF_TESTS, *FOLDERS):
         for keys in context.blobs.older_than(folder, before):
             with transaction(context.sessions, context.broker) as session:
-                orphaned = _orphaned(session, folder, keys)
+                unreferenced = _orphaned(session, folder, keys)
+            # A retry may have written one again under the same key, and its row only now.
+            orphaned = [key for key in unreferenced if context.blobs.is_older(key, before)]
             context.blobs.delete_all(_markers(folder, orphaned))
             context.blobs.delete_all(orphaned)
             removed[folder] += len(orphaned)

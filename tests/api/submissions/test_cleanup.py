@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from sqlalchemy.orm import Session
 
 from scorer.archive.reference_set import NAMES_FILE
 from scorer.db.blob_references import COLUMNS, FOLDERS
@@ -57,9 +58,8 @@ def test_the_parts_of_a_closed_upload_go(service: Service, slug: str, end: str) 
     cleanup.clean_up_uploads(service.context)
 
 
-def test_a_whole_upload_whose_server_was_killed_becomes_a_submission(
-    service: Service, slug: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def leave_whole(service: Service, slug: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The address of an upload whose web process was killed after its last byte."""
     path = begun(service, slug)
 
     def killed(*_: object, **__: object) -> None:
@@ -69,6 +69,23 @@ def test_a_whole_upload_whose_server_was_killed_becomes_a_submission(
         patch.setattr("scorer.submissions.upload_bytes.finalise", killed)
         with pytest.raises(InterruptedError):
             send(service, path, 0, ZIP)
+    return path
+
+
+def test_all_whole_uploads_become_submissions_in_one_round(
+    service: Service, slug: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One a round made the last of two hundred wait for more than an hour."""
+    paths = [leave_whole(service, slug, monkeypatch) for _ in range(3)]
+    later(service, timedelta(minutes=2))
+    cleanup.clean_up_uploads(service.context)
+    assert [service.call("ada", "GET", path).json()["state"] for path in paths] == ["done"] * 3
+
+
+def test_a_whole_upload_whose_server_was_killed_becomes_a_submission(
+    service: Service, slug: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = leave_whole(service, slug, monkeypatch)
     arrived = datetime.now(UTC)
     cleanup.clean_up_uploads(service.context)
     assert service.call("ada", "GET", path).json()["state"] == "finishing", "somebody may still be at it"
@@ -104,6 +121,28 @@ def test_bytes_that_belong_to_nothing_go_and_those_of_a_long_upload_stay(service
     with service.context.sessions() as session:
         assert session.query(Upload).one().parts == [f"uploads/{part.name}"]
     assert "kennel-submission" in send(service, path, 50, ZIP[50:]).headers
+
+
+def test_a_blob_that_is_written_again_meanwhile_stays(
+    service: Service, slug: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A retry joins an upload's parts under the same key, and its row is not committed yet."""
+    store = service.context.blobs
+    store.write("submissions/again.zip", b"first")
+    (path,) = stored(service, "submissions")
+    old = (datetime.now(UTC) - cleanup.LOST_AFTER - DAY).timestamp()
+    os.utime(path, (old, old))
+    orphaned = cleanup._orphaned
+
+    def rewritten(session: Session, folder: str, keys: list[str]) -> list[str]:
+        found = orphaned(session, folder, keys)
+        if folder == "submissions":
+            store.write("submissions/again.zip", b"second")
+        return found
+
+    monkeypatch.setattr(cleanup, "_orphaned", rewritten)
+    cleanup.remove_orphaned_blobs(service.context)
+    assert store.read("submissions/again.zip") == b"second"
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
