@@ -154,32 +154,29 @@ class BoardCache:
     def _past_listing(self, competition: Competition, tracks: Tracks, key: BoardKey) -> BoardListing:
         with ExitStack() as snapshot:
             with self._boards_of(competition, tracks) as boards:
-                self._refresh(boards)
                 connection = snapshot.enter_context(self._connections.snapshot())
                 boards.refresh(connection)
                 past = boards.begin_past_board(connection, key)
                 generation = boards.generation
             past.normalise(connection)
-            if past.key.at is None:
-                return self._ranked_board(competition, tracks, past.key)
-            with boards.lock:
-                listing = boards.past_listing(past.key) if boards.generation == generation else None
-            if listing is None:
+            listing = boards.past_listing(past.key)
+            if listing is None and past.key.at is not None:
                 listing = past.listing(connection)
-                with boards.lock:
-                    boards.keep_past(past, listing, generation)
-            return listing
+        # The connection is given back first: whoever holds the lock may wait for it.
+        if listing is None:
+            return self._ranked_board(competition, tracks, past.key)
+        with boards.lock:
+            boards.keep_past(past, listing, generation)
+        return listing
 
     def teams_named(self, competition: Competition, tracks: Tracks, text: str, listed: Ints) -> Ints:
         """Those of the teams ``listed`` (ids) whose name contains ``text``, in NFKC and whatever the letter case."""
         return self._retry_after_lost_connection(lambda: self._teams_named(competition, tracks, text, listed))
 
     def _teams_named(self, competition: Competition, tracks: Tracks, text: str, listed: Ints) -> Ints:
-        with self._boards_of(competition, tracks) as boards:
-            self._refresh(boards)
-            with self._connections.snapshot() as connection:
-                boards.refresh(connection)
-                return boards.teams_named(connection, text, listed)
+        with self._boards_of(competition, tracks) as boards, self._connections.snapshot() as connection:
+            boards.refresh(connection)
+            return boards.teams_named(connection, text, listed)
 
     def _refresh(self, boards: CachedBoards) -> None:
         """Ask the feed what is new: one statement, except the first time, which needs a snapshot."""

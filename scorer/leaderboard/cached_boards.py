@@ -148,17 +148,17 @@ class CachedBoards:
         return PastBoard(self.feed.competition_id, self.public_id, self.max_final_picks, key, current, superseded)
 
     def past_listing(self, key: BoardKey) -> BoardListing | None:
-        """The listing of a past moment if it is cached; it then counts as the most recently used."""
-        if key in self._past:
-            self._past.move_to_end(key)
+        """The listing of a past moment if it is cached. Needs no lock."""
         return self._past.get(key)
 
     def keep_past(self, past: "PastBoard", listing: BoardListing, generation: int) -> None:
-        """Keep a past board that was made from what there was in ``generation``, unless that has changed since."""
+        """Keep a past board that was made from what there was in ``generation``, unless that has changed since; it
+        counts as the most recently used."""
         if generation != self.generation:
             return
         self._superseded.update(past.superseded)
         self._past[past.key] = listing
+        self._past.move_to_end(past.key)
         while len(self._past) > MAX_PAST_BOARDS:
             self._past.popitem(last=False)
         self.nbytes = _size_of(self)

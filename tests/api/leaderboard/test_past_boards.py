@@ -40,7 +40,7 @@ class Reader:
 
 @pytest.fixture
 def connections(service: Service) -> Iterator[Connections]:
-    pool = Connections(service.context.settings, max_connections=4)
+    pool = Connections(service.context.settings, max_connections=2)
     yield pool
     pool.close()
 
