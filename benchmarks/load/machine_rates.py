@@ -24,11 +24,15 @@ with selectors.DefaultSelector() as selector:
                 connection, _ = listener.accept()
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 selector.register(connection, selectors.EVENT_READ)
-            elif data := key.fileobj.recv(65536):
-                key.fileobj.sendall(answer)
-            else:
-                selector.unregister(key.fileobj)
-                key.fileobj.close()
+                continue
+            try:
+                if key.fileobj.recv(65536):
+                    key.fileobj.sendall(answer)
+                    continue
+            except ConnectionError:
+                pass
+            selector.unregister(key.fileobj)
+            key.fileobj.close()
 """
 """Answers every piece of a request with the same bytes, in one thread."""
 
