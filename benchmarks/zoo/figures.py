@@ -16,6 +16,7 @@ from scorer.insights.overview import InsightsData, TrackColumns
 from scorer.lifecycle import TRACK_KINDS, Phase, TrackKind
 from scorer.metrics.mifid import is_penalised, mifid
 from scorer.metrics.statistics.threshold_selection import choose_tau
+from scorer.submissions.labels import LABELS as LABEL_NUMBERS
 from scorer.submissions.labels import MEMORISES
 
 NAME = "The zoo"
@@ -60,9 +61,7 @@ def _field(zoo: Zoo, track: TrackKind, tau: float) -> TrackColumns:
     copied = np.array([each.copied for each in readings])
     return TrackColumns(
         refs=np.arange(len(readings), dtype=np.int64),
-        ids=np.array([each.title.strength for each in zoo.outcomes], dtype=object),
-        teams=np.array([each.title.method for each in zoo.outcomes], dtype=object),
-        labels=np.array([_label(each) for each in zoo.outcomes], dtype=object),
+        labels=np.array([LABEL_NUMBERS.index(_label(each)) for each in zoo.outcomes], dtype=np.int8),
         fid=fid,
         distance=distance,
         score=np.asarray(mifid(fid, distance, tau, copied_share=copied)),

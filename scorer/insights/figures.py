@@ -1,11 +1,14 @@
 """The figures of Bai et al. 2021 from a competition's current state, as data with their statistics."""
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
 from scorer.competitions.competition_state import visible_track
@@ -13,7 +16,7 @@ from scorer.db.leaderboard import board
 from scorer.db.tables import Account
 from scorer.errors import KennelError
 from scorer.insights.overview import LABEL_FILTERS, InsightsData, TrackColumns
-from scorer.leaderboard.rows import rows_of
+from scorer.leaderboard.rows import ranked_board_of
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.metrics.features import Vector
 from scorer.metrics.statistics.correlation import (
@@ -25,9 +28,16 @@ from scorer.metrics.statistics.correlation import (
     spearman,
 )
 from scorer.metrics.statistics.threshold_selection import choose_tau
-from scorer.submissions.labels import MEMORISES
+from scorer.submissions.labels import LABELS, MEMORISES
 from scorer.tuning.thresholds import choice_as_json
 
+Transaction = Callable[[], AbstractContextManager[Session]]
+NameColumns = Callable[[Session, Mapping[str, list[Any]]], Mapping[str, list[Any]]]
+LABEL_OF_NUMBER = np.array([*LABELS, None], object)
+"""Labels by their numbers (:attr:`TrackColumns.labels`), of which -1 is the last: none."""
+MEMORISING_OF_NUMBER = np.array([MEMORISES.get(label, np.nan) for label in (*LABELS, "")], np.float64)
+"""1 where a label means memorisation, 0 where it does not, nan where that is unknown."""
+ROWS_AT_A_TIME = 5_000
 METHODS = ("margin", "accuracy", "otsu", "paper")
 LEADERS = 5
 TOP = 100
@@ -44,15 +54,41 @@ class Figure:
     track: TrackKind | None
     label: str
     columns: Sequence[str]
-    rows: Sequence[Sequence[Any]]
+    values: Sequence[NDArray[Any]]
+    """One array of shape (n,) per column. Of submissions and teams that are named later these are refs and ids."""
     statistics: Mapping[str, Any]
     groups: Sequence[Mapping[str, Any]]
     tau: float | None = None
+    named: NameColumns | None = None
+    """Gives the columns of names for some rows, whose values are given by column; None where there are none."""
 
-    def column(self, name: str) -> list[Any]:
+    def __len__(self) -> int:
+        """How many rows there are."""
+        return len(self.values[0])
+
+    def column(self, name: str) -> NDArray[Any]:
         """All values of a column."""
-        index = self.columns.index(name)
-        return [row[index] for row in self.rows]
+        return self.values[self.columns.index(name)]
+
+    def rows(self, begin: Transaction) -> Iterator[list[tuple[Any, ...]]]:
+        """All rows, some thousands at a time, with None for nan, which JSON lacks. Names are read in a transaction for
+        each part, since whoever receives them may be slow."""
+        for start in range(0, len(self), ROWS_AT_A_TIME):
+            part = {
+                name: _plain(column[start : start + ROWS_AT_A_TIME])
+                for name, column in zip(self.columns, self.values, strict=True)
+            }
+            if self.named is not None:
+                with begin() as session:
+                    part |= self.named(session, part)
+            yield list(zip(*(part[name] for name in self.columns), strict=True))
+
+
+def _plain(values: NDArray[Any]) -> list[Any]:
+    plain: list[Any] = values.tolist()
+    if values.dtype.kind == "f" and np.isnan(values).any():
+        return [None if math.isnan(value) else value for value in plain]
+    return plain
 
 
 def figure(session: Session, data: InsightsData, name: str, track: TrackKind, account: Account | None) -> Figure:
@@ -65,35 +101,39 @@ def figure(session: Session, data: InsightsData, name: str, track: TrackKind, ac
     return SINGLE[name](data, track)
 
 
+def _names_of_entries(session: Session, part: Mapping[str, list[Any]]) -> Mapping[str, list[Any]]:
+    names = board.names_of_entries(session, part["entry"])
+    return {"entry": [names[ref][0] for ref in part["entry"]], "team": [names[ref][1] for ref in part["entry"]]}
+
+
+def _names_of_teams(session: Session, part: Mapping[str, list[Any]]) -> Mapping[str, list[Any]]:
+    names = board.names_of_teams(session, part["team"])
+    return {"team": [names[team] for team in part["team"]]}
+
+
 def _single(data: InsightsData, name: str, track: TrackKind, value: str, statistics: Mapping[str, Any]) -> Figure:
     entries = data.by_track[track]
     columns, values = _identity(data, entries)
-    columns += ["fid", "distance", "score", "penalised"]
-    values += [entries.fid.tolist(), entries.distance.tolist(), _plain(entries.score), entries.penalised.tolist()]
     return Figure(
         name=name,
         track=track,
         label=data.label,
-        columns=columns,
-        rows=list(zip(*values, strict=True)),
+        columns=[*columns, "fid", "distance", "score", "penalised"],
+        values=[*values, entries.fid, entries.distance, entries.score, entries.penalised],
         statistics={"count": len(entries.refs), **statistics},
         groups=_groups(data, entries, getattr(entries, value)),
         tau=data.taus[track],
+        named=_names_of_entries if data.names else None,
     )
 
 
-def _plain(values: Vector) -> list[float | None]:
-    """The values with None for nan, which JSON lacks."""
-    return [None if np.isnan(value) else float(value) for value in values]
-
-
-def _identity(data: InsightsData, entries: TrackColumns) -> tuple[list[str], list[list[Any]]]:
+def _identity(data: InsightsData, entries: TrackColumns) -> tuple[list[str], list[NDArray[Any]]]:
     columns: list[str] = []
-    values: list[list[Any]] = []
+    values: list[NDArray[Any]] = []
     if data.names:
-        columns, values = ["entry", "team"], [entries.ids.tolist(), entries.teams.tolist()]
+        columns, values = ["entry", "team"], [entries.refs, entries.refs]
     if data.labels:
-        columns, values = [*columns, "label"], [*values, entries.labels.tolist()]
+        columns, values = [*columns, "label"], [*values, LABEL_OF_NUMBER[entries.labels]]
     return columns, values
 
 
@@ -101,8 +141,8 @@ def _groups(data: InsightsData, entries: TrackColumns, values: Vector) -> list[M
     if not data.labels:
         return []
     groups: list[Mapping[str, Any]] = []
-    for name, labels in LABEL_FILTERS.items():
-        group = values[np.array([label in labels for label in entries.labels], dtype=bool)]
+    for name in LABEL_FILTERS:
+        group = values[entries.with_label(name)]
         summary = quantiles(group)
         if summary is not None:
             deviation = float(group.std(ddof=1)) if len(group) > 1 else None
@@ -122,7 +162,7 @@ def _separation(data: InsightsData, entries: TrackColumns, tau: float | None) ->
     """How well distances separate memorising from legitimate submissions, and each method's choice of threshold."""
     if not data.labels or not len(entries.refs):
         return {}
-    memorised = [MEMORISES.get(label or "") for label in entries.labels]
+    memorised = MEMORISING_OF_NUMBER[entries.labels]
     methods: dict[str, Any] = {}
     for method in METHODS if tau is None else (*METHODS, "manual"):
         try:
@@ -188,34 +228,34 @@ def _paired(
         track=None,
         label=data.label,
         columns=[*columns, *(f"{value}_{kind}" for kind in TRACK_KINDS)],
-        rows=list(zip(*identity, *(column.tolist() for column in values), strict=True)),
+        values=[*identity, *values],
         statistics={"count": len(values[0]), **statistics},
         groups=_groups(data, both[0], values[0]),
+        named=_names_of_entries if data.names else None,
     )
 
 
 def _shake_up(session: Session, data: InsightsData) -> Figure:
     """Ranks of the teams that are on both boards. Labels are of submissions, so the label filter does not apply."""
     competition = data.state.competition
-    tracks = data.state.tracks
-    public, private = (rows_of(session, competition, tracks, kind).page(0, None) for kind in TRACK_KINDS)
-    public_ranks = {row.team_id: row.rank or 0 for row in public}
-    names = board.team_names(session, competition.id)
-    rows = [
-        (names[row.team_id], public_ranks[row.team_id], row.rank, public_ranks[row.team_id] - row.rank)
-        for row in private
-        if row.team_id in public_ranks and row.rank is not None
-    ]
-    before, after = [row[1] for row in rows], [row[2] for row in rows]
-    last = data.state.competition.medals.get("bronze", 0)
+    boards = [ranked_board_of(session, competition, data.state.tracks, kind) for kind in TRACK_KINDS]
+    public, private = (each.judged.team[each.rows] for each in boards)
+    order = np.argsort(public)
+    place = np.minimum(np.searchsorted(public[order], private), max(len(public) - 1, 0))
+    on_both = public[order][place] == private if len(public) else np.zeros(len(private), np.bool_)
+    before = order[place[on_both]] + 1 if len(public) else np.empty(0, np.int64)
+    after = np.flatnonzero(on_both) + 1
+    last = competition.medals.get("bronze", 0)
     statistics = {
-        "count": len(rows),
-        "mean_move": float(np.mean(np.abs(np.subtract(after, before)))) if rows else None,
-        "leaders_in_common": sum(row[1] <= LEADERS and row[2] <= LEADERS for row in rows),
-        "medals_in_common": sum(row[1] <= last and row[2] <= last for row in rows),
+        "count": len(after),
+        "mean_move": float(np.mean(np.abs(after - before))) if len(after) else None,
+        "leaders_in_common": int(np.count_nonzero((before <= LEADERS) & (after <= LEADERS))),
+        "medals_in_common": int(np.count_nonzero((before <= last) & (after <= last))),
         "spearman": spearman(before, after),
     }
-    return Figure("shake-up", None, "all", ("team", "rank_public", "rank_private", "move"), rows, statistics, [])
+    columns = ("team", "rank_public", "rank_private", "move")
+    values = (private[on_both], before, after, before - after)
+    return Figure("shake-up", None, "all", columns, values, statistics, [], named=_names_of_teams)
 
 
 SINGLE: Mapping[str, Callable[[InsightsData, TrackKind], Figure]] = MappingProxyType(

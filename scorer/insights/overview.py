@@ -4,7 +4,7 @@ Organizers see every figure. Before publication others see those of the public t
 without labels; afterwards all of them, without names of submissions and teams.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -16,18 +16,16 @@ from sqlalchemy.orm import Session
 from scorer.accounts.roles import is_organizer
 from scorer.competitions.competition_state import CompetitionState, may_see_private
 from scorer.db import tuning
-from scorer.db.leaderboard import board
-from scorer.db.leaderboard.scores import Score
-from scorer.db.submissions.labels import decided_labels
 from scorer.db.tables import Account
 from scorer.errors import Invalid
-from scorer.leaderboard import standings
-from scorer.leaderboard.board import Place
+from scorer.leaderboard.rows import ranked_board_of
+from scorer.leaderboard.standings import change_counts
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.metrics.features import Vector
-from scorer.submissions.labels import MEMORISES
+from scorer.metrics.mifid import mifid
+from scorer.ranking.vectorised import JudgedEntries, RankedBoard
+from scorer.submissions.labels import LABELS, MEMORISES, LabelInfo, label_columns_of, label_info_of
 
-LABELS = (*MEMORISES, "other")
 LABEL_FILTERS: Mapping[str, frozenset[str | None]] = MappingProxyType(
     {
         "all": frozenset({*LABELS, None}),
@@ -42,21 +40,26 @@ LABEL_FILTERS: Mapping[str, frozenset[str | None]] = MappingProxyType(
 
 @dataclass(frozen=True)
 class TrackColumns:
-    """The visible submissions of a track in order of acceptance, one array of shape (n,) per column; ``score`` is nan
-    where there is none."""
+    """The visible submissions of a track, one array of shape (n,) per column: in the order of ``refs``, before
+    publication in that of ranks. ``score`` is nan where there is none."""
 
     refs: NDArray[np.int64]
-    ids: NDArray[np.object_]
-    teams: NDArray[np.object_]
-    labels: NDArray[np.object_]
+    labels: NDArray[np.int8]
+    """The decided label as its place in :data:`scorer.submissions.labels.LABELS`; -1 for none."""
     fid: Vector
     distance: Vector
     score: Vector
-    penalised: NDArray[np.object_]
+    penalised: NDArray[Any]
+    """True or False; None where that is not known, without a threshold."""
 
     def where(self, chosen: NDArray[Any]) -> "TrackColumns":
         """The submissions at these indexes, or where a mask is true."""
         return TrackColumns(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
+
+    def with_label(self, label: str) -> NDArray[np.bool_]:
+        """Whether each submission passes a label filter (:data:`LABEL_FILTERS`)."""
+        numbers = [-1 if name is None else LABELS.index(name) for name in LABEL_FILTERS[label]]
+        return np.isin(self.labels, numbers)
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ def insights_version(session: Session, state: CompetitionState, account: Account
     """A version (for ETags) that changes whenever this account's figures do, and with nothing that it may not see."""
     everything = may_see_private(state, account)
     kinds = TRACK_KINDS if everything else TRACK_KINDS[:1]
-    rows = [board.version_of(session, state.tracks[kind], labels=everything) for kind in kinds]
+    rows = [change_counts(session, state, state.tracks[kind], labels=everything) for kind in kinds]
     return (state.competition.id, state.phase, is_organizer(account), *rows)
 
 
@@ -88,44 +91,35 @@ def insights_of(
     everything = may_see_private(state, account)
     if label != "all" and not everything:
         raise Invalid("no-labels", "Labels are shown when the organizers publish the final board.")
-    kinds = TRACK_KINDS if everything else TRACK_KINDS[:1]
-    labels = decided_labels(session, state.competition.id) if everything else {}
     by_track: dict[TrackKind, TrackColumns] = {}
     taus: dict[TrackKind, float | None] = {}
-    for kind in kinds:
-        track = state.tracks[kind]
-        rows: Sequence[Score | Place] = (
-            board.scores_of_track(session, track.id) if everything else _board_places(session, state, account)
-        )
-        entries = _columns(rows, labels)
-        passes = np.array([decided in LABEL_FILTERS[label] for decided in entries.labels], dtype=bool)
-        by_track[kind] = entries.where(passes)
-        newest = tuning.newest_threshold(session, track.id)
+    labels = label_info_of(session, state.competition.id) if everything else {}
+    for kind in TRACK_KINDS if everything else TRACK_KINDS[:1]:
+        board = ranked_board_of(session, state.competition, state.tracks, kind)
+        entries = _all_entries(board.judged, labels) if everything else _best_entries(board)
+        by_track[kind] = entries if label == "all" else entries.where(entries.with_label(label))
+        newest = tuning.newest_threshold(session, state.tracks[kind].id)
         taus[kind] = newest.tau if newest else None
     return InsightsData(state, by_track, taus, labels=everything, names=is_organizer(account), label=label)
 
 
-def _board_places(session: Session, state: CompetitionState, account: Account | None) -> Sequence[Place]:
-    """The places of the public board: the best submission of every team."""
-    return standings.standings(session, state, "public", account).places
+def _all_entries(judged: JudgedEntries, labels: Mapping[int, LabelInfo]) -> TrackColumns:
+    """The entries in time, without benchmarks; the score is not rounded."""
+    entry = judged.columns
+    exact = mifid(entry.fid, entry.distance, judged.tau, judged.rules.epsilon, copied_share=entry.copied_share)
+    numbers = label_columns_of(labels, entry.ref).number
+    penalised: NDArray[Any] = judged.penalised
+    if np.isnan(judged.rules.tau):
+        penalised = penalised.astype(object)
+        penalised[~judged.is_exempt] = None
+    columns = TrackColumns(entry.ref, numbers, entry.fid, entry.distance, np.asarray(exact), penalised)
+    return columns.where(judged.is_competing)
 
 
-def _columns(rows: Sequence[Score | Place], labels: Mapping[int, str]) -> TrackColumns:
-    def column(name: str, dtype: Any, default: Any = None) -> NDArray[Any]:
-        return np.array([getattr(row, name, default) for row in rows], dtype=dtype)
-
-    refs = column("ref", np.int64, 0)
-    return TrackColumns(
-        refs=refs,
-        ids=column("id", object),
-        teams=column("team", object),
-        labels=np.array([labels.get(int(ref)) for ref in refs], dtype=object),
-        fid=column("fid", np.float64),
-        distance=column("memorization_distance", np.float64),
-        score=np.array([_score(row) for row in rows], dtype=np.float64),
-        penalised=column("penalised", object),
-    )
-
-
-def _score(row: Score | Place) -> float:
-    return row.score if isinstance(row, Place) else row.mifid
+def _best_entries(board: RankedBoard) -> TrackColumns:
+    """The best entry of every ranked team, as the board shows it."""
+    judged, rows = board.judged, board.rows
+    entry = judged.columns
+    labels = np.full(len(rows), -1, np.int8)
+    numbers = entry.fid[rows], entry.distance[rows], judged.score[rows]
+    return TrackColumns(entry.ref[rows], labels, *numbers, judged.penalised[rows])

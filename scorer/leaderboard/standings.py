@@ -51,14 +51,20 @@ def board_version(
     that show who has moved since the day began."""
     track = visible_track(state, kind, account)
     organizer = is_organizer(account)
-    snapshot = session.info.get(SNAPSHOT_KEY)
-    if snapshot is not None and snapshot.state is state:  # taken by this very request
-        counts = snapshot.version(track.id, labels=organizer)
-    else:
-        counts = board.version_of(session, track, labels=organizer)
+    counts = change_counts(session, state, track, labels=organizer)
     day = None if now is None else utc_day(now)[0]
     inputs = (track.id, state.phase, organizer, day, _own_team_id(session, state, account), counts)
     return hashlib.sha256(repr(inputs).encode()).hexdigest()[:20]
+
+
+def change_counts(session: Session, state: CompetitionState, track: Track, *, labels: bool) -> tuple[int, ...]:
+    """How many changes of a track's board there have been: equal counts, equal boards. ``labels``: of the board that
+    organizers see."""
+    snapshot = session.info.get(SNAPSHOT_KEY)
+    if snapshot is not None and snapshot.state is state:  # taken by this very request
+        counts: tuple[int, ...] = snapshot.version(track.id, labels=labels)
+        return counts
+    return board.version_of(session, track, labels=labels)
 
 
 def _own_team_id(session: Session, state: CompetitionState, account: Account | None) -> int | None:

@@ -6,16 +6,17 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
-from api.http.dependencies import CurrentCaller, DbSession, Now, Visitor
+from api.http.dependencies import AppResponseCache, CurrentCaller, DbSession, Now, Visitor
 from api.http.etags import etag_of, is_known
 from api.rendering.charts.captions import CHOICES
 from api.rendering.charts.insight_figures import figure_chart_of
-from api.rendering.templates import BUILD_DIGEST, not_modified, render_page
+from api.rendering.templates import BUILD_DIGEST, cached_page, not_modified, render_page
 from api.schemas.insights.insights import LabelChoice, Seed
 from scorer.archive.sprite_sheet import layout_of
-from scorer.competitions.competition_state import CompetitionState, may_see_private, visible_state, visible_track
+from scorer.competitions.competition_state import CompetitionState, may_see_private, visible_track
 from scorer.db.tables import Account
 from scorer.insights import figures, gallery, overview
+from scorer.leaderboard.standings import visible_state
 from scorer.lifecycle import TrackKind
 
 router = APIRouter(include_in_schema=False)
@@ -28,6 +29,7 @@ def show_insights(
     session: DbSession,
     account: Visitor,
     viewer: CurrentCaller,
+    cache: AppResponseCache,
     now: Now,
     track: TrackKind = "public",
     label: Annotated[LabelChoice, Query()] = "all",
@@ -41,8 +43,12 @@ def show_insights(
     etag = etag_of(BUILD_DIGEST, version, state.competition.title, viewer_parts, track, label, seed)
     if is_known(request, etag):
         return not_modified(etag)
-    values = {"track": track, "label": label, "seed": seed, **_values(session, state, account, track, label)}
-    return render_page("insights/show.html", headers={"ETag": etag}, viewer=viewer, now=now, state=state, **values)
+
+    def render_body() -> bytes:
+        values = {"track": track, "label": label, "seed": seed, **_values(session, state, account, track, label)}
+        return bytes(render_page("insights/show.html", viewer=viewer, now=now, state=state, **values).body)
+
+    return cached_page(render_body() if viewer else cache.answer(etag, render_body), etag)
 
 
 def _values(

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+import numpy as np
+
 from api.rendering.formatting import DISTANCE_DECIMALS, counted
 from scorer.insights.figures import LEADERS, Figure
 
@@ -43,7 +45,7 @@ def title_of(figure: Figure) -> str:
 
 def sentence_of(figure: Figure) -> str:
     """A figure's numbers in sentences."""
-    if not figure.rows:
+    if not len(figure):
         return "There is nothing to show yet."
     return _SENTENCES[figure.name](figure)
 
@@ -60,7 +62,7 @@ def _distances(figure: Figure) -> str:
     statistics = figure.statistics
     parts = [f"{_entries(figure)} by their mean distance to the nearest reference images."]
     if figure.tau is not None:
-        below = sum(value < figure.tau for value in figure.column("distance"))
+        below = int(np.count_nonzero(figure.column("distance") < figure.tau))
         parts.append(f"{below:,} lie below tau = {figure.tau:.{DISTANCE_DECIMALS}f}.")
     if statistics.get("auc") is not None:
         parts.append(

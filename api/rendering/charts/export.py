@@ -2,14 +2,14 @@
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from api.http.csv import escape_formula
 from api.rendering.charts.insight_figures import FigureChart, figure_chart_of
 from api.rendering.templates import STATIC_FILES, render
 from scorer.errors import NotFound
-from scorer.insights.figures import Figure
+from scorer.insights.figures import Figure, Transaction
 
 WIDTH, LEFT, LEGEND, LEADING = 740.0, 26.0, 54.0, 20.0
 LETTER = 7.2
@@ -43,10 +43,16 @@ def _legend(drawing: FigureChart) -> list[tuple[str, str, float, float]]:
     return placed
 
 
-def rows_csv_of(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+def figure_csv_of(figure: Figure, begin: Transaction) -> Iterator[bytes]:
+    """A figure's rows as CSV, piece by piece."""
+    yield rows_csv_of([figure.columns])
+    for rows in figure.rows(begin):
+        yield rows_csv_of(rows)
+
+
+def rows_csv_of(rows: Sequence[Sequence[Any]]) -> bytes:
     """Rows as CSV; cells that a spreadsheet would run as formulas are escaped."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\r\n")
-    writer.writerow(columns)
     writer.writerows([escape_formula(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
-    return file.getvalue()
+    return file.getvalue().encode()

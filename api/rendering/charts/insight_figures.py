@@ -1,12 +1,12 @@
 """Charts of the insight figures. Across, positions are per cent of the width, so that text keeps its size on a phone;
 down, they are pixels. Pure."""
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from api.rendering.charts.captions import LABEL_NAMES, sentence_of, title_of
 from api.rendering.charts.scales import Scale, scale_around
@@ -93,24 +93,28 @@ class FigureChart:
 
 def figure_chart_of(figure: Figure) -> FigureChart | None:
     """The chart of a figure; None if it has no rows."""
-    if not figure.rows:
+    if not len(figure):
         return None
     chart = _CHARTS[figure.name](figure)
-    return replace(chart, legend=_legend(figure), left_out=len(figure.rows) - len(chart.dots) if chart.dots else 0)
+    return replace(chart, legend=_legend(figure), left_out=len(figure) - len(chart.dots) if chart.dots else 0)
 
 
 def _legend(figure: Figure) -> list[tuple[str, str, int]]:
     if "label" not in figure.columns:
         return []
-    counted = Counter(_kinds(figure))
+    kinds = _kinds(figure)
+    counted = {kind: int(np.count_nonzero(kinds == kind)) for kind in LABEL_NAMES}
     return [(kind, words, counted[kind]) for kind, words in LABEL_NAMES.items() if counted[kind]]
 
 
-def _kinds(figure: Figure) -> list[str]:
+def _kinds(figure: Figure) -> NDArray[np.object_]:
     """The kind of each row; ``plain`` for all where the viewer may not see labels."""
     if "label" not in figure.columns:
-        return ["plain"] * len(figure.rows)
-    return [label or "unlabelled" for label in figure.column("label")]
+        return np.full(len(figure), "plain", object)
+    labels = figure.column("label")
+    kinds = labels.copy()
+    kinds[labels == None] = "unlabelled"  # noqa: E711 - of every element
+    return kinds
 
 
 def _blank(figure: Figure, across: Scale, words: str, *, height: float = FLOOR + BELOW, down: str = "") -> FigureChart:
@@ -133,12 +137,11 @@ def _x_ticks(across: Scale) -> list[AxisMark]:
 def _distances(figure: Figure) -> FigureChart:
     values = figure.column("distance")
     kinds = _kinds(figure)
-    across = Scale(0.0, max(*values, figure.tau or 0.0, 1e-6) * 1.04)
+    across = Scale(0.0, max(float(values.max()), figure.tau or 0.0, 1e-6) * 1.04)
     edges = np.linspace(0.0, across.high, BINS + 1).tolist()
     counts: dict[str, list[int]] = {}
     for kind in LABEL_NAMES:
-        of_kind = [value for value, each in zip(values, kinds, strict=True) if each == kind]
-        counts[kind] = np.histogram(of_kind, edges)[0].tolist()
+        counts[kind] = np.histogram(values[kinds == kind], edges)[0].tolist()
     columns = [{kind: counts[kind][column] for kind in LABEL_NAMES} for column in range(BINS)]
     down = Scale(0.0, max(sum(each.values()) for each in columns) * 1.08)
     return replace(
@@ -182,24 +185,25 @@ def _pixel(down: Scale, value: float) -> float:
 
 def _chosen(figure: Figure) -> list[int]:
     """The indices of the rows that are drawn."""
-    count = len(figure.rows)
+    count = len(figure)
     return list(range(count)) if count <= MAX_DOTS else np.linspace(0, count - 1, MAX_DOTS).astype(int).tolist()
 
 
 def _fid(figure: Figure) -> FigureChart:
     values = figure.column("fid")
     kinds = _kinds(figure)
-    rows = {kind: place for place, kind in enumerate(each for each in LABEL_NAMES if each in set(kinds))}
+    present = set(kinds.tolist())
+    rows = {kind: place for place, kind in enumerate(each for each in LABEL_NAMES if each in present)}
     across = _of_fids(values)
     strips = []
     for kind, place in rows.items():
-        of_kind = [value for value, each in zip(values, kinds, strict=True) if each == kind]
+        of_kind = values[kinds == kind]
         low, median, high = (100 * across.share(each) for each in np.quantile(of_kind, (0.25, 0.5, 0.75)))
         strips.append(FidStrip(f"{LABEL_NAMES[kind]} ({len(of_kind):,})", _strip_middle(place), low, high, median))
     dots = [
         # Multiples of the golden ratio spread neighbouring rows over the height of a strip.
         Dot(
-            100 * across.share(values[row]),
+            100 * across.share(float(values[row])),
             _strip_middle(rows[kinds[row]]) + (row * 0.618034 % 1 - 0.5) * 22,
             kinds[row],
             row,
@@ -215,9 +219,9 @@ def _strip_middle(place: int) -> float:
     return TOP + FID_STRIP_HEIGHT * (place + 0.5) + 6
 
 
-def _of_fids(values: Sequence[float]) -> Scale:
+def _of_fids(values: NDArray[np.float64]) -> Scale:
     """A logarithmic scale; a linear one if a value is 0, or nearly 0 beside the others."""
-    low, high = min(values), max(values)
+    low, high = float(values.min()), float(values.max())
     return scale_around(low, high, log=0.0 < high < MAX_LOG_RATIO * low)
 
 
@@ -229,14 +233,17 @@ def _scatter(figure: Figure, x: str, y: str, scales: tuple[Scale, Scale], words:
     across, down = scales
     kinds = _kinds(figure)
     left, up = figure.column(x), figure.column(y)
-    dots = [Dot(100 * across.share(left[row]), _pixel(down, up[row]), kinds[row], row) for row in _chosen(figure)]
+    dots = [
+        Dot(100 * across.share(float(left[row])), _pixel(down, float(up[row])), kinds[row], row)
+        for row in _chosen(figure)
+    ]
     return replace(_blank(figure, across, words[0], down=words[1]), dots=dots, y_ticks=_y_ticks(down))
 
 
 def _fid_distance(figure: Figure) -> FigureChart:
     across = _of_fids(figure.column("fid"))
     values = figure.column("distance")
-    down = Scale(0.0, max(*values, figure.tau or 0.0, 1e-6) * 1.06)
+    down = Scale(0.0, max(float(values.max()), figure.tau or 0.0, 1e-6) * 1.06)
     chart = _scatter(figure, "fid", "distance", (across, down), (_worded("FID", across), "memorization distance"))
     if figure.tau is None:
         return chart
@@ -258,7 +265,7 @@ def _pair(figure: Figure, value: str, scale: Scale, words: str) -> FigureChart:
 
 
 def _public_private(figure: Figure) -> FigureChart:
-    values = [*figure.column("fid_public"), *figure.column("fid_private")]
+    values = np.concatenate([figure.column("fid_public"), figure.column("fid_private")])
     return _pair(figure, "fid", _of_fids(values), "FID")
 
 
@@ -268,7 +275,7 @@ def _ranks(figure: Figure) -> FigureChart:
 
 def _last(figure: Figure) -> float:
     """The last rank on either track, at least 2."""
-    return float(max(*figure.column("rank_public"), *figure.column("rank_private"), 2))
+    return float(max(figure.column("rank_public").max(), figure.column("rank_private").max(), 2))
 
 
 def _shake_up(figure: Figure) -> FigureChart:

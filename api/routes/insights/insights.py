@@ -1,15 +1,20 @@
 """Figures of a competition as JSON, CSV or SVG."""
 
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, Field
 
-from api.http.dependencies import DbSession, Now, Visitor
+from api.http.dependencies import AppResponseCache, DbSession, Now, Transaction, Transactions, Visitor
 from api.http.etags import etag_of, is_known
-from api.rendering.charts.export import rows_csv_of, svg_of
+from api.rendering.charts.export import figure_csv_of, svg_of
 from api.schemas.insights.insights import FigureLink, FigureView, LabelChoice
-from scorer.competitions.competition_state import may_see_private, visible_state
+from scorer.competitions.competition_state import CompetitionState, may_see_private
 from scorer.insights import figures, overview
+from scorer.insights.figures import Figure
+from scorer.leaderboard import standings
 from scorer.lifecycle import TrackKind
 
 router = APIRouter(prefix="/competitions/{slug}/insights", tags=["insights"])
@@ -25,10 +30,18 @@ FIGURE_HEADERS = {
 }
 
 
+class FigureQuery(BaseModel):
+    """Of which entries, and in which format."""
+
+    track: Annotated[TrackKind, Field(description="For the figures of one track.")] = "public"
+    label: Annotated[LabelChoice, Field(description="Of entries with this decided label alone.")] = "all"
+    format: Literal["json", "csv", "svg"] = "json"
+
+
 @router.get("")
 def index(slug: str, session: DbSession, account: Visitor, now: Now) -> list[FigureLink]:
     """The figures that you may see: of the public track before publication, of both tracks after it."""
-    state = visible_state(session, slug, account, now)
+    state = standings.visible_state(session, slug, account, now)
     everything = may_see_private(state, account)
     names = figures.FIGURES if everything else tuple(figures.SINGLE)
     return [FigureLink.of(slug, name, everything=everything) for name in names]
@@ -40,28 +53,41 @@ def show(
     figure: FigureName,
     request: Request,
     session: DbSession,
+    begin: Transactions,
     account: Visitor,
+    cache: AppResponseCache,
     now: Now,
-    track: Annotated[TrackKind, Query(description="For the figures of one track.")] = "public",
-    label: Annotated[LabelChoice, Query(description="Of entries with this decided label alone.")] = "all",
-    format: Annotated[Literal["json", "csv", "svg"], Query()] = "json",  # noqa: A002
+    query: Annotated[FigureQuery, Query()],
 ) -> Response:
     """A figure as numbers or as SVG. Before publication, everybody sees the public track: the board's entries, without
     labels. After it, everybody sees both tracks, without names of entries and teams. Organizers see everything."""
-    state = visible_state(session, slug, account, now)
+    state = standings.visible_state(session, slug, account, now)
     version = overview.insights_version(session, state, account)
-    headers = {**FIGURE_HEADERS, "ETag": etag_of(version, figure, track, label, format)}
+    headers = {**FIGURE_HEADERS, "ETag": etag_of(version, figure, query)}
     if is_known(request, headers["ETag"]):
         return Response(status_code=304, headers=headers)
-    insights = overview.insights_of(session, state, account, label=label)
-    data = figures.figure(session, insights, figure, track, account)
-    if format == "json":
-        return Response(FigureView.of(slug, data).model_dump_json(), media_type=MEDIA_TYPES[format], headers=headers)
-    body = rows_csv_of(data.columns, data.rows) if format == "csv" else svg_of(data, state.competition.title)
-    headers |= _attached_as(slug, figure, data.track, label, format)
-    return Response(body, media_type=MEDIA_TYPES[format], headers=headers)
+
+    def pieces() -> Iterator[bytes]:
+        insights = overview.insights_of(session, state, account, label=query.label)
+        return _pieces(slug, state, figures.figure(session, insights, figure, query.track, account), query, begin)
+
+    headers |= {"Content-Type": MEDIA_TYPES[query.format], **_attached_as(slug, figure, query)}
+    if may_see_private(state, account) and query.format != "svg":  # of all entries: too many to be kept
+        return StreamingResponse(pieces(), headers=headers)
+    return Response(cache.answer(headers["ETag"], lambda: b"".join(pieces())), headers=headers)
 
 
-def _attached_as(slug: str, figure: str, track: TrackKind | None, label: str, suffix: str) -> dict[str, str]:
-    name = "-".join(part for part in (slug, figure, track, label) if part and part != "all")
-    return {"Content-Disposition": f'attachment; filename="{name}.{suffix}"'}
+def _pieces(
+    slug: str, state: CompetitionState, figure: Figure, query: FigureQuery, begin: Transaction
+) -> Iterator[bytes]:
+    if query.format == "svg":
+        return iter([svg_of(figure, state.competition.title).encode()])
+    return FigureView.json_of(slug, figure, begin) if query.format == "json" else figure_csv_of(figure, begin)
+
+
+def _attached_as(slug: str, figure: str, query: FigureQuery) -> dict[str, str]:
+    if query.format == "json":
+        return {}
+    track = None if figure in figures.PAIRED else query.track
+    name = "-".join(part for part in (slug, figure, track, query.label) if part and part != "all")
+    return {"Content-Disposition": f'attachment; filename="{name}.{query.format}"'}

@@ -1,14 +1,16 @@
 """Schemas of imports, figures, the gallery and shared submissions."""
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
 from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic_core import to_json
 
 from api.rendering.charts.captions import TITLES, sentence_of, title_of
 from scorer.import_export.import_results import ImportResult
-from scorer.insights.figures import PAIRED, Figure
+from scorer.insights.figures import PAIRED, Figure, Transaction
 from scorer.insights.gallery import GalleryEntry
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 
@@ -79,11 +81,15 @@ class FigureView(BaseModel):
     rows: list[list[Any]]
 
     @classmethod
-    def of(cls, slug: str, figure: Figure) -> Self:
-        """The view of a figure."""
+    def json_of(cls, slug: str, figure: Figure, begin: Transaction) -> Iterator[bytes]:
+        """The view of a figure as JSON, piece by piece: its rows, the last field, may be a million."""
         fields = {name: getattr(figure, name) for name in cls.model_fields.keys() & vars(figure).keys()}
         words = {"title": title_of(figure), "told": sentence_of(figure)}
-        return cls(competition=slug, figure=figure.name, **fields, **words)
+        view = cls(competition=slug, figure=figure.name, rows=[], **fields, **words)
+        yield view.model_dump_json().removesuffix("]}").encode()
+        for number, rows in enumerate(figure.rows(begin)):
+            yield (b"," if number else b"") + to_json(rows)[1:-1]
+        yield b"]}"
 
 
 class ExhibitView(BaseModel):

@@ -150,6 +150,24 @@ def submission_ids_of(session: Session, refs: Collection[int]) -> dict[int, str]
     return {row.ref: row.id for row in session.execute(query)} if refs else {}
 
 
+def names_of_teams(session: Session, team_ids: Collection[int]) -> dict[int, str]:
+    """The names of some teams, by id."""
+    rows = session.execute(select(Team.id, Team.name).where(Team.id == any_(id_list(team_ids))))
+    return {row.id: row.name for row in rows}
+
+
+def names_of_entries(session: Session, refs: Collection[int]) -> dict[int, tuple[str, str]]:
+    """The public ids of some entries and the names of the teams that they belong to now, by ref."""
+    merged = merges.newest_merges()
+    query = (
+        select(Submission.ref, Submission.id, Team.name)
+        .outerjoin(merged, merged.c.team_id == Submission.team_id)
+        .join(Team, Team.id == func.coalesce(merged.c.into_team_id, Submission.team_id))
+        .where(Submission.ref == any_(id_list(refs)))
+    )
+    return {ref: (public_id, team) for ref, public_id, team in session.execute(query)}
+
+
 def refs_of_team(session: Session, team_id: int) -> list[int]:
     """The refs of the entries that belong to a team now, with those of teams merged into it."""
     return list(session.scalars(select(Submission.ref).where(merges.belongs_to_team(team_id))))

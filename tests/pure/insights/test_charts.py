@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,7 +47,10 @@ def figure(name: str, rows: list[Any], *, tau: float | None = None, labels: bool
         columns = columns[1:]
         rows = [row[1:] for row in rows]
     track: TrackKind | None = None if name in COLUMNS else "private"
-    return Figure(name, track, "all", columns, rows, {"count": len(rows), **TOLD}, [], tau)
+    values = [np.array(column) for column in zip(*rows, strict=True)] or [np.empty(0)] * len(columns)
+    if "label" in columns:
+        values[0] = np.array([row[0] for row in rows], object)
+    return Figure(name, track, "all", columns, values, {"count": len(rows), **TOLD}, [], tau)
 
 
 def drawn(figure: Figure) -> FigureChart:
