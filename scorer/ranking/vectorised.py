@@ -180,7 +180,7 @@ class JudgedEntries:
         final = np.zeros(len(self.columns), np.bool_)
         if len(self.finals.ref):
             final = (self.finals.ref[place] == self.columns.ref) & (self.finals.team[place] == self.team)
-        apart = (self.is_copy | self.is_disqualified) & ~_among(self.team, np.unique(self.finals.team))
+        apart = (self.is_copy | self.is_disqualified) & ~_among(self.team, distinct(self.finals.team))
         return final | apart | self.is_benchmark
 
     @cached_property
@@ -225,7 +225,7 @@ def finals_of(public: JudgedEntries, picks: FinalPicks, max_finals: int) -> Fina
     (:func:`scorer.ranking.specification.final_refs`).
     """
     eligible = ~public.is_benchmark & ~public.columns.late
-    has_picks = _among(public.team, np.unique(picks.team))
+    has_picks = _among(public.team, distinct(picks.team))
     is_final = np.zeros(len(eligible), np.bool_)
     if len(public.columns):
         rows = np.minimum(np.searchsorted(public.columns.ref, picks.ref), len(public.columns) - 1)

@@ -174,11 +174,11 @@ def picks_of(connection: Connection, competition_id: int, *, at: datetime | None
     newest = newest.join(Team, Team.id == PickSet.team_id).where(Team.competition_id == competition_id)
     if at is not None:
         newest = newest.where(PickSet.created_at <= at)
-    rows = connection.execute(newest.order_by(PickSet.team_id, PickSet.id.desc())).all()
-    ref = _ints([ref for row in rows for ref in row.submission_refs])
-    team = _ints([row.team_id for row in rows for _ in row.submission_refs])
-    order = np.argsort(ref, kind="stable")
-    return FinalPicks(ref[order], team[order])
+    chosen = newest.order_by(PickSet.team_id, PickSet.id.desc()).subquery()
+    query = select(func.unnest(chosen.c.submission_refs), chosen.c.team_id)
+    picks = read_columns(connection, compiled(query), {"ref": "int", "team": "int"})
+    order = np.lexsort((picks["team"], picks["ref"]))
+    return FinalPicks(picks["ref"][order], picks["team"][order])
 
 
 def _ints(values: Collection[int]) -> Ints:
