@@ -28,6 +28,24 @@ class ResponseCache:
             body = self.find(etag)
             return body if body is not None else self.keep(etag, make())
 
+    def stream(self, etag: str, make: Callable[[], Iterator[bytes]]) -> Iterator[bytes]:
+        """The body under an ETag, piece by piece; a missing one is stored once its last piece has been sent."""
+        body = self.find(etag)
+        if body is not None:
+            yield body
+            return
+        pieces: list[bytes] = []
+        size = 0
+        for piece in make():
+            size += len(piece)
+            if size <= MAX_BODY_BYTES:
+                pieces.append(piece)
+            else:  # too large to be stored
+                pieces.clear()
+            yield piece
+        if pieces:
+            self.keep(etag, b"".join(pieces))
+
     @contextmanager
     def _lock_for(self, etag: str) -> Iterator[None]:
         with self._lock:

@@ -11,7 +11,7 @@ from fastapi import APIRouter
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
-from api.http.dependencies import AppSettings, DbSession, Now
+from api.http.dependencies import AppSettings, DbSession, Now, Transactions
 from api.kaggle.protocol import KaggleRoute, Reader
 from api.kaggle.schemas import (
     CompetitionMessage,
@@ -27,6 +27,7 @@ from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account
 from scorer.leaderboard import board, standings
+from scorer.leaderboard.all_places import all_places
 from scorer.lifecycle import Phase, TrackKind
 from scorer.teams import quotas
 
@@ -121,17 +122,20 @@ def _place(place: board.Place, decimals: int) -> LeaderboardRow:
 
 
 @router.post("/DownloadLeaderboard")
-def download_leaderboard(body: CompetitionRequest, session: DbSession, account: Reader, now: Now) -> Response:
+def download_leaderboard(
+    body: CompetitionRequest, session: DbSession, begin: Transactions, account: Reader, now: Now
+) -> Response:
     """The whole board: a zip with the CSV of the JSON API."""
     state = competition_state.visible_state(session, body.competition_name, account, now)
     kind = _track_of(state)
     slug = state.competition.slug
-    content = _zip_of(f"{slug}-{kind}.csv", board_csv_of(standings.standings(session, state, kind, account)), now)
+    board = b"".join(board_csv_of(all_places(session, state, kind, account), begin))
+    content = _zip_of(f"{slug}-{kind}.csv", board, now)
     headers = {"Content-Disposition": f'attachment; filename="{slug}.zip"', "Cache-Control": "private, no-store"}
     return Response(content, media_type="application/zip", headers=headers)
 
 
-def _zip_of(name: str, text: str, modified: datetime) -> bytes:
+def _zip_of(name: str, text: bytes, modified: datetime) -> bytes:
     """A zip with one text file."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -4,16 +4,18 @@ from datetime import datetime
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi.responses import StreamingResponse
 from pydantic import AwareDatetime, BaseModel, Field
 from sqlalchemy.orm import Session
 
-from api.http.dependencies import AppResponseCache, DbSession, Now, PastBoardCharge, Visitor
+from api.http.dependencies import AppResponseCache, DbSession, Now, PastBoardCharge, Transactions, Visitor
 from api.http.etags import etag_of, is_known
 from api.schemas.leaderboard import BenchmarkView, BoardView, CopyView, DisqualifiedView, PlaceView, board_csv_of
 from scorer.accounts.roles import is_organizer
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account
 from scorer.leaderboard import standings
+from scorer.leaderboard.all_places import all_places
 from scorer.leaderboard.board import Board, Place
 from scorer.lifecycle import TrackKind
 
@@ -52,6 +54,7 @@ def show(
     session: DbSession,
     account: Visitor,
     cache: AppResponseCache,
+    begin: Transactions,
     now: Now,
     query: Annotated[BoardQuery, Query()],
     accept: Annotated[str, Header()] = "",
@@ -65,34 +68,21 @@ def show(
     headers = {**BOARD_HEADERS, "ETag": etag, "Content-Type": MEDIA_TYPES[as_csv]}
     if is_known(request, etag):
         return Response(status_code=304, headers=headers)
-    if as_csv:
-        headers["Content-Disposition"] = f'attachment; filename="{slug}-{"late" if query.late else query.track}.csv"'
-    body = cache.answer(etag, lambda: _body(session, state, query, account, now, as_csv=as_csv))
-    return Response(body, headers=headers)
+    if not as_csv:
+        body = cache.answer(etag, lambda: _body(session, state, query, account, now))
+        return Response(body, headers=headers)
+    headers["Content-Disposition"] = f'attachment; filename="{slug}-{"late" if query.late else query.track}.csv"'
+    options = query.model_dump(include={"late", "as_of", "search"})
+    places = all_places(session, state, query.track, account, **options)
+    return StreamingResponse(cache.stream(etag, lambda: board_csv_of(places, begin)), headers=headers)
 
 
 def _body(
-    session: Session,
-    state: CompetitionState,
-    query: BoardQuery,
-    account: Account | None,
-    now: datetime,
-    *,
-    as_csv: bool,
+    session: Session, state: CompetitionState, query: BoardQuery, account: Account | None, now: datetime
 ) -> bytes:
-    board = standings.standings(
-        session,
-        state,
-        query.track,
-        account,
-        after=0 if as_csv else query.after,
-        limit=None if as_csv else query.limit,
-        late=query.late,
-        as_of=query.as_of,
-        search=query.search,
-        now=now,
-    )
-    return (board_csv_of(board) if as_csv else _view(board, account).model_dump_json(by_alias=True)).encode()
+    options = query.model_dump(include={"after", "limit", "late", "as_of", "search"})
+    board = standings.standings(session, state, query.track, account, **options, now=now)
+    return _view(board, account).model_dump_json(by_alias=True).encode()
 
 
 def _view(board: Board, account: Account | None) -> BoardView:

@@ -2,14 +2,16 @@
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Literal
 
 from pydantic import BaseModel, Field
+from sqlalchemy.orm import Session
 
 from api.http.csv import escape_formula
-from scorer.leaderboard.board import Board
+from scorer.leaderboard.all_places import AllPlaces
 from scorer.lifecycle import TrackKind
 
 
@@ -77,14 +79,19 @@ FINAL_COLUMNS = (*COLUMNS, "public_rank", "shake_up", "medal", "prize")
 """The columns of the private board."""
 
 
-def board_csv_of(board: Board) -> str:
-    """A board as CSV: a header, then one place a line."""
+def board_csv_of(places: AllPlaces, begin: Callable[[], AbstractContextManager[Session]]) -> Iterator[bytes]:
+    """A board as CSV, piece by piece: a header, then one place a line."""
+    columns: Sequence[str] = FINAL_COLUMNS if places.kind == "private" else COLUMNS
+    yield _csv_of([columns])
+    for lines in places.lines(begin):
+        cells = (
+            line._asdict() | {"last_entry_at": line.last_entry_at.isoformat(), "team": escape_formula(line.team)}
+            for line in lines
+        )
+        yield _csv_of([values[column] for column in columns] for values in cells)
+
+
+def _csv_of(lines: Iterable[Sequence[object]]) -> bytes:
     file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\r\n")
-    columns: Sequence[str] = FINAL_COLUMNS if board.track.kind == "private" else COLUMNS
-    writer.writerow(columns)
-    for place in board.places:
-        values = vars(place) | {"last_entry_at": place.last_entry_at.isoformat(), "team": escape_formula(place.team)}
-        values["shake_up"] = place.shake_up
-        writer.writerow([values[column] for column in columns])
-    return file.getvalue()
+    csv.writer(file, lineterminator="\r\n").writerows(lines)
+    return file.getvalue().encode()

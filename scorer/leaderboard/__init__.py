@@ -6,6 +6,7 @@ team_names: the names of its teams, for searching
 rows: the rows of a track's board, from the cache or the database
 board: what a board shows, as plain data
 standings: a page of a board for a viewer, its version for ETags, boards of past moments
+all_places: every place of a board as columns, for CSV
 explanations: the sentence that says why a score is what it is
 submission_scores: the judged measurements of one submission
 """

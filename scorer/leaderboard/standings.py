@@ -91,13 +91,28 @@ def standings(  # noqa: PLR0913 - every option of a board
     ``as_of``: as it was at a past moment. ``search``: only teams whose name contains this. ``now``: with the ranks that
     teams have gained since the UTC day began. ``Forbidden`` for the private track before publication.
     """
+    track, then = state_of_board(session, state, kind, account, late=late, as_of=as_of)
+    return _BoardReader(session, then, track, account, late, as_of, now).board(after, limit, search)
+
+
+def state_of_board(
+    session: Session,
+    state: CompetitionState,
+    kind: TrackKind,
+    account: Account | None,
+    *,
+    late: bool,
+    as_of: datetime | None,
+) -> tuple[Track, CompetitionState]:
+    """The track of a board, if this person may see it, and the competition with the tracks of that moment; errors as
+    :func:`standings`."""
     track = visible_track(state, kind, account)
     _require_visible_then(session, state, kind, account, as_of)
     if late and kind != "public":
         raise Invalid("late-is-public", "Entries after the close are scored on the public track alone.")
     if as_of is not None:
         state = replace(state, tracks=tracks_at(session, state.tracks, as_of))
-    return _BoardReader(session, state, track, account, late, as_of, now).board(after, limit, search)
+    return track, state
 
 
 def require_past(as_of: datetime | None, now: datetime) -> None:

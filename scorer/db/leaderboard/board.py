@@ -156,11 +156,11 @@ def names_of_teams(session: Session, team_ids: Collection[int]) -> dict[int, str
     return {row.id: row.name for row in rows}
 
 
-def names_of_entries(session: Session, refs: Collection[int]) -> dict[int, tuple[str, str]]:
-    """The public ids of some entries and the names of the teams that they belong to now, by ref."""
-    merged = merges.newest_merges()
+def names_of_entries(session: Session, refs: Collection[int], at: datetime | None = None) -> dict[int, tuple[str, str]]:
+    """The public ids of some entries and the names of their teams, after merges, by ref; as of the moment ``at``."""
+    merged = merges.newest_merges(at)
     query = (
-        select(Submission.ref, Submission.id, Team.name)
+        select(Submission.ref, Submission.id, Team.name if at is None else name_at(Team, at))
         .outerjoin(merged, merged.c.team_id == Submission.team_id)
         .join(Team, Team.id == func.coalesce(merged.c.into_team_id, Submission.team_id))
         .where(Submission.ref == any_(id_list(refs)))

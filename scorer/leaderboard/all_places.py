@@ -1,0 +1,156 @@
+"""All places of a board as columns: for a hundred thousand teams, without an object for each."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+import numpy as np
+from sqlalchemy.orm import Session
+
+from scorer.competitions.competition_state import CompetitionState
+from scorer.db.leaderboard import board
+from scorer.db.leaderboard.columns import from_microseconds
+from scorer.db.tables import Account
+from scorer.leaderboard.rows import judged_entries_of, rows_of, teams_named
+from scorer.leaderboard.standings import state_of_board
+from scorer.lifecycle import TrackKind
+from scorer.ranking.awards import award_of
+from scorer.ranking.columns import Ints
+from scorer.ranking.vectorised import BoardListing, JudgedEntries
+
+PLACES_AT_A_TIME = 2_000
+
+
+class PlaceLine(NamedTuple):
+    """A ranked team, as :class:`scorer.leaderboard.board.Place` has it."""
+
+    rank: int
+    team: str
+    score: float
+    fid: float
+    memorization_distance: float
+    penalised: bool
+    entries: int
+    last_entry_at: datetime
+    public_rank: int | None
+    shake_up: int | None
+    medal: str | None
+    prize: str | None
+
+
+class TeamEntries(NamedTuple):
+    """The scored entries of teams, in the order of ``team``: how many, and when the newest was accepted."""
+
+    team: Ints
+    entries: Ints
+    last_entry_at: Ints
+
+
+@dataclass(frozen=True)
+class AllPlaces:
+    """The places of a board, of all teams or of those that were searched for."""
+
+    state: CompetitionState
+    kind: TrackKind
+    late: bool
+    as_of: datetime | None
+    board: BoardListing
+    ranks: Ints
+    public: BoardListing | None
+    """The public board beside the private one."""
+    entries: TeamEntries | None
+    """None for a past board, whose columns do not have every entry: they are counted team by team."""
+
+    def lines(self, begin: Callable[[], AbstractContextManager[Session]]) -> Iterator[list[PlaceLine]]:
+        """The places from the first rank on, some thousands at a time. Names are read in a transaction for each part,
+        since whoever receives them may be slow."""
+        for start in range(0, len(self.ranks), PLACES_AT_A_TIME):
+            ranks = self.ranks[start : start + PLACES_AT_A_TIME]
+            rows = self.board.rows[ranks - 1]
+            with begin() as session:
+                entries = self._entries(session, rows)
+            numbers = zip(self._numbers(ranks, rows), self._public_ranks(rows), strict=True)
+            yield [self._line(values, *entries[values[1]], public_rank) for values, public_rank in numbers]
+
+    def _numbers(self, ranks: Ints, rows: Ints) -> Iterator[tuple[int, int, float, float, float, bool]]:
+        judged = self.board.judged
+        entry = judged.columns
+        columns = (entry.ref, judged.score, entry.fid, entry.distance, judged.penalised)
+        return zip(ranks.tolist(), *(column[rows].tolist() for column in columns), strict=True)
+
+    def _entries(self, session: Session, rows: Ints) -> dict[int, tuple[str, int, datetime]]:
+        """By ref: the team's name, how many entries it has, and when the newest was accepted."""
+        refs = self.board.judged.columns.ref[rows].tolist()
+        if self.entries is None:
+            infos = board.entry_info_of(session, refs, late=self.late, at=self.as_of).values()
+            return {info.ref: (info.team, info.entries, info.last_entry_at) for info in infos}
+        names = board.names_of_entries(session, refs)
+        teams = np.searchsorted(self.entries.team, self.board.judged.team[rows])
+        counts, newest = self.entries.entries[teams].tolist(), self.entries.last_entry_at[teams].tolist()
+        return {
+            ref: (names[ref][1], count, from_microseconds(last))
+            for ref, count, last in zip(refs, counts, newest, strict=True)
+        }
+
+    def _public_ranks(self, rows: Ints) -> list[int | None]:
+        if self.public is None or not len(self.public):
+            return [None] * len(rows)
+        teams = self.public.judged.team[self.public.rows]
+        order = np.argsort(teams)
+        own = self.board.judged.team[rows]
+        place = np.minimum(np.searchsorted(teams[order], own), len(teams) - 1)
+        ranks = np.where(teams[order][place] == own, order[place] + 1, 0)
+        return [rank or None for rank in ranks.tolist()]
+
+    def _line(
+        self,
+        values: tuple[int, int, float, float, float, bool],
+        team: str,
+        entries: int,
+        last_entry_at: datetime,
+        public_rank: int | None,
+    ) -> PlaceLine:
+        rank, _, score, fid, distance, penalised = values
+        competition = self.state.competition
+        award = award_of(rank, self.kind, medals=competition.medals, prizes=competition.prizes, late=self.late)
+        shake_up = None if public_rank is None else public_rank - rank
+        numbers = (rank, team, score, fid, distance, penalised, entries, last_entry_at)
+        return PlaceLine(*numbers, public_rank, shake_up, award.medal, award.prize)
+
+
+def all_places(
+    session: Session,
+    state: CompetitionState,
+    kind: TrackKind,
+    account: Account | None,
+    *,
+    late: bool = False,
+    as_of: datetime | None = None,
+    search: str = "",
+) -> AllPlaces:
+    """Every place of a board, with the options and errors of :func:`scorer.leaderboard.standings.standings`."""
+    track, then = state_of_board(session, state, kind, account, late=late, as_of=as_of)
+    competition, tracks = then.competition, then.tracks
+    rows = rows_of(session, competition, tracks, track.board_kind, late=late, at=as_of)
+    ranks = np.arange(len(rows)) + 1
+    if search.strip():
+        found = teams_named(session, competition, tracks, rows, search.strip(), as_of)
+        ranks = rows.board.ranks_of_teams(found)
+    private = track.board_kind == "private"
+    public = rows_of(session, competition, tracks, "public", at=as_of).board if private else None
+    entries = None
+    if as_of is None:
+        entries = _entries_of_teams(judged_entries_of(session, competition, tracks, "public"), late=late)
+    return AllPlaces(then, track.board_kind, late, as_of, rows.board, ranks, public, entries)
+
+
+def _entries_of_teams(public: JudgedEntries, *, late: bool) -> TeamEntries:
+    """Of entries in time or ``late``. Whatever is scored has a public measurement."""
+    codes, count = public.codes
+    teams, newest = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    teams[codes] = public.team
+    chosen = public.columns.late == late
+    np.maximum.at(newest, codes[chosen], public.columns.accepted_at[chosen])
+    return TeamEntries(teams, np.bincount(codes[chosen], minlength=count), newest)
