@@ -6,6 +6,8 @@ plan: sizes and repetitions, full and quick
 rounds: contenders in turn, round after round; medians
 results: stored measurements, one JSON file each
 report: RESULTS.md from stored measurements
+http_load: the HTTP load generator
+standings_seeding: a large competition, written straight into the tables
 line_charts: SVG line charts
 synthetic: seeded features with a realistic spectrum
 seeded_weights: random weights where trained ones are not bundled

@@ -8,7 +8,7 @@ import threading
 import time
 from pathlib import Path
 
-from benchmarks.speed.load import Load, measure_load
+from benchmarks.harness.http_load import Load, measure_load
 
 PIECE_BYTES = 4 << 20
 SERVER = """

@@ -12,16 +12,16 @@ from tempfile import TemporaryDirectory
 import httpx
 from sqlalchemy import make_url, select
 
+from benchmarks.harness import http_load
+from benchmarks.harness.http_load import Load
 from benchmarks.harness.isolation import ROOT, Run
 from benchmarks.harness.report import MarkdownTable, Section, Target
 from benchmarks.harness.results import BenchmarkCase, BenchmarkResult
+from benchmarks.harness.standings_seeding import fill
 from benchmarks.load.machine_rates import disk_rate, loopback_rate, stream_rate
 from benchmarks.load.participants import add_participants, noise_zip, reference_zips
 from benchmarks.load.service import CHECKER, SCORER, WEB, LoadedService, open_competition, running_service
 from benchmarks.load.uploaders import Upload, Uploads, command, uploads_of
-from benchmarks.speed import load
-from benchmarks.speed.load import Load
-from benchmarks.speed.standings_seeding import fill
 from scorer.db.tables import Account, Competition, Submission
 from scorer.lifecycle import PENDING, Status
 from scorer.teams import teams
@@ -113,7 +113,7 @@ def _database_url(service: LoadedService) -> str:
 def _read(service: LoadedService, size: Size, seconds: float) -> Run:
     """Read the board's first page for some seconds, from a process of its own."""
     task = Load(service.port, BOARD, size.readers, seconds)
-    done = subprocess.run(load.command(task), cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(http_load.command(task), cwd=ROOT, capture_output=True, text=True, check=True)
     run: Run = json.loads(done.stdout)
     run["errors"] = run["seconds"] * sum(
         rate for name, rate in run.items() if name.startswith("status_") and name != "status_200"

@@ -6,9 +6,8 @@ neighbours, neighbours_contenders: nearest neighbours by cosine
 tracks, tracks_contenders: both tracks of one zip, time and peak memory
 references: loading a prepared reference
 provisional, provisional_contenders: bfloat16 against float32 scores
-standings, standings_runs, standings_requests, standings_seeding: a large board, and the pages made of it, over HTTP
+standings, standings_runs, standings_requests: a large board, and the pages made of it, over HTTP
 queue, queue_runs: claims of many workers on a long job queue
-load: the HTTP load generator
 evidence, evidence_contenders: all tests for copying of one submission
 roofline: upper bounds for one GPU
 """

@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 
-from benchmarks.speed.standings_seeding import ORGANIZER, SESSION, SLUG
+from benchmarks.harness.standings_seeding import ORGANIZER, SESSION, SLUG
 
 API = f"/api/v1/competitions/{SLUG}"
 BOARD = f"{API}/leaderboard"

@@ -18,10 +18,10 @@ from sqlalchemy import Engine, create_engine, make_url, text
 from sqlalchemy.orm import Session
 
 import migrations
+from benchmarks.harness.http_load import Load, command
 from benchmarks.harness.isolation import ROOT, Run, peak_bytes
-from benchmarks.speed.load import Load, command
+from benchmarks.harness.standings_seeding import ORGANIZER, OWN, SESSION, SLUG, fill
 from benchmarks.speed.standings_requests import BOARD, PAGE, REQUESTS, THRESHOLDS, tau_of_round
-from benchmarks.speed.standings_seeding import ORGANIZER, OWN, SESSION, SLUG, fill
 from deploy.standalone.database_roles import APP
 from deploy.standalone.ephemeral import Servers, ephemeral_servers
 from deploy.standalone.log import Log

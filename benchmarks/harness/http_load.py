@@ -1,4 +1,4 @@
-"""``python -m benchmarks.speed.load TASK``: a closed-loop HTTP load generator.
+"""``python -m benchmarks.harness.http_load TASK``: a closed-loop HTTP load generator.
 
 Every reader sends its next request as soon as it has the answer to the last. The generator is a separate process with
 plain sockets and one thread, so that the server is measured and not the client. Each reader has its own address in the
@@ -102,7 +102,7 @@ def main() -> None:
 
 def command(load: Load) -> list[str]:
     """The command that runs this load in a process of its own."""
-    return [sys.executable, "-m", "benchmarks.speed.load", json.dumps(asdict(load))]
+    return [sys.executable, "-m", "benchmarks.harness.http_load", json.dumps(asdict(load))]
 
 
 if __name__ == "__main__":
