@@ -22,8 +22,9 @@ def tables(results: Mapping[str, bool], rounds: list[dict[str, Any]]) -> str:
     for promise in PROMISES:
         tries = f"{sum(counted[kind] for kind in promise.kinds):,}" if promise.kinds else "–"
         seen = SEEN[results.get(promise.fingerprint)]
+        files = ", ".join(f"`{file}`" for file, _, _ in promise.guards)
         test = promise.test.replace("::", "`<br>`")
-        lines.append(f"| {promise.promise} | `{test}`<br>guard: `{promise.file}` | {seen} | {tries} |")
+        lines.append(f"| {promise.promise} | `{test}`<br>guard: {files} | {seen} | {tries} |")
     return "\n".join([*lines, "", "## The rounds, counted", "", report.summary_of(rounds)])
 
 

@@ -15,13 +15,13 @@ class Promise:
     guard: str
     without: str
     kinds: tuple[str, ...] = ()
-    second: tuple[str, str, str] | None = None
-    """A second guard (file, guard, without) behind the first: only without both is the promise broken."""
+    more: tuple[tuple[str, str, str], ...] = ()
+    """Further guards (file, guard, without) behind the first: only without all of them is the promise broken."""
 
     @property
     def guards(self) -> list[tuple[str, str, str]]:
         """(file, guard, without) of each guard."""
-        return [(self.file, self.guard, self.without), *([self.second] if self.second is not None else [])]
+        return [(self.file, self.guard, self.without), *self.more]
 
     @property
     def fingerprint(self) -> str:
@@ -65,10 +65,17 @@ PROMISES = (
         HOLDER,
         "Job.id == job_id).values(**values)",
         ("commit-not-acknowledged",),
-        second=(
-            "migrations/versions/0001_first_tables.py",
-            '        sa.UniqueConstraint("job_id", name=op.f("uq_measurements_job_id")),\n',
-            "",
+        more=(
+            (
+                "migrations/versions/0001_first_tables.py",
+                '        sa.UniqueConstraint("job_id", name=op.f("uq_measurements_job_id")),\n',
+                "",
+            ),
+            (
+                "scorer/db/submissions/submissions.py",
+                "    is_there = (Submission.ref == ref) & (Submission.status == from_)\n",
+                "    is_there = Submission.ref == ref\n",
+            ),
         ),
     ),
     Promise(
