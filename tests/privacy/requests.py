@@ -189,7 +189,7 @@ FINISHED: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda planted: { 
     "submission_id": [planted.ids["scored own"], planted.ids["scored other"]]
 }
 
-ANY_TAU: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda _: {"tau": [0.45]}  # noqa: E731 - likewise
+ANY_TAU: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda _: {"tau": [None, 0.45]}  # noqa: E731 - likewise
 
 RATING: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda _: {  # noqa: E731 - likewise
     "kind": ["realism", "diversity"],

@@ -271,6 +271,7 @@ class SampleSite:
             dependencies.session: lambda: None,
             dependencies.current_caller: lambda: self.account and dependencies.Caller(self.account, SCOPES, 1, "proof"),
             dependencies.request_time: lambda: self.now,
+            dependencies.charge_past_board: lambda: None,
         }
         with (
             patch.object(standings, "standings", self._standings),
