@@ -33,10 +33,11 @@ SPEED_BENCHMARKS = {
 
 def run(names: Sequence[str], plan: BenchmarkPlan, folder: Path, runner: Runner = run_apart) -> None:
     """Measure those named and store each result in ``folder / results`` as soon as it is complete."""
+    measured_with = machine()  # before anything is written: a commit with changes is told as such
     for name in names:
         with TemporaryDirectory(prefix="kennel-bench-") as scratch:
             cases = SPEED_BENCHMARKS[name].measure(plan, Path(scratch), runner)
-        write_result(BenchmarkResult(name, machine(), cases), folder / "results")
+        write_result(BenchmarkResult(name, measured_with, cases), folder / "results")
 
 
 def render(folder: Path) -> str:

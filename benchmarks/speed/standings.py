@@ -81,14 +81,16 @@ def section(result: BenchmarkResult) -> Section:
 
 def _many_note(size: str, runs: Sequence[Run]) -> str:
     memory = median_of(runs, "many_bytes") / 1e6
+    waits, reading = (median_of(runs, f"{stage}_web_bytes") / 1e6 for stage in ("waits", "reading"))
     return (
-        f"{size}: four web processes have {memory:,.0f} MB together at their largest; after re-tunes,"
+        f"{size}: the web process had {waits:,.0f} MB at most during the waits, {reading:,.0f} MB while it was read;"
+        f" four web processes have {memory:,.0f} MB together at their largest; after re-tunes,"
         f" {median_of(runs, 'many_old_answers'):.0f} of the next answers still showed the old tau."
     )
 
 
 def _requests_table(title: str, runs: Sequence[Run]) -> MarkdownTable:
-    header = ("", "first time, s", "seconds", "first byte, s", "kB", "web process, MB")
+    header = ("", "first time, s", "seconds", "first byte, s", "kB", "peak of web, MB")
     rows = [
         (
             request.title,

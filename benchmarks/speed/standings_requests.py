@@ -94,13 +94,23 @@ def _undo(number: int) -> dict[str, Any]:
     return {"reason": f"benchmark {number}"}
 
 
+def _search_team(number: int) -> dict[str, Any]:
+    return {"search": f"team {4242 + number}"}
+
+
+def _search_letter(number: int) -> dict[str, Any]:
+    return {"search": "team"[number % 4]}
+
+
 def _past(number: int) -> dict[str, Any]:
     return {"as_of": (datetime.now(UTC) - timedelta(days=3, hours=number)).isoformat()}
 
 
 REQUESTS: Sequence[TimedRequest] = (
-    TimedRequest("search_team", "teams by name, `team 4242`", BOARD, 0.1, parameters={"search": "team 4242"}),
-    TimedRequest("search_letter", "teams by name, `a`", BOARD, 0.1, parameters={"search": "a"}),
+    TimedRequest("search_team", "teams by name, `team 4242`, another each time", BOARD, 0.1, varies=_search_team),
+    TimedRequest(
+        "search_letter", "teams by a letter of their name, another each time", BOARD, 0.1, varies=_search_letter
+    ),
     TimedRequest("past", "board of a past moment, another each time", BOARD, 1, varies=_past),
     TimedRequest("insights_page", "page of all figures", f"{PAGE}/insights", 0.3),
     TimedRequest("figure_json", "a figure as JSON", f"{API}/insights/distances", 0.3),
