@@ -129,8 +129,8 @@ def download_leaderboard(
     state = competition_state.visible_state(session, body.competition_name, account, now)
     kind = _track_of(state)
     slug = state.competition.slug
-    board = b"".join(board_csv_of(all_places(session, state, kind, account), begin))
-    content = _zip_of(f"{slug}-{kind}.csv", board, now)
+    places = b"".join(board_csv_of(all_places(session, state, kind, account), begin))
+    content = _zip_of(f"{slug}-{kind}.csv", places, now)
     headers = {"Content-Disposition": f'attachment; filename="{slug}.zip"', "Cache-Control": "private, no-store"}
     return Response(content, media_type="application/zip", headers=headers)
 

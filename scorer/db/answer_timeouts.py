@@ -33,7 +33,7 @@ PING = "SELECT 1"
 CHECK_SECONDS = 0.5
 
 
-def _set_local() -> str:
+def _limit_statements() -> str:
     """The statements that set limits and time zone of a transaction."""
     limits = {
         "lock_timeout": LOCK_SECONDS,
@@ -145,7 +145,7 @@ class TimedCursor(psycopg2.extensions.cursor):
         within = PING_SECONDS if query == PING else self.connection.answer_seconds
         if self._begins_transaction():
             if isinstance(query, str) and self.name is None:
-                query = _set_local() + query
+                query = _limit_statements() + query
             else:
                 self._set_local()
         with _overdue.expected(self.connection, within):
@@ -161,7 +161,7 @@ class TimedCursor(psycopg2.extensions.cursor):
             _overdue.expected(self.connection, ANSWER_SECONDS),
             self.connection.cursor(cursor_factory=psycopg2.extensions.cursor) as cursor,
         ):
-            cursor.execute(_set_local())
+            cursor.execute(_limit_statements())
 
     def executemany(self, query: Any, vars_list: Any) -> None:
         """Execute a statement with each of several parameters."""
