@@ -11,8 +11,8 @@ from typing import NamedTuple
 from benchmarks.harness.isolation import Runner, run_apart
 from benchmarks.harness.machine import machine
 from benchmarks.harness.plan import FULL, QUICK, BenchmarkPlan
-from benchmarks.harness.report import Section, page
-from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, read_result, write_result
+from benchmarks.harness.report import Section, page, stored_sections
+from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, write_result
 from benchmarks.speed import evidence, frechet, neighbours, provisional, queue, references, scoring, standings, tracks
 
 HERE = Path(__file__).parent
@@ -42,11 +42,8 @@ def run(names: Sequence[str], plan: BenchmarkPlan, folder: Path, runner: Runner 
 
 def render(folder: Path) -> str:
     """Write ``folder / RESULTS.md`` from every result stored below ``folder``, and return its text."""
-    results = {name: read_result(name, folder / "results") for name in SPEED_BENCHMARKS}
-    sections = [
-        (result, SPEED_BENCHMARKS[name].section(result)) for name, result in results.items() if result is not None
-    ]
-    text = page(sections, folder / "explanations")
+    makers = {name: benchmark.section for name, benchmark in SPEED_BENCHMARKS.items()}
+    text = page(stored_sections(makers, folder / "results"), folder / "explanations")
     (folder / "RESULTS.md").write_text(text)
     return text
 

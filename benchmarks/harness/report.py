@@ -1,11 +1,11 @@
 """RESULTS.md: tables, and for every target whether it was met, computed from the stored measurements alone."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.harness.isolation import Run
-from benchmarks.harness.results import BenchmarkResult
+from benchmarks.harness.results import BenchmarkResult, read_result
 from benchmarks.harness.rounds import median_of, spread_of
 
 
@@ -74,6 +74,15 @@ Made by `make bench`; the numbers behind it are in `results/`. All contenders of
 session, round after round, each run in a process of its own and with the same number of threads. Shown are medians, in
 brackets the least and the most. *x* is how many times as long as Kennel the other took. Verdicts are computed from the
 medians."""
+
+
+def stored_sections(
+    makers: Mapping[str, Callable[[BenchmarkResult], Section]], folder: Path
+) -> list[tuple[BenchmarkResult, Section]]:
+    """The sections of all measurements that have a result in ``folder``; ``makers``: how each one's is made, by name,
+    in the order of the page."""
+    results = ((make, read_result(name, folder)) for name, make in makers.items())
+    return [(result, make(result)) for make, result in results if result is not None]
 
 
 def page(

@@ -8,8 +8,8 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from benchmarks.harness.machine import machine
-from benchmarks.harness.report import Section, page
-from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, read_result, write_result
+from benchmarks.harness.report import Section, page, stored_sections
+from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, write_result
 from benchmarks.load import event_streams, last_hour, last_hour_section, reads_beside_uploads, soak
 
 HERE = Path(__file__).parents[1]
@@ -52,10 +52,8 @@ def run(name: str, size: Any, folder: Path) -> None:
 
 def render(folder: Path) -> str:
     """Write ``folder / LOAD.md`` from every result stored below ``folder``, and return its text."""
-    results = {name: read_result(name, folder / "results") for name in LOAD_BENCHMARKS}
-    sections = [
-        (result, LOAD_BENCHMARKS[name].section(result)) for name, result in results.items() if result is not None
-    ]
+    makers = {name: benchmark.section for name, benchmark in LOAD_BENCHMARKS.items()}
+    sections = stored_sections(makers, folder / "results")
     text = page(sections, folder / "explanations", title=TITLE, introduction=INTRODUCTION)
     (folder / PAGE).write_text(text)
     return text
