@@ -17,7 +17,8 @@ class FlakyProxy:
     """Forwards connections to ``servers`` (addresses) in turn and cuts some.
 
     The first ``cuts`` connections that carry more than ``after`` bytes to the server are cut. ``pause`` (seconds before
-    each 64 KiB) makes it slow; while ``silent`` it accepts connections and bytes, and forwards none.
+    each 64 KiB) makes it slow; while ``silent`` it accepts connections and bytes, and forwards none, which
+    ``silent_after_cut`` makes it after a cut.
     """
 
     servers: list[str]
@@ -25,6 +26,7 @@ class FlakyProxy:
     cuts: int
     pause: float = 0.0
     silent: bool = False
+    silent_after_cut: bool = False
     timeout: float = 30.0
     """Seconds after which it ends a connection that carries nothing."""
     cut: int = 0
@@ -89,6 +91,7 @@ class FlakyProxy:
             carried += len(data)
             self.bytes_carried += len(data)
             if carried > self.after and self.cut < self.cuts:
+                self.silent = self.silent_after_cut
                 self.cut += 1
                 return
             server.sendall(data)
