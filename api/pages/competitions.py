@@ -65,13 +65,15 @@ def show_leaderboard(
     query: Annotated[BoardQuery, Query()],
 ) -> Response:
     """A competition with one of its boards."""
-    state = standings.visible_state(session, slug, account, now)
     standings.require_past(query.as_of, now)
-    values = _entry_values(session, state, account, now)
-    parts = _etag_parts(session, state, query.track, viewer, now)
-    etag = etag_of(*parts, query, values, [file.id for file in state.files])
-    if is_known(request, etag):
-        return templates.not_modified(etag)
+    for state in standings.states_to_show(session, slug, account, now):
+        values = _entry_values(session, state, account, now)
+        parts = _etag_parts(session, state, query.track, viewer, now)
+        etag = etag_of(*parts, query, values, [file.id for file in state.files])
+        if is_known(request, etag):
+            return templates.not_modified(etag)
+        if viewer is None and (body := cache.find(etag)) is not None:
+            return templates.cached_page(body, etag)
 
     def render() -> bytes:
         shown = {**values, **_board_values(session, state, query, account, now)}

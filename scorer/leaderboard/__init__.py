@@ -1,7 +1,9 @@
 """The leaderboard: measurements judged and ranked whenever a board is read.
 
 board_cache: ranked boards kept in the web process, dropped when the change feed reports a change
-cached_boards: what is kept of one competition, and boards of past moments made from it
+cached_boards: what is kept of one competition, from the entries' columns to ranked boards
+board_snapshots: what names a board, and the state of a competition that its boards depend on
+past_boards: boards of past moments, made beside those of now
 team_names: the names of its teams, for searching
 rows: the rows of a track's board, from the cache or the database
 board: what a board shows, as plain data

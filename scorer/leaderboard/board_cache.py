@@ -7,6 +7,10 @@ last request, and drops exactly what depends on it. So a board is as new as the 
 alone are read again, and a new tau reads nothing but tau. The database stays the truth: an empty cache gives the same
 boards, more slowly.
 
+The request that learns of a change ranks the boards in demand again. Others wait for it, except visitors: for at most
+a second they may be shown the board before the change (:meth:`BoardCache.former_snapshot`), so that a tau that moves
+does not stop everybody.
+
 Boards of past moments stay out of the way of those of now: one is made at a time, from immutable columns and without
 the competition's lock; few wait for it, and those beyond are refused.
 """
@@ -26,7 +30,8 @@ from scorer.db.leaderboard.changes import ChangeFeed
 from scorer.db.session import ConnectionLost, Connections
 from scorer.db.tables import Competition, Track
 from scorer.errors import TooMany
-from scorer.leaderboard.cached_boards import BoardKey, BoardSnapshot, CachedBoards
+from scorer.leaderboard.board_snapshots import BoardKey, BoardSnapshot, FormerSnapshot
+from scorer.leaderboard.cached_boards import CachedBoards
 from scorer.lifecycle import TrackKind
 from scorer.ranking.columns import Ints
 from scorer.ranking.vectorised import BoardListing, RankedBoard
@@ -86,10 +91,34 @@ class BoardCache:
             return self._load(slug, now)
         with boards.lock:
             self._refresh(boards)
+            if boards.in_demand:
+                self._rank_again(boards)
             if boards.state is None:  # read after the feed, so it is as new as the feed's counts, or newer
                 boards.state = self._read_state(slug, now)
             state = competition_state.at_moment(boards.state, now)
-            return BoardSnapshot(state, boards.public_id, boards.feed.counts.copy())
+            boards.served = BoardSnapshot(state, boards.public_id, boards.feed.counts.copy())
+            return boards.served
+
+    def _rank_again(self, boards: CachedBoards) -> None:
+        """Rank the boards in demand; meanwhile visitors may be shown those before, if only ranks have changed."""
+        if boards.served is not None and boards.state is not None:
+            boards.former = FormerSnapshot.of(boards.served)
+        try:
+            with self._connections.snapshot() as connection:
+                boards.refresh(connection)
+                boards.rank_again(connection)
+        finally:
+            boards.former = None
+
+    def former_snapshot(self, slug: str, now: datetime) -> BoardSnapshot | None:
+        """While the boards of a competition are ranked anew, and for at most a second: the snapshot before the change.
+        Waits for nothing."""
+        boards = self._boards.get(self._ids.get(slug, 0))
+        former = None if boards is None else boards.former
+        if former is None or not former.may_be_shown:
+            return None
+        snapshot = former.snapshot
+        return snapshot._replace(state=competition_state.at_moment(snapshot.state, now))
 
     def _load(self, slug: str, now: datetime) -> BoardSnapshot:
         """The snapshot of a competition of which nothing is cached yet."""

@@ -1,13 +1,13 @@
 """What a process keeps of one competition: entry columns, judged entries, ranked boards, team names.
 
-From raw to finished, and dropped from raw to finished as the change feed reports changes
-(:mod:`scorer.leaderboard.board_cache`).
+From raw to finished, and made anew from raw to finished as the change feed reports changes
+(:mod:`scorer.leaderboard.board_cache`). What was made before serves again where its inputs are still the same: a new
+tau leaves columns, teams and rulings as they are, and the board of a past moment untouched.
 """
 
 from collections import OrderedDict
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import NamedTuple
 
@@ -15,41 +15,24 @@ import numpy as np
 
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.leaderboard import board, columns
-from scorer.db.leaderboard.changes import ChangeCounts, ChangeFeed, FeedRow
+from scorer.db.leaderboard.changes import ChangeFeed, FeedRow
 from scorer.db.session import Connection
+from scorer.leaderboard.board_snapshots import BoardKey, BoardSnapshot, FormerSnapshot
+from scorer.leaderboard.past_boards import PastBoard
 from scorer.leaderboard.team_names import TeamNames
-from scorer.ranking.columns import EntryColumns, FinalPicks, Ints
+from scorer.ranking.columns import EntryColumns, FinalPicks, Ints, JudgingRules
 from scorer.ranking.vectorised import BoardListing, JudgedEntries, RankedBoard, finals_of, order_of
 
 MAX_PAST_BOARDS = 2
 """Listings of past moments kept of one competition."""
-NEVER = datetime(1, 1, 2, tzinfo=UTC)
-"""A moment before all others."""
-MAX_REREAD = 10_000
-"""Entries whose earlier measurements are read one by one; those of more entries are read all at once, and kept."""
 
 
-class BoardKey(NamedTuple):
-    """Which board of a competition: its track, whether of late entries, and of which past moment (None: of now)."""
+class DayStartListing(NamedTuple):
+    """A board as it was when the day began, and the inputs that it was made of."""
 
-    track_id: int
-    late: bool
-    at: datetime | None
-
-
-class BoardSnapshot(NamedTuple):
-    """A competition's state and its change counts at one moment: all that its boards depend on.
-
-    Only ``state.missing`` may be older, where it is about reference images: the feed does not report those.
-    """
-
-    state: CompetitionState
-    public_id: int
-    counts: ChangeCounts
-
-    def version(self, track_id: int, *, labels: bool) -> tuple[int, ...]:
-        """The version of a track's board: equal versions, equal boards."""
-        return self.counts.version({track_id, self.public_id}, labels=labels)
+    listing: BoardListing
+    columns: EntryColumns
+    rules: JudgingRules
 
 
 @dataclass
@@ -65,6 +48,10 @@ class CachedBoards:
     lock: Lock = field(default_factory=Lock)
     nbytes: int = 0
     """The size of all arrays that are kept, as of the last board that was made."""
+    served: BoardSnapshot | None = None
+    """The newest snapshot that was handed out."""
+    former: FormerSnapshot | None = None
+    """While the boards of now are ranked anew: the snapshot before. Read without the lock."""
     generation: int = 0
     """How often anything was dropped: what was computed from an earlier generation must not be kept."""
     _columns: dict[int, EntryColumns] = field(default_factory=dict)
@@ -72,9 +59,15 @@ class CachedBoards:
     _superseded: dict[int, EntryColumns] = field(default_factory=dict)
     _stale_refs: dict[int, set[int]] = field(default_factory=dict)
     _judged: dict[int, JudgedEntries] = field(default_factory=dict)
+    _unsure_judged: set[int] = field(default_factory=set)
+    """Tracks whose rules or columns may have changed since they were judged."""
     _picks: FinalPicks | None = None
     _boards: dict[BoardKey, RankedBoard] = field(default_factory=dict)
-    _day_start: dict[BoardKey, BoardListing] = field(default_factory=dict)
+    _asked: set[BoardKey] = field(default_factory=set)
+    """The boards of now that were asked for since they were ranked."""
+    _day_start: dict[BoardKey, DayStartListing] = field(default_factory=dict)
+    _unsure_day_start: set[BoardKey] = field(default_factory=set)
+    """Those of ``_day_start`` whose inputs may have changed."""
     _past: OrderedDict[BoardKey, BoardListing] = field(default_factory=OrderedDict)
     _names: TeamNames | None = None
 
@@ -100,14 +93,15 @@ class CachedBoards:
     def _invalidate_boards(self, change: FeedRow) -> None:
         # A private board depends on the public one, by which teams without picks are ranked; never the reverse.
         all_tracks = change.track_id in {None, self.public_id}
-        for track_id in [id_ for id_ in self._judged if all_tracks or id_ != self.public_id]:
-            del self._judged[track_id]
-        for boards in (self._boards, self._day_start, self._past):
+        self._unsure_judged |= {id_ for id_ in self._judged if all_tracks or id_ != self.public_id}
+        self._unsure_day_start |= {key for key in self._day_start if all_tracks or key.track_id != self.public_id}
+        for boards in (self._boards, self._past):
             for key in [key for key in boards if all_tracks or key.track_id != self.public_id]:
                 del boards[key]
 
     def _invalidate_entries(self, track_ids: set[int], refs: Collection[int] | None) -> None:
         for track_id in track_ids & self._columns.keys():
+            self._judged.pop(track_id, None)  # it would keep the former columns in memory
             if refs is None:  # too many to name
                 del self._columns[track_id]
                 self._superseded.pop(track_id, None)
@@ -120,26 +114,50 @@ class CachedBoards:
         if key not in self._boards:
             self._boards[key] = order_of(self._with_finals(connection, track_id), late=late)
             self.nbytes = _size_of(self)
+        self._asked.add(key)
         return self._boards[key]
 
     def cached(self, key: BoardKey) -> RankedBoard | None:
         """The board under ``key``, if it is of now and cached."""
+        if key in self._boards:
+            self._asked.add(key)
         return self._boards.get(key)
+
+    @property
+    def in_demand(self) -> set[BoardKey]:
+        """The boards of now that were dropped and had been asked for since they were ranked."""
+        return self._asked - self._boards.keys()
+
+    def rank_again(self, connection: Connection) -> None:
+        """Rank those boards of now that are in demand, and see that the one of the day's start is there."""
+        keys = self.in_demand
+        for key in keys:
+            self.ranked_board(connection, key.track_id, late=key.late)
+        for key in list(self._unsure_day_start):
+            self.day_start_listing(connection, key)
+        self._asked -= keys
 
     def day_start_listing(self, connection: Connection, key: BoardKey) -> BoardListing:
         """The board as it was when the day began, with which every reader compares that of now; one day's is kept."""
-        if key not in self._day_start:
+        cached = self._day_start.get(key)
+        if cached is None or key in self._unsure_day_start:
             past = self.begin_past_board(connection, key)
-            self._day_start = {key: past.listing(connection)}
-            self._superseded.update(past.superseded)
+            columns_, rules = past.current[key.track_id], past.rules(connection, key.track_id)
+            same = cached is not None and cached.columns is columns_ and cached.rules.equals(rules)
+            if cached is None or not same or key.track_id != self.public_id:  # others depend on picks, too
+                cached = DayStartListing(past.listing(connection), columns_, rules)
+                self._superseded.update(past.superseded)
+            self._day_start = {key: cached}
+            self._unsure_day_start.clear()
             self.nbytes = _size_of(self)
-        return self._day_start[key]
+        return cached.listing
 
     def cached_day_start(self, key: BoardKey) -> BoardListing | None:
         """The board as it was when the day began, if it is cached."""
-        return self._day_start.get(key)
+        cached = None if key in self._unsure_day_start else self._day_start.get(key)
+        return cached and cached.listing
 
-    def begin_past_board(self, connection: Connection, key: BoardKey) -> "PastBoard":
+    def begin_past_board(self, connection: Connection, key: BoardKey) -> PastBoard:
         """Everything in memory that a past board is made of. Making it then needs the same snapshot of the database,
         and the lock no longer."""
         track_ids = {key.track_id, self.public_id} if key.track_id != self.public_id else {key.track_id}
@@ -151,7 +169,7 @@ class CachedBoards:
         """The listing of a past moment if it is cached. Needs no lock."""
         return self._past.get(key)
 
-    def keep_past(self, past: "PastBoard", listing: BoardListing, generation: int) -> None:
+    def keep_past(self, past: PastBoard, listing: BoardListing, generation: int) -> None:
         """Keep a past board that was made from what there was in ``generation``, unless that has changed since; it
         counts as the most recently used."""
         if generation != self.generation:
@@ -179,13 +197,16 @@ class CachedBoards:
         if self._picks is None:
             self._picks = columns.picks_of(connection, self.feed.competition_id)
         public = self._judge(connection, self.public_id)
-        return replace(judged, finals=finals_of(public, self._picks, self.max_final_picks))
+        return judged.with_finals(finals_of(public, self._picks, self.max_final_picks))
 
     def _judge(self, connection: Connection, track_id: int) -> JudgedEntries:
-        if track_id not in self._judged:
+        former = self._judged.get(track_id)
+        if former is None or track_id in self._unsure_judged:
             rules = columns.judging_rules_of(connection, track_id)
-            self._judged[track_id] = JudgedEntries(self._current_columns(connection, track_id), rules)
-        return self._judged[track_id]
+            current = self._current_columns(connection, track_id)
+            self._judged[track_id] = former = _judged_by(rules, current, former)
+            self._unsure_judged.discard(track_id)
+        return former
 
     def _current_columns(self, connection: Connection, track_id: int) -> EntryColumns:
         """The columns of a track's entries, of which those that have changed are read again."""
@@ -201,71 +222,11 @@ class CachedBoards:
         return self._columns[track_id]
 
 
-@dataclass
-class PastBoard:
-    """A board of a past moment in the making. It shares nothing that changes with the cache, so no lock is needed."""
-
-    competition_id: int
-    public_id: int
-    max_final_picks: int
-    key: BoardKey
-    current: dict[int, EntryColumns]
-    """By track: the columns as they are."""
-    superseded: dict[int, EntryColumns]
-    """By track: every measurement that is not its entry's newest, where these have been read."""
-
-    @property
-    def at(self) -> datetime:
-        """The past moment."""
-        if self.key.at is None:
-            raise ValueError("a board of now is not past")
-        return self.key.at
-
-    def normalise(self, connection: Connection) -> None:
-        """Move the moment back to the last change until then: the boards of both are the same. To now (None) if nothing
-        has changed since."""
-        at, changed_later = columns.rule_changes_around(connection, self.competition_id, list(self.current), self.at)
-        asked = columns.to_microseconds(self.at)
-        never = columns.to_microseconds(NEVER)
-        last = never if at is None else columns.to_microseconds(at)
-        for track_id, current in self.current.items():
-            earlier = self._superseded(connection, track_id)
-            for measured_at in (current.measured_at, earlier.measured_at):
-                past = measured_at[measured_at <= asked]
-                changed_later |= len(past) < len(measured_at)
-                last = max(last, int(past.max(initial=last)))
-        self.key = self.key._replace(at=columns.from_microseconds(last) if changed_later else None)
-
-    def listing(self, connection: Connection) -> BoardListing:
-        """The board of that moment, as far as it is listed."""
-        judged = self._judged(connection, self.key.track_id)
-        if self.key.track_id != self.public_id:  # the private track, or a former one
-            picks = columns.picks_of(connection, self.competition_id, at=self.at)
-            public = self._judged(connection, self.public_id)
-            judged = replace(judged, finals=finals_of(public, picks, self.max_final_picks))
-        return order_of(judged, late=self.key.late).compacted()
-
-    def _judged(self, connection: Connection, track_id: int) -> JudgedEntries:
-        rules = columns.judging_rules_of(connection, track_id, at=self.at)
-        return JudgedEntries(self._columns(connection, track_id), rules)
-
-    def _columns(self, connection: Connection, track_id: int) -> EntryColumns:
-        """The columns as they were: an entry that was measured later appears with its newest earlier measurement, or
-        not at all."""
-        current, moment = self.current[track_id], columns.to_microseconds(self.at)
-        unchanged = current.measured_at <= moment
-        measured_later = current.ref[~unchanged]
-        if track_id in self.superseded or len(measured_later) > MAX_REREAD:
-            return current.before(moment, self._superseded(connection, track_id))
-        if not len(measured_later):
-            return current
-        earlier = columns.columns_of(connection, track_id, refs=measured_later.tolist(), at=self.at)
-        return current.take(unchanged).updated_with(earlier)
-
-    def _superseded(self, connection: Connection, track_id: int) -> EntryColumns:
-        if track_id not in self.superseded:
-            self.superseded[track_id] = columns.superseded_columns_of(connection, track_id)
-        return self.superseded[track_id]
+def _judged_by(rules: JudgingRules, entries: EntryColumns, former: JudgedEntries | None) -> JudgedEntries:
+    """Entries judged by rules, from ``former`` as far as it has the same."""
+    if former is None or former.columns is not entries or not former.rules.equals(rules, but_tau=True):
+        return JudgedEntries(entries, rules)
+    return former if former.rules.equals(rules) else former.under(rules.tau)
 
 
 def _size_of(boards: CachedBoards) -> int:

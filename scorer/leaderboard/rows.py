@@ -6,7 +6,7 @@ columns that are read for this call. Names and reasons are added later, for the 
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import count, repeat
 from typing import NamedTuple
@@ -184,7 +184,7 @@ def read_ranked_board(
     if kind == "private":
         public = judged_of(connection, tracks["public"].id, at=at)
         picks = picks_of(connection, competition.id, at=at)
-        judged = replace(judged, finals=finals_of(public, picks, competition.final_picks))
+        judged = judged.with_finals(finals_of(public, picks, competition.final_picks))
     return order_of(judged, late=late)
 
 

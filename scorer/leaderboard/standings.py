@@ -5,7 +5,7 @@ over the rows that there were then. ``board_version`` names all inputs of a boar
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -42,6 +42,17 @@ def visible_state(session: Session, slug: str, account: Account | None, now: dat
         return competition_state.visible_state(session, slug, account, now)
     snapshot = session.info[SNAPSHOT_KEY] = cache.current_snapshot(slug, now)
     return competition_state.require_visible(snapshot.state, account)
+
+
+def states_to_show(session: Session, slug: str, account: Account | None, now: datetime) -> Iterator[CompetitionState]:
+    """The states of a competition whose rendered boards this person may be shown, the current one last
+    (:func:`visible_state`). Visitors are shown the former one, where it was rendered, while the new board is ranked."""
+    cache = board_cache.cache_of(session)
+    former = cache.former_snapshot(slug, now) if cache is not None and account is None else None
+    if former is not None:
+        session.info[SNAPSHOT_KEY] = former
+        yield competition_state.require_visible(former.state, account)
+    yield visible_state(session, slug, account, now)
 
 
 def board_version(

@@ -6,14 +6,28 @@ and sorted as the times are.
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from scorer.metrics.mifid import is_copy, is_penalised, mifid
-from scorer.ranking.columns import EMPTY, EntryColumns, FinalPicks, Flags, Floats, Ints, JudgingRules, distinct
+from scorer.ranking.columns import (
+    EMPTY,
+    EntryColumns,
+    FinalPicks,
+    Flags,
+    Floats,
+    Ints,
+    JudgingRules,
+    distinct,
+    is_among,
+    numbered,
+)
 
-INDEPENDENT_OF_TAU = ("team", "codes", "is_benchmark", "is_disqualified", "is_exempt", "is_copy", "counts")
+INDEPENDENT_OF_TAU = frozenset({"team", "codes", "is_benchmark", "is_disqualified", "is_exempt", "is_copy", "counts"})
 """The cached properties of judged entries that are the same under every tau."""
+INDEPENDENT_OF_FINALS = INDEPENDENT_OF_TAU - {"counts"} | {"penalised", "score", "can_rank"}
+"""Those that are the same whichever entries are final."""
 
 
 @dataclass(frozen=True)
@@ -120,27 +134,27 @@ class JudgedEntries:
     @cached_property
     def team(self) -> Ints:
         """The team that each entry belongs to now."""
-        return current_teams(self.columns.team, self.rules)
+        return self.rules.current_teams(self.columns.team)
 
     @cached_property
     def codes(self) -> tuple[Ints, int]:
         """The teams as numbers from 0, and how many there are."""
-        return _numbered(self.team)
+        return numbered(self.team)
 
     @cached_property
     def is_benchmark(self) -> Flags:
         """Whether each entry is a benchmark."""
-        return _among(self.team, self.rules.benchmarks)
+        return is_among(self.team, self.rules.benchmarks)
 
     @cached_property
     def is_disqualified(self) -> Flags:
         """Whether each entry is disqualified."""
-        return _among(self.columns.ref, self.rules.disqualified)
+        return is_among(self.columns.ref, self.rules.disqualified)
 
     @cached_property
     def is_exempt(self) -> Flags:
         """Whether each entry is never penalised, whatever tau is: benchmarks and waived entries."""
-        return self.is_benchmark | _among(self.columns.ref, self.rules.waived)
+        return self.is_benchmark | is_among(self.columns.ref, self.rules.waived)
 
     @property
     def is_competing(self) -> Flags:
@@ -180,7 +194,7 @@ class JudgedEntries:
         final = np.zeros(len(self.columns), np.bool_)
         if len(self.finals.ref):
             final = (self.finals.ref[place] == self.columns.ref) & (self.finals.team[place] == self.team)
-        apart = (self.is_copy | self.is_disqualified) & ~_among(self.team, distinct(self.finals.team))
+        apart = (self.is_copy | self.is_disqualified) & ~is_among(self.team, distinct(self.finals.team))
         return final | apart | self.is_benchmark
 
     @cached_property
@@ -190,8 +204,15 @@ class JudgedEntries:
 
     def under(self, tau: float) -> "JudgedEntries":
         """The same entries under another tau; ``finals`` stay. What does not depend on tau is computed once for all."""
-        other = replace(self, rules=replace(self.rules, tau=tau))
-        other.__dict__.update({name: getattr(self, name) for name in INDEPENDENT_OF_TAU})
+        return self._changed(INDEPENDENT_OF_TAU, rules=replace(self.rules, tau=tau))
+
+    def with_finals(self, finals: FinalPicks) -> "JudgedEntries":
+        """The same entries, of which these count. What does not depend on that is computed once for all."""
+        return self._changed(INDEPENDENT_OF_FINALS, finals=finals)
+
+    def _changed(self, kept: frozenset[str], **changes: Any) -> "JudgedEntries":
+        other = replace(self, **changes)
+        other.__dict__.update({name: getattr(self, name) for name in kept})
         return other
 
     def row_of(self, ref: int) -> int | None:
@@ -225,7 +246,7 @@ def finals_of(public: JudgedEntries, picks: FinalPicks, max_finals: int) -> Fina
     (:func:`scorer.ranking.specification.final_refs`).
     """
     eligible = ~public.is_benchmark & ~public.columns.late
-    has_picks = _among(public.team, distinct(picks.team))
+    has_picks = is_among(public.team, distinct(picks.team))
     is_final = np.zeros(len(eligible), np.bool_)
     if len(public.columns):
         rows = np.minimum(np.searchsorted(public.columns.ref, picks.ref), len(public.columns) - 1)
@@ -243,31 +264,6 @@ def best_of(public: JudgedEntries, count: int) -> Ints:
     """The refs of the ``count`` best scored entries in time, best first, rulings ignored."""
     rows = np.flatnonzero(np.isfinite(public.score) & ~public.is_benchmark & ~public.columns.late)
     return public.columns.ref[_sorted(public, rows)[:count]]
-
-
-def current_teams(teams: Ints, rules: JudgingRules) -> Ints:
-    """The present teams of these, after merges."""
-    if not len(rules.merged):
-        return teams
-    place = np.minimum(np.searchsorted(rules.merged, teams), len(rules.merged) - 1)
-    return np.where(rules.merged[place] == teams, rules.into[place], teams)
-
-
-def _numbered(teams: Ints) -> tuple[Ints, int]:
-    """Each team's number from 0, in the order of ids, and how many teams there are. By a table where the ids lie close
-    together, which takes a tenth of the time of sorting."""
-    low, high = (int(teams.min()), int(teams.max())) if len(teams) else (0, 0)
-    if high - low > 8 * len(teams):
-        distinct, numbers = np.unique(teams, return_inverse=True)
-        return numbers, len(distinct)
-    exists = np.zeros(high - low + 1, np.bool_)
-    exists[teams - low] = True
-    numbers = np.cumsum(exists) - 1
-    return numbers[teams - low], int(np.count_nonzero(exists))
-
-
-def _among(values: Ints, wanted: Ints) -> Flags:
-    return np.isin(values, wanted) if len(wanted) else np.zeros(len(values), np.bool_)
 
 
 def _teams_with(judged: JudgedEntries, rows: Flags) -> Flags:

@@ -17,7 +17,7 @@ from scorer.db.review.reviews import ReviewTallies
 from scorer.findings.signs import SIGNS
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.ranking.columns import Flags, Ints
-from scorer.ranking.vectorised import JudgedEntries, current_teams
+from scorer.ranking.vectorised import JudgedEntries
 from scorer.review.flag_facts import EqualContents, FlagFacts
 
 TRACK_REASONS = ("penalised", "medal-at-stake", "borderline", "tau-interval")
@@ -159,7 +159,7 @@ def _shared(contents: EqualContents, judged: JudgedEntries) -> Ints:
     """The refs of submissions whose content another team (after merges) has handed in, too."""
     if not len(contents.ref):
         return contents.ref
-    team = current_teams(contents.team, judged.rules)
+    team = judged.rules.current_teams(contents.team)
     firsts = np.flatnonzero(np.diff(contents.group, prepend=-1))
     differs = np.minimum.reduceat(team, firsts) != np.maximum.reduceat(team, firsts)
     return np.sort(contents.ref[np.repeat(differs, np.diff(firsts, append=len(team)))])

@@ -12,9 +12,10 @@ from sqlalchemy import text
 from scorer.accounts.rate_limits import PAST_BOARD_COST
 from scorer.db.session import Connection, Connections
 from scorer.errors import TooMany
-from scorer.leaderboard import board_cache, cached_boards
+from scorer.leaderboard import board_cache, past_boards
 from scorer.leaderboard.board_cache import BoardCache
-from scorer.leaderboard.cached_boards import MAX_PAST_BOARDS, PastBoard
+from scorer.leaderboard.cached_boards import MAX_PAST_BOARDS
+from scorer.leaderboard.past_boards import PastBoard
 from scorer.ranking.vectorised import BoardListing, RankedBoard
 from tests.api.accounts.test_accounts import rated
 from tests.api.conftest import Service
@@ -123,12 +124,12 @@ def test_a_past_board_that_changes_while_it_is_made_is_not_kept(
     assert len(reader.past(5.5)) == 2
 
 
-@pytest.mark.parametrize("reread", [0, cached_boards.MAX_REREAD])
+@pytest.mark.parametrize("reread", [0, past_boards.MAX_REREAD])
 def test_an_entry_that_was_measured_again_had_its_earlier_numbers(
     reader: Reader, monkeypatch: pytest.MonkeyPatch, reread: int
 ) -> None:
     """Whether earlier measurements are read all at once or one by one, before and after one is added."""
-    monkeypatch.setattr(cached_boards, "MAX_REREAD", reread)
+    monkeypatch.setattr(past_boards, "MAX_REREAD", reread)
     arena = reader.arena
     entry = arena.entry("ada", 9.0, days=6.5)
     reader.now()

@@ -18,7 +18,8 @@ from scorer.db.leaderboard import board
 from scorer.db.leaderboard.changes import ChangeFeed
 from scorer.db.leaderboard.scores import judged_entries
 from scorer.db.tables import Track
-from scorer.leaderboard.cached_boards import BoardKey, CachedBoards
+from scorer.leaderboard.board_snapshots import BoardKey
+from scorer.leaderboard.cached_boards import CachedBoards
 from scorer.leaderboard.rows import read_ranked_board
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.ranking.vectorised import BoardListing

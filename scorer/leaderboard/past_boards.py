@@ -1,0 +1,85 @@
+"""Boards of past moments, made beside those of now."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from scorer.db.leaderboard import columns
+from scorer.db.session import Connection
+from scorer.leaderboard.board_snapshots import BoardKey
+from scorer.ranking.columns import EntryColumns, JudgingRules
+from scorer.ranking.vectorised import BoardListing, JudgedEntries, finals_of, order_of
+
+NEVER = datetime(1, 1, 2, tzinfo=UTC)
+"""A moment before all others."""
+MAX_REREAD = 10_000
+"""Entries whose earlier measurements are read one by one; those of more entries are read all at once, and kept."""
+
+
+@dataclass
+class PastBoard:
+    """A board of a past moment in the making. It shares nothing that changes with the cache, so no lock is needed."""
+
+    competition_id: int
+    public_id: int
+    max_final_picks: int
+    key: BoardKey
+    current: dict[int, EntryColumns]
+    """By track: the columns as they are."""
+    superseded: dict[int, EntryColumns]
+    """By track: every measurement that is not its entry's newest, where these have been read."""
+
+    @property
+    def at(self) -> datetime:
+        """The past moment."""
+        if self.key.at is None:
+            raise ValueError("a board of now is not past")
+        return self.key.at
+
+    def normalise(self, connection: Connection) -> None:
+        """Move the moment back to the last change until then: the boards of both are the same. To now (None) if nothing
+        has changed since."""
+        at, changed_later = columns.rule_changes_around(connection, self.competition_id, list(self.current), self.at)
+        asked = columns.to_microseconds(self.at)
+        never = columns.to_microseconds(NEVER)
+        last = never if at is None else columns.to_microseconds(at)
+        for track_id, current in self.current.items():
+            earlier = self._superseded(connection, track_id)
+            for measured_at in (current.measured_at, earlier.measured_at):
+                past = measured_at[measured_at <= asked]
+                changed_later |= len(past) < len(measured_at)
+                last = max(last, int(past.max(initial=last)))
+        self.key = self.key._replace(at=columns.from_microseconds(last) if changed_later else None)
+
+    def listing(self, connection: Connection) -> BoardListing:
+        """The board of that moment, as far as it is listed."""
+        judged = self._judged(connection, self.key.track_id)
+        if self.key.track_id != self.public_id:  # the private track, or a former one
+            picks = columns.picks_of(connection, self.competition_id, at=self.at)
+            public = self._judged(connection, self.public_id)
+            judged = judged.with_finals(finals_of(public, picks, self.max_final_picks))
+        return order_of(judged, late=self.key.late).compacted()
+
+    def rules(self, connection: Connection, track_id: int) -> JudgingRules:
+        """The rules that judged a track's entries at that moment."""
+        return columns.judging_rules_of(connection, track_id, at=self.at)
+
+    def _judged(self, connection: Connection, track_id: int) -> JudgedEntries:
+        return JudgedEntries(self._columns(connection, track_id), self.rules(connection, track_id))
+
+    def _columns(self, connection: Connection, track_id: int) -> EntryColumns:
+        """The columns as they were: an entry that was measured later appears with its newest earlier measurement, or
+        not at all."""
+        current, moment = self.current[track_id], columns.to_microseconds(self.at)
+        unchanged = current.measured_at <= moment
+        measured_later = current.ref[~unchanged]
+        if track_id in self.superseded or len(measured_later) > MAX_REREAD:
+            return current.before(moment, self._superseded(connection, track_id))
+        if not len(measured_later):
+            return current
+        earlier = columns.columns_of(connection, track_id, refs=measured_later.tolist(), at=self.at)
+        return current.take(unchanged).updated_with(earlier)
+
+    def _superseded(self, connection: Connection, track_id: int) -> EntryColumns:
+        if track_id not in self.superseded:
+            self.superseded[track_id] = columns.superseded_columns_of(connection, track_id)
+        return self.superseded[track_id]
