@@ -1,6 +1,7 @@
 """HTTP for routes and pages alike: what they depend on, and what they read and send.
 
 dependencies: FastAPI dependencies: transactions, the caller and their rights, stores, the time
+transactions: the transaction of a request
 session_cookies: the session cookie
 csrf: CSRF tokens, and refusal of cross-site requests
 oidc: OpenID Connect logins

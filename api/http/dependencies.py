@@ -1,7 +1,6 @@
 """FastAPI dependencies of routes and pages: transactions, the caller and their rights, stores, caches, the time."""
 
-from collections.abc import Callable, Collection, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import AsyncIterator, Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -17,6 +16,7 @@ from sqlalchemy.orm import Session
 from api.http import csrf, session_cookies
 from api.http.response_cache import ResponseCache
 from api.http.server_sent_events import EventHub
+from api.http.transactions import Transaction, request_transaction
 from scorer.accounts import api_tokens, roles, sessions
 from scorer.accounts.rate_limits import PAST_BOARD_COST, RateLimiter, network_of
 from scorer.accounts.sessions import Browser
@@ -27,7 +27,6 @@ from scorer.jobs.broker import transaction
 from scorer.notifications import notices
 from scorer.settings import Settings
 
-Transaction = Callable[[], AbstractContextManager[Session]]
 MAX_JSON_BYTES = 1 << 20
 bearer = HTTPBearer(auto_error=False, description="An API token.")
 
@@ -48,9 +47,9 @@ async def transactions(request: Request) -> Transaction:
     return lambda: transaction(state.sessions, state.broker)
 
 
-def session(begin: Annotated[Transaction, Depends(transactions)]) -> Iterator[Session]:
+async def session(begin: Annotated[Transaction, Depends(transactions)]) -> AsyncIterator[Session]:
     """One transaction per request; with scope ``function`` it commits before the response is sent."""
-    with begin() as database_session:
+    async with request_transaction(begin) as database_session:
         yield database_session
 
 

@@ -23,6 +23,8 @@ class Load:
     readers: int
     seconds: float
     headers: dict[str, str] = field(default_factory=dict)
+    first: int = 0
+    """The number of the first reader, from which follows its address."""
 
 
 @dataclass
@@ -66,7 +68,7 @@ class Reader:
 
 def measure_load(load: Load) -> dict[str, float]:
     """Run the load: responses per second by status, and their latencies in milliseconds."""
-    readers = [Reader(number, load) for number in range(load.readers)]
+    readers = [Reader(load.first + number, load) for number in range(load.readers)]
     latencies: list[float] = []
     counts: dict[int, int] = {}
     with selectors.DefaultSelector() as selector:

@@ -37,6 +37,8 @@ from scorer.teams import teams
 
 log = logging.getLogger(__name__)
 DECIMALS = 5
+MOVING_READERS = 12
+"""Readers while tau moves: few enough that their waiting for each other is not most of what is measured."""
 MANY = 4
 """Web processes of the part that measures several."""
 RETUNES_SEEN = 5
@@ -223,15 +225,16 @@ def _measure_throughput(port: int, seconds: float, readers: int) -> dict[str, fl
         result["processor_ms"] = 1000 * (_processor_seconds(web) - before) / responses
         numbers |= {f"{name}_{key}": value for key, value in result.items()}
     moves = 0
+    moving = Load(port, BOARD, MOVING_READERS, seconds, first=readers)
     with (
         _client(port, ORGANIZER) as organizer,
-        subprocess.Popen(command(kinds["json"]), cwd=ROOT, stdout=subprocess.PIPE, text=True) as process,
+        subprocess.Popen(command(moving), cwd=ROOT, stdout=subprocess.PIPE, text=True) as process,
     ):
         while process.poll() is None:
             moves += 1
             _retune(organizer, "public", 0.2 + 0.001 * (moves % 50))
             time.sleep(2)
-        result = json.loads(process.stdout.read() if process.stdout else "{}")
+        result = _result_of(process.stdout.read() if process.stdout else "{}")
     return numbers | {f"moving_{key}": value for key, value in result.items()} | {"moving_retunes": float(moves)}
 
 
@@ -275,7 +278,14 @@ def _processor_seconds(process: psutil.Process) -> float:
 
 def _run(load: Load) -> dict[str, float]:
     process = subprocess.run(command(load), cwd=ROOT, capture_output=True, text=True, check=True)
-    result: dict[str, float] = json.loads(process.stdout)
+    return _result_of(process.stdout)
+
+
+def _result_of(printed: str) -> dict[str, float]:
+    """What a load has printed. ``RuntimeError`` if an answer was an error: it would count as a quick answer."""
+    result: dict[str, float] = json.loads(printed)
+    if errors := {name: rate for name, rate in result.items() if name.startswith(("status_4", "status_5"))}:
+        raise RuntimeError(f"answers that were errors, a second: {errors}")
     return result
 
 

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection as Connection  # noqa: PLC0414 - a type for callers
-from sqlalchemy import Engine, create_engine, func, select, text
+from sqlalchemy import Engine, create_engine, event, func, select, text
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm import Session, sessionmaker
@@ -25,6 +25,8 @@ UNAVAILABLE = (OperationalError, InterfaceError, PoolTimeoutError)
 MAX_SKEW = timedelta(seconds=5)
 COMMAND_CONNECTIONS = 5
 """Database connections of a command, or of a check at the start of a process."""
+CONNECTED_KEY = "connected"
+"""Where a session keeps that it has taken a connection."""
 POOL_SECONDS = 10
 """Longest wait for a free connection of the pool."""
 
@@ -45,7 +47,18 @@ def engine_of(settings: Settings, *, max_connections: int = COMMAND_CONNECTIONS,
 
 def sessions_of(engine: Engine, **info: object) -> Sessions:
     """A factory of sessions, whose objects stay readable after the commit. ``info``: the ``Session.info`` of each."""
-    return sessionmaker(engine, expire_on_commit=False, info=info)
+    sessions = sessionmaker(engine, expire_on_commit=False, info=info)
+    event.listen(sessions, "after_begin", _note_connection)
+    return sessions
+
+
+def _note_connection(session: Session, *_: object) -> None:
+    session.info[CONNECTED_KEY] = True
+
+
+def has_connected(session: Session) -> bool:
+    """Whether a session of :func:`sessions_of` has taken a connection."""
+    return CONNECTED_KEY in session.info
 
 
 @contextmanager

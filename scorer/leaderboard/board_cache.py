@@ -89,8 +89,10 @@ class BoardCache:
         boards = self._boards.get(self._ids.get(slug, 0))
         if boards is None:
             return self._load(slug, now)
+        refreshes = boards.refreshes
         with boards.lock:
-            self._refresh(boards)
+            if boards.refreshes == refreshes:  # else another request has begun and ended one since this one came
+                self._refresh(boards)
             if boards.in_demand:
                 self._rank_again(boards)
             if boards.state is None:  # read after the feed, so it is as new as the feed's counts, or newer

@@ -52,6 +52,8 @@ class CachedBoards:
     """The newest snapshot that was handed out."""
     former: FormerSnapshot | None = None
     """While the boards of now are ranked anew: the snapshot before. Read without the lock."""
+    refreshes: int = 0
+    """How many have begun."""
     generation: int = 0
     """How often anything was dropped: what was computed from an earlier generation must not be kept."""
     _columns: dict[int, EntryColumns] = field(default_factory=dict)
@@ -73,6 +75,7 @@ class CachedBoards:
 
     def refresh(self, connection: Connection) -> None:
         """Drop everything that the change feed reports as changed since the last call."""
+        self.refreshes += 1
         for change in self.feed.read(connection):
             self._invalidate(change)
 

@@ -34,7 +34,7 @@ def _newest(session: Session, competition_id: int, table: type[Any], column: Any
         .where(Submission.competition_id == competition_id)
         .order_by(table.submission_ref, table.id.desc())
     )
-    return {ref: value for ref, value in session.execute(newest)}  # noqa: C416 - rows are not pairs to a type checker
+    return dict(session.execute(newest).all())
 
 
 def decided_label(session: Session, submission_ref: int) -> Label | None:
@@ -51,7 +51,7 @@ def labels_of(session: Session, refs: Collection[int]) -> dict[int, str]:
         .where(Label.submission_ref.in_(refs))
         .order_by(Label.submission_ref, Label.id.desc())
     )
-    return {row.submission_ref: row.label for row in session.execute(newest)}
+    return dict(session.execute(newest).all())
 
 
 def decided_labels(session: Session, competition_id: int) -> dict[int, str]:
@@ -63,4 +63,4 @@ def decided_labels(session: Session, competition_id: int) -> dict[int, str]:
         .where(Submission.competition_id == competition_id)
         .order_by(Label.submission_ref, Label.id.desc())
     )
-    return {row.submission_ref: row.label for row in session.execute(newest)}
+    return dict(session.execute(newest).all())
