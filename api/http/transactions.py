@@ -24,18 +24,17 @@ async def request_transaction(begin: Transaction) -> AsyncIterator[Session]:
     try:
         yield session
     except BaseException as error:
-        if not await _ended(session, partial(manager.__exit__, type(error), error, error.__traceback__)):
-            raise
+        with CancelScope(shield=True):
+            await _end(session, partial(manager.__exit__, type(error), error, error.__traceback__))
+        raise
     else:
-        await _ended(session, partial(manager.__exit__, None, None, None))
+        with CancelScope(shield=True):
+            await _end(session, partial(manager.__exit__, None, None, None))
 
 
-async def _ended(session: Session, end: Callable[[], bool | None]) -> bool | None:
-    if not has_connected(session):
-        return end()
-    # Not in one of the threads that requests wait for: these may all be waiting for the connection of this session.
-    limiter = CapacityLimiter(1)
-    suppressed: bool | None = None
-    with CancelScope(shield=True):
-        suppressed = await to_thread.run_sync(end, limiter=limiter)
-    return suppressed
+async def _end(session: Session, exit_manager: Callable[[], object]) -> None:
+    if has_connected(session):
+        # Not in one of the threads that requests wait for: these may all be waiting for this session's connection.
+        await to_thread.run_sync(exit_manager, limiter=CapacityLimiter(1))
+    else:
+        exit_manager()
