@@ -209,12 +209,13 @@ def _timed(call: Callable[[], object]) -> float:
 
 
 def _measure_throughput(port: int, seconds: float, readers: int) -> dict[str, float]:
-    """Responses per second: the first page, an unchanged one (304), the HTML page, and while tau changes."""
+    """Responses per second: the first page, an unchanged one (304), the HTML page, and while tau changes. Each load has
+    readers of its own, because requests of an address are limited."""
     etag = httpx.get(f"http://127.0.0.1:{port}{BOARD}", trust_env=False).headers["etag"]
     kinds = {
         "json": Load(port, BOARD, readers, seconds),
-        "unchanged": Load(port, BOARD, readers, seconds, {"If-None-Match": etag}),
-        "page": Load(port, PAGE, readers, seconds),
+        "unchanged": Load(port, BOARD, readers, seconds, {"If-None-Match": etag}, first=readers),
+        "page": Load(port, PAGE, readers, seconds, first=2 * readers),
     }
     web = _web_process(port)
     numbers: dict[str, float] = {}
@@ -225,7 +226,7 @@ def _measure_throughput(port: int, seconds: float, readers: int) -> dict[str, fl
         result["processor_ms"] = 1000 * (_processor_seconds(web) - before) / responses
         numbers |= {f"{name}_{key}": value for key, value in result.items()}
     moves = 0
-    moving = Load(port, BOARD, MOVING_READERS, seconds, first=readers)
+    moving = Load(port, BOARD, MOVING_READERS, seconds, first=3 * readers)
     with (
         _client(port, ORGANIZER) as organizer,
         subprocess.Popen(command(moving), cwd=ROOT, stdout=subprocess.PIPE, text=True) as process,
@@ -252,9 +253,8 @@ def _web_process(port: int) -> psutil.Process:
 
 def _measure_many(port: int, seconds: float, readers: int) -> dict[str, float]:
     """Several web processes: first pages a second, memory, and answers that show an old tau after a re-tune."""
-    load = Load(port, BOARD, readers, seconds)
-    _run(load)  # every process fills its cache
-    result = _run(load)
+    _run(Load(port, BOARD, readers, seconds, first=4 * readers))  # every process fills its cache
+    result = _run(Load(port, BOARD, readers, seconds, first=5 * readers))
     numbers = {f"many_{key}": value for key, value in result.items()}
     old = 0
     with _client(port, ORGANIZER) as organizer:
