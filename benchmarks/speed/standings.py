@@ -9,7 +9,7 @@ from benchmarks.harness.report import MarkdownTable, Section, Target, seconds
 from benchmarks.harness.results import BenchmarkCase, BenchmarkResult
 from benchmarks.harness.rounds import median_of
 from benchmarks.speed.standings_requests import MAX_BYTES, REQUESTS, TimedRequest
-from benchmarks.speed.standings_runs import MOVING_READERS
+from benchmarks.speed.standings_runs import MANY, MOVING_READERS
 
 NAME = "standings"
 KENNEL = "Kennel"
@@ -58,7 +58,7 @@ LOADS = (
     ("unchanged (304)", "unchanged"),
     ("first page for people", "page"),
     (f"JSON, {MOVING_READERS} readers, with a re-tune every 2 s", "moving"),
-    ("first page as JSON, four web processes", "many"),
+    (f"first page as JSON, {MANY} web processes, {MANY} times the readers", "many"),
 )
 
 

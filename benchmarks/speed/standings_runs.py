@@ -253,8 +253,9 @@ def _web_process(port: int) -> psutil.Process:
 
 def _measure_many(port: int, seconds: float, readers: int) -> dict[str, float]:
     """Several web processes: first pages a second, memory, and answers that show an old tau after a re-tune."""
-    _run(Load(port, BOARD, readers, seconds, first=4 * readers))  # every process fills its cache
-    result = _run(Load(port, BOARD, readers, seconds, first=5 * readers))
+    loads = [Load(port, BOARD, MANY * readers, seconds, first=(4 + run * MANY) * readers) for run in range(2)]
+    _run(loads[0])  # every process fills its cache
+    result = _run(loads[1])
     numbers = {f"many_{key}": value for key, value in result.items()}
     old = 0
     with _client(port, ORGANIZER) as organizer:
