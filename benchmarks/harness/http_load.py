@@ -2,7 +2,7 @@
 
 Every reader sends its next request as soon as it has the answer to the last. The generator is a separate process with
 plain sockets and one thread, so that the server is measured and not the client. Each reader has its own address in the
-loopback network, because the service counts requests by address.
+loopback network, and takes another after a thousand requests, because the service limits the requests of an address.
 """
 
 import json
@@ -12,6 +12,10 @@ import statistics
 import sys
 import time
 from dataclasses import asdict, dataclass, field
+
+
+MAX_REQUESTS = 1_000
+"""Requests of a reader from one address: the service takes 1,200 a minute."""
 
 
 @dataclass(frozen=True)
@@ -36,19 +40,31 @@ class Reader:
     answer: bytes = b""
     length: int | None = None
     asked_at: float = 0.0
+    requests: int = 0
 
     def __post_init__(self) -> None:
-        self.socket = socket.socket()
-        self.socket.bind((f"127.0.{1 + self.number // 250}.{1 + self.number % 250}", 0))
-        self.socket.connect(("127.0.0.1", self.load.port))
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.connect()
         lines = [f"GET {self.load.path} HTTP/1.1", "Host: kennel", *(f"{k}: {v}" for k, v in self.load.headers.items())]
         self.request = ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the next request should come from another address."""
+        return self.requests > 0 and self.requests % MAX_REQUESTS == 0
+
+    def connect(self) -> None:
+        """Connect from an address that has made no requests."""
+        times = self.requests // MAX_REQUESTS
+        self.socket = socket.socket()
+        self.socket.bind((f"127.{times}.{1 + self.number // 250}.{1 + self.number % 250}", 0))
+        self.socket.connect(("127.0.0.1", self.load.port))
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def ask(self) -> None:
         """Send the request."""
         self.answer = b""
         self.length = None
+        self.requests += 1
         self.asked_at = time.perf_counter()
         self.socket.sendall(self.request)
 
@@ -78,11 +94,18 @@ def measure_load(load: Load) -> dict[str, float]:
         start = time.perf_counter()
         while time.perf_counter() < start + load.seconds:
             for key, _ in selector.select(1.0):
-                status = key.data.take()
-                if status is not None:
-                    counts[status] = counts.get(status, 0) + 1
-                    latencies.append(1000 * (time.perf_counter() - key.data.asked_at))
-                    key.data.ask()
+                reader: Reader = key.data
+                status = reader.take()
+                if status is None:
+                    continue
+                counts[status] = counts.get(status, 0) + 1
+                latencies.append(1000 * (time.perf_counter() - reader.asked_at))
+                if reader.is_known:
+                    selector.unregister(reader.socket)
+                    reader.socket.close()
+                    reader.connect()
+                    selector.register(reader.socket, selectors.EVENT_READ, reader)
+                reader.ask()
         seconds = time.perf_counter() - start
     for reader in readers:
         reader.socket.close()

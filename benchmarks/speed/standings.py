@@ -58,7 +58,7 @@ LOADS = (
     ("unchanged (304)", "unchanged"),
     ("first page for people", "page"),
     (f"JSON, {MOVING_READERS} readers, with a re-tune every 2 s", "moving"),
-    (f"first page as JSON, {MANY} web processes, {MANY} times the readers", "many"),
+    (f"first page as JSON, {MANY} web processes", "many"),
 )
 
 

@@ -253,7 +253,7 @@ def _web_process(port: int) -> psutil.Process:
 
 def _measure_many(port: int, seconds: float, readers: int) -> dict[str, float]:
     """Several web processes: first pages a second, memory, and answers that show an old tau after a re-tune."""
-    loads = [Load(port, BOARD, MANY * readers, seconds, first=(4 + run * MANY) * readers) for run in range(2)]
+    loads = [Load(port, BOARD, readers, seconds, first=(4 + run) * readers) for run in range(2)]
     _run(loads[0])  # every process fills its cache
     result = _run(loads[1])
     numbers = {f"many_{key}": value for key, value in result.items()}
