@@ -13,7 +13,6 @@ import sys
 import time
 from dataclasses import asdict, dataclass, field
 
-
 MAX_REQUESTS = 1_000
 """Requests of a reader from one address: the service takes 1,200 a minute."""
 
@@ -94,18 +93,18 @@ def measure_load(load: Load) -> dict[str, float]:
         start = time.perf_counter()
         while time.perf_counter() < start + load.seconds:
             for key, _ in selector.select(1.0):
-                reader: Reader = key.data
-                status = reader.take()
+                asked: Reader = key.data
+                status = asked.take()
                 if status is None:
                     continue
                 counts[status] = counts.get(status, 0) + 1
-                latencies.append(1000 * (time.perf_counter() - reader.asked_at))
-                if reader.is_known:
-                    selector.unregister(reader.socket)
-                    reader.socket.close()
-                    reader.connect()
-                    selector.register(reader.socket, selectors.EVENT_READ, reader)
-                reader.ask()
+                latencies.append(1000 * (time.perf_counter() - asked.asked_at))
+                if asked.is_known:
+                    selector.unregister(asked.socket)
+                    asked.socket.close()
+                    asked.connect()
+                    selector.register(asked.socket, selectors.EVENT_READ, asked)
+                asked.ask()
         seconds = time.perf_counter() - start
     for reader in readers:
         reader.socket.close()
