@@ -31,8 +31,8 @@ competition's are of one team, and were queued first. Workers, threads of four p
 finish one after the other by the functions that Celery's tasks call, with a transaction for each. *Bare* is the least
 that a queue in PostgreSQL can do, in the same threads: a table of three columns, `UPDATE ... FOR UPDATE SKIP LOCKED`
 and an update to finish, without fairness, leases or history. The *lead* is how many more claims a team had at most than
-another, of any competition, that still waited: in strict turns it is 1, and workers that claim at the same moment may
-add to it."""
+another, of any competition, that still waited: in strict turns it is 1. Of claims at the same moment, whose order
+cannot be known, the fairest is assumed."""
 
 
 def section(result: BenchmarkResult) -> Section:

@@ -5,13 +5,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import psycopg2
 from sqlalchemy import Engine, create_engine, make_url, text
 from sqlalchemy.orm import Session
@@ -76,17 +76,16 @@ def measure(waiting: int, finished: int, workers: int, processes: int) -> Run:
         kennel = _run(admin, "kennel", workers, processes)
         bare = _run(admin, "bare", workers, processes)
         engine.dispose()
-    order = [teams[ref] for _, ref, _ in sorted(kennel)]
-    if len(order) != waiting:
-        raise AssertionError(f"{len(order)} of {waiting} jobs were claimed")
+    if len(kennel) != waiting:
+        raise AssertionError(f"{len(kennel)} of {waiting} jobs were claimed")
     rate = _rate(kennel)
     return {
         "seconds": waiting / rate,
         "added_per_second": added,
         "claims_per_second": rate,
         "bare_per_second": _rate(bare),
-        "claim_p99_ms": 1000 * sorted(took for *_, took in kennel)[int(0.99 * waiting)],
-        "largest_lead": float(largest_lead(order)),
+        "claim_p99_ms": 1000 * sorted(claim.finished - claim.begun for claim in kennel)[int(0.99 * waiting)],
+        "largest_lead": float(largest_lead([(claim.begun, claim.committed, teams[claim.ref]) for claim in kennel])),
     }
 
 
@@ -121,8 +120,15 @@ def _seed(engine: Engine, waiting: int, finished: int) -> float:
     return waiting / (time.perf_counter() - begun)
 
 
-Claimed = tuple[float, int, float]
-"""When a claim was committed (seconds of the machine's monotonic clock), of which submission, and how long it took."""
+class Claimed(NamedTuple):
+    """A claim of a job, in seconds of the machine's monotonic clock."""
+
+    begun: float
+    committed: float
+    finished: float
+    """When the job was finished, too."""
+    ref: int
+    """The submission."""
 
 
 def _run(url: str, kind: str, workers: int, processes: int) -> list[Claimed]:
@@ -134,62 +140,63 @@ def _run(url: str, kind: str, workers: int, processes: int) -> list[Claimed]:
     outputs = [child.communicate()[0] for child in children]
     if any(child.returncode for child in children):
         raise RuntimeError(f"a process of {kind} has failed")
-    return [(at, ref, took) for output in outputs for at, ref, took in json.loads(output)]
+    return [Claimed(*claim) for output in outputs for claim in json.loads(output)]
 
 
 def _rate(claims: Sequence[Claimed]) -> float:
-    times = [at for at, *_ in claims]
+    times = [claim.finished for claim in claims]
     return len(claims) / (max(times) - min(times))
 
 
-def largest_lead(order: Sequence[int]) -> int:
-    """How many more claims than a team that still waits another one had at most; ``order``: the team of each claim. In
-    turns it is one."""
-    left, claimed = Counter(order), dict.fromkeys(order, 0)
+def largest_lead(claims: Sequence[tuple[float, float, int]]) -> int:
+    """How many more claims than a team that still waits another one had at most. In turns it is one.
+
+    ``claims``: of each, when it began, when it was committed, and its team. Which of two claims that overlap came first
+    cannot be known from outside, so a lead is counted only where no order of them would be without it.
+    """
+    begun, committed = (
+        {team: np.sort([claim[end] for claim in claims if claim[2] == team]) for team in {each[2] for each in claims}}
+        for end in (0, 1)
+    )
     lead = 0
-    for team in order:
-        left[team] -= 1
-        claimed[team] += 1
-        if not left[team]:
-            del left[team]
-        behind = min((claimed[each] for each in left), default=claimed[team])
-        lead = max(lead, claimed[team] - behind)
+    for began, ended, team in claims:
+        had = int(np.searchsorted(committed[team], began, side="right")) + 1
+        behind = [int(np.searchsorted(times, ended)) for times in begun.values() if times[-1] > ended]
+        lead = max(lead, had - min(behind, default=had))
     return lead
 
 
-def _claim_all(claim: Callable[[], int | None]) -> list[Claimed]:
+def _claim_all(claim: Callable[[], Claimed | None]) -> list[Claimed]:
     """Claim and finish until there is nothing left."""
-    done: list[Claimed] = []
-    while True:
-        begun = time.monotonic()
-        ref = claim()
-        if ref is None:
-            return done
-        at = time.monotonic()
-        done.append((at, ref, at - begun))
+    return list(iter(claim, None))
 
 
-def _kennel_claim(engine: Engine, worker: str) -> int | None:
+def _kennel_claim(engine: Engine, worker: str) -> Claimed | None:
+    begun = time.monotonic()
     now = datetime.now(UTC)
     with Session(engine) as session, session.begin():
         claim = leases.claim_job(session, Queue.CHECK, holder=worker, worker=worker, now=now, lease=LEASE)
-    if claim is None:
+    if claim is None or claim.submission_ref is None:
         return None
+    committed = time.monotonic()
     with Session(engine) as session, session.begin():
         leases.finish_job(session, claim, now)
-    return claim.submission_ref
+    return Claimed(begun, committed, time.monotonic(), claim.submission_ref)
 
 
-def _bare_claim(local: threading.local, url: str) -> int | None:
+def _bare_claim(local: threading.local, url: str) -> Claimed | None:
+    begun = time.monotonic()
     if not hasattr(local, "connection"):
         local.connection = psycopg2.connect(url)
         local.connection.autocommit = True
     with local.connection.cursor() as cursor:
         cursor.execute(BARE_CLAIM)
         row = cursor.fetchone()
-        if row is not None:
-            cursor.execute("UPDATE bare SET state = 'done' WHERE id = %s", row)
-    return int(row[0]) if row is not None else None
+        if row is None:
+            return None
+        committed = time.monotonic()
+        cursor.execute("UPDATE bare SET state = 'done' WHERE id = %s", row)
+    return Claimed(begun, committed, time.monotonic(), int(row[0]))
 
 
 def main() -> None:

@@ -139,10 +139,15 @@ def test_verdicts_come_from_the_runs() -> None:
 
 
 def test_a_lead_is_over_teams_that_still_wait() -> None:
-    assert largest_lead([1, 2, 3, 1, 2, 3]) == 1
-    assert largest_lead([1, 1, 1, 2]) == 3
-    assert largest_lead([1, 2, 2, 2]) == 1, "nobody waits behind the last ones"
-    assert largest_lead([7]) == 0
+    def lead(*teams: int, overlap: float = 0.0) -> int:
+        return largest_lead([(number, number + 0.5 + overlap, team) for number, team in enumerate(teams)])
+
+    assert lead(1, 2, 3, 1, 2, 3) == 1
+    assert lead(1, 1, 1, 2) == 3
+    assert lead(1, 1, 1, 2, overlap=9.0) == 0, "all at the same moment"
+    assert lead(1, 1, 1, 1, 1, 2, overlap=1.0) == 3
+    assert lead(1, 2, 2, 2) == 1, "nobody waits behind the last ones"
+    assert lead(7) == 0
 
 
 # Inputs of all contenders.
