@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scorer.competitions.competition_state import CompetitionState
+from scorer.competitions.competition_state import CompetitionState, may_see_private
 from scorer.db.leaderboard import board, columns
 from scorer.db.leaderboard.changes import ChangeFeed, FeedRow
 from scorer.db.session import Connection
@@ -128,8 +128,11 @@ class CachedBoards:
 
     @property
     def in_demand(self) -> set[BoardKey]:
-        """The boards of now that were dropped and had been asked for since they were ranked."""
-        return self._asked - self._boards.keys()
+        """The boards of now that were dropped, had been asked for since they were ranked, and are open to visitors."""
+        dropped = self._asked - self._boards.keys()
+        if self.served is None or may_see_private(self.served.state, None):
+            return dropped
+        return {key for key in dropped if key.track_id == self.public_id}
 
     def rank_again(self, connection: Connection) -> None:
         """Rank those boards of now that are in demand, and see that the one of the day's start is there."""

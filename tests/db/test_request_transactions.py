@@ -22,10 +22,10 @@ class Refused(Exception):
 @pytest.mark.parametrize(
     ("use", "fails", "handles", "in_loop"),
     [
-        (lambda session: None, False, [], True),
-        (lambda session: create_people(session), False, ["admin", "organizer"], False),
-        (lambda session: create_people(session), True, [], False),
-        (lambda session: None, True, [], True),
+        (lambda _: None, False, [], True),
+        (create_people, False, ["admin", "organizer"], False),
+        (create_people, True, [], False),
+        (lambda _: None, True, [], True),
     ],
     ids=["nothing-asked", "written", "written-and-failed", "nothing-asked-and-failed"],
 )

@@ -128,3 +128,26 @@ def test_the_board_of_the_days_start_is_made_again_only_where_it_has_changed(
     day_start_ranks()
     assert len(made) == 3, "a threshold that was committed late belongs to it"
     connections.close()
+
+
+def test_a_visitors_request_ranks_no_board_that_visitors_may_not_see(
+    arena: Arena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ranked = []
+    whole = cached_boards.order_of
+    monkeypatch.setattr(cached_boards, "order_of", lambda *args, **options: ranked.append(1) or whole(*args, **options))
+
+    def rankings_of_a_public_page() -> int:
+        ranked.clear()
+        arena.board()
+        return len(ranked)
+
+    arena.board("organizer", track="private")
+    retune(arena)
+    assert rankings_of_a_public_page() == 1
+    arena.publish()
+    arena.board(track="private")
+    retune(arena)
+    assert rankings_of_a_public_page() == 2, "both are open to visitors, and were asked for"
+    retune(arena)
+    assert rankings_of_a_public_page() == 1, "nobody has asked for the private one since"
