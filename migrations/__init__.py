@@ -21,9 +21,19 @@ def config_for(url: str, app_role: str | None = None) -> Config:
     return config
 
 
-def upgrade(url: str, app_role: str | None = None) -> None:
-    """Apply every migration that the database at ``url`` (as the tables' owner) lacks."""
-    command.upgrade(config_for(url, app_role), "head")
+def upgrade(url: str, app_role: str | None = None, revision: str = "head") -> None:
+    """Apply every migration that the database at ``url`` (as the tables' owner) lacks, up to ``revision``."""
+    command.upgrade(config_for(url, app_role), revision)
+
+
+def current_revision(connection: Connection) -> str | None:
+    """The newest migration that a database has; None if it has none."""
+    return MigrationContext.configure(connection).get_current_revision()
+
+
+def is_known(revision: str) -> bool:
+    """Whether this version has a migration."""
+    return revision in {each.revision for each in ScriptDirectory.from_config(config_for("")).walk_revisions()}
 
 
 def check(url: str) -> None:
@@ -34,7 +44,7 @@ def check(url: str) -> None:
 def require_newest(connection: Connection) -> None:
     """``Unavailable`` if the database's tables are not those of the newest migration."""
     newest = ScriptDirectory.from_config(config_for("")).get_current_head()
-    current = MigrationContext.configure(connection).get_current_revision()
+    current = current_revision(connection)
     if current != newest:
         raise Unavailable(
             "old-tables", f"The database's tables are of migration {current}, not {newest}: run `kennel migrate`."

@@ -7,7 +7,7 @@ archive, metrics, ranking, findings: zips to images; arrays to numbers; the orde
 blobs: files by key, in a folder or S3
 extractors, generators: images to features; uploaded ONNX files, read and searched in a sandbox
 db: all SQL, under the names of the packages that use it
-audit_log, notifications: what organizers did; notices, the outbox, webhooks
+audit_log, backups, notifications: what organizers did; backups and restoring; notices, the outbox, webhooks
 jobs: leases, the broker, the backlog
 accounts, competitions, teams: people and tokens; competitions and reference sets; members, quotas, final picks
 leaderboard, submissions: standings and the board cache; submissions from intake to outcome

@@ -37,6 +37,15 @@ class ReceivedBlob:
     sha256: str
 
 
+@dataclass(frozen=True)
+class StoredBlob:
+    """A blob as the store lists it: its key, size in bytes, and when it was last written."""
+
+    key: str
+    bytes: int
+    modified: datetime
+
+
 class DamagedBlob(Exception):
     """A stored blob is not what was stored: rot, or another file under its key. Kennel's fault, never a team's."""
 
@@ -175,6 +184,12 @@ class Blobs:
         """The keys of the blobs under ``prefix`` last written before ``moment``, in batches of at most 1,000."""
         for batch in obstore.list(self._store, prefix, chunk_size=1000):
             yield [blob["path"] for blob in batch if blob["last_modified"] < moment]
+
+    def stored(self) -> Iterator[StoredBlob]:
+        """Every blob of the store."""
+        for batch in obstore.list(self._store, chunk_size=1000):
+            for blob in batch:
+                yield StoredBlob(blob["path"], blob["size"], blob["last_modified"])
 
     def is_older(self, key: str, moment: datetime) -> bool:
         """Whether the blob is there and was last written before ``moment``."""

@@ -113,8 +113,12 @@ REQUESTS: Sequence[TimedRequest] = (
     ),
     TimedRequest("past", "board of a past moment, another each time", BOARD, 1, varies=_past),
     TimedRequest("insights_page", "page of all figures", f"{PAGE}/insights", 0.3),
+    TimedRequest("insights_all", "the same for organizers, of all entries", f"{PAGE}/insights", 0.3, organizer=True),
     TimedRequest("figure_json", "a figure as JSON", f"{API}/insights/distances", 0.3),
     TimedRequest("figure_svg", "a figure as SVG", f"{API}/insights/distances", 0.3, parameters={"format": "svg"}),
+    TimedRequest(
+        "figure_all", "a figure of all entries as JSON", f"{API}/insights/distances", first_byte=0.3, organizer=True
+    ),
     TimedRequest("csv", "all places as CSV", BOARD, first_byte=0.2, parameters={"format": "csv"}),
     TimedRequest("desk", "reviewers' desk", f"{API}/desk", 0.3, organizer=True),
     TimedRequest("desk_page", "its page", f"{PAGE}/desk", 0.3, organizer=True),

@@ -4,6 +4,7 @@ main: the command itself and the subcommands that need no sub-package.
 admin: ``kennel admin``: accounts, competitions, references, imports.
 admin_tuning: ``kennel admin``: labels, tau, the private extractor.
 admin_publication: ``kennel admin``: failed jobs, publication, data releases.
+admin_backups: ``kennel admin``: backup, verify-backup, restore.
 doctor: ``kennel admin doctor``: whether everything that an installation needs is there.
 participant: the subcommands for taking part: login, check, submit, status, ...
 score: ``kennel score``: both measurements of a zip without a server.

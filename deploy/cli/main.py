@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 from rich.console import Console
 
-from deploy.cli import admin, admin_publication, admin_tuning, doctor, exit_codes
+from deploy.cli import admin, admin_backups, admin_publication, admin_tuning, doctor, exit_codes
 from deploy.cli.kaggle import run_kaggle
 from deploy.cli.participant import competitions, generators, login, submissions, submit
 from deploy.cli.participant.check import check_zip
@@ -27,7 +27,7 @@ app = typer.Typer(
     help=__doc__,
     epilog=exit_codes.exit_codes_help(),
 )
-for each in (admin_tuning, admin_publication, doctor):
+for each in (admin_tuning, admin_publication, admin_backups, doctor):
     admin.app.add_typer(each.app)
 app.add_typer(admin.app, name="admin")
 for each in (login, submissions, generators, competitions):

@@ -4,6 +4,7 @@ tables: the tables as SQLAlchemy classes, one module for each package
 session: the engine, sessions and read-only connections
 connection_budget: how many connections all processes may open, and how many the server has
 answer_timeouts: time limits on connecting, statements, locks, idle transactions and answers
+backups: the rows of every table, written to files and loaded again
 blob_references: which blobs rows refer to
 grants: what the service's database role may do
 retention: deletion of rows whose time is over

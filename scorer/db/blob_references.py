@@ -1,10 +1,10 @@
 """SQL that says which blobs rows refer to, by the first folder of their keys."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from sqlalchemy import ColumnElement, any_, exists, or_, select
+from sqlalchemy import ColumnElement, Connection, any_, exists, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from scorer.db.tables import (
@@ -38,6 +38,12 @@ COLUMNS: Mapping[str, InstrumentedAttribute[Any]] = MappingProxyType(
     }
 )
 """By folder: the column that refers to its blobs."""
+
+
+def all_referenced_keys(connection: Connection) -> Iterator[str]:
+    """The keys of all blobs that rows refer to by :data:`COLUMNS`."""
+    for column in COLUMNS.values():
+        yield from connection.scalars(select(column).where(column.is_not(None)))
 
 
 def referenced_keys(session: Session, folder: str, keys: Collection[str]) -> set[str]:

@@ -27,7 +27,7 @@ from sqlalchemy.orm import Session
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.leaderboard.changes import ChangeFeed
-from scorer.db.session import ConnectionLost, Connections
+from scorer.db.session import Connection, ConnectionLost, Connections
 from scorer.db.tables import Competition, Track
 from scorer.errors import TooMany
 from scorer.leaderboard.board_snapshots import BoardKey, BoardSnapshot, FormerSnapshot
@@ -141,32 +141,43 @@ class BoardCache:
         return self._retry_after_lost_connection(lambda: self._ranked_board(competition, tracks, key))
 
     def _ranked_board(self, competition: Competition, tracks: Tracks, key: BoardKey) -> RankedBoard:
+        return self._cached_or_made(
+            competition,
+            tracks,
+            lambda boards: boards.cached(key),
+            lambda boards, connection: boards.ranked_board(connection, key.track_id, late=key.late),
+        )
+
+    def _cached_or_made(
+        self,
+        competition: Competition,
+        tracks: Tracks,
+        find: Callable[[CachedBoards], T | None],
+        make: Callable[[CachedBoards, Connection], T],
+    ) -> T:
         with self._boards_of(competition, tracks) as boards:
             self._refresh(boards)
-            board = boards.cached(key)
-            if board is not None:
-                return board
+            found = find(boards)
+            if found is not None:
+                return found
             with self._connections.snapshot() as connection:
                 # What is read here is newer than the refresh above: the feed must be read in the same snapshot.
                 boards.refresh(connection)
-                return boards.ranked_board(connection, key.track_id, late=key.late)
+                return make(boards, connection)
 
     def day_start_listing(
         self, competition: Competition, tracks: Tracks, kind: TrackKind, at: datetime
     ) -> BoardListing:
         """The board of a track as it was when the day began (``at``), with which every first page compares."""
         key = BoardKey(tracks[kind].id, late=False, at=at)
-        return self._retry_after_lost_connection(lambda: self._day_start_listing(competition, tracks, key))
-
-    def _day_start_listing(self, competition: Competition, tracks: Tracks, key: BoardKey) -> BoardListing:
-        with self._boards_of(competition, tracks) as boards:
-            self._refresh(boards)
-            listing = boards.cached_day_start(key)
-            if listing is not None:
-                return listing
-            with self._connections.snapshot() as connection:
-                boards.refresh(connection)
-                return boards.day_start_listing(connection, key)
+        return self._retry_after_lost_connection(
+            lambda: self._cached_or_made(
+                competition,
+                tracks,
+                lambda boards: boards.cached_day_start(key),
+                lambda boards, connection: boards.day_start_listing(connection, key),
+            )
+        )
 
     def past_listing(
         self, competition: Competition, tracks: Tracks, kind: TrackKind, *, late: bool, at: datetime

@@ -156,11 +156,7 @@ def retune(
 
     ``Invalid`` if the method lacks an input; ``Conflict`` (``tau-has-moved``) if another tau is chosen meanwhile.
     """
-    entries = entries_of(session, state, kind)
-    retuning = preview(session, entries, request)
-    threshold = _threshold_row(entries, retuning.choice, request, author, now)
-    _record(session, entries, threshold)
-    return threshold, retuning
+    return _tune(session, state, kind, request, author=author, now=now)
 
 
 def set_threshold(
@@ -199,11 +195,27 @@ def undo(
         raise Conflict("nothing-to-undo", "There is no earlier tau to go back to.")
     target, undone = standing[-2], standing[-1]
     request = TuningRequest("manual", tau=target.tau, reason=reason, after=thresholds[0].id)
+    restored = target.choice | {"restores": target.id, "undoes": undone.id}
+    return _tune(session, state, kind, request, author=author, now=now, restored=restored)
+
+
+def _tune(
+    session: Session,
+    state: CompetitionState,
+    kind: TrackKind,
+    request: TuningRequest,
+    *,
+    author: Account,
+    now: datetime,
+    restored: Mapping[str, Any] | None = None,
+) -> tuple[Threshold, Retuning]:
+    """Choose a tau and record it; ``restored``: the choice that an undo goes back to."""
     entries = entries_of(session, state, kind)
     retuning = preview(session, entries, request)
     threshold = _threshold_row(entries, retuning.choice, request, author, now)
-    threshold.method = UNDO
-    threshold.choice = target.choice | {"restores": target.id, "undoes": undone.id}
+    if restored is not None:
+        threshold.method = UNDO
+        threshold.choice = dict(restored)
     _record(session, entries, threshold)
     return threshold, retuning
 

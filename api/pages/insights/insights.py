@@ -10,8 +10,9 @@ from api.http.dependencies import AppResponseCache, CurrentCaller, DbSession, No
 from api.http.etags import etag_of, is_known
 from api.rendering.charts.captions import CHOICES
 from api.rendering.charts.insight_figures import figure_chart_of
-from api.rendering.templates import BUILD_DIGEST, cached_page, not_modified, render_page
+from api.rendering.templates import BUILD_DIGEST, cached_page, not_modified, render, render_page
 from api.schemas.insights.insights import LabelChoice, Seed
+from scorer.accounts.roles import is_organizer
 from scorer.archive.sprite_sheet import layout_of
 from scorer.competitions.competition_state import CompetitionState, may_see_private, visible_track
 from scorer.db.tables import Account
@@ -45,24 +46,38 @@ def show_insights(
         return not_modified(etag)
 
     def render_body() -> bytes:
-        values = {"track": track, "label": label, "seed": seed, **_values(session, state, account, track, label)}
+        pictures = cache.answer(etag_of("pictures", BUILD_DIGEST, version, track, label), render_pictures).decode()
+        values = {
+            "track": track,
+            "label": label,
+            "seed": seed,
+            "pictures": pictures,
+            **_values(session, state, account, track),
+        }
         return bytes(render_page("insights/show.html", viewer=viewer, now=now, state=state, **values).body)
+
+    def render_pictures() -> bytes:  # the same for all who may see the same
+        return _render_pictures(session, state, account, track, label)
 
     return cached_page(render_body() if viewer else cache.answer(etag, render_body), etag)
 
 
-def _values(
+def _render_pictures(
     session: Session, state: CompetitionState, account: Account | None, track: TrackKind, label: LabelChoice
-) -> dict[str, Any]:
+) -> bytes:
     insights = overview.insights_of(session, state, account, label=label)
-    everything = may_see_private(state, account)
-    names = figures.FIGURES if everything else tuple(figures.SINGLE)
+    names = figures.FIGURES if insights.labels else tuple(figures.SINGLE)
     drawn = [figures.figure(session, insights, name, track, account) for name in names]
+    pictures = [(figure, figure_chart_of(figure)) for figure in drawn]
+    return render("insights/figures.html", slug=state.competition.slug, pictures=pictures).encode()
+
+
+def _values(session: Session, state: CompetitionState, account: Account | None, track: TrackKind) -> dict[str, Any]:
+    is_organizing = is_organizer(account)
     return {
         "choices": CHOICES,
-        "everything": everything,
-        "exhibits": gallery.gallery_entries(session, state, track, account) if account and insights.names else [],
-        "shared_submissions": gallery.shared_submissions_of(session, state) if insights.names else [],
+        "everything": may_see_private(state, account),
+        "exhibits": gallery.gallery_entries(session, state, track, account) if account and is_organizing else [],
+        "shared_submissions": gallery.shared_submissions_of(session, state) if is_organizing else [],
         "layout": layout_of(state.competition.image_count, state.competition.image_size),
-        "pictures": [(figure, figure_chart_of(figure)) for figure in drawn],
     }

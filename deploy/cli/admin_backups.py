@@ -1,0 +1,120 @@
+"""``kennel admin backup``, ``verify-backup`` and ``restore``: an installation's database and blobs in a folder."""
+
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from sqlalchemy import make_url
+
+import migrations
+from deploy.standalone.data_folder import addresses_in
+from scorer.backups import backup as backups
+from scorer.backups import restore as restores
+from scorer.backups.manifest import BackupFolder, Manifest
+from scorer.blobs import Blobs
+from scorer.db.backups import analyse, drop_unused_tables, engine_for_backups, long_transaction, require_unused
+from scorer.errors import Invalid, Unavailable
+from scorer.settings import Settings, read_settings
+
+app = typer.Typer()
+err = Console(stderr=True, highlight=False)
+Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of all backups.")]
+Name = Annotated[str | None, typer.Argument(metavar="[NAME]", help="A backup; without it, the newest.")]
+Data = Annotated[Path | None, typer.Option(help="The data folder of a `kennel up` that is running.")]
+
+
+@app.command()
+def backup(
+    folder: Folder,
+    data: Data = None,
+    keep: Annotated[int | None, typer.Option(min=1, help="Then remove all but the newest so many.")] = None,
+) -> None:
+    """Back up the database and all blobs of the environment's settings, or of --data, while the service runs.
+
+    A further backup into the same folder copies new blobs alone.
+    """
+    settings = _settings_of(data)
+    target = BackupFolder(folder)
+    engine = engine_for_backups(settings.database_url.get_secret_value())
+    with target.locked():
+        with long_transaction(engine) as connection:
+            revision = migrations.current_revision(connection)
+            if revision is None:
+                raise Unavailable("no-tables", "The database has no tables yet: there is nothing to back up.")
+            made, manifest = backups.make_backup(
+                connection,
+                _blobs_of(settings),
+                target,
+                revision=revision,
+                product=version("kennel"),
+                now=datetime.now(UTC),
+                progress=_report,
+            )
+        if keep is not None:
+            target.forget_all_but(keep)
+    engine.dispose()
+    print(f"{made}: {_contents(manifest)}.")
+    if manifest.missing:
+        err.print(
+            f"The store lacks {len(manifest.missing):,} blobs that rows refer to: {', '.join(manifest.missing[:5])} ..."
+        )
+        raise typer.Exit(1)
+
+
+@app.command()
+def verify_backup(folder: Folder, name: Name = None) -> None:
+    """Read a backup through and compare every file with its SHA-256."""
+    own, manifest = restores.verify_backup(BackupFolder(folder), name, progress=_report)
+    print(f"{own} is sound: {_contents(manifest)}.")
+
+
+@app.command()
+def restore(folder: Folder, name: Name = None, data: Data = None) -> None:
+    """Restore a backup into a new installation, on which nobody has worked yet.
+
+    Its database and blob store are those of the environment's settings (with DATABASE_OWNER_URL), or of --data.
+    Accounts, passwords and tokens are those of the backup.
+    """
+    settings = _settings_of(data)
+    source = BackupFolder(folder)
+    own, manifest = source.manifest(name)
+    if not migrations.is_known(manifest.revision):
+        raise Invalid(
+            "newer-backup",
+            f"The backup is of the newer Kennel {manifest.product}: its tables are of {manifest.revision}.",
+        )
+    role = make_url(settings.database_url.get_secret_value()).username
+    engine = engine_for_backups(settings.migration_url)
+    with long_transaction(engine) as connection:
+        require_unused(connection)
+    _report("blobs")
+    restores.restore_blobs(_blobs_of(settings), source, own, manifest)
+    with long_transaction(engine) as connection:
+        drop_unused_tables(connection)
+    migrations.upgrade(settings.migration_url, role, manifest.revision)
+    with long_transaction(engine) as connection:
+        restores.restore_rows(connection, own, manifest, progress=_report)
+    analyse(engine)
+    engine.dispose()
+    migrations.upgrade(settings.migration_url, role)
+    print(f"{own} is restored: {_contents(manifest)}. Start the service anew.")
+
+
+def _settings_of(data: Path | None) -> Settings:
+    return read_settings(addresses_in(data) if data else {})
+
+
+def _blobs_of(settings: Settings) -> Blobs:
+    return Blobs(settings.blob_url)
+
+
+def _report(what: str) -> None:
+    err.print(what)
+
+
+def _contents(manifest: Manifest) -> str:
+    rows = sum(table.rows for table in manifest.tables)
+    return f"{rows:,} rows, {manifest.blobs:,} blobs of {manifest.blob_bytes:,} bytes, as of {manifest.made_at}"

@@ -1,0 +1,115 @@
+"""Making a backup: the rows that one snapshot of the database sees, then every blob of the store.
+
+Blobs are written before the rows that refer to them and are never changed, so those that are stored after the snapshot
+was taken include all that its rows refer to. What is copied beyond that belongs to no row of the backup; the clean-up
+of the installation that it is restored into removes it.
+"""
+
+import gzip
+import hashlib
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+
+from scorer.backups.manifest import (
+    READ_BYTES,
+    BackupFolder,
+    BlobEntry,
+    Manifest,
+    TableRows,
+    file_sha256,
+    read_blob_list,
+    write_blob_list,
+)
+from scorer.blobs import Blobs, StoredBlob
+from scorer.db import backups
+from scorer.db.blob_references import all_referenced_keys
+from scorer.db.session import Connection
+from scorer.errors import NotFound
+
+Progress = Callable[[str], None]
+"""Is told what comes next, in words."""
+
+
+def make_backup(
+    connection: Connection,
+    blobs: Blobs,
+    folder: BackupFolder,
+    *,
+    revision: str,
+    product: str,
+    now: datetime,
+    progress: Progress = lambda _: None,
+) -> tuple[Path, Manifest]:
+    """Make a backup and return its folder and manifest; needs the folder's lock.
+
+    ``connection`` is a transaction that sees one snapshot (:func:`scorer.db.backups.long_transaction`), ``revision``
+    the migration of its tables.
+    """
+    known = _known_blobs(folder)
+    own = folder.begin(now)
+    tables = []
+    for table in backups.TABLES:
+        progress(f"table {table.name}")
+        tables.append(_back_up_table(connection, table.name, own))
+    progress("blobs")
+    entries = list(_back_up_blobs(blobs, folder, known))
+    manifest = Manifest(
+        made_at=now.isoformat(),
+        product=product,
+        revision=revision,
+        tables=tables,
+        blobs=len(entries),
+        blob_bytes=sum(entry.bytes for entry in entries),
+        missing=sorted({*all_referenced_keys(connection)} - {"", *(entry.key for entry in entries)}),
+        blob_list_sha256=write_blob_list(own, entries),
+    )
+    folder.end(own, manifest)
+    return own, manifest
+
+
+def _back_up_table(connection: Connection, table: str, own: Path) -> TableRows:
+    file = f"{table}.copy.gz"
+    columns = backups.columns_of(table)
+    with gzip.open(own / file, "wb", compresslevel=3) as out:
+        rows = backups.copy_out(connection, table, columns, out)
+    return TableRows(table, columns, rows, file, file_sha256(own / file))
+
+
+def _known_blobs(folder: BackupFolder) -> dict[str, BlobEntry]:
+    """The blobs of the newest backup, by key."""
+    names = folder.names()
+    return {entry.key: entry for entry in read_blob_list(folder.path / names[-1])} if names else {}
+
+
+def _back_up_blobs(blobs: Blobs, folder: BackupFolder, known: dict[str, BlobEntry]) -> Iterator[BlobEntry]:
+    for stored in blobs.stored():
+        former = known.get(stored.key)
+        modified = stored.modified.isoformat()
+        if former is not None and (former.bytes, former.modified) == (stored.bytes, modified):
+            yield former
+            continue
+        try:
+            yield _back_up_blob(blobs, folder, stored)
+        except NotFound:
+            continue  # removed since: no row of the snapshot refers to it
+
+
+def _back_up_blob(blobs: Blobs, folder: BackupFolder, stored: StoredBlob) -> BlobEntry:
+    """Copy one blob, unless its content is there."""
+    draft = folder.path / "blob.new"
+    digest = hashlib.sha256()
+    size = 0
+    with blobs.open(stored.key) as source, draft.open("wb") as target:
+        while data := source.read(READ_BYTES):
+            digest.update(data)
+            size += len(data)
+            target.write(data)
+    sha256 = digest.hexdigest()
+    path = folder.blob_path(sha256)
+    if path.exists():
+        draft.unlink()
+    else:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        draft.replace(path)
+    return BlobEntry(stored.key, size, sha256, stored.modified.isoformat())
