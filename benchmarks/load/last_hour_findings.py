@@ -223,12 +223,12 @@ def _estimates(told: Iterable[Told], scored: Mapping[str, Entry]) -> Run:
 
 
 def _fairness(scores: Sequence[ScoreJob]) -> Run:
-    """How many scores of one other team began while a team's n-th entry in progress waited, less n: never above 0 where
-    teams take turns."""
+    """How many scores of one other team began while a team's n-th entry waited for its turn, less n: never above 0
+    where teams take turns."""
     by_team: dict[int, list[ScoreJob]] = defaultdict(list)
     for job in scores:
         by_team[job.team].append(job)
-    excesses = [_excess(job, by_team) for job in scores]
+    excesses = [_excess(job, by_team, _longest_waiting_since(job, scores)) for job in scores]
     firsts = [excess for number, excess in excesses if number == 1]
     return {
         "fairness_first_entries": float(len(firsts)),
@@ -239,10 +239,20 @@ def _fairness(scores: Sequence[ScoreJob]) -> Run:
     }
 
 
-def _excess(job: ScoreJob, by_team: Mapping[int, Sequence[ScoreJob]]) -> tuple[int, int]:
-    """The number of the team's entry in progress, and by how many more of another team's have begun before it."""
+def _longest_waiting_since(job: ScoreJob, scores: Iterable[ScoreJob]) -> float:
+    """When the score was queued that waited longest when ``job`` was queued."""
+    waiting = (each.created_at for each in scores if each.created_at <= job.created_at < each.started_at)
+    return min(waiting, default=job.created_at)
+
+
+def _excess(job: ScoreJob, by_team: Mapping[int, Sequence[ScoreJob]], since: float) -> tuple[int, int]:
+    """Which of its team's entries a score is (the first, unless others are in progress or have begun ``since``), and by
+    how many more of another team's have begun before it."""
     own = by_team[job.team]
-    number = 1 + sum(each.created_at < job.created_at < each.finished_at for each in own if each is not job)
+    number = 1 + sum(
+        each.created_at < job.created_at and (job.created_at < each.finished_at or since < each.started_at)
+        for each in own
+    )
     others = (
         sum(job.created_at < each.started_at < job.started_at for each in jobs)
         for team, jobs in by_team.items()
