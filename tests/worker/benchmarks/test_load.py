@@ -134,7 +134,7 @@ def test_no_other_team_has_two_turns_while_one_waits() -> None:
     assert (unfair["fairness_first_unfair"], unfair["fairness_largest_excess"]) == (1, 1)
     second = ScoreJob(7, 11.0, 60.0, 110.0)
     found = findings_of(_story(), _outcome(scores=[waits, second, others[0], ScoreJob(8, 31.0, 55.0, 60.0)]), 1.0)
-    assert (found["fairness_later_entries"], found["fairness_later_unfair"]) == (1, 0), "the second waits two turns"
+    assert (found["fairness_later_entries"], found["fairness_later_unfair"]) == (2, 0), "the second waits two turns"
     served = ScoreJob(7, 8.0, 9.5, 9.8)
     found = findings_of(_story(), _outcome(scores=[waits, served, *others, again]), 1.0)
     assert found["fairness_first_unfair"] == 0, "it had a turn since the others were queued"
