@@ -41,6 +41,8 @@ class Child:
     restart: bool = False
     ready: Callable[[], bool] | None = None
     ready_timeout: float = 60.0
+    niceness: int = 0
+    """How far it stands back where all want the processor, as ``nice`` counts it."""
 
 
 class RestartPolicy:
@@ -61,10 +63,12 @@ class RestartPolicy:
         return self.first * 2.0 ** (len(self._times) - 1)
 
 
-def launch_command(child_argv: Sequence[str | Path], signum: signal.Signals, user: UnixAccount | None) -> list[str]:
+def launch_command(
+    child_argv: Sequence[str | Path], signum: signal.Signals, user: UnixAccount | None, *, niceness: int = 0
+) -> list[str]:
     """The command that runs ``child_argv`` as ``user``, with ``signum`` to it when this process dies."""
     uid, gid = (user.uid, user.gid) if user is not None else (launch.STAY, launch.STAY)
-    stage = [sys.executable, "-I", "-S", launch.__file__, int(signum), os.getpid(), uid, gid]
+    stage = [sys.executable, "-I", "-S", launch.__file__, int(signum), os.getpid(), uid, gid, niceness]
     return [str(argument) for argument in (*stage, *child_argv)]
 
 
@@ -84,7 +88,7 @@ class ChildProcess:
         self.status = 0  # once ``ended``: the exit status, or -N for signal N
         self.ended = threading.Event()
         self._process = subprocess.Popen(
-            launch_command(child.argv, child.stop_signal, child.user),
+            launch_command(child.argv, child.stop_signal, child.user, niceness=child.niceness),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

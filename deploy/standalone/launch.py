@@ -15,8 +15,9 @@ CANNOT_EXECUTE = 127  # what a shell answers too
 STAY = -1
 
 
-def main(signum: int, parent: int, uid: int, gid: int, command: list[str]) -> None:
+def main(signum: int, parent: int, uid: int, gid: int, niceness: int, command: list[str]) -> None:
     """Execute ``command`` as ``uid:gid`` (STAY: unchanged), with ``signum`` to it when ``parent`` dies."""
+    os.nice(niceness)
     if uid != STAY:
         os.setgroups([])
         os.setgid(gid)
@@ -37,5 +38,5 @@ def main(signum: int, parent: int, uid: int, gid: int, command: list[str]) -> No
 
 
 if __name__ == "__main__":
-    signum, parent, uid, gid = map(int, sys.argv[1:5])
-    main(signum, parent, uid, gid, sys.argv[5:])
+    signum, parent, uid, gid, niceness = map(int, sys.argv[1:6])
+    main(signum, parent, uid, gid, niceness, sys.argv[6:])

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,10 @@ def ensure_admin(settings: Settings) -> str | None:
         return secret
 
 
+WORKER_NICENESS = 5
+"""Workers use every core for minutes; pages and uploads on the same machine come first."""
+
+
 def service_children(environment: Mapping[str, str], data: Path, port: int, web_processes: int = 1) -> list[Child]:
     """The service's own processes: web, a worker for each group of queues, and beat."""
     url = f"http://{HOST}:{port}/api/v1/ready"
@@ -117,12 +122,14 @@ def service_children(environment: Mapping[str, str], data: Path, port: int, web_
     def child(name: str, *argv: str, **how: Any) -> Child:
         return Child(name, argv, env=environment, restart=True, **how)
 
+    worker_child = partial(child, niceness=WORKER_NICENESS)
+
     return [
         # All web processes begin at once and share the cores.
         child("api", *web, ready=lambda: _is_healthy(url), ready_timeout=60.0 * web_processes),
-        child("checker", *worker, "-Q", "check,sweep", "-n", "checker@%h"),
+        worker_child("checker", *worker, "-Q", "check,sweep", "-n", "checker@%h"),
         # A score that takes minutes is not waited for: its lease expires and the job is claimed again.
-        child(
+        worker_child(
             "scorer",
             *worker,
             "-Q",

@@ -16,6 +16,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
+from deploy.standalone import service
 from deploy.standalone.child_process import Child, RestartPolicy
 from deploy.standalone.log import Log
 from deploy.standalone.supervisor import SAME_INTERRUPT_SECONDS, Supervisor
@@ -69,6 +70,20 @@ def test_parts_start_in_order_and_stop_in_reverse() -> None:
         "second|down",
         "first|down",
     ]
+
+
+def test_workers_stand_back_for_the_web_process(tmp_path: Path) -> None:
+    assert {each.name: each.niceness for each in service.service_children({}, tmp_path, 1)} == {
+        "api": 0,
+        "checker": service.WORKER_NICENESS,
+        "scorer": service.WORKER_NICENESS,
+        "beat": 0,
+    }
+    out = io.StringIO()
+    own = os.nice(0)
+    with Supervisor(Log(out)) as supervisor:
+        supervisor.start(shell("part", "nice; echo up; sleep 60", out, niceness=3))
+    assert out.getvalue().split() == ["part", "|", str(own + 3), "part", "|", "up"]
 
 
 def test_lines_stay_whole_and_aligned_when_parts_talk_at_once() -> None:
