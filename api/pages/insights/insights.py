@@ -46,19 +46,16 @@ def show_insights(
         return not_modified(etag)
 
     def render_body() -> bytes:
-        pictures = cache.answer(etag_of("pictures", BUILD_DIGEST, version, track, label), render_pictures).decode()
-        values = {
-            "track": track,
-            "label": label,
-            "seed": seed,
-            "pictures": pictures,
-            **_values(session, state, account, track),
-        }
+        values = {"track": track, "label": label, "seed": seed, **_values(session, state, account, track)}
+        for name, make in parts.items():  # the same for all who may see the same
+            part = cache.answer(etag_of(name, BUILD_DIGEST, version, track, label), make)
+            values[name] = part.decode()
         return bytes(render_page("insights/show.html", viewer=viewer, now=now, state=state, **values).body)
 
-    def render_pictures() -> bytes:  # the same for all who may see the same
-        return _render_pictures(session, state, account, track, label)
-
+    parts = {
+        "pictures": lambda: _render_pictures(session, state, account, track, label),
+        "shared_submissions": lambda: _render_shared_submissions(session, state, account),
+    }
     return cached_page(render_body() if viewer else cache.answer(etag, render_body), etag)
 
 
@@ -72,12 +69,17 @@ def _render_pictures(
     return render("insights/figures.html", slug=state.competition.slug, pictures=pictures).encode()
 
 
+def _render_shared_submissions(session: Session, state: CompetitionState, account: Account | None) -> bytes:
+    shared = gallery.shared_submissions_of(session, state) if is_organizer(account) else []
+    return render("insights/shared_submissions.html", shared_submissions=shared).encode()
+
+
 def _values(session: Session, state: CompetitionState, account: Account | None, track: TrackKind) -> dict[str, Any]:
-    is_organizing = is_organizer(account)
     return {
         "choices": CHOICES,
         "everything": may_see_private(state, account),
-        "exhibits": gallery.gallery_entries(session, state, track, account) if account and is_organizing else [],
-        "shared_submissions": gallery.shared_submissions_of(session, state) if is_organizing else [],
+        "exhibits": gallery.gallery_entries(session, state, track, account)
+        if account and is_organizer(account)
+        else [],
         "layout": layout_of(state.competition.image_count, state.competition.image_size),
     }
