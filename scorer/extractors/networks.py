@@ -112,7 +112,7 @@ def _classifier(head: nn.Linear) -> tuple[NDArray[np.float32], NDArray[np.float3
 
 def _trunk_of_2015(module: nn.Module) -> nn.Module:
     """The layers up to the pool, which the network defines in the order in which it runs them; without its resizing and
-    normalising, which are in :func:`scorer.extractors.preprocessing.preprocess`.
+    normalising, which are in :mod:`scorer.extractors.preprocessing`.
     """
     for path, block in list(module.named_modules()):
         if isinstance(block, BasicConv2d):  # with the activation as a module, so that it can be fused

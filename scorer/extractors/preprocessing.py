@@ -1,33 +1,90 @@
-"""Preprocessing: images resized whole, in float, and normalised (``docs/explanation/metrics.md#preprocessing``)."""
+"""Preprocessing: images resized whole, in float, and normalised (``docs/explanation/metrics.md#preprocessing``).
+
+Every constant is a buffer, made once for images of one size and moved to the device with the module. A CUDA graph can
+neither take numbers from the host nor allocate them while it is captured.
+"""
+
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
-from torch_fidelity.interpolate_compat_tensorflow import interpolate_bilinear_2d_like_tensorflow1x
 
 from scorer.extractor_catalogue import TENSORFLOW1, ExtractorSpec
 
 
-def preprocess(images: Tensor, spec: ExtractorSpec) -> Tensor:
-    """Images (b, h, w, 3) in 0..255 as (b, 3, s, s) float32, channels last, on the device where they are."""
-    x = images.permute(0, 3, 1, 2).to(torch.float32)
-    x = _as_in_2015(x, spec) if spec.resizing == TENSORFLOW1 else _antialiased(x, spec)
-    return x.contiguous(memory_format=torch.channels_last)
+class Preprocessing(nn.Module):
+    """Images (b, h, w, 3) in 0..255 as (b, 3, s, s) float32, channels last, for images of one ``size`` (h, w)."""
+
+    def __init__(self, spec: ExtractorSpec, size: Sequence[int]) -> None:
+        super().__init__()
+        height, width = size
+        side = spec.input_size
+        self._resize_and_normalise = (
+            _ResizingOf2015(height, width, side) if spec.resizing == TENSORFLOW1 else _AntialiasedResizing(spec)
+        )
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Resize and normalise, on the device where the images and this module are."""
+        x = images.permute(0, 3, 1, 2).to(torch.float32)
+        prepared: Tensor = self._resize_and_normalise(x)
+        return prepared.contiguous(memory_format=torch.channels_last)
 
 
-def _antialiased(x: Tensor, spec: ExtractorSpec) -> Tensor:
-    """Normalise at the smaller size, then resize: resizing is linear and its weights add up to 1, so the order only
+class _AntialiasedResizing(nn.Module):
+    """Normalises at the smaller size, then resizes: resizing is linear and its weights add up to 1, so the order only
     affects speed.
     """
-    mean, std = (torch.tensor(values, device=x.device).view(3, 1, 1) for values in (spec.mean, spec.std))
-    x = (x / 255 - mean) / std
-    side = (spec.input_size, spec.input_size)
-    if x.shape[2:] == side:
-        return x
-    return nn.functional.interpolate(x, side, mode="bilinear", antialias=True, align_corners=False)
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self, spec: ExtractorSpec) -> None:
+        super().__init__()
+        self._side = (spec.input_size, spec.input_size)
+        self.register_buffer("mean", torch.tensor(spec.mean).view(3, 1, 1))
+        self.register_buffer("std", torch.tensor(spec.std).view(3, 1, 1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = (x / 255 - self.mean) / self.std
+        if x.shape[2:] == self._side:
+            return x
+        return nn.functional.interpolate(x, self._side, mode="bilinear", antialias=True, align_corners=False)
 
 
-def _as_in_2015(x: Tensor, spec: ExtractorSpec) -> Tensor:
-    """The first operations of the 2015 graph, in its order, so that results equal the graph's to the last bit."""
-    side = (spec.input_size, spec.input_size)
-    resized: Tensor = interpolate_bilinear_2d_like_tensorflow1x(x, size=side, align_corners=False)
-    return (resized - 128) / 128
+class _ResizingOf2015(nn.Module):
+    """The first operations of the 2015 graph, in its order, so that results equal the graph's to the last bit.
+
+    TensorFlow 1 reads pixel i of n at i * size / n, without half-pixel centres, between the two pixels around it.
+    """
+
+    upper: Tensor
+    lower: Tensor
+    left: Tensor
+    right: Tensor
+    down: Tensor
+    across: Tensor
+
+    def __init__(self, height: int, width: int, side: int) -> None:
+        super().__init__()
+        upper, lower, down = _neighbours(height, side)
+        left, right, across = _neighbours(width, side)
+        for name, indices in {"upper": upper, "lower": lower, "left": left, "right": right}.items():
+            self.register_buffer(name, indices)
+        self.register_buffer("down", down.view(1, 1, side, 1))
+        self.register_buffer("across", across.view(1, 1, 1, side))
+
+    def forward(self, x: Tensor) -> Tensor:
+        above, below = (self._between_columns(x.index_select(2, rows)) for rows in (self.upper, self.lower))
+        return (above + (below - above) * self.down - 128) / 128
+
+    def _between_columns(self, rows: Tensor) -> Tensor:
+        first, second = (rows.index_select(3, columns) for columns in (self.left, self.right))
+        return first + (second - first) * self.across
+
+
+def _neighbours(before: int, after: int) -> tuple[Tensor, Tensor, Tensor]:
+    """For each of ``after`` pixels: the index of the pixel of ``before`` at or before its place, of the one behind
+    that, and the place between them in 0..1, float32."""
+    places = torch.arange(after, dtype=torch.float32) * torch.tensor(before / after, dtype=torch.float32)
+    first = places.long()
+    return first, (first + 1).clamp_max(before - 1), places - first.float()

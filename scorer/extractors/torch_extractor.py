@@ -17,7 +17,15 @@ from torch import Tensor, nn
 
 from scorer.errors import Unavailable
 from scorer.extractor_catalogue import ExtractorSpec
-from scorer.extractors.batches import Features, Images, ProgressCallback, Slot, immediate_slots, in_batches
+from scorer.extractors.batches import (
+    Features,
+    Images,
+    ProgressCallback,
+    Slot,
+    immediate_slots,
+    in_batches,
+    require_images,
+)
 from scorer.extractors.batchnorm_folding import fold
 from scorer.extractors.cuda_graphs import Gpu, fixed_batch, graph_slots, largest_safe_batch
 from scorer.extractors.determinism import exact_arithmetic
@@ -25,7 +33,7 @@ from scorer.extractors.fused_convolutions import can_fuse, fuse
 from scorer.extractors.malloc import keep_freed_memory
 from scorer.extractors.networks import build_network
 from scorer.extractors.options import CPU_BATCH, ExtractorOptions, Precision
-from scorer.extractors.preprocessing import preprocess
+from scorer.extractors.preprocessing import Preprocessing
 from scorer.extractors.weights import Weights, record_sha256
 
 log = logging.getLogger(__name__)
@@ -47,7 +55,7 @@ class TorchExtractor:
         self._network: Callable[[Tensor], Tensor] = fuse(module) if fused else module
         if options.resolved_mode == "compiled":
             self._network = _compiled(module, options.cache_dir)
-        self._gpu = Gpu(self._device) if self._device.type == "cuda" else None
+        self._gpu = None if self._device.type == "cpu" else Gpu(self._device)
         self._slots: dict[tuple[Any, ...], Sequence[Slot]] = {}
         self._warm_up()
         self.provenance = self._provenance(weights, fused)
@@ -77,20 +85,20 @@ class TorchExtractor:
 
     def _slots_for(self, images: Images) -> Sequence[Slot]:
         """The slots for images of this shape, reused between calls: a CUDA graph has one shape and is slow to make."""
+        require_images(images)
         if self._gpu is None:
-            return immediate_slots(self._on_host, images, self.batch_size)
+            forward = self._forward_for(images)
+            return immediate_slots(lambda batch: _on_host(forward, batch), images, self.batch_size)
         key = (images.shape[1:], images.dtype)
         if key not in self._slots:
-            self._slots[key] = graph_slots(self._gpu, self._forward, images, self.batch_size)
+            self._slots[key] = graph_slots(self._gpu, self._forward_for(images), images, self.batch_size)
         return self._slots[key]
 
-    def _on_host(self, batch: Images) -> Features:
-        features: Features = self._forward(torch.from_numpy(batch)).numpy()
-        return features
-
-    def _forward(self, batch: Tensor) -> Tensor:
-        """(b, h, w, 3) to (b, d) float32, on the batch's device."""
-        return self._network(preprocess(batch, self.spec).to(self._dtype)).to(torch.float32)
+    def _forward_for(self, images: Images) -> Callable[[Tensor], Tensor]:
+        """The function from batches (b, h, w, 3) of images of this size to features (b, d) float32. All that it needs
+        is on the device before it is called."""
+        preprocessing = Preprocessing(self.spec, images.shape[1:3]).to(self._device)
+        return lambda batch: self._network(preprocessing(batch).to(self._dtype)).to(torch.float32)
 
     def _measured_batch_size(self) -> int:
         gpu = self._gpu
@@ -99,7 +107,7 @@ class TorchExtractor:
 
         def used_share(batch: int) -> float:
             images = np.zeros((batch, side, side, 3), np.uint8)
-            return gpu.used_share(lambda: graph_slots(gpu, self._forward, images, batch))
+            return gpu.used_share(lambda: graph_slots(gpu, self._forward_for(images), images, batch))
 
         return largest_safe_batch(used_share)
 
@@ -145,6 +153,11 @@ class TorchExtractor:
             "torch": torch.__version__,
             self.spec.library: version(self.spec.library),
         }
+
+
+def _on_host(forward: Callable[[Tensor], Tensor], batch: Images) -> Features:
+    features: Features = forward(torch.from_numpy(batch)).numpy()
+    return features
 
 
 def _device(options: ExtractorOptions) -> torch.device:

@@ -21,7 +21,7 @@ from benchmarks.harness.synthetic import features
 from benchmarks.speed import frechet, neighbours, scoring
 from benchmarks.speed.queue_runs import largest_lead
 from benchmarks.speed.scoring_inputs import blended
-from scorer.extractors.preprocessing import preprocess
+from scorer.extractors.preprocessing import Preprocessing
 
 MACHINE = {
     "processor": "abacus",
@@ -178,7 +178,7 @@ def test_peers_run_the_network_that_we_run(tmp_path: Path) -> None:
     write_weights(spec, tmp_path)
     images = np.random.default_rng(0).integers(0, 256, (8, 64, 64, 3), np.uint8)
     with torch.inference_mode():
-        expected = plain_network(spec, tmp_path)(preprocess(torch.from_numpy(images), spec)).numpy()
+        expected = plain_network(spec, tmp_path)(Preprocessing(spec, (64, 64))(torch.from_numpy(images))).numpy()
     features = extractor_of(spec, tmp_path).features(images)
     assert np.linalg.norm(features - expected) < 1e-5 * np.linalg.norm(expected)
 

@@ -31,7 +31,7 @@ from scorer.extractors.compiler import compiler_fault
 from scorer.extractors.determinism import exact_arithmetic
 from scorer.extractors.malloc import keep_freed_memory
 from scorer.extractors.networks import build_network
-from scorer.extractors.preprocessing import preprocess
+from scorer.extractors.preprocessing import Preprocessing
 from scorer.extractors.tiny import projection
 from scorer.extractors.torch_extractor import TorchExtractor
 from scorer.extractors.weights import Weights
@@ -94,7 +94,7 @@ def test_features_are_those_of_the_plain_network(lite0: Extractor) -> None:
     images = noise(3)
     plain = build_network(spec, weights.read_weights(spec, CPU)).trunk.double()
     with torch.inference_mode():
-        expected = plain(preprocess(torch.from_numpy(images), spec).double()).numpy()
+        expected = plain(Preprocessing(spec, (64, 64))(torch.from_numpy(images)).double()).numpy()
     features = lite0.features(images)
     assert features.shape == (3, 1280)
     assert features.dtype == np.float32
@@ -108,7 +108,7 @@ def test_folding_changes_no_feature() -> None:
     fold(folded)
     assert any(isinstance(module, nn.BatchNorm2d) for module in plain.modules())
     assert not any(isinstance(module, nn.BatchNorm2d) for module in folded.modules())
-    x = preprocess(torch.from_numpy(noise(2)), spec)
+    x = Preprocessing(spec, (64, 64))(torch.from_numpy(noise(2)))
     with torch.inference_mode():
         assert relative(folded(x).numpy(), plain(x).numpy()) < 1e-4
 
@@ -127,7 +127,7 @@ def test_preprocessing_agrees_with_the_model_as_published(name: str) -> None:
 def test_an_image_of_the_right_size_is_only_normalised() -> None:
     images = noise(2, size=224)
     expected = (images.transpose(0, 3, 1, 2).astype(np.float32) / 255 - 0.5) / 0.5
-    preprocessed = preprocess(torch.from_numpy(images), find_extractor("efficientnet_lite0"))
+    preprocessed = Preprocessing(find_extractor("efficientnet_lite0"), (224, 224))(torch.from_numpy(images))
     np.testing.assert_allclose(preprocessed.numpy(), expected, rtol=0, atol=2e-7)
     assert preprocessed.is_contiguous(memory_format=torch.channels_last)
 
@@ -141,7 +141,8 @@ def test_resizing_is_pillows_in_float(height: int, width: int) -> None:
     bilinear = Image.Resampling.BILINEAR
     channels = [np.asarray(Image.fromarray(image[..., c].astype(np.float32)).resize(side, bilinear)) for c in range(3)]
     expected = (np.stack(channels) / 255 - 0.5) / 0.5
-    np.testing.assert_allclose(preprocess(torch.from_numpy(image[None]), spec)[0].numpy(), expected, rtol=0, atol=5e-5)
+    prepared = Preprocessing(spec, (height, width))(torch.from_numpy(image[None]))[0]
+    np.testing.assert_allclose(prepared.numpy(), expected, rtol=0, atol=5e-5)
 
 
 def test_floats_and_bytes_give_the_same_features(lite0: Extractor) -> None:

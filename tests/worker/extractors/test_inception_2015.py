@@ -8,13 +8,14 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch_fidelity.feature_extractor_inceptionv3 import FeatureExtractorInceptionV3
+from torch_fidelity.interpolate_compat_tensorflow import interpolate_bilinear_2d_like_tensorflow1x
 
 from benchmarks.harness.seeded_weights import seeded
 from scorer.errors import Unavailable
 from scorer.extractor_catalogue import find_extractor
 from scorer.extractors import ExtractorOptions, load
 from scorer.extractors.networks import _UnfilledInception, build_network
-from scorer.extractors.preprocessing import preprocess
+from scorer.extractors.preprocessing import Preprocessing
 from scorer.extractors.torch_extractor import TorchExtractor
 from scorer.extractors.weights import Weights
 
@@ -54,9 +55,17 @@ def test_the_features_are_the_librarys(file: Path, size: int) -> None:
 def test_the_first_operations_are_the_graphs() -> None:
     """TensorFlow 1 scales by a plain ratio: pixel (x, y) is read at (x, y) * 64 / 299, without half-pixel centres."""
     ramp = torch.arange(64, dtype=torch.float32).repeat(1, 64, 1)[..., None].expand(1, 64, 64, 3)
-    row = preprocess(ramp, SPEC)[0, 0, 0]
+    row = Preprocessing(SPEC, (64, 64))(ramp)[0, 0, 0]
     expected = (np.minimum(np.arange(299) * np.float32(64 / 299), 63) - 128) / 128
     np.testing.assert_allclose(row.numpy(), expected, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("size", [(64, 64), (350, 120), (299, 299), (1, 2)])
+def test_resizing_is_the_librarys_to_the_last_bit(size: tuple[int, int]) -> None:
+    pixels = torch.from_numpy(np.random.default_rng(0).integers(0, 256, (2, *size, 3), dtype=np.uint8))
+    channels = pixels.permute(0, 3, 1, 2).to(torch.float32)
+    resized = interpolate_bilinear_2d_like_tensorflow1x(channels, size=(299, 299), align_corners=False)
+    assert torch.equal(Preprocessing(SPEC, size)(pixels), (resized - 128) / 128)
 
 
 def test_the_last_block_pools_by_maximum(file: Path) -> None:

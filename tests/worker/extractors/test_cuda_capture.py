@@ -1,0 +1,191 @@
+"""What a CUDA graph may hold: each network captured as on a GPU, on a device that computes nothing (torch's meta).
+
+While CUDA captures a graph, nothing may come from the host, be read back, or wait. A tensor made of Python numbers is a
+copy from the host, and so the capture fails, whatever ran before. CUDA itself is not run here; what reaches it is.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from scorer.extractor_catalogue import EXTRACTORS, ExtractorSpec
+from scorer.extractors import ExtractorOptions, networks, torch_extractor
+from scorer.extractors.networks import Network
+from scorer.extractors.torch_extractor import TorchExtractor
+from scorer.extractors.weights import Weights
+
+META = torch.device("meta")
+NETWORKS = [spec for spec in EXTRACTORS.values() if spec.architecture]
+ONES = np.ones(3, np.float32)
+ON_HOST = torch.ones(3)
+OF_THE_HOST = "made of Python numbers|reads a tensor of the host"
+READ_BACK = {
+    "item",
+    "_local_scalar_dense",
+    "equal",
+    "is_nonzero",
+    "nonzero",
+    "masked_select",
+    "unique_consecutive",
+    "_unique2",
+}
+"""Operators whose result, or its size, the host must know before it goes on."""
+
+
+def tensors_in(values: object) -> list[Tensor]:
+    return [each for each in tree_leaves(values) if isinstance(each, Tensor)]
+
+
+class Functions(TorchFunctionMode):
+    """Refuses tensors that come from anything but tensors: torch copies them from the host, unseen by operators."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        made = tensors_in(result) and not tensors_in((args, kwargs)) and not func.__name__.startswith("empty")
+        assert not made, f"{func}: a tensor is made of Python numbers"
+        return result
+
+
+class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Refuses every operator that CUDA would not capture, before it runs."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = func.overloadpacket.__name__
+        operands = tensors_in((args, kwargs))
+        assert name not in READ_BACK, f"{func} makes the host wait"
+        assert operands or name.startswith("empty"), f"{func}: memory is filled from the host"
+        assert all(each.device == META for each in operands), f"{func} reads a tensor of the host"
+        assert name != "index" or not any(each.dtype == torch.bool for each in operands), f"{func} counts on the host"
+        target = (kwargs or {}).get("device")
+        assert target is None or torch.device(target) == META, f"{func} copies to the host"
+        return func(*args, **(kwargs or {}))
+
+
+@contextmanager
+def capturing() -> Iterator[None]:
+    """A context with CUDA's rules for a capture."""
+    with Functions(), Operators():  # type: ignore[no-untyped-call]
+        yield
+
+
+class Event:
+    def record(self, stream: object) -> None:
+        pass
+
+    def synchronize(self) -> None:
+        pass
+
+
+class MetaGpu:
+    """Has :class:`Gpu`'s methods. Device memory is on the meta device, and a capture is one under these rules."""
+
+    name = "meta"
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+
+    def pinned(self, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+        return torch.zeros(shape, dtype=dtype)
+
+    def zeros(self, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+        return torch.zeros(shape, dtype=dtype, device=META)
+
+    def stream(self) -> object:
+        return object()
+
+    def on(self, stream: object) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def event(self) -> Event:
+        return Event()
+
+    def capture(self, stream: object, run: Callable[[], Tensor]) -> tuple[Callable[[], None], Tensor]:
+        for _ in range(3):  # as the real one does: whatever is made on first use is there
+            run()
+        with capturing():
+            output = run()
+        assert output.device == META
+        return lambda: None, torch.zeros(output.shape)
+
+
+def unfilled(spec: ExtractorSpec, _: Weights) -> Network:
+    """An extractor's network without numbers."""
+    with META:
+        module = networks._UnfilledInception() if spec.library == "torch-fidelity" else networks._timm_model(spec)
+    return networks._split(module.eval().requires_grad_(requires_grad=False))
+
+
+@pytest.fixture
+def on_meta(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Extractors that take the meta device for a GPU, and need no weights."""
+    monkeypatch.setattr(torch_extractor, "_device", lambda _: META)
+    monkeypatch.setattr(torch_extractor, "Gpu", MetaGpu)
+    monkeypatch.setattr(torch_extractor, "build_network", unfilled)
+    monkeypatch.setattr(torch_extractor, "record_sha256", lambda *_: None)
+    monkeypatch.setattr(networks, "_classifier", lambda _: (np.zeros(0, np.float32), np.zeros(0, np.float32)))
+
+
+@pytest.mark.usefixtures("on_meta")
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+@pytest.mark.parametrize("spec", NETWORKS, ids=lambda spec: spec.name)
+def test_a_captured_network_leaves_the_host_alone(
+    spec: ExtractorSpec, dtype: type[np.generic], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    captured: list[tuple[int, ...]] = []
+    capture = MetaGpu.capture
+
+    def counted(gpu: MetaGpu, stream: object, run: Callable[[], Tensor]) -> tuple[Callable[[], None], Tensor]:
+        replay, output = capture(gpu, stream, run)
+        captured.append(tuple(output.shape))
+        return replay, output
+
+    monkeypatch.setattr(MetaGpu, "capture", counted)
+    extractor: Any = TorchExtractor(spec, Weights(None, b"", ""), ExtractorOptions(batch_size=2))  # type: ignore[arg-type]
+    with extractor._deterministic():
+        extractor._slots_for(np.zeros((2, 64, 48, 3), dtype))
+    assert captured == 4 * [(2, spec.dimension)], "two slots at the network's own size, two at the images'"
+
+
+class Planted(nn.Module):
+    """A network with one operation that CUDA can't capture."""
+
+    def __init__(self, act: Callable[[Tensor], Any]) -> None:
+        super().__init__()
+        self._act = act
+
+    def forward(self, x: Tensor) -> Tensor:
+        flat = x.mean(dim=(2, 3))
+        self._act(flat)
+        return flat
+
+
+@pytest.mark.parametrize(
+    ("act", "fault"),
+    [
+        (lambda x: x - torch.tensor([0.5], device=x.device), "made of Python numbers"),
+        (lambda x: x * torch.tensor(0.5), OF_THE_HOST),
+        (lambda x: x * torch.from_numpy(ONES), OF_THE_HOST),
+        (lambda x: x * ON_HOST, "reads a tensor of the host"),
+        (lambda x: x.copy_(ON_HOST), "reads a tensor of the host"),
+        (lambda x: ON_HOST.to(x.device), "reads a tensor of the host"),
+        (lambda x: torch.full((3,), 0.5, device=x.device), "filled from the host"),
+        (lambda x: torch.arange(3, device=x.device), "filled from the host"),
+        (lambda x: x.sum().item(), "makes the host wait"),
+        (lambda x: bool((x > 0).any()), "makes the host wait"),
+        (lambda x: x[x > 0], "counts on the host|makes the host wait"),
+        (lambda x: x.cpu(), "copies to the host"),
+    ],
+)
+def test_the_imitation_refuses_what_cuda_refuses(act: Callable[[Tensor], Any], fault: str) -> None:
+    """The test above can fail."""
+    network = Planted(act)
+    with torch.inference_mode(), capturing(), pytest.raises(AssertionError, match=fault):
+        network(torch.empty(2, 3, 4, 4, device=META))
