@@ -57,13 +57,16 @@ class Settings(BaseSettings):
     """The folder with the weights of ``inception_v3``, ``nasnetalarge`` and ``inception_2015``."""
     weights_sha256: dict[str, str] = {}
     """Hashes (hex) required of those weights, by extractor name; else the first load records them beside the files."""
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-    """Where extractors run; ``auto`` takes the GPU if there is one."""
+    device: Annotated[str, StringConstraints(pattern=r"^(auto|cpu|cuda(:[0-9]+)?)$")] = "auto"
+    """Where extractors run: ``cpu``, ``cuda`` for the first GPU, ``cuda:3`` for the fourth, ``auto`` for the first GPU
+    if there is one. One process uses one GPU: start a worker for each, with its index here, or with its GPU as the only
+    one in ``CUDA_VISIBLE_DEVICES``."""
     mode: Literal["auto", "compiled", "eager"] = "auto"
     """How extractors run: ``compiled`` is torch.compile with frozen weights, which needs a C++ compiler and gains
     about 15 % for ``nasnetalarge`` on CPUs; ``auto`` is ``eager``. Each measurement's provenance records the mode."""
     batch_size: int | None = Field(default=None, ge=1)
-    """Images at a time. Without it: 8 on a CPU, and on a GPU the largest that safely fits, measured once."""
+    """Images at a time. Without it: 8 on a CPU, and on a GPU the largest that safely fits, measured once.
+    A worker whose GPU runs out of memory halves it until it ends, and says so in its log and in each measurement."""
     recovery: dict[str, int] = {}
     """Changes to the plan of latent recovery, which decides how thoroughly a generator is searched: numbers by name,
     for example ``{"train": 400, "held_out": 400}``."""

@@ -7,6 +7,7 @@ from functools import partial
 
 from scorer.db.session import UNAVAILABLE
 from scorer.errors import Invalid, KennelError, Unavailable
+from scorer.extractors import DeviceLost
 from scorer.jobs import leases, retries
 from scorer.jobs.broker import transaction
 from scorer.lifecycle import Queue
@@ -14,6 +15,7 @@ from worker.evidence.evidence_job import make_evidence
 from worker.evidence.generator_audit import run_generator_audit
 from worker.exports.data_release import make_release
 from worker.exports.rating_images import make_rating_images
+from worker.runtime import device_loss
 from worker.runtime.context import WorkerContext
 from worker.runtime.heartbeat import Heartbeat, LeaseLost, WorkerStopping, stopping
 from worker.runtime.preemption import Preempted
@@ -28,7 +30,13 @@ log = logging.getLogger(__name__)
 
 
 def run_next(context: WorkerContext, queue: Queue) -> bool:
-    """Run the fairest due job of a queue, or of a queue that goes before it. False if there was none."""
+    """Run the fairest due job of a queue, or of a queue that goes before it. False if there was none. ``SystemExit`` if
+    the process has lost its GPU."""
+    with device_loss.process_ends():
+        return _run_next(context, queue)
+
+
+def _run_next(context: WorkerContext, queue: Queue) -> bool:
     if stopping.value or not context.health.may_claim(partial(self_test, context)):
         return False
     claim = next(filter(None, (_claim(context, each) for each in (*PRECEDING_QUEUES.get(queue, ()), queue))), None)
@@ -36,7 +44,11 @@ def run_next(context: WorkerContext, queue: Queue) -> bool:
         return False
     log.info("job %s (%s, attempt %s) starts", claim.job_id, claim.queue, claim.attempt)
     with Heartbeat(context, claim) as heartbeat:  # it renews the lease also while the end of the job is settled
-        _run(context, claim, heartbeat)
+        try:
+            _run(context, claim, heartbeat)
+        except DeviceLost as error:  # under the job, or under the self-test after the job has failed
+            _give_back(context, claim, error)
+            raise
     return True
 
 
@@ -48,11 +60,14 @@ def _run(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> N
         retry_transaction(context, lambda session: retries.release(session, claim, now=context.now()))
     except LeaseLost:
         log.warning("job %s was taken over by another worker; its result is dropped", claim.job_id)
+    except DeviceLost:
+        raise
     except Exception as error:
         log.exception("job %s failed", claim.job_id)
         _settle_failure(context, claim, error)
     else:
         context.health.record_success()
+        device_loss.losses.value = 0
         log.info("job %s is done", claim.job_id)
 
 
@@ -61,6 +76,17 @@ def _claim(context: WorkerContext, queue: Queue) -> leases.Claim | None:
         return leases.claim_job(
             session, queue, holder=secrets.token_hex(8), worker=context.name, now=context.now(), lease=context.lease
         )
+
+
+def _give_back(context: WorkerContext, claim: leases.Claim, error: DeviceLost) -> None:
+    """Give back the job under which the GPU was lost: however often that happens, it is no failure of the job."""
+    log.error("job %s goes back to its queue: the GPU is lost", claim.job_id, exc_info=error)
+    retry_transaction(
+        context,
+        lambda session: retries.defer(
+            session, claim, error=_error_text(error), now=context.now(), factor=context.settings.retry_factor
+        ),
+    )
 
 
 def _settle_failure(context: WorkerContext, claim: leases.Claim, error: Exception) -> None:

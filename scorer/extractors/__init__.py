@@ -8,6 +8,8 @@ weights: weight files, verified by SHA-256
 batches: features of images, one batch of a fixed shape at a time
 tiny: an extractor without torch, for tests
 compiler: the check for a C++ compiler
+devices: which device a process computes on, and what a GPU's errors mean
+device_probe: whether a new process can compute on a GPU
 torch_extractor: networks as extractors; the modules below are imported by it alone
 networks, preprocessing: networks filled from weight files; images resized and normalised
 determinism, malloc: settings for bit-equal results; freed memory kept for the next batch
@@ -23,12 +25,13 @@ from scorer import extractor_catalogue
 from scorer.errors import Unavailable
 from scorer.extractor_catalogue import ExtractorSpec
 from scorer.extractors import weights
-from scorer.extractors.batches import Features, Images, ProgressCallback
+from scorer.extractors.batches import DeviceLost, Features, Images, ProgressCallback
 from scorer.extractors.compiler import require_compiler
 from scorer.extractors.options import ExtractorOptions, Mode, Precision, default_mode
 from scorer.extractors.tiny import Tiny
 
 __all__ = [
+    "DeviceLost",
     "Extractor",
     "ExtractorOptions",
     "Features",
@@ -47,13 +50,15 @@ class Extractor(Protocol):
 
     spec: ExtractorSpec
     provenance: dict[str, Any]
-    """JSON: identity, weights_sha256, device, precision, mode, batch, threads, versions: enough to repeat it."""
+    """JSON: identity, weights_sha256, device, precision, mode, batch, threads, versions: enough to repeat it. The batch
+    is that of the newest features: a GPU that runs out of memory halves it."""
 
     def features(self, images: Images, *, progress: ProgressCallback | None = None) -> Features:
         """Features (n, d) float32 of images (n, h, w, 3), uint8 or float32 in 0..255, possibly memory-mapped.
 
         ``progress`` is called with the finished share after each batch. Raises ``Invalid`` (``degenerate-features``)
-        naming the images whose features are zero or not finite.
+        naming the images whose features are zero or not finite, ``Unavailable`` (``no-gpu-memory``), and
+        ``DeviceLost`` if the GPU fails.
         """
         ...
 
@@ -69,7 +74,7 @@ def load(identity: str, *, options: ExtractorOptions) -> Extractor:
 
     Raises ``Invalid`` (``unknown-extractor``), and ``Unavailable`` in one sentence: ``missing-weights``,
     ``wrong-weights`` (another SHA-256), ``unfit-weights`` (another network, or unreadable), ``unrecorded-weights``,
-    ``no-compiler``, ``no-gpu``, ``no-bfloat16``, ``no-torch``.
+    ``no-compiler``, ``no-gpu``, ``no-gpu-memory``, ``no-bfloat16``, ``no-torch``. ``DeviceLost`` if the GPU fails.
     """
     spec = extractor_catalogue.find_extractor(identity)
     if spec.architecture is None:

@@ -17,6 +17,10 @@ ProgressCallback = Callable[[float], None]
 """Called with the finished share, in 0..1."""
 
 
+class DeviceLost(Exception):
+    """The GPU has failed under this process, or is no longer there: it can compute nothing more in this process."""
+
+
 class Slot(Protocol):
     """A buffer for one batch on its way through a network."""
 

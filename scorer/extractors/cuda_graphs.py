@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from scorer.extractors.batches import Features, Images, Slot, require_images
+from scorer.extractors.devices import OutOfMemorySuppressed
 
 IN_FLIGHT = 2
 """Batches in flight at once: one is read and copied while the other is computed."""
@@ -25,10 +26,12 @@ MAX_MEMORY_SHARE = 0.8
 
 
 class Gpu:
-    """One CUDA device: the operations that this module needs, each a call or two."""
+    """The CUDA device of this process: the operations that this module needs, each a call or two."""
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
+        # Much of torch means the current device, which otherwise is the first: other processes' GPU.
+        torch.cuda.set_device(device)
 
     @property
     def name(self) -> str:
@@ -62,6 +65,7 @@ class Gpu:
 
         ``run`` is called three times before, as CUDA asks, so that workspaces exist and lazy choices are made.
         """
+        stream.wait_stream(torch.cuda.current_stream(self.device))  # the network may still be on its way there
         with torch.cuda.stream(stream):
             for _ in range(3):
                 run()
@@ -73,17 +77,25 @@ class Gpu:
 
     def used_share(self, run: Callable[[], object]) -> float:
         """The share of the device's memory that ``run`` needs at its peak; infinite if there is not enough."""
-        torch.cuda.empty_cache()
+        self.release_memory()
         torch.cuda.reset_peak_memory_stats(self.device)
-        try:
+        used = float("inf")
+        with OutOfMemorySuppressed():
             run()
             torch.cuda.synchronize(self.device)
-        except torch.OutOfMemoryError:
-            return float("inf")
-        finally:
             used = torch.cuda.max_memory_reserved(self.device)
-            torch.cuda.empty_cache()
+        self.release_memory()
         return used / torch.cuda.get_device_properties(self.device).total_memory
+
+    def release_memory(self) -> None:
+        """Return all memory that no tensor holds. A graph that is captured can't take what others have left behind."""
+        torch.cuda.synchronize(self.device)
+        torch.cuda.empty_cache()
+
+
+def gpu_of(device: torch.device) -> Gpu | None:
+    """The GPU behind a device; None for the CPU."""
+    return None if device.type == "cpu" else Gpu(device)
 
 
 class GraphSlot:
@@ -98,6 +110,8 @@ class GraphSlot:
         self._host = gpu.pinned(shape, dtype)
         self._input = gpu.zeros(shape, dtype)
         self._replay, self._output = gpu.capture(self._stream, lambda: forward(self._input))
+        # A graph knows addresses alone: what it reads must live as long as it.
+        self._forward = forward
         self._features = gpu.pinned(tuple(self._output.shape), torch.float32)
         self.batch: Images = self._host.numpy()
 
@@ -125,7 +139,7 @@ def graph_slots(gpu: Gpu, forward: Callable[[Tensor], Tensor], images: Images, b
 def largest_safe_batch(used_share: Callable[[int], float]) -> int:
     """The largest power of two, from 8 to 256, that needs at most :data:`MAX_MEMORY_SHARE` of memory.
 
-    The smallest is taken even if it is not safe: then the process runs out of memory with an error.
+    The smallest is taken even if it is not safe: whoever then runs out of memory halves it.
     """
     batch = MIN_BATCH
     while batch < MAX_BATCH and used_share(2 * batch) <= MAX_MEMORY_SHARE:

@@ -60,8 +60,7 @@ def build_network(spec: ExtractorSpec, weights: Weights) -> Network:
 
     Raises ``Unavailable`` (``unfit-weights``) with the first mismatch.
     """
-    with torch.device("meta"):
-        module = _UnfilledInception() if spec.library == "torch-fidelity" else _timm_model(spec)
+    module = unfilled_network(spec)
     expected = _without_batch_counts(module.state_dict())
     stored = _without_batch_counts(_tensors(weights))
     named = dict(zip(expected, stored.values(), strict=False)) if spec.weights_package else stored
@@ -77,8 +76,22 @@ def build_network(spec: ExtractorSpec, weights: Weights) -> Network:
     return _split(module.eval().requires_grad_(requires_grad=False))
 
 
-def _timm_model(spec: ExtractorSpec) -> nn.Module:
-    module: nn.Module = timm.create_model(str(spec.architecture), pretrained=False)
+def unfilled_network(spec: ExtractorSpec) -> nn.Module:
+    """An extractor's network with its classifier, on torch's meta device: shapes without numbers."""
+    with torch.device("meta"):
+        module: nn.Module = (
+            _UnfilledInception()
+            if spec.library == "torch-fidelity"
+            else timm.create_model(str(spec.architecture), pretrained=False)
+        )
+    return module
+
+
+def trunk_of(module: nn.Module) -> nn.Module:
+    """A network of :func:`unfilled_network` up to its features. Its classifier is taken off it."""
+    if isinstance(module, _UnfilledInception):
+        return _trunk_of_2015(module)
+    module.reset_classifier(0)  # type: ignore[operator]
     return module
 
 
@@ -99,11 +112,9 @@ class _UnfilledInception(FeatureExtractorInceptionV3):  # type: ignore[misc] # t
 
 def _split(module: nn.Module) -> Network:
     """Split a network into trunk and classifier."""
-    if isinstance(module, _UnfilledInception):
-        return Network(_trunk_of_2015(module), *_classifier(module.fc))
-    head = module.get_classifier()  # type: ignore[operator]
-    module.reset_classifier(0)  # type: ignore[operator]
-    return Network(module, *_classifier(head))
+    head = module.fc if isinstance(module, _UnfilledInception) else module.get_classifier()  # type: ignore[operator]
+    classifier = _classifier(head)
+    return Network(trunk_of(module), *classifier)
 
 
 def _classifier(head: nn.Linear) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

@@ -4,10 +4,11 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 Mode = Literal["compiled", "eager"]
 Precision = Literal["float32", "bfloat16"]
+DeviceKind = Literal["auto", "cpu", "cuda"]
 CPU_BATCH = 8
 """Images at a time on a CPU: with more, activations no longer fit its caches and speed does not rise."""
 
@@ -23,11 +24,21 @@ def default_mode() -> Mode:
     return "eager"
 
 
+def parse_device(device: str) -> tuple[DeviceKind, int | None]:
+    """Kind and index of a device by its name: ``auto``, ``cpu``, ``cuda``, or one GPU as ``cuda:3``. ``ValueError`` for
+    another."""
+    kind, _, index = device.partition(":")
+    if device in {"auto", "cpu", "cuda"} or (kind == "cuda" and index.isdecimal()):
+        return cast("DeviceKind", kind), int(index) if index else None
+    raise ValueError(f"There is no device {device!r}: it is auto, cpu, cuda or, for example, cuda:3.")
+
+
 @dataclass(frozen=True)
 class ExtractorOptions:
     """Where weights are and how networks run.
 
-    ``device`` ``auto`` is the first GPU, or the CPU where there is none. ``mode`` is ``eager`` or ``compiled``
+    ``device`` ``auto`` is a GPU, or the CPU where there is none; ``device_index`` says which of the GPUs that this
+    process sees (None: the first). ``mode`` is ``eager`` or ``compiled``
     (torch.compile with frozen weights: needs a C++ compiler); ``auto`` is :func:`default_mode`. ``batch_size`` (None:
     :data:`CPU_BATCH` on the CPU; on a GPU the largest that safely fits) and ``threads`` (None: every core that this
     process may use) are fixed for an extractor's life and recorded in the provenance, since the last bits of a
@@ -37,7 +48,8 @@ class ExtractorOptions:
     weights_dir: Path | None = None
     weights_sha256: Mapping[str, str] = field(default_factory=dict)
     """By extractor name: the hash (hex) that the operator requires of a weight file."""
-    device: Literal["auto", "cpu", "cuda"] = "auto"
+    device: DeviceKind = "auto"
+    device_index: int | None = None
     mode: Literal["auto", "compiled", "eager"] = "auto"
     batch_size: int | None = None
     threads: int | None = None

@@ -6,10 +6,9 @@ import os
 import platform
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -27,14 +26,17 @@ from scorer.extractors.batches import (
     require_images,
 )
 from scorer.extractors.batchnorm_folding import fold
-from scorer.extractors.cuda_graphs import Gpu, fixed_batch, graph_slots, largest_safe_batch
+from scorer.extractors.cuda_graphs import Gpu, fixed_batch, gpu_of, graph_slots, largest_safe_batch
 from scorer.extractors.determinism import exact_arithmetic
+from scorer.extractors.devices import OutOfMemorySuppressed, device_of, translated_device_errors
 from scorer.extractors.fused_convolutions import can_fuse, fuse
 from scorer.extractors.malloc import keep_freed_memory
 from scorer.extractors.networks import build_network
 from scorer.extractors.options import CPU_BATCH, ExtractorOptions, Precision
 from scorer.extractors.preprocessing import Preprocessing
 from scorer.extractors.weights import Weights, record_sha256
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 _onednn: Any = torch.ops.mkldnn
@@ -46,27 +48,45 @@ class TorchExtractor:
     def __init__(self, spec: ExtractorSpec, weights: Weights, options: ExtractorOptions) -> None:
         self.spec = spec
         self._options = options
-        self._device = _device(options)
-        self._dtype = _dtype(options.precision, self._device)
+        self._device = device_of(options)
         trunk, *self.classifier = build_network(spec, weights)
         record_sha256(spec, options, weights)
-        module = fold(trunk).to(device=self._device, dtype=self._dtype).to(memory_format=torch.channels_last)
-        fused = options.resolved_mode == "eager" and self._device.type == "cpu" and can_fuse()
-        self._network: Callable[[Tensor], Tensor] = fuse(module) if fused else module
-        if options.resolved_mode == "compiled":
-            self._network = _compiled(module, options.cache_dir)
-        self._gpu = None if self._device.type == "cpu" else Gpu(self._device)
-        self._slots: dict[tuple[Any, ...], Sequence[Slot]] = {}
-        self._warm_up()
-        self.provenance = self._provenance(weights, fused)
-        log.info("loaded %s: %s", spec.identity, self.provenance)
+        with translated_device_errors():
+            self._gpu = gpu_of(self._device)
+            self._dtype = _dtype(options.precision, self._device)
+            module = fold(trunk).to(device=self._device, dtype=self._dtype).to(memory_format=torch.channels_last)
+            fused = options.resolved_mode == "eager" and self._gpu is None and can_fuse()
+            self._network: Callable[[Tensor], Tensor] = fuse(module) if fused else module
+            if options.resolved_mode == "compiled":
+                self._network = _compiled(module, options.cache_dir)
+            self._slots: dict[tuple[Any, ...], Sequence[Slot]] = {}
+            with self._deterministic():
+                self.batch_size = self._first_batch_size()
+                self.provenance = self._provenance(weights, fused)
+                self._run_or_halve(self._warm_up)
+        log.info("loaded %s on %s: %s", spec.identity, self._device, self.provenance)
 
     def features(self, images: Images, *, progress: ProgressCallback | None = None) -> Features:
-        """Features (n, d) float32 of images (n, h, w, 3); see :func:`scorer.extractors.batches.in_batches`."""
-        with self._deterministic():
-            slots = self._slots_for(images)
-            with self._one_graph():
-                return in_batches(images, slots, dimension=self.spec.dimension, progress=progress)
+        """Features (n, d) float32 of images (n, h, w, 3); see :func:`scorer.extractors.batches.in_batches`. All of them
+        are computed anew if the GPU runs out of memory on the way, so that they come from batches of one size."""
+        with translated_device_errors(), self._deterministic():
+            return self._run_or_halve(lambda: self._features_in_batches(images, progress))
+
+    def uncaptured_features(self, images: Images) -> Features:
+        """The features as the device computes them without graphs: what those of graphs can be compared with."""
+        with translated_device_errors(), self._deterministic():
+            return in_batches(images, self._immediate_slots(images), dimension=self.spec.dimension)
+
+    def release_graphs(self) -> None:
+        """Free the memory of captured graphs; whoever computes next captures them anew."""
+        self._slots.clear()
+        if self._gpu is not None:
+            self._gpu.release_memory()
+
+    def _features_in_batches(self, images: Images, progress: ProgressCallback | None) -> Features:
+        slots = self._slots_for(images)
+        with self._one_graph():
+            return in_batches(images, slots, dimension=self.spec.dimension, progress=progress)
 
     def logits(self, features: Features) -> Features:
         """The classifier's logits, (n, classes) float32. Without biases for the 2015 graph, as the Inception score was
@@ -76,29 +96,55 @@ class TorchExtractor:
         products: Features = features @ matrix.T
         return products if self.spec.library == "torch-fidelity" else products + biases
 
-    @cached_property
-    def batch_size(self) -> int:
-        """Images at a time: the operator's setting, else the CPU's default, else the largest safe one measured."""
+    def _first_batch_size(self) -> int:
+        """The operator's setting, else the CPU's default, else the largest safe one measured."""
         if self._options.batch_size is not None:
             return self._options.batch_size
         return CPU_BATCH if self._gpu is None else fixed_batch(self._batch_file(self._gpu), self._measured_batch_size)
 
+    def _run_or_halve(self, act: Callable[[], T]) -> T:
+        """Call ``act``; as long as the GPU has too little memory for it, halve the batch and call it again."""
+        while self.batch_size > 1:
+            with OutOfMemorySuppressed():
+                return act()
+            log.warning(
+                "%s: %s has no memory for %s images at a time; from now on they are %s",
+                *(self.spec.identity, self._device, self.batch_size, self.batch_size // 2),
+            )
+            self.release_graphs()
+            self.batch_size //= 2
+            # The last bits of a feature depend on it. The file of measured sizes stays: another process may have room.
+            self.provenance = self.provenance | {"batch_size": self.batch_size}
+        return act()
+
     def _slots_for(self, images: Images) -> Sequence[Slot]:
-        """The slots for images of this shape, reused between calls: a CUDA graph has one shape and is slow to make."""
+        """The slots for images of this shape. A CUDA graph has one shape and is slow to make, so they are kept between
+        calls; those of one shape at a time, since the batch was chosen so that one has room."""
         require_images(images)
         if self._gpu is None:
-            forward = self._forward_for(images)
-            return immediate_slots(lambda batch: _on_host(forward, batch), images, self.batch_size)
+            return self._immediate_slots(images)
         key = (images.shape[1:], images.dtype)
         if key not in self._slots:
+            self.release_graphs()
             self._slots[key] = graph_slots(self._gpu, self._forward_for(images), images, self.batch_size)
         return self._slots[key]
+
+    def _immediate_slots(self, images: Images) -> Sequence[Slot]:
+        forward = self._forward_for(images)
+
+        def compute(batch: Images) -> Features:
+            features: Features = forward(torch.from_numpy(batch).to(self._device)).cpu().numpy()
+            return features
+
+        return immediate_slots(compute, images, self.batch_size)
 
     def _forward_for(self, images: Images) -> Callable[[Tensor], Tensor]:
         """The function from batches (b, h, w, 3) of images of this size to features (b, d) float32. All that it needs
         is on the device before it is called."""
         preprocessing = Preprocessing(self.spec, images.shape[1:3]).to(self._device)
-        return lambda batch: self._network(preprocessing(batch).to(self._dtype)).to(torch.float32)
+        # Without this extractor in it, whose slots keep the function: nobody waits for the cycle to be found.
+        network, dtype = self._network, self._dtype
+        return lambda batch: network(preprocessing(batch).to(dtype)).to(torch.float32)
 
     def _measured_batch_size(self) -> int:
         gpu = self._gpu
@@ -121,10 +167,9 @@ class TorchExtractor:
     def _warm_up(self) -> None:
         """Run once, so that loading includes compiling and reordering weights, and faults show at once."""
         side = self.spec.input_size
-        with self._deterministic():
-            for slot in self._slots_for(np.zeros((1, side, side, 3), np.uint8)):
-                slot.launch()
-                slot.collect()
+        for slot in self._slots_for(np.zeros((1, side, side, 3), np.uint8)):
+            slot.launch()
+            slot.collect()
 
     @contextmanager
     def _deterministic(self) -> Iterator[None]:
@@ -153,20 +198,6 @@ class TorchExtractor:
             "torch": torch.__version__,
             self.spec.library: version(self.spec.library),
         }
-
-
-def _on_host(forward: Callable[[Tensor], Tensor], batch: Images) -> Features:
-    features: Features = forward(torch.from_numpy(batch)).numpy()
-    return features
-
-
-def _device(options: ExtractorOptions) -> torch.device:
-    if options.device == "cpu":
-        return torch.device("cpu")
-    has_gpu = torch.cuda.is_available()
-    if options.device == "cuda" and not has_gpu:
-        raise Unavailable("no-gpu", "The device 'cuda' was asked for, and torch finds no GPU.")
-    return torch.device("cuda:0" if has_gpu else "cpu")
 
 
 def _dtype(precision: Precision, device: torch.device) -> torch.dtype:

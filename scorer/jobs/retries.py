@@ -63,6 +63,14 @@ def release(session: Session, claim: Claim, *, now: datetime) -> None:
         send_after_commit(session, Queue(job.queue))
 
 
+def defer(session: Session, claim: Claim, *, error: str, now: datetime, factor: float = 1.0) -> None:
+    """Give back a job without counting an attempt, however often, because its worker has broken down; it is due again
+    after ``DEFERRALS`` (times ``factor``). Does nothing if the claim no longer holds the job."""
+    job = job_queue.lock_held(session, claim.job_id, claim.holder)
+    if job is not None:
+        _defer(session, job, error=error, now=now, factor=factor)
+
+
 def defer_or_fail(
     session: Session, claim: Claim, *, error: str, now: datetime, max_attempts: int, factor: float = 1.0
 ) -> None:
@@ -76,6 +84,11 @@ def defer_or_fail(
         delay = factor * DEFERRALS[-1]
         _retry_or_fail(session, job, error=error, delay=delay, now=now, max_attempts=max_attempts)
         return
+    _defer(session, job, error=error, now=now, factor=factor)
+
+
+def _defer(session: Session, job: Job, *, error: str, now: datetime, factor: float) -> None:
+    """Set the job back to waiting for one of ``DEFERRALS``, without the attempt."""
     delay = factor * DEFERRALS[min(job.deferrals, len(DEFERRALS) - 1)]
     job.attempts -= 1
     job.deferrals += 1

@@ -7,6 +7,7 @@ recording: the transaction that records a result, repeated while the database is
 preemption: background jobs yield to public scoring
 decoded_images: decoded submissions in the scratch folder
 health: when a worker on which jobs have failed claims nothing
+device_loss: a lost GPU ends the process
 self_test: what is wrong with a worker
 startup: the checks before a scoring worker takes jobs
 """

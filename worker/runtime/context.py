@@ -1,5 +1,6 @@
 """The worker context: settings, connections and loaded extractors of one worker process."""
 
+import logging
 import os
 import socket
 from collections.abc import Callable, Collection
@@ -11,9 +12,14 @@ from celery import Celery
 
 from scorer.blobs import Blobs
 from scorer.db.session import Sessions, engine_of, sessions_of
+from scorer.errors import Unavailable
 from scorer.extractors import Extractor, ExtractorOptions, Precision, load
+from scorer.extractors.options import parse_device
 from scorer.settings import Settings
+from worker.runtime import device_loss
 from worker.runtime.health import WorkerHealth
+
+log = logging.getLogger(__name__)
 
 
 def utc_now() -> datetime:
@@ -38,6 +44,8 @@ class WorkerContext:
     def open(cls, settings: Settings, broker: Celery) -> "WorkerContext":
         """Connect to the database and the blob store."""
         health = WorkerHealth(factor=settings.retry_factor)
+        if device_loss.losses.value:
+            health.suspect("the process before this one has lost its GPU", failures=device_loss.losses.value)
         engine = engine_of(settings, max_connections=settings.worker_connections)
         return cls(settings, broker, sessions_of(engine), Blobs(settings.blob_url), health=health)
 
@@ -56,10 +64,22 @@ class WorkerContext:
         wrong, or the processor does not have the precision."""
         key = (identity, precision)
         if key not in self._extractors:
-            self._extractors[key] = load(
-                identity, options=replace(extractor_options_of(self.settings), precision=precision)
-            )
+            options = replace(extractor_options_of(self.settings), precision=precision)
+            self._extractors[key] = self._load(identity, options)
         return self._extractors[key]
+
+    def _load(self, identity: str, options: ExtractorOptions) -> Extractor:
+        """Load an extractor; where the GPU has no room for it, without those that were loaded before."""
+        try:
+            return load(identity, options=options)
+        except Unavailable as error:
+            if error.slug != "no-gpu-memory" or not self._extractors:
+                raise
+        # Not in the handler: the error holds what was loaded in part.
+        loaded = ", ".join(name for name, _ in self._extractors)
+        log.warning("the GPU has no room for %s beside %s, which will be loaded again when needed", identity, loaded)
+        self._extractors.clear()
+        return load(identity, options=options)
 
     def loaded_extractors(self) -> Collection[Extractor]:
         """The extractors that this process has loaded."""
@@ -68,10 +88,12 @@ class WorkerContext:
 
 def extractor_options_of(settings: Settings) -> ExtractorOptions:
     """How extractors run by the operator's settings."""
+    device, device_index = parse_device(settings.device)
     return ExtractorOptions(
         weights_dir=settings.weights_dir,
         weights_sha256=settings.weights_sha256,
-        device=settings.device,
+        device=device,
+        device_index=device_index,
         mode=settings.mode,
         batch_size=settings.batch_size,
         cache_dir=settings.scratch / "compiled",

@@ -37,6 +37,14 @@ class WorkerHealth:
         """Whether this worker, and not the jobs, is taken to be the cause of failures."""
         return self.problem is not None or len(self.failed_jobs) > MAX_FAILED_JOBS
 
+    def suspect(self, problem: str, *, failures: int) -> None:
+        """Suspect this worker from the start, since processes in its place have ended: so many, one after the other. It
+        tests itself before it claims a job, and if it is not the first to follow, it pauses before."""
+        self.problem = problem
+        if failures > 1:
+            self.pauses = failures - 2
+            self._pause()
+
     def record_success(self) -> None:
         """A job has succeeded: earlier failures were of their jobs."""
         self.failed_jobs.clear()

@@ -5,6 +5,9 @@ from uuid import uuid4
 import numpy as np
 
 from scorer.db.session import ping
+from scorer.extractors import DeviceLost
+from scorer.extractors.device_probe import device_fault
+from worker.runtime import device_loss
 from worker.runtime.context import WorkerContext
 
 SELF_TESTS = "self-test"
@@ -14,10 +17,13 @@ PROBE_IMAGES = 4
 
 
 def self_test(context: WorkerContext) -> str | None:
-    """Try what every job needs (database, blob store, scratch folder, loaded extractors); what is wrong, or None."""
-    for check in (_ping_database, _use_blobs, _use_scratch, _use_extractors):
+    """Try what every job needs (database, blob store, scratch folder, loaded extractors); what is wrong, or None. A GPU
+    that is lost to this process is no answer: ``DeviceLost`` ends the process."""
+    for check in (_ping_database, _use_blobs, _use_scratch, _use_device, _use_extractors):
         try:
             check(context)
+        except DeviceLost:
+            raise
         except Exception as error:  # noqa: BLE001 - whatever it is, the worker is not fit for work
             return f"{type(error).__name__}: {error}"
     return None
@@ -44,6 +50,16 @@ def _use_scratch(context: WorkerContext) -> None:
         path.write_bytes(bytes(PROBE_BYTES))
     finally:
         path.unlink(missing_ok=True)
+
+
+def _use_device(context: WorkerContext) -> None:
+    """After a loss: whether the GPU computes for a new process, as this one will be to it."""
+    if device_loss.losses.value == 0:
+        return
+    device = context.settings.device
+    fault = device_fault("cuda" if device == "auto" else device)
+    if fault is not None:
+        raise OSError(fault)
 
 
 def _use_extractors(context: WorkerContext) -> None:

@@ -1,4 +1,6 @@
-"""Start-up of a worker: log levels, and the checks of its clock, its connections and the weights that tracks need."""
+"""Start-up of a worker: log levels, and the checks of its clock, its connections, its GPU and the weights that tracks
+need.
+"""
 
 import logging
 from typing import Any
@@ -10,6 +12,7 @@ from scorer.db.connection_budget import require_connections
 from scorer.db.session import connected, require_right_clock
 from scorer.errors import Unavailable
 from scorer.extractors import fingerprint
+from scorer.extractors.device_probe import device_fault
 from scorer.lifecycle import Queue
 from scorer.settings import Settings, read_settings
 from worker.runtime.context import extractor_options_of, utc_now
@@ -22,6 +25,13 @@ def require_weights(settings: Settings) -> None:
         needed = competitions.extractors_in_use(session)
     for identity in needed:
         fingerprint(identity, extractor_options_of(settings))
+
+
+def require_device(settings: Settings) -> None:
+    """Raise ``Unavailable`` in one sentence if the settings ask for a GPU that does not compute."""
+    fault = device_fault(settings.device) if settings.device.startswith("cuda") else None
+    if fault is not None:
+        raise Unavailable("no-gpu", fault)
 
 
 def require_database(settings: Settings) -> None:
@@ -48,11 +58,12 @@ def give_back_jobs(**_: object) -> None:
 @worker_init.connect
 def refuse_to_start(sender: Any, **_: object) -> None:
     """End a worker whose clock is wrong or whose connections would not be taken, or a scoring one whose weights are
-    missing, with one sentence instead of a failure per entry."""
+    missing or whose GPU does not compute, with one sentence instead of a failure per entry."""
     settings = read_settings()
     try:
         require_database(settings)
         if Queue.SCORE in sender.app.amqp.queues.consume_from:
             require_weights(settings)
+            require_device(settings)
     except Unavailable as error:
         raise SystemExit(error.message) from None

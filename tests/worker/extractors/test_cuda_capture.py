@@ -4,8 +4,10 @@ While CUDA captures a graph, nothing may come from the host, be read back, or wa
 copy from the host, and so the capture fails, whatever ran before. CUDA itself is not run here; what reaches it is.
 """
 
+import gc
+import weakref
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ from scorer.extractors import ExtractorOptions, networks, torch_extractor
 from scorer.extractors.networks import Network
 from scorer.extractors.torch_extractor import TorchExtractor
 from scorer.extractors.weights import Weights
+from tests.worker.extractors.host_gpu import HostGpu
 
 META = torch.device("meta")
 NETWORKS = [spec for spec in EXTRACTORS.values() if spec.architecture]
@@ -55,7 +58,12 @@ class Functions(TorchFunctionMode):
 
 
 class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Refuses every operator that CUDA would not capture, before it runs."""
+    """Refuses every operator that CUDA would not capture, before it runs, and remembers what was read from outside."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.read: list[weakref.ref[Tensor]] = []
+        self._made: dict[int, Tensor] = {}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = func.overloadpacket.__name__
@@ -66,92 +74,76 @@ class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
         assert name != "index" or not any(each.dtype == torch.bool for each in operands), f"{func} counts on the host"
         target = (kwargs or {}).get("device")
         assert target is None or torch.device(target) == META, f"{func} copies to the host"
-        return func(*args, **(kwargs or {}))
+        self.read += [weakref.ref(each) for each in operands if id(each) not in self._made]
+        result = func(*args, **(kwargs or {}))
+        self._made |= {id(each): each for each in tensors_in(result)}
+        return result
 
 
 @contextmanager
-def capturing() -> Iterator[None]:
+def capturing() -> Iterator[Operators]:
     """A context with CUDA's rules for a capture."""
-    with Functions(), Operators():  # type: ignore[no-untyped-call]
-        yield
+    operators = Operators()
+    with Functions(), operators:
+        yield operators
 
 
-class Event:
-    def record(self, stream: object) -> None:
-        pass
-
-    def synchronize(self) -> None:
-        pass
-
-
-class MetaGpu:
-    """Has :class:`Gpu`'s methods. Device memory is on the meta device, and a capture is one under these rules."""
-
-    name = "meta"
+class MetaGpu(HostGpu):
+    """Its device memory is on the meta device, and a capture keeps CUDA's rules."""
 
     def __init__(self, device: torch.device) -> None:
-        self.device = device
-
-    def pinned(self, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
-        return torch.zeros(shape, dtype=dtype)
+        super().__init__()
+        assert device == META
+        self.read: list[weakref.ref[Tensor]] = []
 
     def zeros(self, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
         return torch.zeros(shape, dtype=dtype, device=META)
 
-    def stream(self) -> object:
-        return object()
-
-    def on(self, stream: object) -> AbstractContextManager[None]:
-        return nullcontext()
-
-    def event(self) -> Event:
-        return Event()
-
     def capture(self, stream: object, run: Callable[[], Tensor]) -> tuple[Callable[[], None], Tensor]:
         for _ in range(3):  # as the real one does: whatever is made on first use is there
             run()
-        with capturing():
+        with capturing() as operators:
             output = run()
+        self.read += operators.read
         assert output.device == META
+        self.captures.append(tuple(output.shape))
         return lambda: None, torch.zeros(output.shape)
 
 
 def unfilled(spec: ExtractorSpec, _: Weights) -> Network:
     """An extractor's network without numbers."""
-    with META:
-        module = networks._UnfilledInception() if spec.library == "torch-fidelity" else networks._timm_model(spec)
-    return networks._split(module.eval().requires_grad_(requires_grad=False))
+    nothing = np.zeros(0, np.float32)
+    trunk = networks.trunk_of(networks.unfilled_network(spec).eval().requires_grad_(requires_grad=False))
+    return Network(trunk, nothing, nothing)
 
 
 @pytest.fixture
 def on_meta(monkeypatch: pytest.MonkeyPatch) -> None:
     """Extractors that take the meta device for a GPU, and need no weights."""
-    monkeypatch.setattr(torch_extractor, "_device", lambda _: META)
-    monkeypatch.setattr(torch_extractor, "Gpu", MetaGpu)
+    monkeypatch.setattr(torch_extractor, "device_of", lambda _: META)
+    monkeypatch.setattr(torch_extractor, "gpu_of", MetaGpu)
     monkeypatch.setattr(torch_extractor, "build_network", unfilled)
     monkeypatch.setattr(torch_extractor, "record_sha256", lambda *_: None)
-    monkeypatch.setattr(networks, "_classifier", lambda _: (np.zeros(0, np.float32), np.zeros(0, np.float32)))
 
 
 @pytest.mark.usefixtures("on_meta")
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
 @pytest.mark.parametrize("spec", NETWORKS, ids=lambda spec: spec.name)
-def test_a_captured_network_leaves_the_host_alone(
-    spec: ExtractorSpec, dtype: type[np.generic], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    captured: list[tuple[int, ...]] = []
-    capture = MetaGpu.capture
-
-    def counted(gpu: MetaGpu, stream: object, run: Callable[[], Tensor]) -> tuple[Callable[[], None], Tensor]:
-        replay, output = capture(gpu, stream, run)
-        captured.append(tuple(output.shape))
-        return replay, output
-
-    monkeypatch.setattr(MetaGpu, "capture", counted)
+def test_a_captured_network_leaves_the_host_alone(spec: ExtractorSpec, dtype: type[np.generic]) -> None:
     extractor: Any = TorchExtractor(spec, Weights(None, b"", ""), ExtractorOptions(batch_size=2))  # type: ignore[arg-type]
     with extractor._deterministic():
         extractor._slots_for(np.zeros((2, 64, 48, 3), dtype))
-    assert captured == 4 * [(2, spec.dimension)], "two slots at the network's own size, two at the images'"
+    assert extractor._gpu.captures == 4 * [(2, spec.dimension)], "two at the network's own size, two at the images'"
+
+
+@pytest.mark.usefixtures("on_meta")
+@pytest.mark.parametrize("spec", NETWORKS, ids=lambda spec: spec.name)
+def test_what_a_graph_reads_lives_as_long_as_its_slot(spec: ExtractorSpec) -> None:
+    """A graph knows addresses alone: a constant that is freed is another tensor's memory when the graph runs."""
+    extractor: Any = TorchExtractor(spec, Weights(None, b"", ""), ExtractorOptions(batch_size=2))  # type: ignore[arg-type]
+    gc.collect()
+    assert len(extractor._gpu.read) > 100
+    assert all(each() is not None for each in extractor._gpu.read)
 
 
 class Planted(nn.Module):

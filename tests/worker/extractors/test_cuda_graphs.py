@@ -18,6 +18,7 @@ from scorer.errors import Invalid, Unavailable
 from scorer.extractors import ExtractorOptions, load, torch_extractor
 from scorer.extractors.batches import Slot, immediate_slots, in_batches
 from scorer.extractors.cuda_graphs import Gpu, fixed_batch, graph_slots, largest_safe_batch
+from tests.worker.extractors.host_gpu import HostGpu
 
 
 class Stream:
@@ -227,6 +228,7 @@ def test_the_real_one_has_the_imitations_methods() -> None:
     used = {"pinned", "zeros", "stream", "on", "event", "capture", "name"}
     assert used <= set(dir(Gpu))
     assert used <= set(dir(LazyGpu))
+    assert {name for name in dir(HostGpu) if not name.startswith("_")} <= set(dir(Gpu))
 
 
 # Precision.

@@ -262,6 +262,12 @@ def test_options_are_those_of_the_provenance() -> None:
     assert (options.weights_dir, options.weights_sha256) == (base.weights_dir, base.weights_sha256)
 
 
+def test_a_worker_repeats_a_measurement_on_its_own_gpu() -> None:
+    base = ExtractorOptions(device="cuda", device_index=3)
+    assert options_from({"device": "cuda"}, base) == base
+    assert options_from({"device": "cpu"}, base).device == "cpu"
+
+
 def test_what_is_no_option_is_left_out() -> None:
     base = ExtractorOptions(mode="eager", threads=2)
     assert options_from({"mode": "numpy", "precision": "float64", "threads": True, "batch_size": "8"}, base) == base

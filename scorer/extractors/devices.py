@@ -1,0 +1,78 @@
+"""Devices: which one a process computes on, and what the errors of a GPU mean for it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+
+import torch
+
+from scorer.errors import Unavailable
+from scorer.extractors.batches import DeviceLost
+from scorer.extractors.options import ExtractorOptions
+
+_MEMORY_ALLOCATION = 2
+"""CUDA's cudaErrorMemoryAllocation. Unlike its other errors it leaves the process as it was."""
+_OUT_OF_MEMORY = ("CUDA out of memory", "CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
+_DEVICE_ERRORS = ("CUDA error", "CUDA driver error", "CUBLAS_STATUS_", "CUDNN_STATUS_", "NVML")
+
+
+def device_of(options: ExtractorOptions) -> torch.device:
+    """The device that the options ask for. ``Unavailable`` (``no-gpu``) if it is a GPU that torch does not find."""
+    if options.device == "cpu":
+        return torch.device("cpu")
+    index = options.device_index or 0
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if index < count:
+        return torch.device("cuda", index)
+    if options.device == "auto":
+        return torch.device("cpu")
+    found = f"GPUs 0 to {count - 1} only" if count else "no GPU"
+    name = "cuda" if options.device_index is None else f"cuda:{index}"
+    raise Unavailable("no-gpu", f"The device '{name}' was asked for, and torch finds {found}.")
+
+
+def is_out_of_memory(error: BaseException | None) -> bool:
+    """Whether an error says that a GPU has too little memory, or was raised while one that says so was handled: ending
+    a capture that has failed is an error of its own."""
+    while error is not None:
+        is_allocation = getattr(error, "error_code", None) == _MEMORY_ALLOCATION
+        if isinstance(error, torch.OutOfMemoryError) or is_allocation or _says(error, _OUT_OF_MEMORY):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def is_device_error(error: BaseException) -> bool:
+    """Whether an error is one of CUDA or its libraries."""
+    return isinstance(error, torch.AcceleratorError) or _says(error, _DEVICE_ERRORS)
+
+
+def _says(error: BaseException, texts: tuple[str, ...]) -> bool:
+    return isinstance(error, RuntimeError) and any(text in str(error) for text in texts)
+
+
+class OutOfMemorySuppressed:
+    """A context that a lack of GPU memory ends early. Behind it nothing holds the memory of what was begun there, as an
+    error's traceback does."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        return isinstance(error, RuntimeError) and is_out_of_memory(error)
+
+
+@contextmanager
+def translated_device_errors() -> Iterator[None]:
+    """Raise ``Unavailable`` (``no-gpu-memory``) for a lack of GPU memory, and ``DeviceLost`` for every other error of
+    CUDA: after most of them, everything else that this process asks of CUDA fails, too."""
+    try:
+        yield
+    except RuntimeError as error:
+        if is_out_of_memory(error):
+            raise Unavailable("no-gpu-memory", "The GPU has too little free memory for one image at a time.") from error
+        if is_device_error(error):
+            raise DeviceLost(f"{type(error).__name__}: {str(error).strip().splitlines()[0]}") from error
+        raise
