@@ -3,6 +3,7 @@
 harness: how anything is measured: separate processes, rounds, stored results, the report
 speed: what RESULTS.md claims, against named peers in one run (``make bench``); GPU.md
 load: what the real service bears, and whether it keeps its word meanwhile (``make load``); LOAD.md
+gpu_check: whether a GPU works for Kennel, on machines that have one (``make gpu-check``)
 zoo: small generators that memorise or not, and which test detects which; ZOO.md
 papers: figures and tables of papers, made again; RECOVERY.md
 __main__: the command ``python -m benchmarks``

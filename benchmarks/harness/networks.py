@@ -12,9 +12,10 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from benchmarks.harness.isolation import THREADS
-from benchmarks.harness.seeded_weights import seeded_state
+from benchmarks.harness.seeded_weights import seeded, seeded_state
 from scorer.extractor_catalogue import ExtractorSpec, find_extractor
 from scorer.extractors import Extractor, ExtractorOptions, Precision, load, weights
+from scorer.extractors.networks import unfilled_network
 from scorer.extractors.torch_extractor import TorchExtractor
 
 _SMALL = replace(
@@ -35,12 +36,16 @@ def spec_of(name: str) -> ExtractorSpec:
 def write_weights(spec: ExtractorSpec, folder: Path) -> None:
     """Write seeded weights into the operator's folder, for a network whose trained weights come in no package."""
     if spec.weights_package is None:
-        save_file(seeded_state(str(spec.architecture)), folder / f"{spec.name}.safetensors")
+        save_file(seeded(unfilled_network(spec).state_dict()), folder / f"{spec.name}.safetensors")
 
 
 def extractor_of(spec: ExtractorSpec, folder: Path, precision: Precision = "float32") -> Extractor:
     """Kennel's extractor, as a worker on a CPU loads it."""
-    options = replace(_options(folder), precision=precision)
+    return load_spec(spec, replace(_options(folder), precision=precision))
+
+
+def load_spec(spec: ExtractorSpec, options: ExtractorOptions) -> Extractor:
+    """An extractor of the catalogue, or ``small``, with these options."""
     if spec == _SMALL:
         return TorchExtractor(spec, weights.read_weights(spec, options), options)
     return load(spec.identity, options=options)

@@ -1,28 +1,20 @@
 """Roofline of one H100 (Williams et al. 2009): upper bounds of images per second from counted work, and their check.
 
-``python -m benchmarks.speed.roofline`` counts and writes GPU.md. With ``--measure`` it runs the networks on this
-machine's GPU instead and prints images per second beside the bounds; that needs CUDA.
+``python -m benchmarks.speed.roofline`` counts and writes GPU.md. :mod:`benchmarks.gpu_check` measures on a GPU.
 """
 
-import argparse
-import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
-import timm
 import torch
-from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
-from benchmarks.harness.seeded_weights import seeded_state
-from scorer.extractor_catalogue import find_extractor
-from scorer.extractors import ExtractorOptions, load
+from benchmarks.harness.networks import spec_of
+from scorer.extractors.networks import trunk_of, unfilled_network
 
 NETWORKS = ("inception_v3", "nasnetalarge")
 IMAGES = 10_000
@@ -89,10 +81,9 @@ def _bytes(value: object) -> int:
 
 def count_cost(name: str) -> Work:
     """Count one image's work, on tensors without storage, with batch norms folded into convolutions."""
-    spec = find_extractor(name)
-    with torch.device("meta"):
-        network: nn.Module = timm.create_model(str(spec.architecture), pretrained=False, num_classes=0)
-        image = torch.empty(1, 3, spec.input_size, spec.input_size)
+    spec = spec_of(name)
+    network = trunk_of(unfilled_network(spec))
+    image = torch.empty(1, 3, spec.input_size, spec.input_size, device="meta")
     for path, module in list(network.named_modules()):
         if isinstance(module, nn.BatchNorm2d):
             parent, _, child = path.rpartition(".")
@@ -148,11 +139,13 @@ networks' counted work and the maker's peaks for one {device}: {teraflops:g} TFL
 (final scores use no TF32), and {terabytes:g} TB/s of memory. On a machine with a GPU,
 
 ```console
-$ .venv/bin/python -m benchmarks.speed.roofline --measure
+$ make gpu-check
 ```
 
-prints images per second, batch size and memory beside these bounds, in both modes, and the difference of the features
-from the CPU's.
+prints a page to paste: whether the networks load, are captured, equal the CPU's and themselves, what happens without
+memory and after an error of CUDA, and images per second beside the roof that it measures on that GPU. It is laid out
+for five minutes; how long it takes on a GPU was not measured. Without CUDA it says so. Its exit status (of
+`python -m benchmarks.gpu_check`; make has its own) is 0, 1 if a check fails, or 2 if there is no such GPU.
 
 ## The work of one image, and the two roofs
 
@@ -183,48 +176,45 @@ GPU computes the features they are the larger part, and so the next thing to mov
 - Two batches are under way at once, each with pinned host memory, copies that don't wait, a stream and a CUDA graph of
   its own (`scorer/extractors/cuda_graphs.py`). What the CPU has in common with it is the same code: order, filling of
   the last batch, naming of degenerate images (`scorer/extractors/batches.py`).
+- Everything that a graph needs is on the device before it is captured: constants are buffers.
 - The largest batch, a power of two up to 256, that keeps within 80 % of the memory is found at the first start, written
-  to the cache folder and fixed from then on; `KENNEL_BATCH_SIZE` overrides it. Each measurement records it.
+  to the cache folder and fixed from then on; `KENNEL_BATCH_SIZE` overrides it. Where a GPU runs out of memory all the
+  same, the process halves its batch, says so in its log, and computes all images of the entry anew. Each measurement
+  records the batch that all its features come from, since their last bits depend on it.
+- Graphs of one image size are held at a time, so that what was measured to fit does fit. A network that has no room
+  beside others takes theirs; they are loaded again when needed.
+- One process uses one GPU: `KENNEL_DEVICE=cuda:3`, or `CUDA_VISIBLE_DEVICES=3` and `KENNEL_DEVICE=cuda`. A scoring
+  worker whose GPU does not compute does not start.
+- After any other error of CUDA the process ends, and its job goes back to the queue without an attempt, however often.
+  Celery starts a new process, which asks a further one whether the GPU computes before it claims a job, and claims none
+  for 1, 5, then 15 minutes while it does not.
 - Float32 without TF32, deterministic kernels, no autotuning. bfloat16 is for provisional scores only.
 
-The order of what is enqueued and the life of its buffers are tested with an imitation of CUDA that does nothing until
-it is waited for (`tests/worker/extractors/test_cuda_graphs.py`). CUDA itself has not run this code.
+## What was verified, and what was not
+
+CUDA itself has not run this code. On CPUs it was verified that
+
+- nothing in a captured graph touches the host: all five networks on torch's meta device, with every operator and every
+  function of torch watched (`tests/worker/extractors/test_cuda_capture.py`);
+- work is enqueued in the right order, and buffers live long enough: an imitation of CUDA that does nothing until it is
+  waited for (`tests/worker/extractors/test_cuda_graphs.py`);
+- a batch is halved, a loss is recognised, a device is chosen by its index: an imitation that computes on the host and
+  raises torch's errors (`tests/worker/extractors/test_devices.py`);
+- a lost GPU costs no entry an attempt: a real worker of Celery, whose process is replaced
+  (`tests/worker/scoring/test_device_loss.py`);
+- the check itself finds what is wrong: on the CPU, and over that imitation
+  (`tests/worker/benchmarks/test_gpu_check.py`).
+
+Not verified, and what `make gpu-check` is there to tell: that CUDA captures these networks; that cuDNN's float32 is
+within the stated bound of the CPU's; that results repeat to the last bit; that the errors of a real GPU are the ones
+that are recognised; every speed. It does not check the mode `compiled`, bfloat16, or several GPUs at once.
 """
-
-
-def measure(folder: Path) -> None:
-    """Run both networks on the GPU, eager and compiled, and print their rates. Raises ``Unavailable`` without a GPU."""
-    images = np.random.default_rng(0).integers(0, 256, (IMAGES, SIDE, SIDE, 3), dtype=np.uint8)
-    for name in NETWORKS:
-        save_file(seeded_state(str(find_extractor(name).architecture)), folder / f"{name}.safetensors")
-        options = ExtractorOptions(weights_dir=folder, device="cuda", cache_dir=folder / "cache")
-        on_cpu = load(name, options=replace(options, device="cpu")).features(images[:8])
-        for mode in ("eager", "compiled"):
-            extractor = load(name, options=replace(options, mode=mode))
-            extractor.features(images[:512])
-            start = time.perf_counter()
-            features = extractor.features(images)
-            rate = IMAGES / (time.perf_counter() - start)
-            work = count_cost(name)
-            bound = work.bound(H100, work.traffic if mode == "eager" else work.min_traffic)
-            difference = float(np.abs(features[:8] - on_cpu).max() / np.abs(on_cpu).max())
-            print(
-                f"{name} {mode}: {rate:,.0f} images/s, {rate / bound:.0%} of one H100's roof, batch"
-                f" {extractor.provenance['batch_size']}, {torch.cuda.max_memory_reserved() / 2**30:.1f} GiB,"
-                f" features within {difference:.1e} of the CPU's, on {extractor.provenance['device_name']}"
-            )
 
 
 def main() -> None:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.speed.roofline", description=__doc__.splitlines()[0])
-    parser.add_argument("--measure", action="store_true", help="run on this machine's GPU instead of counting")
-    if parser.parse_args().measure:
-        with TemporaryDirectory() as folder:
-            measure(Path(folder))
-    else:
-        PAGE.write_text(page([count_cost(name) for name in NETWORKS], H100))
-        print(f"wrote {PAGE}")
+    PAGE.write_text(page([count_cost(name) for name in NETWORKS], H100))
+    print(f"wrote {PAGE}")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,85 @@
+"""``python -m benchmarks.gpu_check [--device cuda:0]``: checks a GPU and prints Markdown.
+
+Exit status: 0 if all checks pass, 1 if one fails, 2 if there is no such GPU.
+"""
+
+import argparse
+import gc
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import torch
+
+from benchmarks.gpu_check.checks import Check, Plan, Throughput, all_passed, outcome_of
+from benchmarks.gpu_check.faults import check_faults
+from benchmarks.gpu_check.networks import check_network
+from benchmarks.gpu_check.page import facts_of, page_of
+from benchmarks.gpu_check.peaks import measured_peaks
+from benchmarks.harness.machine import machine
+from benchmarks.speed.roofline import Device
+from scorer.errors import Unavailable
+from scorer.extractors import ExtractorOptions
+from scorer.extractors.devices import device_of
+from scorer.extractors.options import parse_device
+
+PASSED, FAILED, NO_GPU = 0, 1, 2
+FACTS = ("processor", "cores", "system", "commit", "date", "versions")
+
+
+def check(options: ExtractorOptions, plan: Plan, folder: Path) -> tuple[str, bool]:
+    """The page, and whether all checks passed. ``Unavailable`` without the device."""
+    begun = time.perf_counter()
+    device = device_of(options)
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
+    found: list[Device] = []
+
+    def measure_peaks() -> tuple[str, bool]:
+        found.append(measured_peaks(device, plan))
+        return "below", True
+
+    checks: list[Check] = [outcome_of("GPU", "its roof", "no error", measure_peaks)]
+    throughputs: list[Throughput] = []
+    peaks = found[0] if found else None
+    for name in plan.networks if peaks is not None else ():
+        assert peaks is not None
+        _tell(f"{name} ...")
+        outcomes, throughput = check_network(name, options, plan, peaks, folder)
+        checks += outcomes
+        throughputs += [] if throughput is None else [throughput]
+        gc.collect()  # a network's memory is the next one's
+    if device.type == "cuda":
+        _tell("no memory, an error of CUDA ...")
+        checks += check_faults(plan.networks[0], options, device, folder)
+    facts = {name: value for name, value in machine().items() if name in FACTS} | facts_of(device)
+    return page_of(facts, peaks, checks, throughputs, time.perf_counter() - begun), all_passed(checks)
+
+
+def _tell(what: str) -> None:
+    """What is being done, beside the page."""
+    print(what, file=sys.stderr, flush=True)
+
+
+def main(arguments: Sequence[str] | None = None, plan: Plan | None = None) -> int:
+    """The command line; its exit status."""
+    parser = argparse.ArgumentParser(prog="make gpu-check", description=__doc__)
+    parser.add_argument("--device", default="cuda", help="cuda, cuda:3, or cpu to rehearse")
+    kind, index = parse_device(parser.parse_args(arguments).device)
+    options = ExtractorOptions(device=kind, device_index=index)
+    try:
+        with TemporaryDirectory(prefix="kennel-gpu-check-") as folder:
+            page, passed = check(options, plan or Plan(), Path(folder))
+    except Unavailable as error:
+        if error.slug != "no-gpu":
+            raise
+        print(f"{error.message} Nothing was checked.")
+        return NO_GPU
+    print(page)
+    return PASSED if passed else FAILED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

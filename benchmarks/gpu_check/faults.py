@@ -1,0 +1,72 @@
+"""What happens on this GPU without memory, and after an error of CUDA. Needs CUDA."""
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from benchmarks.gpu_check import lost_device
+from benchmarks.gpu_check.checks import Check, outcome_of
+from benchmarks.gpu_check.networks import MAX_FROM_UNCAPTURED, distance, load_on, noise
+from benchmarks.harness.isolation import ROOT
+from benchmarks.harness.networks import spec_of, write_weights
+from scorer.extractors import ExtractorOptions
+from scorer.extractors.device_probe import device_fault
+
+SECONDS = 120
+SHARE = 0.6
+"""Of the memory that a network takes: what it is left with."""
+
+
+def check_faults(name: str, options: ExtractorOptions, device: torch.device, folder: Path) -> list[Check]:
+    """The checks, with network ``name``."""
+    return [
+        outcome_of(
+            "GPU", "out of memory", "a smaller batch, no failure", lambda: _crowd(name, options, device, folder)
+        ),
+        outcome_of("GPU", "an error of CUDA is taken for a loss", "yes", lambda: _lose(device)),
+        outcome_of("GPU", "it computes for the process after that", "yes", lambda: _ask(device)),
+    ]
+
+
+def _crowd(name: str, options: ExtractorOptions, device: torch.device, folder: Path) -> tuple[str, bool]:
+    """Load a network, then once more with less memory than it took."""
+    spec = spec_of(name)
+    write_weights(spec, folder)
+    options = replace(options, weights_dir=folder)
+    images = noise(16)
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats(device)
+    roomy = load_on(spec, options)
+    features, batch_size = roomy.features(images), roomy.batch_size
+    used = torch.cuda.max_memory_reserved(device) / torch.cuda.get_device_properties(device).total_memory
+    del roomy
+    torch.cuda.empty_cache()
+    torch.cuda.set_per_process_memory_fraction(SHARE * used, device)
+    try:
+        crowded = load_on(spec, replace(options, batch_size=batch_size))
+        difference = distance(crowded.features(images), features)
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0, device)
+    found = f"{batch_size} images at a time became {crowded.batch_size}, features within {difference:.1e}"
+    return found, crowded.batch_size < batch_size and difference <= MAX_FROM_UNCAPTURED
+
+
+def _lose(device: torch.device) -> tuple[str, bool]:
+    ended = subprocess.run(
+        [sys.executable, "-m", lost_device.__name__, str(device)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    lines = (ended.stdout or ended.stderr).strip().splitlines()
+    return (lines[-1] if lines else f"exit status {ended.returncode}"), ended.returncode == 0
+
+
+def _ask(device: torch.device) -> tuple[str, bool]:
+    fault = device_fault(str(device))
+    return fault or "yes", fault is None

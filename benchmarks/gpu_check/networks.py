@@ -1,0 +1,139 @@
+"""Each network on the device: it loads, is captured, equals the CPU and itself, and so many images a second."""
+
+import time
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from benchmarks.gpu_check.checks import Check, Plan, Throughput, outcome_of
+from benchmarks.harness.networks import load_spec, spec_of, write_weights
+from benchmarks.speed.roofline import Device, count_cost
+from scorer.extractor_catalogue import ExtractorSpec
+from scorer.extractors import ExtractorOptions, Features
+from scorer.extractors.torch_extractor import TorchExtractor
+
+SIDE = 64
+"""Pixels: as in the competition of 2019."""
+MAX_FROM_CPU = 1e-4
+"""Relative, of one image's features in the norm. Libraries add in different orders and may use Winograd's algorithm; a
+wrong layer, padding or normalisation is larger by far."""
+MAX_FROM_UNCAPTURED = 1e-5
+"""Relative: the same kernels in a graph and out of it."""
+
+
+def noise(count: int, seed: int = 0) -> NDArray[np.uint8]:
+    """Images (count, 64, 64, 3)."""
+    return np.random.default_rng(seed).integers(0, 256, (count, SIDE, SIDE, 3), dtype=np.uint8)
+
+
+def distance(features: Features, others: Features) -> float:
+    """The largest difference of one image's features, relative to their norm."""
+    return float((np.linalg.norm(features - others, axis=1) / np.linalg.norm(others, axis=1)).max())
+
+
+def load_on(spec: ExtractorSpec, options: ExtractorOptions) -> TorchExtractor:
+    """The extractor itself."""
+    extractor = load_spec(spec, options)
+    assert isinstance(extractor, TorchExtractor)
+    return extractor
+
+
+def check_network(
+    name: str, options: ExtractorOptions, plan: Plan, peaks: Device, folder: Path
+) -> tuple[list[Check], Throughput | None]:
+    """Check one network, with seeded weights where no package has trained ones. No throughput if it does not load."""
+    spec = spec_of(name)
+    write_weights(spec, folder)
+    options = replace(options, weights_dir=folder)
+    loaded: list[TorchExtractor] = []
+
+    def load() -> tuple[str, bool]:
+        if options.device == "cuda":
+            torch.cuda.reset_peak_memory_stats()
+        start = time.perf_counter()
+        loaded.append(load_on(spec, options))
+        return f"{time.perf_counter() - start:.1f} s, {loaded[0].batch_size} images at a time", True
+
+    checks = [outcome_of(name, "loading and capture", "no error", load)]
+    if not loaded:
+        return checks, None
+    (extractor,) = loaded
+    images = noise(plan.compared)
+    checks += [
+        outcome_of(name, what, demanded, partial(check, extractor, images, options))
+        for what, demanded, check in (
+            ("captured as uncaptured", f"within {MAX_FROM_UNCAPTURED:g}", _compare_with_uncaptured),
+            ("equality with the CPU", f"within {MAX_FROM_CPU:g}", _compare_with_cpu),
+            ("determinism", "equal, bit for bit", _repeat),
+        )
+    ]
+    measured: list[Throughput] = []
+
+    def measure() -> tuple[str, bool]:
+        measured.append(_throughput(extractor, plan, peaks))
+        return f"{measured[0].rate:,.0f} images/s", True
+
+    checks.append(outcome_of(name, "throughput", "no error", measure))
+    return checks, measured[0] if measured else None
+
+
+def _within(difference: float, bound: float) -> tuple[str, bool]:
+    found = "equal, bit for bit" if difference == 0.0 else f"{difference:.1e} relative"
+    return found, difference <= bound
+
+
+def _compare_with_uncaptured(
+    extractor: TorchExtractor, images: NDArray[np.uint8], _: ExtractorOptions
+) -> tuple[str, bool]:
+    captured = extractor.features(images)
+    extractor.release_graphs()  # what comes next needs their memory
+    return _within(distance(captured, extractor.uncaptured_features(images)), MAX_FROM_UNCAPTURED)
+
+
+def _compare_with_cpu(
+    extractor: TorchExtractor, images: NDArray[np.uint8], options: ExtractorOptions
+) -> tuple[str, bool]:
+    on_cpu = load_on(extractor.spec, replace(options, device="cpu", batch_size=None))
+    return _within(distance(extractor.features(images), on_cpu.features(images)), MAX_FROM_CPU)
+
+
+def _repeat(extractor: TorchExtractor, images: NDArray[np.uint8], options: ExtractorOptions) -> tuple[str, bool]:
+    """The same images again, in another order, and with the network loaded again."""
+    features = extractor.features(images)
+    order = np.random.default_rng(1).permutation(len(images))
+    others = {
+        "again": extractor.features(images),
+        "in another order": extractor.features(images[order])[np.argsort(order)],
+    }
+    extractor.release_graphs()
+    anew = load_on(extractor.spec, replace(options, batch_size=extractor.batch_size))
+    others["loaded again"] = anew.features(images)
+    faults = [how for how, other in others.items() if not np.array_equal(features, other)]
+    return (f"not equal: {', '.join(faults)}" if faults else "equal: " + ", ".join(others)), not faults
+
+
+def _throughput(extractor: TorchExtractor, plan: Plan, peaks: Device) -> Throughput:
+    """Features of as many images as take about ``plan.seconds``, from the host's memory and back."""
+    trial = noise(min(2 * extractor.batch_size, plan.max_images))
+    count = min(plan.max_images, max(len(trial), int(plan.seconds * _rate(extractor, trial))))
+    images = noise(count)
+    work = count_cost(extractor.spec.name)
+    return Throughput(
+        extractor.spec.name,
+        extractor.batch_size,
+        count,
+        _rate(extractor, images),
+        work.bound(peaks, work.traffic),
+        torch.cuda.max_memory_reserved() / 2**30 if extractor.provenance["device"] == "cuda" else None,
+    )
+
+
+def _rate(extractor: TorchExtractor, images: NDArray[np.uint8]) -> float:
+    extractor.features(images[: extractor.batch_size])
+    start = time.perf_counter()
+    extractor.features(images)
+    return len(images) / (time.perf_counter() - start)

@@ -1,0 +1,205 @@
+"""The check of a GPU, as far as it can be tested without one: on the CPU, and over an imitation that computes there."""
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from benchmarks.gpu_check import faults, lost_device
+from benchmarks.gpu_check.__main__ import FAILED, NO_GPU, PASSED, main
+from benchmarks.gpu_check.checks import Check, Plan, all_passed
+from benchmarks.gpu_check.peaks import measured_peaks
+from scorer.extractors import ExtractorOptions, torch_extractor
+from tests.worker.extractors.host_gpu import HostGpu
+
+ROOT = Path(__file__).parents[3]
+PLAN = Plan(networks=("small",), compared=6, seconds=0.01, max_images=16, matrix_side=64, copied_bytes=2**16)
+CPU = ["--device", "cpu"]
+
+
+@pytest.fixture(autouse=True)
+def one_thread_each(one_thread: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other tests run beside these."""
+    monkeypatch.setattr(ExtractorOptions, "resolved_threads", 1)
+
+
+def rows(page: str) -> dict[str, list[str]]:
+    """Cells of the checks of ``small``, by the check's name."""
+    table = [
+        [cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("| small")
+    ]
+    return {cells[1]: cells for cells in table}
+
+
+def on_imitation(monkeypatch: pytest.MonkeyPatch, *kinds: type[HostGpu]) -> list[HostGpu]:
+    """Extractors take imitations for the CPU, of these kinds in turn; those that were made."""
+    made: list[HostGpu] = []
+
+    def gpu_of(_: torch.device) -> HostGpu:
+        made.append(kinds[len(made) % len(kinds)](room=8))
+        return made[-1]
+
+    monkeypatch.setattr(torch_extractor, "gpu_of", gpu_of)
+    return made
+
+
+def test_a_rehearsal_on_the_cpu_passes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(CPU, PLAN) == PASSED
+    page = capsys.readouterr().out
+    assert page.startswith("# GPU check: passed\n")
+    assert "a CPU: a rehearsal, which says nothing about GPUs" in page
+    assert "TFLOP/s in float32 without TF32" in page
+    checks = rows(page)
+    assert {name: cells[-1] for name, cells in checks.items() if cells[-1] == "ok"} == {
+        "loading and capture": "ok",
+        "captured as uncaptured": "ok",
+        "equality with the CPU": "ok",
+        "determinism": "ok",
+        "throughput": "ok",
+    }
+    assert checks["determinism"][2] == "equal: again, in another order, loaded again"
+    assert "| network | images/s | of the roof |" in page
+
+
+def test_graphs_are_checked_over_the_imitation(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = on_imitation(monkeypatch, HostGpu)
+    assert main(CPU, PLAN) == PASSED
+    assert len(made) == 3, "loaded, for the CPU, and once more"
+    assert all(gpu.captures for gpu in made)
+    assert rows(capsys.readouterr().out)["captured as uncaptured"][2] == "equal, bit for bit"
+
+
+class Drifting(HostGpu):
+    """Its graphs are a little wrong."""
+
+    def capture(self, stream: object, run: Callable[[], Tensor]) -> tuple[Callable[[], None], Tensor]:
+        return super().capture(stream, lambda: run() * 1.001)
+
+
+class Restless(HostGpu):
+    """Its graphs never give the same bits twice."""
+
+    def capture(self, stream: object, run: Callable[[], Tensor]) -> tuple[Callable[[], None], Tensor]:
+        drift = [1.0]
+
+        def other() -> Tensor:
+            drift[0] += 1e-6
+            return run() * drift[0]
+
+        return super().capture(stream, other)
+
+
+class Refusing(HostGpu):
+    """What CUDA said to a constant made inside a capture."""
+
+    def capture(self, stream: object, run: Callable[[], Tensor]) -> tuple[Callable[[], None], Tensor]:
+        raise RuntimeError("Cannot copy between CPU and CUDA tensors during CUDA graph capture\nunless pinned")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "found"),
+    [
+        (Drifting, "captured as uncaptured", "1.0e-03 relative"),
+        (Restless, "determinism", "not equal: again, in another order, loaded again"),
+        (Refusing, "loading and capture", "RuntimeError: Cannot copy between CPU and CUDA tensors during CUDA graph"),
+    ],
+)
+def test_what_is_wrong_fails(
+    kind: type[HostGpu],
+    name: str,
+    found: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    on_imitation(monkeypatch, kind)
+    assert main(CPU, PLAN) == FAILED
+    page = capsys.readouterr().out
+    assert page.startswith("# GPU check: FAILED: ")
+    assert rows(page)[name][2].startswith(found)
+    assert rows(page)[name][-1] == "**FAILED**"
+
+
+def test_another_result_than_the_cpus_fails(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    on_imitation(monkeypatch, HostGpu, Drifting, HostGpu)
+    assert main(CPU, PLAN) == FAILED
+    failed = {name for name, cells in rows(capsys.readouterr().out).items() if cells[-1] == "**FAILED**"}
+    assert failed == {"equality with the CPU"}
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
+def test_without_a_gpu_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([], PLAN) == NO_GPU
+    assert capsys.readouterr().out == (
+        "The device 'cuda' was asked for, and torch finds no GPU. Nothing was checked.\n"
+    )
+
+
+def test_no_check_is_no_success() -> None:
+    passed = Check("GPU", "a", "b", "c", passed=True)
+    assert all_passed([passed])
+    assert not all_passed([passed, Check("GPU", "a", "b", "c", passed=False)])
+    assert not all_passed([])
+
+
+def test_peaks_are_measured() -> None:
+    peaks = measured_peaks(torch.device("cpu"), PLAN)
+    assert peaks.flops > 0
+    assert peaks.bandwidth > 0
+
+
+# What needs CUDA, over imitations of its functions.
+
+
+def test_less_memory_is_a_smaller_batch(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    room = [32]
+    shares: list[float] = []
+
+    def restrict(share: float, _: object) -> None:
+        shares.append(share)
+        room[0] = 32 if share == 1.0 else 10
+
+    for name in ("empty_cache", "reset_peak_memory_stats"):
+        monkeypatch.setattr(torch.cuda, name, lambda *_: None)
+    monkeypatch.setattr(torch.cuda, "max_memory_reserved", lambda *_: 40)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda *_: SimpleNamespace(total_memory=100))
+    monkeypatch.setattr(torch.cuda, "set_per_process_memory_fraction", restrict)
+    monkeypatch.setattr(torch_extractor, "gpu_of", lambda _: HostGpu(room=room[0]))
+    options = ExtractorOptions(device="cpu", threads=1)
+    found, passed = faults._crowd("small", options, torch.device("cpu"), tmp_path)
+    assert passed
+    assert found.startswith("32 images at a time became 8")
+    assert shares == [pytest.approx(0.24), 1.0]
+
+
+def test_a_provoked_error_is_recognised(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lose(_: torch.device) -> None:
+        raise torch.AcceleratorError("CUDA error: device-side assert triggered\nmore")
+
+    monkeypatch.setattr(lost_device, "_lose", lose)
+    caught: Any = lost_device._caught
+    assert caught(torch.device("cpu")) == "AcceleratorError: CUDA error: device-side assert triggered"
+    monkeypatch.setattr(lost_device, "_lose", lambda _: None)
+    with pytest.raises(SystemExit, match="no error was raised"):
+        caught(torch.device("cpu"))
+
+
+def test_a_program_that_raises_nothing_fails_the_check() -> None:
+    found, passed = faults._lose(torch.device("cpu"))
+    assert not passed
+    assert "IndexError" in found
+
+
+def test_make_runs_it() -> None:
+    dry = subprocess.run(
+        ["make", "--dry-run", "gpu-check", "DEVICE=cuda:3"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert "python -m benchmarks.gpu_check --device cuda:3" in dry.stdout
