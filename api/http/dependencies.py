@@ -16,7 +16,8 @@ from sqlalchemy.orm import Session
 from api.http import csrf, session_cookies
 from api.http.response_cache import ResponseCache
 from api.http.server_sent_events import EventHub
-from api.http.transactions import Transaction, request_transaction
+from api.http.transactions import Transaction as Transaction  # noqa: PLC0414 - beside the dependency that makes them
+from api.http.transactions import request_transaction
 from scorer.accounts import api_tokens, roles, sessions
 from scorer.accounts.rate_limits import PAST_BOARD_COST, RateLimiter, network_of
 from scorer.accounts.sessions import Browser

@@ -12,6 +12,7 @@ from scorer.db import competitions, tuning
 from scorer.db.tables import Account, Competition, DataFile, Track
 from scorer.errors import Forbidden, NotFound
 from scorer.lifecycle import TRACK_KINDS, Phase, TrackKind, phase_at
+from scorer.ranking import awards
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,11 @@ def track_of(state: CompetitionState, kind: TrackKind) -> Track:
 def may_see_private(state: CompetitionState, account: Account | None) -> bool:
     """Whether the account may see the private track: organizers always, others after publication."""
     return state.published or is_organizer(account)
+
+
+def last_winning_rank(state: CompetitionState) -> int:
+    """The last rank that wins a medal or a prize; 0 where nothing is won."""
+    return awards.last_winning_rank(state.competition.medals, state.competition.prizes)
 
 
 def takes_late(state: CompetitionState, now: datetime) -> bool:

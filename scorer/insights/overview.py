@@ -24,13 +24,13 @@ from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.metrics.features import Vector
 from scorer.metrics.mifid import mifid
 from scorer.ranking.vectorised import JudgedEntries, RankedBoard
-from scorer.submissions.labels import LABELS, MEMORISES, LabelInfo, label_columns_of, label_info_of
+from scorer.submissions.labels import LABELS, MEMORISES, MEMORISING, LabelInfo, label_columns_of, label_info_of
 
 LABEL_FILTERS: Mapping[str, frozenset[str | None]] = MappingProxyType(
     {
         "all": frozenset({*LABELS, None}),
         "labelled": frozenset(MEMORISES),
-        "memorising": frozenset(label for label, memorises in MEMORISES.items() if memorises),
+        "memorising": frozenset(MEMORISING),
         **{label: frozenset({label}) for label in LABELS},
         "unlabelled": frozenset({None}),
     }

@@ -3,20 +3,24 @@
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 import numpy as np
 from sqlalchemy.orm import Session
 
-from scorer.competitions.competition_state import CompetitionState
+from scorer.competitions.competition_state import CompetitionState, last_winning_rank
 from scorer.db import tuning
 from scorer.db.leaderboard.scores import Score
 from scorer.db.review import publication
+from scorer.db.review.flag_query import QueueState
 from scorer.db.review.publication import OpenEntries
 from scorer.leaderboard.rows import judged_entries_of, ranked_board_of
 from scorer.lifecycle import Phase
 from scorer.ranking.columns import Ints
 from scorer.ranking.vectorised import RankedBoard
 from scorer.review import failed_scores
+from scorer.review.rebuttals import window_of
+from scorer.submissions.labels import MEMORISING
 
 BORDERLINE_STANDARD_ERRORS = 2.0
 """Standard errors of its distance within which an entry counts as borderline: it could lie on tau's other side."""
@@ -66,7 +70,7 @@ class Checklist:
         return [point for point in self.points if not point.passed]
 
 
-def checklist(session: Session, state: CompetitionState) -> Checklist:
+def checklist(session: Session, state: CompetitionState, now: datetime) -> Checklist:
     """All conditions that should hold before publication, open or passed."""
     board = ranked_board_of(session, state.competition, state.tracks, "private")
     points = [
@@ -77,9 +81,11 @@ def checklist(session: Session, state: CompetitionState) -> Checklist:
         _unscored(session, state, board),
         _thresholds(session, state),
         _reviews(session, state),
-        _medals(session, state, board),
+        _places(session, state, board),
+        _unruled(session, state, board),
         _borderline(session, state, board),
         _rebuttals(session, state),
+        _rebuttal_window(state, now),
     ]
     return Checklist(points, _version(session, state, board, points))
 
@@ -154,31 +160,45 @@ def _reviews(session: Session, state: CompetitionState) -> ChecklistPoint:
     return _point("reviews", "Reviews that were begun are decided", rows, words, f"{_competition_path(state)}/desk")
 
 
-def _medals(session: Session, state: CompetitionState, board: RankedBoard) -> ChecklistPoint:
-    last = _last(state)
-    refs = board.judged.columns.ref[board.rows[:last]].tolist()
-    scores = publication.undecided(session, state.tracks["private"].id, refs)
+def _places(session: Session, state: CompetitionState, board: RankedBoard) -> ChecklistPoint:
+    last = last_winning_rank(state)
+    scores = publication.undecided(session, state.tracks["private"].id, _winning_refs(board, last))
     words = f"Places down to rank {last} whose entry has neither a decided label nor a ruling."
     concerns = _ranked(scores, board, _at_rank)
-    return _point_of_desk(state, "medals", "The medal places are reviewed", len(scores), words, concerns)
+    return _point_of_desk(state, "medals", "The places that win something are reviewed", len(scores), words, concerns)
+
+
+def _unruled(session: Session, state: CompetitionState, board: RankedBoard) -> ChecklistPoint:
+    last = last_winning_rank(state)
+    refs = _winning_refs(board, last)
+    scores = publication.labelled_without_ruling(session, state.tracks["private"].id, refs, MEMORISING)
+    words = f"Places down to rank {last} whose entry is labelled as memorising: a label alone takes no place away."
+    concerns = _ranked(scores, board, _at_rank)
+    title = "Every winner that is labelled as memorising has a ruling"
+    return _point_of_desk(state, "unruled", title, len(scores), words, concerns, tab="unruled")
+
+
+def _winning_refs(board: RankedBoard, last: int) -> list[int]:
+    """The entries that hold the ranks down to ``last``."""
+    refs: list[int] = board.judged.columns.ref[board.rows[:last]].tolist()
+    return refs
 
 
 def _borderline(session: Session, state: CompetitionState, board: RankedBoard) -> ChecklistPoint:
-    near = _near_tau(board, _last(state))
+    near = _near_tau(board, last_winning_rank(state))
     ruled = publication.ruled_refs(session, near)
     open_ = [ref for ref in near if ref not in ruled]
     scores = publication.scores_of(session, state.tracks["private"].id, open_[:MAX_CONCERNS])
     words = (
-        f"Entries within {BORDERLINE_STANDARD_ERRORS:g} standard errors of tau, in the"
-        " medal places or there but for the penalty,"
-        " that nobody has ruled on."
+        f"Entries within {BORDERLINE_STANDARD_ERRORS:g} standard errors of tau that win something, or would without"
+        " the penalty, and that nobody has ruled on."
     )
     concerns = _ranked(scores, board, _beside_tau)
-    return _point_of_desk(state, "borderline", "Nobody's medal hangs on a hair", len(open_), words, concerns)
+    return _point_of_desk(state, "borderline", "Nobody's medal or prize hangs on a hair", len(open_), words, concerns)
 
 
 def _near_tau(board: RankedBoard, last: int) -> list[int]:
-    """The refs, best first, of ranked entries whose distance is near tau and that win a medal or would without the
+    """The refs, best first, of ranked entries whose distance is near tau and that win something or would without the
     penalty: without it a score is the FID."""
     judged, rows = board.judged, board.rows
     entry = judged.columns
@@ -216,9 +236,17 @@ def _beside_tau(rank: int, score: Score) -> str:
 
 
 def _point_of_desk(
-    state: CompetitionState, name: str, title: str, count: int, words: str, concerns: Sequence[Concern]
+    state: CompetitionState,
+    name: str,
+    title: str,
+    count: int,
+    words: str,
+    concerns: Sequence[Concern],
+    *,
+    tab: QueueState = "open",
 ) -> ChecklistPoint:
-    return ChecklistPoint(name, title, count, words, f"{_competition_path(state)}/desk", concerns)
+    query = "" if tab == "open" else f"?state={tab}"
+    return ChecklistPoint(name, title, count, words, f"{_competition_path(state)}/desk{query}", concerns)
 
 
 def _rebuttals(session: Session, state: CompetitionState) -> ChecklistPoint:
@@ -227,12 +255,18 @@ def _rebuttals(session: Session, state: CompetitionState) -> ChecklistPoint:
     return _point("rebuttals", "Every rebuttal is answered", rows, words, f"{_competition_path(state)}/desk")
 
 
+def _rebuttal_window(state: CompetitionState, now: datetime) -> ChecklistPoint:
+    ends = window_of(state).ends
+    words = "Teams may appeal against penalties and rulings after the close, for the days that the competition names."
+    may_appeal = state.phase is Phase.REVIEW and ends is not None and now < ends
+    if may_appeal and ends is not None:
+        words = f"Until {ends:%Y-%m-%d %H:%M} UTC teams may appeal against penalties and rulings; publishing ends that."
+    title = "The time for rebuttals has ended"
+    return ChecklistPoint("rebuttal-window", title, int(may_appeal), words, _competition_path(state))
+
+
 def _competition_path(state: CompetitionState) -> str:
     return f"/competitions/{state.competition.slug}"
-
-
-def _last(state: CompetitionState) -> int:
-    return max(state.competition.medals.values(), default=0)
 
 
 def _point(name: str, title: str, rows: OpenEntries, words: str, link: str) -> ChecklistPoint:

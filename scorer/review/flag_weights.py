@@ -22,9 +22,9 @@ from scorer.review.flag_facts import EqualContents, FlagFacts
 
 TRACK_REASONS = ("penalised", "medal-at-stake", "borderline", "tau-interval")
 """The reasons that follow from a track's numbers, in the order of their bits."""
-STATES: tuple[QueueState, ...] = ("open", "waiting", "own", "disputed", "decided")
+STATES: tuple[QueueState, ...] = ("open", "waiting", "own", "disputed", "unruled", "decided")
 """The state of a flagged submission for one reviewer: theirs to review, waiting for another reviewer, of their own
-team, disputed and for an admin to decide, decided."""
+team, disputed and for an admin to decide, labelled as memorising and for an organizer to rule on, decided."""
 NO_RANK = (1 << 24) - 1
 Bytes = NDArray[np.uint8]
 
@@ -49,6 +49,7 @@ class FlagWeights:
             states[self.team == own_team] = STATES.index("own")
         states[_rows_of(self.ref, tallies.ref[tallies.reviews >= 2])] = STATES.index("disputed")
         states[_rows_of(self.ref, tallies.ref[tallies.decided])] = STATES.index("decided")
+        states[_rows_of(self.ref, tallies.ref[tallies.unruled])] = STATES.index("unruled")
         return states
 
     def heaviest(self, chosen: Flags, after: int, limit: int) -> list[int]:

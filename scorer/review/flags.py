@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy.orm import Session
 
-from scorer.competitions.competition_state import CompetitionState
+from scorer.competitions.competition_state import CompetitionState, last_winning_rank
 from scorer.db import tuning
 from scorer.db.evidence import signs
 from scorer.db.evidence.generators import refs_with_overfitted_generator
@@ -22,9 +22,9 @@ from scorer.findings.signs import SIGNS, Sign, sentence_of
 from scorer.leaderboard.explanations import format_distinct, why_copy
 from scorer.leaderboard.rows import judged_entries_of, rows_of
 from scorer.lifecycle import TRACK_KINDS, TrackKind
-from scorer.ranking import awards
 from scorer.review.flag_facts import facts_of
 from scorer.review.flag_weights import STATES, FlagWeights, weights_of
+from scorer.submissions.labels import MEMORISING
 
 WEIGHTS: Mapping[str, int] = MappingProxyType(
     {
@@ -112,12 +112,12 @@ def list_flagged(
     """The flagged submissions in some ``states`` from number ``after + 1`` on."""
     query = _flag_query(session, state, reviewer)
     weights = _flag_weights(session, state, query)
-    tallies = review_tallies(session, state.competition.id, reviewer.id)
+    tallies = review_tallies(session, state.competition.id, reviewer.id, MEMORISING)
     state_of_entry = weights.states(tallies, query.own_team_id)
     chosen = np.isin(state_of_entry, [STATES.index(name) for name in states])
     refs = weights.heaviest(chosen, after, limit + 1)
     counts = np.bincount(state_of_entry, minlength=len(STATES)).tolist()
-    decided = state_of_entry == STATES.index("decided")
+    decided = np.isin(state_of_entry, [STATES.index("unruled"), STATES.index("decided")])
     return FlaggedPage(
         entries=_entries_of(session, state, query, refs[:limit]),
         counts=dict(zip(STATES, counts, strict=True)),
@@ -152,11 +152,6 @@ def _entries_of(session: Session, state: CompetitionState, query: FlagQuery, ref
     return _with_reasons(session, state, [rows[ref] for ref in refs if ref in rows])
 
 
-def last_winning_rank(state: CompetitionState) -> int:
-    """The last rank that wins a medal or a prize."""
-    return awards.last_winning_rank(state.competition.medals, state.competition.prizes)
-
-
 def _flag_query(session: Session, state: CompetitionState, reviewer: Account) -> FlagQuery:
     competition = state.competition
     team = members.team_of(session, competition.id, reviewer.id)
@@ -169,6 +164,7 @@ def _flag_query(session: Session, state: CompetitionState, reviewer: Account) ->
         reviewer_id=reviewer.id,
         own_team_id=team.id if team is not None else None,
         images=competition.image_count,
+        memorising=MEMORISING,
     )
 
 

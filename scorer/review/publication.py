@@ -73,11 +73,11 @@ def _lock_what_was_seen(
     meanwhile, and only then they are read again.
     """
     version = _board_version(session, state, now)
-    seen = checklist(session, state)
+    seen = checklist(session, state, now)
     competitions.lock_competition(session, state.competition.slug, share=False)
     for track in sorted(state.tracks.values(), key=lambda track: track.id):
         tuning.lock_track(session, track.id)
-    locked = seen if _board_version(session, state, now) == version else checklist(session, state)
+    locked = seen if _board_version(session, state, now) == version else checklist(session, state, now)
     if locked.version != seen.version or after not in {None, seen.version}:
         raise Conflict(
             "board-has-moved",

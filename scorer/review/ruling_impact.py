@@ -7,7 +7,7 @@ from typing import NamedTuple, get_args
 import numpy as np
 from sqlalchemy.orm import Session
 
-from scorer.competitions.competition_state import CompetitionState
+from scorer.competitions.competition_state import CompetitionState, last_winning_rank
 from scorer.db.leaderboard import board, columns
 from scorer.db.review import rulings as rows
 from scorer.db.tables import Submission
@@ -16,7 +16,6 @@ from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.ranking.awards import award_of
 from scorer.ranking.columns import FinalPicks, Ints
 from scorer.ranking.vectorised import JudgedEntries, RankedBoard, finals_of, order_of
-from scorer.review.flags import last_winning_rank
 from scorer.review.rulings import RulingKind
 from scorer.teams.teams import current_team_of
 

@@ -15,6 +15,7 @@ MEMORISES: Mapping[str, bool] = MappingProxyType(
     {"legitimate": False, "mgan": True, "sup": True, "ae": True, "aug": True}
 )
 """Whether a label means memorisation. ``other`` is absent: its ruling may decide."""
+MEMORISING = tuple(label for label, memorises in MEMORISES.items() if memorises)
 LABELS = (*MEMORISES, "other")
 
 

@@ -160,7 +160,7 @@ class ThresholdImpact:
         return self._reviews(self.before)
 
     def _reviews(self, board: RankedBoard) -> ReviewWorkload:
-        return review_workload_of(board.rows, self.labels, max(self.rules.medals.values(), default=0))
+        return review_workload_of(board.rows, self.labels, last_winning_rank(self.rules.medals, self.rules.prizes))
 
 
 def review_workload_of(ranked: Ints, labels: LabelColumns, places: int) -> ReviewWorkload:

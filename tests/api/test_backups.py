@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 import sqlalchemy
-from click.testing import Result
 from pydantic import SecretStr
 from sqlalchemy import make_url, text
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 import migrations
 from deploy.cli import admin_backups, rescore

@@ -50,7 +50,7 @@ def _page(
         status=status,
         viewer=viewer,
         state=state,
-        checklist=checklist(session, state),
+        checklist=checklist(session, state, now),
         acts=publication.publication_history(session, state),
         max_length=MAX_TEXT_LENGTH,
         now=now,

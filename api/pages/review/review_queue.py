@@ -54,6 +54,7 @@ QUEUE_TABS: dict[QueueState, str] = {
     "open": "For you",
     "waiting": "Waiting for another",
     "disputed": "Disputed",
+    "unruled": "Labelled, not ruled",
     "decided": "Decided",
 }
 

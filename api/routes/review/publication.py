@@ -24,7 +24,7 @@ def show(slug: str, session: DbSession, author: Organizer, now: Now) -> Checklis
     """The checklist before publication, each point with the number of open cases, and the history of publishing and
     withdrawing. Organizers only."""
     state = competition_state.state_of(session, slug, now)
-    seen = checklist(session, state)
+    seen = checklist(session, state, now)
     acts = publication.publication_history(session, state)
     history = [
         ActView(published=act.published, reason=act.reason, created_at=act.created_at, by=act.author.handle)

@@ -1,6 +1,6 @@
 """Parameters and results of the query for flagged entries. Plain data."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -9,9 +9,9 @@ from sqlalchemy import ColumnElement, true
 from scorer.db.tables import Track
 from scorer.lifecycle import TrackKind
 
-QueueState = Literal["open", "waiting", "own", "disputed", "decided"]
+QueueState = Literal["open", "waiting", "own", "disputed", "unruled", "decided"]
 """The state of a flagged entry for a reviewer. ``waiting``: it needs another person's review. ``own``: it is of the
-reviewer's own team."""
+reviewer's own team. ``unruled``: its decided label says that it memorises, and nobody has ruled on it."""
 
 
 class WinningEntry(NamedTuple):
@@ -48,6 +48,8 @@ class FlagQuery:
     own_team_id: int | None
     images: int
     """How many images an entry has."""
+    memorising: Collection[str]
+    """The labels that mean memorisation."""
     only: Sequence[int] | None = None
     """The refs of the only entries to look at; None: all."""
 

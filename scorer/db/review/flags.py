@@ -51,7 +51,7 @@ TRACK_MARKS = ("seen", "copy", "penalised", "stake", "borderline", "interval")
 MARKS = tuple(
     [f"{kind}_{mark}" for kind in TRACK_KINDS for mark in TRACK_MARKS]
     + [f"{kind}_{sign.name}" for kind in TRACK_KINDS for sign in SIGNS]
-    + ["late", "copied", "same_zip", "same_images", "remembers", "mine"]
+    + ["late", "copied", "same_zip", "same_images", "remembers", "mine", "unruled"]
 )
 """Boolean facts about an entry, each a bit of one integer: PostgreSQL aggregates 300,000 integers much faster than
 twenty booleans each."""
@@ -156,8 +156,11 @@ def _recovered(flag_query: FlagQuery) -> Select[Any]:
 
 
 def _reviewed(flag_query: FlagQuery) -> Select[Any]:
-    counts = review_counts(flag_query.competition_id, flag_query.reviewer_id).subquery("tally").c
-    layer = _layer(counts.ref, {"mine": counts.mine}, reviews=counts.reviews, label=counts.label)
+    competition, reviewer = flag_query.competition_id, flag_query.reviewer_id
+    counts = review_counts(competition, reviewer, flag_query.memorising).subquery("tally").c
+    layer = _layer(
+        counts.ref, {"mine": counts.mine, "unruled": counts.unruled}, reviews=counts.reviews, label=counts.label
+    )
     return layer.where(flag_query.includes(counts.ref))
 
 
@@ -233,6 +236,7 @@ def _flagged(flag_query: FlagQuery) -> CTE:
 
 def _state(entry: Any, own_team_id: int | None) -> ColumnElement[str]:
     return case(
+        (entry.unruled, "unruled"),
         (entry.label.is_not(None), "decided"),
         (entry.reviews >= 2, "disputed"),
         (entry.team_id == (own_team_id or 0), "own"),

@@ -7,6 +7,7 @@ from sqlalchemy import ColumnElement, any_, func, select
 from sqlalchemy.orm import Session
 
 from scorer.db.leaderboard.scores import Score, id_list, judged_entries
+from scorer.db.review.rulings import is_ruled
 from scorer.db.tables import (
     Job,
     Label,
@@ -85,7 +86,18 @@ def _entries(session: Session, competition_id: int, *conditions: ColumnElement[b
 def undecided(session: Session, track_id: int, refs: Collection[int]) -> list[Score]:
     """The judged scores, on a track, of those of the entries without a decided label or ruling."""
     scores = judged_entries(track_id=track_id, refs=refs).subquery("scores")
-    rows = session.execute(select(scores).where(~_is_labelled(scores.c.ref), ~_is_ruled(scores.c.ref)))
+    rows = session.execute(select(scores).where(~_is_labelled(scores.c.ref), ~is_ruled(scores.c.ref)))
+    return [Score(*row) for row in rows]
+
+
+def labelled_without_ruling(
+    session: Session, track_id: int, refs: Collection[int], labels: Collection[str]
+) -> list[Score]:
+    """The judged scores, on a track, of those of the entries whose decided label is one of ``labels`` and on which
+    nobody has ruled."""
+    scores = judged_entries(track_id=track_id, refs=refs).subquery("scores")
+    newest = select(Label.label).where(Label.submission_ref == scores.c.ref).order_by(Label.id.desc()).limit(1)
+    rows = session.execute(select(scores).where(newest.scalar_subquery().in_(labels), ~is_ruled(scores.c.ref)))
     return [Score(*row) for row in rows]
 
 
@@ -101,7 +113,3 @@ def ruled_refs(session: Session, refs: Collection[int]) -> set[int]:
 
 def _is_labelled(ref: Any) -> ColumnElement[bool]:
     return select(Label.id).where(Label.submission_ref == ref).exists()
-
-
-def _is_ruled(ref: Any) -> ColumnElement[bool]:
-    return select(Ruling.id).where(Ruling.submission_ref == ref).exists()

@@ -1,6 +1,6 @@
 """SQL for reviews and labels: each reviewer's newest review counts, and a decided label ends an entry's review."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import Select, func, select
@@ -8,6 +8,7 @@ from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session, aliased
 
 from scorer.db.leaderboard.binary_copy import compiled, read_columns
+from scorer.db.review.rulings import is_ruled
 from scorer.db.tables import CoarseLabel, Label, Measurement, Review, Submission
 from scorer.ranking.columns import Flags, Ints
 
@@ -21,9 +22,10 @@ def newest_reviews(session: Session, submission_ref: int) -> list[Review]:
     return list(newest.values())
 
 
-def review_counts(competition_id: int, reviewer_id: int) -> Select[Any]:
+def review_counts(competition_id: int, reviewer_id: int, memorising: Collection[str]) -> Select[Any]:
     """Every reviewed or labelled entry: ``ref``, ``reviews`` (how many people have reviewed it), ``mine`` (whether this
-    reviewer has), ``label`` (the decided one, or null)."""
+    reviewer has), ``label`` (the decided one, or null), ``unruled`` (whether that is one of the ``memorising`` labels
+    and nobody has ruled)."""
     refs = select(Submission.ref).where(Submission.competition_id == competition_id)
     reviews = (
         select(
@@ -41,6 +43,7 @@ def review_counts(competition_id: int, reviewer_id: int) -> Select[Any]:
         func.coalesce(reviews.c.reviews, 0).label("reviews"),
         func.coalesce(reviews.c.mine, False).label("mine"),
         decided.c.label,
+        func.coalesce(decided.c.label.in_(memorising) & ~is_ruled(decided.c.submission_ref), False).label("unruled"),
     ).select_from(reviews.outerjoin(decided, decided.c.submission_ref == reviews.c.submission_ref, full=True))
 
 
@@ -51,16 +54,19 @@ class ReviewTallies(NamedTuple):
     reviews: Ints
     mine: Flags
     decided: Flags
+    unruled: Flags
 
 
-KINDS = {"ref": "int", "reviews": "int", "mine": "bool", "decided": "bool"}
+KINDS = {"ref": "int", "reviews": "int", "mine": "bool", "decided": "bool", "unruled": "bool"}
 
 
-def review_tallies(session: Session, competition_id: int, reviewer_id: int) -> ReviewTallies:
+def review_tallies(
+    session: Session, competition_id: int, reviewer_id: int, memorising: Collection[str]
+) -> ReviewTallies:
     """:func:`review_counts` as columns."""
     session.flush()  # columns are read past the session, whose own queries would flush
-    counts = review_counts(competition_id, reviewer_id).subquery("tally").c
-    query = select(counts.ref, counts.reviews, counts.mine, counts.label.is_not(None))
+    counts = review_counts(competition_id, reviewer_id, memorising).subquery("tally").c
+    query = select(counts.ref, counts.reviews, counts.mine, counts.label.is_not(None), counts.unruled)
     return ReviewTallies(**read_columns(session.connection(), compiled(query), KINDS))
 
 

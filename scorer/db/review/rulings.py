@@ -1,9 +1,9 @@
 """SQL for rulings, rebuttals and their answers. The newest ruling on an entry counts."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from scorer.db.tables import Rebuttal, RebuttalAnswer, Ruling, Submission
@@ -20,6 +20,11 @@ def rulings_of(session: Session, submission_ref: int) -> Sequence[Ruling]:
     """Every ruling on an entry, newest first."""
     query = select(Ruling).where(Ruling.submission_ref == submission_ref)
     return session.scalars(query.order_by(Ruling.id.desc())).all()
+
+
+def is_ruled(submission_ref: Any) -> ColumnElement[bool]:
+    """The condition that somebody has ruled on an entry."""
+    return select(Ruling.id).where(Ruling.submission_ref == submission_ref).exists()
 
 
 def newest_ruling(session: Session, submission_ref: int) -> Ruling | None:

@@ -14,6 +14,8 @@ from scorer.leaderboard import board_snapshots, cached_boards
 from scorer.leaderboard.board_cache import BoardCache
 from scorer.leaderboard.past_boards import PastBoard
 from scorer.lifecycle import utc_day
+from scorer.ranking import vectorised
+from scorer.ranking.vectorised import BoardListing, RankedBoard
 from tests.api.conftest import Service
 from tests.api.leaderboard.test_standings import Arena, board_of, ranks
 from tests.factories import set_tau
@@ -46,7 +48,7 @@ def ranking_paused(monkeypatch: pytest.MonkeyPatch, arena: Arena) -> Iterator[tu
     """The time in which a visitor's request ranks a board anew; it goes on when the block ends, and then whatever was
     begun in the pool."""
     begun, go_on = Event(), Event()
-    whole = cached_boards.order_of
+    whole = vectorised.order_of
 
     def order_of(*arguments: Any, **options: Any) -> Any:
         begun.set()
@@ -102,9 +104,14 @@ def test_the_board_of_the_days_start_is_made_again_only_where_it_has_changed(
 ) -> None:
     connections = Connections(arena.service.context.settings, max_connections=2)
     cache = BoardCache(connections)
-    made = []
+    made: list[BoardListing] = []
     whole = PastBoard.listing
-    monkeypatch.setattr(PastBoard, "listing", lambda *arguments: made.append(whole(*arguments)) or made[-1])
+
+    def listing(*arguments: Any) -> BoardListing:
+        made.append(whole(*arguments))
+        return made[-1]
+
+    monkeypatch.setattr(PastBoard, "listing", listing)
     start = utc_day(arena.now)[0]
 
     def day_start_ranks() -> list[int]:
@@ -133,9 +140,14 @@ def test_the_board_of_the_days_start_is_made_again_only_where_it_has_changed(
 def test_a_visitors_request_ranks_no_board_that_visitors_may_not_see(
     arena: Arena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ranked = []
-    whole = cached_boards.order_of
-    monkeypatch.setattr(cached_boards, "order_of", lambda *args, **options: ranked.append(1) or whole(*args, **options))
+    ranked: list[RankedBoard] = []
+    whole = vectorised.order_of
+
+    def order_of(*arguments: Any, **options: Any) -> RankedBoard:
+        ranked.append(whole(*arguments, **options))
+        return ranked[-1]
+
+    monkeypatch.setattr(cached_boards, "order_of", order_of)
 
     def rankings_of_a_public_page() -> int:
         ranked.clear()

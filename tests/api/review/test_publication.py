@@ -59,7 +59,7 @@ def _through(service: Service) -> Any:
 
 
 def test_from_stuck_work_to_the_published_board(service: Service, command: Any) -> None:
-    slug = service.competition()
+    slug = service.competition(review_days=0)
     where = f"/competitions/{slug}/publication"
     entry = service.scored("ada", slug, noise_images(10))["id"]
     assert points(service, slug)["closed"]["count"] == 1

@@ -94,7 +94,7 @@ def test_what_needs_eyes_and_why(desk: Desk) -> None:
     assert "same-zip" not in honest | same
     weights = [each["weight"] for each in queue["entries"]]
     assert weights == sorted(weights, reverse=True)
-    assert queue["counts"] == {"open": 3, "waiting": 0, "own": 0, "disputed": 0, "decided": 0}
+    assert queue["counts"] == {"open": 3, "waiting": 0, "own": 0, "disputed": 0, "unruled": 0, "decided": 0}
     assert {goal["track"]: (goal["reviewed"], goal["places"]) for goal in queue["goals"]} == {
         "public": (0, 1),
         "private": (0, 1),
@@ -133,7 +133,7 @@ def test_two_reviewers_are_blind_to_each_other_and_their_agreement_decides(desk:
         assert slug_of(refused) == (409, "reviewed")
     queue = desk.queue("rex")
     assert queue["agreement"] == {"entries": 1, "agreed": 1, "kappa": None}
-    assert queue["counts"]["decided"] == 1
+    assert queue["counts"]["unruled"] == 1, "labelled as memorising, and nobody has ruled"
     board = desk.service.call("organizer", "GET", f"/competitions/{desk.slug}/leaderboard").json()
     labels = {each["submission_id"]: each["label"] for each in board["entries"]}
     assert labels.get(desk.entries["near"]) == "aug"

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy.orm import Session
 
 from scorer.competitions.competition_state import CompetitionState, state_of
-from scorer.db.tables import Account, CoarseLabel, Evidence, Submission, TeamMerge, Threshold
+from scorer.db.tables import Account, CoarseLabel, Evidence, Ruling, Submission, TeamMerge, Threshold
 from scorer.findings import signs
 from scorer.review import flags, reviews
 from scorer.review.flags import FlaggedEntry
@@ -157,13 +157,16 @@ def test_what_becomes_of_an_entry(session: Session, state: CompetitionState, now
     reviews.review(session, one.id, "ae", reviewer=ben, **give)  # type: ignore[arg-type]
     assert states(ann)[one.id] == states(ben)[one.id] == "disputed"
     set_label(session, one, "ae", now)
+    assert states(ann)[one.id] == "unruled"
+    session.add(Ruling(submission_ref=one.ref, kind="keep", reason="-", author_id=ann.id, created_at=now))
+    session.flush()
     assert states(ann)[one.id] == "decided"
     session.add(CoarseLabel(submission_ref=two.ref, label="ae", source="hand", author_id=ann.id, created_at=now))
     session.flush()
     assert states(ann)[two.id] == "open"  # an early guess decides nothing
     assert list(flagged(session, state, ann, states=["open"])) == [two.id]
     counts = flags.list_flagged(session, state, ann, states=["own"], limit=5).counts
-    assert counts == {"open": 1, "waiting": 0, "own": 0, "disputed": 0, "decided": 1}
+    assert counts == {"open": 1, "waiting": 0, "own": 0, "disputed": 0, "unruled": 0, "decided": 1}
 
 
 def test_the_goal_counts_what_wins(session: Session, now: datetime, reviewer: Account) -> None:

@@ -41,7 +41,11 @@ from tests.factories import (
 def state(session: Session, now: datetime) -> CompetitionState:
     """A competition that has closed, with medals for two places."""
     made = make_competition(
-        session, now, closes_at=now - timedelta(hours=1), medals={"gold": 1, "silver": 2, "bronze": 2}
+        session,
+        now,
+        closes_at=now - timedelta(hours=1),
+        review_days=0,
+        medals={"gold": 1, "silver": 2, "bronze": 2},
     )
     set_tau(session, made, "public", 0.01, now)  # without it nobody has best public entries to be ranked by
     set_tau(session, made, "private", 0.2, now)
@@ -55,9 +59,9 @@ def scored(session: Session, state: CompetitionState, now: datetime, *, fid: flo
     return entry
 
 
-def open_points(session: Session, state: CompetitionState) -> dict[str, list[str]]:
+def open_points(session: Session, state: CompetitionState, now: datetime) -> dict[str, list[str]]:
     """The open points, each with the entries behind it."""
-    points = checklist(session, state).points
+    points = checklist(session, state, now).points
     assert all(point.passed == (point.count == 0) for point in points)
     return {point.name: [each.submission_id for each in point.concerns] for point in points if not point.passed}
 
@@ -70,18 +74,59 @@ def rule(session: Session, entry: Submission, kind: str, now: datetime) -> Rulin
 
 
 def test_nothing_is_open_where_everything_is_done(session: Session, state: CompetitionState, now: datetime) -> None:
-    assert open_points(session, state) == {}
+    assert open_points(session, state, now) == {}
     best, second, third = (scored(session, state, now, fid=fid, distance=0.4) for fid in (10, 20, 30))
-    assert open_points(session, state) == {"medals": [best.id, second.id]}, "the third has no medal"
+    assert open_points(session, state, now) == {"medals": [best.id, second.id]}, "the third has no medal"
     set_label(session, best, "legitimate", now)
-    assert open_points(session, state) == {"medals": [second.id]}
+    assert open_points(session, state, now) == {"medals": [second.id]}
     rule(session, second, "keep", now)
-    assert open_points(session, state) == {}
+    assert open_points(session, state, now) == {}
     assert third.id
 
 
+def test_a_place_that_wins_money_is_a_place_to_review(session: Session, now: datetime) -> None:
+    prizes = [{"place": 2, "amount": "$10,000"}]
+    none: dict[str, int] = {"gold": 0, "silver": 0, "bronze": 0}
+    state = make_competition(
+        session, now, closes_at=now - timedelta(hours=1), review_days=0, medals=none, prizes=prizes
+    )
+    for kind in ("public", "private"):
+        set_tau(session, state, kind, 0.01, now)
+    entries = [scored(session, state, now, fid=fid, distance=0.4) for fid in (1, 2, 3)]
+    assert open_points(session, state, now) == {"medals": [entries[0].id, entries[1].id]}
+
+
+def test_a_winner_labelled_as_memorising_needs_a_ruling(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
+    cheater, other, no_winner = (scored(session, state, now, fid=fid, distance=0.4) for fid in (1, 2, 3))
+    set_label(session, cheater, "legitimate", now)
+    set_label(session, other, "other", now)
+    set_label(session, no_winner, "sup", now)
+    assert open_points(session, state, now) == {}
+    set_label(session, cheater, "ae", now)
+    assert open_points(session, state, now) == {"unruled": [cheater.id]}
+    (point,) = [each for each in checklist(session, state, now).points if each.name == "unruled"]
+    assert point.link.endswith("/desk?state=unruled")
+    author = make_account(session, now, "organizer")
+    with pytest.raises(Conflict, match="open points"):
+        publication.publish(session, state, published=True, reason="Done.", author=author, now=now)
+    rule(session, cheater, "disqualify", now)
+    assert open_points(session, state, now) == {"unruled": [no_winner.id]}, "it has moved up"
+    rule(session, no_winner, "keep", now)
+    assert open_points(session, state, now) == {}
+
+
+def test_publishing_while_teams_may_appeal_is_a_point(session: Session, now: datetime) -> None:
+    state = make_competition(session, now, closes_at=now - timedelta(days=2), review_days=3)
+    for kind in ("public", "private"):
+        set_tau(session, state, kind, 0.2, now)
+    assert open_points(session, state, now) == {"rebuttal-window": []}
+    assert open_points(session, state, now + timedelta(days=1)) == {}
+
+
 def test_an_open_competition_and_a_missing_threshold_are_points(session: Session, now: datetime) -> None:
-    assert open_points(session, make_competition(session, now)) == {"closed": [], "threshold": []}
+    assert open_points(session, make_competition(session, now), now) == {"closed": [], "threshold": []}
 
 
 def test_who_is_within_two_standard_errors_of_tau_needs_a_ruling(
@@ -93,9 +138,9 @@ def test_who_is_within_two_standard_errors_of_tau_needs_a_ruling(
         name: scored(session, state, now, fid=fid, distance=distance).id for name, (fid, distance) in cases.items()
     }
     # The penalty moves "freed" and "lost" behind; without it "freed" had a medal, "lost" had none.
-    assert set(open_points(session, state)["borderline"]) == {entries["near"], entries["freed"]}
+    assert set(open_points(session, state, now)["borderline"]) == {entries["near"], entries["freed"]}
     rule(session, session.query(Submission).filter_by(id=entries["near"]).one(), "waive", now)
-    assert open_points(session, state)["borderline"] == [entries["freed"]]
+    assert open_points(session, state, now)["borderline"] == [entries["freed"]]
 
 
 def test_reviews_without_a_decision_and_rebuttals_without_an_answer(
@@ -120,17 +165,17 @@ def test_reviews_without_a_decision_and_rebuttals_without_an_answer(
     )
     session.add(rebuttal)
     session.flush()
-    assert open_points(session, state) == {"reviews": [entry.id], "rebuttals": [entry.id]}
+    assert open_points(session, state, now) == {"reviews": [entry.id], "rebuttals": [entry.id]}
     set_label(session, entry, "aug", now)
     session.add(
         RebuttalAnswer(rebuttal_id=rebuttal.id, granted=False, answer="Yes.", author_id=reviewer.id, created_at=now)
     )
     session.flush()
-    assert open_points(session, state) == {}
+    assert open_points(session, state, now) == {}
 
 
 def test_unfinished_work_is_listed_by_kind(session: Session, now: datetime) -> None:
-    open_ = make_competition(session, now)
+    open_ = make_competition(session, now, review_days=0)
     for kind in ("public", "private"):
         set_tau(session, open_, kind, 0.2, now)
     team = make_team(session, open_, now)
@@ -143,16 +188,16 @@ def test_unfinished_work_is_listed_by_kind(session: Session, now: datetime) -> N
         now=now,
     )
     state = state_of(session, open_.competition.slug, now)
-    assert open_points(session, state) == {"public-work": [entry.id]}
+    assert open_points(session, state, now) == {"public-work": [entry.id]}
     held = claim(session, now)
     assert held is not None
     outcomes.record_measurement(session, held, MEASURED, now=now)
     session.expire_all()
-    assert open_points(session, state) == {"private-work": [entry.id], "unscored": [entry.id]}
+    assert open_points(session, state, now) == {"private-work": [entry.id], "unscored": [entry.id]}
     private = claim(session, now)
     assert private is not None
     retries.retry_or_fail(session, private, error="No weights.\nSecond line", now=now, max_attempts=1)
-    unmet = {point.name: point for point in checklist(session, state).points if not point.passed}
+    unmet = {point.name: point for point in checklist(session, state, now).points if not point.passed}
     assert set(unmet) == {"failed-work", "unscored"}
     (concern,) = unmet["failed-work"].concerns
     assert (concern.submission_id, concern.words) == (entry.id, "No weights.")
@@ -165,7 +210,7 @@ def test_unfinished_work_is_listed_by_kind(session: Session, now: datetime) -> N
     assert (again.job_id, again.attempt) == (private.job_id, 1), "the same job, with all its attempts"
     outcomes.record_measurement(session, again, MEASURED, now=now)
     session.flush()
-    assert set(open_points(session, state)) == {"medals"}
+    assert set(open_points(session, state, now)) == {"medals"}
     written = session.query(AuditEntry).filter_by(action="jobs.requeued").one()
     assert written.subject == f"competition:{state.competition.slug}"
     assert written.before == {"failed": {str(private.job_id): "No weights.\nSecond line"}}
@@ -179,7 +224,7 @@ def test_a_late_entry_and_a_rejected_one_hold_nothing_up(
         make_submission(session, state, team, now=now, status=status).late = True
     make_submission(session, state, team, now=now, status="rejected")
     session.flush()
-    assert open_points(session, state) == {}
+    assert open_points(session, state, now) == {}
 
 
 def test_a_failed_entry_waits_again_when_its_job_does(session: Session, now: datetime) -> None:
@@ -251,7 +296,7 @@ def test_publication_needs_a_word_while_points_are_open(
     with pytest.raises(Conflict) as refused:
         publication.publish(session, state, published=True, reason="Done.", override=" ", **acts)
     assert refused.value.slug == "open-points"
-    assert refused.value.faults == ("The medal places are reviewed: 1 open",)
+    assert refused.value.faults == ("The places that win something are reviewed: 1 open",)
     publication.publish(session, state, published=True, reason="Done.", override="Nobody objects.", **acts)
     with pytest.raises(Conflict, match="already"):
         publication.publish(session, state, published=True, reason="Done.", **acts)
@@ -324,7 +369,7 @@ def test_points_over_columns_are_those_of_their_definition(
         if draw.random() < 0.2:
             rule(session, entry, draw.choice(["keep", "waive"]), now)
     session.flush()
-    points = {point.name: point for point in checklist(session, state).points}
+    points = {point.name: point for point in checklist(session, state, now).points}
     unscored, near = by_definition(session, state)
     assert len(unscored) > MAX_CONCERNS
     assert len(near) > 1
@@ -342,16 +387,16 @@ def test_what_was_not_seen_is_not_published(
     entry = scored(session, state, now, fid=1, distance=0.4)
     set_label(session, entry, "legitimate", now)
     acts: dict[str, Any] = {"author": make_account(session, now, "organizer"), "now": now}
-    seen = checklist(session, state).version
+    seen = checklist(session, state, now).version
     late = make_scored(session, state, make_team(session, state, now), fid=1, distance=0.4, now=now)
     late.late = True
     session.flush()
-    assert checklist(session, state).version == seen, "the final board does not depend on late entries"
+    assert checklist(session, state, now).version == seen, "the final board does not depend on late entries"
     set_tau(session, state, "private", 0.3, now)
     with pytest.raises(Conflict, match="changed since you looked") as refused:
         publication.publish(session, state, published=True, reason="Done.", after=seen, **acts)
     assert refused.value.slug == "board-has-moved"
-    seen = checklist(session, state).version
+    seen = checklist(session, state, now).version
     lock = competitions.lock_competition
 
     def retune_before_the_lock(*arguments: Any, **options: Any) -> None:
@@ -363,7 +408,7 @@ def test_what_was_not_seen_is_not_published(
         with pytest.raises(Conflict, match="changed since you looked"):
             publication.publish(session, state, published=True, reason="Done.", after=seen, **acts)
     monkeypatch.setattr(publication, "checklist", counted := Counted(checklist))
-    seen = checklist(session, state).version
+    seen = checklist(session, state, now).version
     publication.publish(session, state, published=True, reason="Done.", after=seen, **acts)
     assert counted.calls == 1, "nothing was changed meanwhile, so nothing is read while the competition is locked"
 
