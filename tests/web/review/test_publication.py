@@ -46,7 +46,7 @@ def test_the_board_is_published_and_withdrawn(service: Service, slug: str) -> No
     with service.context.sessions.begin() as session:
         session.query(Job).filter_by(queue="score", priority=1).one().state = "done"
     page = read(service, here)
-    assert "1 point of 10 is open" in page.text
+    assert "2 points of 12 are open" in page.text
     answer = send(service, page, here, 409, act="publish", reason="It is <b>done</b>.", override="")
     assert "There are open points" in answer.text
     assert "It is &lt;b&gt;done&lt;/b&gt;." in answer.text, "what was written is kept"
