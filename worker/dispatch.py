@@ -13,7 +13,6 @@ from scorer.jobs.broker import transaction
 from scorer.lifecycle import Queue
 from worker.evidence.evidence_job import make_evidence
 from worker.evidence.generator_audit import run_generator_audit
-from worker.exports.data_release import make_release
 from worker.exports.rating_images import make_rating_images
 from worker.runtime import device_loss
 from worker.runtime.context import WorkerContext
@@ -121,12 +120,19 @@ def _error_text(error: Exception) -> str:
     return "".join(traceback.format_exception_only(error)).strip()
 
 
+def _make_release(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
+    # pyarrow is in the image of the workers that make releases; the checking worker and beat start without it.
+    from worker.exports.data_release import make_release  # noqa: PLC0415
+
+    make_release(context, claim, heartbeat)
+
+
 JOB_FUNCTIONS = {
     Queue.CHECK: check_submission,
     Queue.SCORE: score_submission,
     Queue.PREPARE: prepare_references,
     Queue.COMPARE: measure_candidate,
-    Queue.RELEASE: make_release,
+    Queue.RELEASE: _make_release,
     Queue.RATINGS: make_rating_images,
     Queue.EVIDENCE: make_evidence,
     Queue.RECOVER: run_generator_audit,

@@ -1,4 +1,5 @@
-"""docker-compose.yml without docker: it is valid, and each of our services' commands runs as a process.
+"""docker-compose.yml without docker: it is valid, and each of our services' commands runs as a process that finds the
+packages of its image and no others.
 
 No docker engine takes part, so images, networks and volumes are not tested here.
 """
@@ -22,6 +23,7 @@ import yaml
 from deploy.standalone.ephemeral import Servers
 from deploy.standalone.ports import free_port
 from scorer.settings import Settings
+from tests.faults.image_packages import block_other_packages, packages_of
 
 ROOT = Path(__file__).parents[2]
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
@@ -59,6 +61,25 @@ def running(command: list[str], environment: dict[str, str]) -> Iterator[Any]:
         finally:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+
+
+def extra_of(service: str) -> str:
+    """The extra that the service's image installs: the target of its build has the same name."""
+    return str(COMPOSE["services"][service]["build"]["target"])
+
+
+@pytest.fixture(scope="session")
+def blockers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """By extra: a folder for PYTHONPATH with which a Python finds the packages of that extra alone."""
+    folders = {extra: tmp_path_factory.mktemp(extra) for extra in ("api", "worker")}
+    for extra, folder in folders.items():
+        block_other_packages(extra, folder)
+    return folders
+
+
+def in_image(service: str, environment: dict[str, str], blockers: dict[str, Path]) -> dict[str, str]:
+    """The environment with the packages of the service's image."""
+    return environment | {"PYTHONPATH": os.pathsep.join([str(blockers[extra_of(service)]), str(ROOT)])}
 
 
 @pytest.fixture
@@ -109,15 +130,37 @@ def test_no_secret_has_a_default() -> None:
     assert "SECRET:-" not in text
 
 
-def test_migrate_runs(environment: dict[str, str]) -> None:
-    done = subprocess.run(command_of("migrate"), cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+def test_images_lack_what_their_extra_lacks(blockers: dict[str, Path]) -> None:
+    """The other tests mean something: the checking worker's image has no pyarrow, the scoring one's no fastapi."""
+    assert {"celery", "fastapi"} <= packages_of("api")
+    assert {"celery", "pyarrow", "torch"} <= packages_of("worker")
+    for extra, missing in (("api", "pyarrow"), ("api", "torch"), ("api", "onnx"), ("worker", "fastapi")):
+        done = subprocess.run(
+            [sys.executable, "-c", f"import celery, {missing}"],
+            env={"PYTHONPATH": str(blockers[extra])},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert f"No module named '{missing}'" in done.stderr, (extra, missing)
+
+
+def test_migrate_runs(environment: dict[str, str], blockers: dict[str, Path]) -> None:
+    done = subprocess.run(
+        command_of("migrate"),
+        cwd=ROOT,
+        env=in_image("migrate", environment, blockers),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_api_answers(environment: dict[str, str]) -> None:
+def test_api_answers(environment: dict[str, str], blockers: dict[str, Path]) -> None:
     port = str(free_port())
     command = [{"8000": port, "0.0.0.0": "127.0.0.1"}.get(word, word) for word in command_of("api")]
-    with running(command, environment) as (_, output):
+    with running(command, in_image("api", environment, blockers)) as (_, output):
 
         def ready() -> bool:
             try:
@@ -129,14 +172,15 @@ def test_api_answers(environment: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("service", ["worker-check", "worker-gpu"])
-def test_workers_connect(environment: dict[str, str], service: str) -> None:
-    with running(command_of(service), environment) as (_, output):
+def test_workers_connect(environment: dict[str, str], blockers: dict[str, Path], service: str) -> None:
+    with running(command_of(service), in_image(service, environment, blockers)) as (_, output):
         wait_for(lambda: " ready." in output(), output, "worker")
 
 
-def test_beat_sends_the_sweep(environment: dict[str, str], tmp_path: Path) -> None:
+def test_beat_sends_the_sweep(environment: dict[str, str], blockers: dict[str, Path], tmp_path: Path) -> None:
     command = command_of("beat")
     command[command.index("-s") + 1] = str(tmp_path / "beat-schedule")
     command[command.index("warning")] = "info"
-    with running(command, environment | {"KENNEL_SWEEP_SECONDS": "1"}) as (_, output):
+    fast = in_image("beat", environment, blockers) | {"KENNEL_SWEEP_SECONDS": "1"}
+    with running(command, fast) as (_, output):
         wait_for(lambda: "Sending due task kennel.sweep" in output(), output, f"sweep from {shlex.join(command)}")
