@@ -26,7 +26,7 @@ from api.routes.submissions import submission_events, submission_files, submissi
 from api.routes.teams import final_picks, teams
 from api.routes.tuning import private_extractor, thresholds
 from scorer.accounts.rate_limits import RateLimiter
-from scorer.blobs import Blobs
+from scorer.blobs import blobs_of
 from scorer.db.connection_budget import BOARD_CONNECTIONS, require_connections
 from scorer.db.session import UNAVAILABLE, Connections, Sessions, connected, engine_of, sessions_of, use_one_snapshot
 from scorer.errors import Unavailable
@@ -117,7 +117,7 @@ def set_up_state(app: FastAPI, settings: Settings) -> None:
     app.state.engine = engine
     app.state.readers = readers
     app.state.sessions = sessions_of(engine, board_cache=BoardCache(readers), flag_facts=FlagFactsCache(readers))
-    app.state.blobs = Blobs(settings.blob_url, public_endpoint=settings.s3_public_endpoint)
+    app.state.blobs = blobs_of(settings)
     app.state.broker = create_celery_app(settings)
     app.state.rates = RateLimiter(settings)
     app.state.joins = CapacityLimiter(MAX_JOINS)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 from urllib.parse import unquote, urlsplit
 
 import obstore
@@ -18,6 +18,7 @@ from obstore.exceptions import NotFoundError
 from obstore.store import LocalStore, ObjectStore, S3Store, from_url
 
 from scorer.errors import NotFound, TooLarge, Unavailable
+from scorer.settings import Settings
 
 if TYPE_CHECKING:  # obstore names this type for type checkers only
     from obstore import ReadableFile
@@ -60,9 +61,9 @@ def require_bytes(size: int | None, limit: int) -> None:
 
 class Blobs:
     """The blob store at ``url`` (``file:///folder`` or ``s3://bucket/prefix``). ``public_endpoint`` is the S3 endpoint
-    that participants reach, None if they reach none."""
+    that participants reach, None if they reach none; ``secret_key`` that of S3, None for the environment's."""
 
-    def __init__(self, url: str, *, public_endpoint: str | None = None) -> None:
+    def __init__(self, url: str, *, public_endpoint: str | None = None, secret_key: str | None = None) -> None:
         self._folder: Path | None = None
         self._public: S3Store | None = None
         parts = urlsplit(url)
@@ -71,9 +72,10 @@ class Blobs:
                 self._folder = Path(unquote(parts.path))
                 self._store: ObjectStore = LocalStore(self._folder, mkdir=True)
             else:
-                self._store = from_url(url)
+                keys: dict[str, Any] = {"secret_access_key": secret_key} if secret_key and parts.scheme == "s3" else {}
+                self._store = from_url(url, **keys)
                 if public_endpoint is not None and isinstance(self._store, S3Store):
-                    self._public = cast(S3Store, from_url(url, endpoint=public_endpoint))
+                    self._public = cast(S3Store, from_url(url, endpoint=public_endpoint, **keys))
         except Exception as error:
             raise Unavailable("blob-store", f"The blob store at {url} cannot be opened: {error}.") from error
 
@@ -265,6 +267,12 @@ class Blobs:
                 shutil.copyfileobj(source, target, READ_AHEAD)
             os.replace(target.name, copy)  # noqa: PTH105 - the atomic rename, by its own name
         return copy
+
+
+def blobs_of(settings: Settings) -> Blobs:
+    """The blob store of the settings. ``Unavailable`` if it cannot be opened."""
+    secret = settings.s3_secret_key.get_secret_value() if settings.s3_secret_key else None
+    return Blobs(settings.blob_url, public_endpoint=settings.s3_public_endpoint, secret_key=secret)
 
 
 class _Raw(io.RawIOBase):

@@ -1,15 +1,26 @@
 """Settings: typed, read once from the environment and passed in; no rule reads the environment itself."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, get_args
+from urllib.parse import quote, urlsplit, urlunsplit
 
 from platformdirs import user_cache_path
 from pydantic import BeforeValidator, Field, SecretStr, StringConstraints, ValidationError, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from scorer.errors import Unavailable
+
+FILE_SUFFIX = "_FILE"
+PASSWORDS = {
+    "database_url": "database_password",
+    "database_owner_url": "database_owner_password",
+    "redis_url": "redis_password",
+}
+"""By field with a URL: the field with its password."""
 
 
 def _psycopg2(url: object) -> object:
@@ -19,6 +30,14 @@ def _psycopg2(url: object) -> object:
             if url.startswith(scheme):
                 return "postgresql+psycopg2://" + url.removeprefix(scheme)
     return url
+
+
+def _with_password(url: str, password: str) -> str:
+    """The URL with the password, percent-encoded, if it has none."""
+    parts = urlsplit(url)
+    user, _, host = parts.netloc.rpartition("@")
+    name, _, given = user.partition(":")
+    return url if given else urlunsplit(parts._replace(netloc=f"{name}:{quote(password, safe='')}@{host}"))
 
 
 def _without_slash(url: object) -> object:
@@ -31,23 +50,66 @@ HttpAddress = Annotated[
 DatabaseUrl = Annotated[SecretStr, BeforeValidator(_psycopg2)]
 
 
+def is_secret(field: FieldInfo) -> bool:
+    """Whether a setting is a secret, so that ``<VARIABLE>_FILE`` may name a file with its value."""
+    return _has_secret(field.annotation)
+
+
+def _has_secret(annotation: Any) -> bool:
+    return annotation is SecretStr or any(map(_has_secret, get_args(annotation)))
+
+
+class SecretFiles(PydanticBaseSettingsSource):
+    """Secrets from files, as container engines and systemd hand them over: the file that ``<VARIABLE>_FILE`` names has
+    the value, but for a newline at its end. An empty file is one without a secret."""
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[str | None, str, bool]:
+        """The secret, its field, and that it is no JSON. ``Unavailable`` if the file cannot be read."""
+        path = os.environ.get(variable_of(field_name) + FILE_SUFFIX) if is_secret(field) else None
+        if not path:
+            return None, field_name, False
+        try:
+            return Path(path).read_text().removesuffix("\n") or None, field_name, False
+        except (OSError, UnicodeDecodeError) as error:
+            raise Unavailable("settings", f"{variable_of(field_name)}{FILE_SUFFIX} cannot be read: {error}.") from None
+
+    def __call__(self) -> dict[str, Any]:
+        """The secrets of files, by field."""
+        secrets = {name: self.get_field_value(field, name)[0] for name, field in self.settings_cls.model_fields.items()}
+        return {name: value for name, value in secrets.items() if value is not None}
+
+
 class Settings(BaseSettings):
     """The operator's settings. Every field is an environment variable ``KENNEL_<NAME>``, except the addresses with
-    conventional names: ``DATABASE_URL``, ``DATABASE_OWNER_URL``, ``REDIS_URL`` and ``BLOB_URL``.
+    conventional names (``DATABASE_URL``, ``REDIS_URL``, ``BLOB_URL`` ...). An empty variable is one that is not set. A
+    secret may be in a file instead, which ``<VARIABLE>_FILE`` names.
     """
 
     model_config = SettingsConfigDict(
-        env_prefix="KENNEL_", frozen=True, extra="ignore", populate_by_name=True, use_attribute_docstrings=True
+        env_prefix="KENNEL_",
+        env_ignore_empty=True,
+        frozen=True,
+        extra="ignore",
+        populate_by_name=True,
+        use_attribute_docstrings=True,
     )
 
     database_url: DatabaseUrl = Field(validation_alias="DATABASE_URL")
     """PostgreSQL, as the role the service runs as: it may not change tables or rewrite history."""
     database_owner_url: DatabaseUrl | None = Field(default=None, validation_alias="DATABASE_OWNER_URL")
     """PostgreSQL, as the role that owns the tables; only migrations use it. Default: ``DATABASE_URL``."""
+    database_password: SecretStr | None = Field(default=None, validation_alias="DATABASE_PASSWORD")
+    """The password of ``DATABASE_URL`` if the URL has none: any characters, and none escaped."""
+    database_owner_password: SecretStr | None = Field(default=None, validation_alias="DATABASE_OWNER_PASSWORD")
+    """The password of ``DATABASE_OWNER_URL`` if the URL has none."""
     redis_url: SecretStr = Field(validation_alias="REDIS_URL")
     """Redis, for messages to the workers and for rate limits: ``redis://host:6379/0``."""
+    redis_password: SecretStr | None = Field(default=None, validation_alias="REDIS_PASSWORD")
+    """The password of ``REDIS_URL`` if the URL has none."""
     blob_url: str = Field(validation_alias="BLOB_URL")
     """Where zips and other files are stored: ``file:///folder`` or ``s3://bucket/prefix``."""
+    s3_secret_key: SecretStr | None = Field(default=None, validation_alias="AWS_SECRET_ACCESS_KEY")
+    """The secret key of an S3 store; its name and the store's address are among the variables of [S3](#s3)."""
 
     scratch: Path = Field(default_factory=lambda: user_cache_path("kennel") / "scratch")
     """A worker's folder for decoded images and local copies of reference features; may be lost at any time."""
@@ -138,6 +200,31 @@ class Settings(BaseSettings):
 
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     """The lowest level of messages that are logged."""
+    liveness_path: Path | None = None
+    """A file that a worker, and beat, touch as long as they do their work, for checks of their health. One for each."""
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - the signature of pydantic-settings
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments come first, then variables, then the files that variables name."""
+        return init_settings, env_settings, SecretFiles(settings_cls)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _add_passwords(cls, values: dict[str, Any]) -> dict[str, Any]:
+        added = dict(values)
+        for url, password in PASSWORDS.items():
+            secret = _value_of(values, password)
+            for key in (url, variable_of(url)):
+                if secret and isinstance(added.get(key), str):
+                    added[key] = _with_password(added[key], secret)
+        return added
 
     @model_validator(mode="after")
     def _mails_say_where(self) -> "Settings":
@@ -153,12 +240,23 @@ class Settings(BaseSettings):
         return (self.database_owner_url or self.database_url).get_secret_value()
 
 
+def variable_of(name: str) -> str:
+    """The environment variable of a setting."""
+    return str(Settings.model_fields[name].validation_alias or f"KENNEL_{name.upper()}")
+
+
+def _value_of(values: Mapping[str, Any], name: str) -> str | None:
+    """A secret among raw values, which have the names of variables or those of fields."""
+    value = values.get(variable_of(name), values.get(name))
+    return value.get_secret_value() if isinstance(value, SecretStr) else value
+
+
 def read_settings(overrides: Mapping[str, str] = MappingProxyType({})) -> Settings:
     """Read the settings from the environment, variables in ``overrides`` first; ``Unavailable`` names missing and wrong
     ones.
     """
-    names = {name: field.validation_alias or f"KENNEL_{name.upper()}" for name, field in Settings.model_fields.items()}
-    overridden = {name: overrides[str(variable)] for name, variable in names.items() if str(variable) in overrides}
+    variables = {name: variable_of(name) for name in Settings.model_fields}
+    overridden = {name: overrides[variable] for name, variable in variables.items() if variable in overrides}
     try:
         return Settings.model_validate(overridden)
     except ValidationError as error:

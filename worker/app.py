@@ -5,4 +5,4 @@ from scorer.settings import read_settings
 
 settings = read_settings()
 app = create_celery_app(settings)
-app.conf.update(imports=("worker.runtime.startup", "worker.tasks"))
+app.conf.update(imports=("worker.runtime.startup", "worker.runtime.liveness", "worker.tasks"))

@@ -29,8 +29,8 @@ log = logging.getLogger(__name__)
 
 
 def run_next(context: WorkerContext, queue: Queue) -> bool:
-    """Run the fairest due job of a queue, or of a queue that goes before it. False if there was none. ``SystemExit`` if
-    the process has lost its GPU."""
+    """Run the fairest due job of a queue, or of one of this worker's queues that goes before it. False if there was
+    none. ``SystemExit`` if the process has lost its GPU."""
     with device_loss.process_ends():
         return _run_next(context, queue)
 
@@ -38,7 +38,8 @@ def run_next(context: WorkerContext, queue: Queue) -> bool:
 def _run_next(context: WorkerContext, queue: Queue) -> bool:
     if stopping.value or not context.health.may_claim(partial(self_test, context)):
         return False
-    claim = next(filter(None, (_claim(context, each) for each in (*PRECEDING_QUEUES.get(queue, ()), queue))), None)
+    preceding = [each for each in PRECEDING_QUEUES.get(queue, ()) if each in context.queues]
+    claim = next(filter(None, (_claim(context, each) for each in (*preceding, queue))), None)
     if claim is None:
         return False
     log.info("job %s (%s, attempt %s) starts", claim.job_id, claim.queue, claim.attempt)
@@ -142,4 +143,4 @@ PRECEDING_QUEUES = {
     Queue.EVIDENCE: (Queue.SCORE, Queue.PREPARE, Queue.COMPARE),
     Queue.RECOVER: (Queue.SCORE, Queue.PREPARE, Queue.COMPARE),
 }
-"""By queue: the queues whose jobs go before its own on the same worker."""
+"""By queue: the queues whose jobs go before its own on a worker that takes from both."""

@@ -16,7 +16,8 @@ from worker.runtime.context import WorkerContext
 @cache
 def worker_context() -> WorkerContext:
     """This process's context, made on first use and so never before the fork."""
-    return WorkerContext.open(settings, app)
+    consumed = app.amqp.queues.consume_from
+    return WorkerContext.open(settings, app, [queue for queue in Queue if queue in consumed])
 
 
 @app.task(name=WORK)

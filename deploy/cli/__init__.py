@@ -6,6 +6,7 @@ admin_tuning: ``kennel admin``: labels, tau, the private extractor.
 admin_publication: ``kennel admin``: failed jobs, publication, data releases.
 admin_backups: ``kennel admin``: backup, verify-backup, restore.
 doctor: ``kennel admin doctor``: whether everything that an installation needs is there.
+weights: ``kennel weights``: the extractors' weight files and their hashes.
 participant: the subcommands for taking part: login, check, submit, status, ...
 score: ``kennel score``: both measurements of a zip without a server.
 recover: ``kennel recover``: latent recovery on a generator without a server.

@@ -14,7 +14,7 @@ from deploy.standalone.data_folder import addresses_in
 from scorer.backups import backup as backups
 from scorer.backups import restore as restores
 from scorer.backups.manifest import BackupFolder, Manifest
-from scorer.blobs import Blobs
+from scorer.blobs import blobs_of
 from scorer.db.backups import analyse, drop_unused_tables, engine_for_backups, long_transaction, require_unused
 from scorer.errors import Invalid, Unavailable
 from scorer.settings import Settings, read_settings
@@ -46,7 +46,7 @@ def backup(
                 raise Unavailable("no-tables", "The database has no tables yet: there is nothing to back up.")
             made, manifest = backups.make_backup(
                 connection,
-                _blobs_of(settings),
+                blobs_of(settings),
                 target,
                 revision=revision,
                 product=version("kennel"),
@@ -91,7 +91,7 @@ def restore(folder: Folder, name: Name = None, data: Data = None) -> None:
     with long_transaction(engine) as connection:
         require_unused(connection)
     _report("blobs")
-    restores.restore_blobs(_blobs_of(settings), source, own, manifest)
+    restores.restore_blobs(blobs_of(settings), source, own, manifest)
     with long_transaction(engine) as connection:
         drop_unused_tables(connection)
     migrations.upgrade(settings.migration_url, role, manifest.revision)
@@ -105,10 +105,6 @@ def restore(folder: Folder, name: Name = None, data: Data = None) -> None:
 
 def _settings_of(data: Path | None) -> Settings:
     return read_settings(addresses_in(data) if data else {})
-
-
-def _blobs_of(settings: Settings) -> Blobs:
-    return Blobs(settings.blob_url)
 
 
 def _report(what: str) -> None:

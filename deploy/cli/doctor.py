@@ -9,7 +9,7 @@ import typer
 
 import migrations
 from deploy.standalone.data_folder import addresses_in
-from scorer.blobs import Blobs
+from scorer.blobs import blobs_of
 from scorer.db.connection_budget import max_open_connections, require_connections, server_connections
 from scorer.db.session import Sessions, connected, ping, require_right_clock
 from scorer.errors import KennelError, Unavailable
@@ -87,7 +87,7 @@ def _check_broker(settings: Settings) -> str:
 
 
 def _check_blobs(settings: Settings) -> str:
-    blobs = Blobs(settings.blob_url)
+    blobs = blobs_of(settings)
     key = f"uploads/doctor-{new_public_id()}"  # what a killed command leaves there is removed with lost uploads
     blobs.write(key, b"doctor")
     try:

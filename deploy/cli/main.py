@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 from rich.console import Console
 
-from deploy.cli import admin, admin_backups, admin_publication, admin_tuning, doctor, exit_codes
+from deploy.cli import admin, admin_backups, admin_publication, admin_tuning, doctor, exit_codes, weights
 from deploy.cli.kaggle import run_kaggle
 from deploy.cli.participant import competitions, generators, login, submissions, submit
 from deploy.cli.participant.check import check_zip
@@ -30,6 +30,7 @@ app = typer.Typer(
 for each in (admin_tuning, admin_publication, admin_backups, doctor):
     admin.app.add_typer(each.app)
 app.add_typer(admin.app, name="admin")
+app.add_typer(weights.app, name="weights")
 for each in (login, submissions, generators, competitions):
     app.add_typer(each.app)
 err = Console(stderr=True, highlight=False)

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from deploy.standalone.data_folder import addresses_in
-from scorer.blobs import Blobs
+from scorer.blobs import blobs_of
 from scorer.db.session import connected, ping
 from scorer.errors import Unavailable
 from scorer.jobs.broker import create_celery_app
@@ -24,7 +24,7 @@ def rescore_submission(
     """
     settings = read_settings(addresses_in(data) if data else {})
     with connected(settings) as sessions:
-        context = WorkerContext(settings, create_celery_app(settings), sessions, Blobs(settings.blob_url))
+        context = WorkerContext(settings, create_celery_app(settings), sessions, blobs_of(settings))
         try:
             _require_database(context, data)
             tracks = rescore(context, submission_id, verify=verify, progress=progress)

@@ -21,12 +21,16 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def text(docstring: str | None) -> str:
     """A docstring or description as one line of Markdown: reStructuredText's code marks become Markdown's, and special
     characters of Markdown and of tables are escaped."""
-    line = re.sub(r":\w+:`[~.]?([^`]*)`", r"`\1`", " ".join((docstring or "").split())).replace("``", "`")
-    parts = LINK_OR_CODE.split(line)
-    return "".join(_in_code(part) if part.startswith("`") else _plain(part) for part in parts)
+    parts = LINK_OR_CODE.split(plain(docstring))
+    return "".join(_in_code(part) if part.startswith("`") else _escaped(part) for part in parts)
 
 
-def _plain(content: str) -> str:
+def plain(docstring: str | None) -> str:
+    """A docstring or description as one line of plain text, with code between single backticks."""
+    return re.sub(r":\w+:`[~.]?([^`]*)`", r"`\1`", " ".join((docstring or "").split())).replace("``", "`")
+
+
+def _escaped(content: str) -> str:
     return re.sub(r"([\\<>|*\[\]{}])", r"\\\1", content)
 
 

@@ -8,7 +8,7 @@ from deploy.documentation.markdown import code, page, table, text
 from scorer.accounts.rate_limits import RATE_LIMITS
 from scorer.competitions.spec import CompetitionChanges, CompetitionSpec
 from scorer.generators.recovery.plan import AuditPlan
-from scorer.settings import Settings
+from scorer.settings import FILE_SUFFIX, Settings, is_secret, variable_of
 
 CLIENT = (
     ("KENNEL_URL", "Where the service is: for all commands that call it."),
@@ -18,7 +18,6 @@ STORE = (
     ("AWS_ENDPOINT", "The address of the S3-compatible server; Amazon's own if left out."),
     ("AWS_REGION", "Its region."),
     ("AWS_ACCESS_KEY_ID", "The key's name."),
-    ("AWS_SECRET_ACCESS_KEY", "The key."),
     ("AWS_ALLOW_HTTP", "`true` for a server without TLS."),
 )
 Row = tuple[str, ...]
@@ -30,7 +29,8 @@ def settings_page() -> str:
         "Settings",
         "## The service",
         "Every setting is an environment variable, read once when a process starts. `kennel up` finds "
-        "values of its own for those that are required.",
+        "values of its own for those that are required. An empty variable is one that is not set. A secret "
+        "may be in a file instead: `DATABASE_PASSWORD_FILE` names the one with `DATABASE_PASSWORD`, and so on.",
         table(("variable", "type", "default", "meaning"), _settings()),
         "## Rate limits",
         "What `KENNEL_RATES` (JSON, by name) replaces.",
@@ -55,19 +55,16 @@ def settings_page() -> str:
 
 def variables() -> frozenset[str]:
     """The names of all environment variables that the page describes."""
-    names = {_variable(name) for name in Settings.model_fields}
-    return frozenset(names | {name for name, _ in (*CLIENT, *STORE)})
-
-
-def _variable(name: str) -> str:
-    return str(Settings.model_fields[name].validation_alias or f"KENNEL_{name.upper()}")
+    names = {variable_of(name) for name in Settings.model_fields}
+    files = {variable_of(name) + FILE_SUFFIX for name, field in Settings.model_fields.items() if is_secret(field)}
+    return frozenset(names | files | {name for name, _ in (*CLIENT, *STORE)})
 
 
 def _settings() -> Iterator[Row]:
     schema = Settings.model_json_schema(by_alias=False)
     for name in Settings.model_fields:
         field = schema["properties"][name]
-        yield code(_variable(name)), _type(field), _default(name, field, schema), text(field.get("description"))
+        yield code(variable_of(name)), _type(field), _default(name, field, schema), text(field.get("description"))
 
 
 def _competition() -> Iterator[Row]:

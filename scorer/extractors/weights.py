@@ -45,6 +45,12 @@ def sha256_of(spec: ExtractorSpec, options: ExtractorOptions) -> str:
     return sha256
 
 
+def required_sha256(spec: ExtractorSpec, options: ExtractorOptions) -> str | None:
+    """The SHA-256 (hex) that an extractor's weights must have; None before the first load has recorded it. Raises
+    ``Unavailable`` (``missing-weights``)."""
+    return _required(spec, options, _path(spec, options))
+
+
 def record_sha256(spec: ExtractorSpec, options: ExtractorOptions, weights: Weights) -> None:
     """Record the hash of weights without a required hash beside them (``inception_v3.sha256``), so that it is required
     from now on. Called once they have proved to fit their network; does nothing where a hash is required.

@@ -1,39 +1,41 @@
-"""docker-compose.yml without docker: it is valid, and each of our services' commands runs as a process that finds the
-packages of its image and no others.
+"""The commands of docker-compose.yml as processes: each of our services starts with its own environment and secrets,
+and finds the packages of its image and no others.
 
-No docker engine takes part, so images, networks and volumes are not tested here.
+No image takes part.
 """
 
 import os
+import re
 import shlex
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any
 
 import httpx
 import pytest
 import yaml
+from sqlalchemy import make_url
 
 from deploy.standalone.ephemeral import Servers
 from deploy.standalone.ports import free_port
 from scorer.settings import Settings
+from tests.compose.compose_file import MAIN, ROOT, services
 from tests.faults.image_packages import block_other_packages, packages_of
 
-ROOT = Path(__file__).parents[2]
-COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+SERVICES = services({"DOMAIN": "kennel.example.org"}, MAIN, "docker-compose.cpu.yml")
+"""Without a GPU, which no test needs."""
 PATIENCE = 60
 
 
 def command_of(service: str) -> list[str]:
     """What the service runs: its command in the compose file, else its image's CMD."""
-    described = COMPOSE["services"][service]
-    words = described.get("command") or _image_command(described["build"]["target"])
+    words = SERVICES[service].get("command") or _image_command(extra_of(service))
     return [str(Path(sys.executable).with_name(words[0])), *words[1:]]
 
 
@@ -44,9 +46,14 @@ def _image_command(target: str) -> list[str]:
     return words
 
 
+def extra_of(service: str) -> str:
+    """The extra that the service's image installs: the target of its build has the same name."""
+    return str(SERVICES[service]["build"]["target"])
+
+
 @contextmanager
-def running(command: list[str], environment: dict[str, str]) -> Iterator[Any]:
-    """The command as a process; ``output()`` is its output so far."""
+def running(command: list[str], environment: dict[str, str]) -> Iterator[Callable[[], str]]:
+    """The command as a process; the result is a function that returns its output so far."""
     with TemporaryFile("w+") as log:
         process = subprocess.Popen(
             command, cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
@@ -57,15 +64,10 @@ def running(command: list[str], environment: dict[str, str]) -> Iterator[Any]:
             return log.read()
 
         try:
-            yield process, output
+            yield output
         finally:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-
-
-def extra_of(service: str) -> str:
-    """The extra that the service's image installs: the target of its build has the same name."""
-    return str(COMPOSE["services"][service]["build"]["target"])
 
 
 @pytest.fixture(scope="session")
@@ -77,57 +79,63 @@ def blockers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return folders
 
 
-def in_image(service: str, environment: dict[str, str], blockers: dict[str, Path]) -> dict[str, str]:
-    """The environment with the packages of the service's image."""
-    return environment | {"PYTHONPATH": os.pathsep.join([str(blockers[extra_of(service)]), str(ROOT)])}
+@dataclass(frozen=True)
+class Installation:
+    """This test's servers and the secrets' folder in place of compose's."""
+
+    settings: Settings
+    servers: Servers
+    blockers: dict[str, Path]
+    folder: Path
+
+    def environment(self, service: str, **changes: str) -> dict[str, str]:
+        """A service's variables as the compose file sets them, with the addresses and files of this test."""
+        described = SERVICES[service]["environment"]
+        addresses = {
+            "DATABASE_URL": without_password(self.settings.database_url.get_secret_value()),
+            "DATABASE_OWNER_URL": without_password(self.servers.postgres.owner_url),
+            "REDIS_URL": without_password(self.settings.redis_url.get_secret_value()),
+            "BLOB_URL": self.settings.blob_url,
+            "KENNEL_SCRATCH": str(self.settings.scratch),
+            "KENNEL_LIVENESS_PATH": str(self.folder / "alive"),
+        }
+        here = {name: value.replace("/run/secrets", str(self.folder)) for name, value in described.items()}
+        python_path = os.pathsep.join([str(self.blockers[extra_of(service)]), str(ROOT)])
+        ours = {name: value for name, value in addresses.items() if name in described}
+        return {
+            "PATH": os.environ["PATH"],
+            "HOME": os.environ["HOME"],
+            "PYTHONPATH": python_path,
+            **here,
+            **ours,
+            **changes,
+        }
+
+
+def without_password(url: str) -> str:
+    """A server's address as the compose file has it."""
+    return re.sub(r":[^:@/]*@", "@", url)
 
 
 @pytest.fixture
-def environment(settings: Settings, servers: Servers) -> dict[str, str]:
-    """What the compose file sets, with addresses of this test's own servers."""
-    set_there = set(COMPOSE["x-settings"]) | {"DATABASE_OWNER_URL"}
-    ours = {
-        "DATABASE_URL": settings.database_url.get_secret_value(),
-        "DATABASE_OWNER_URL": servers.postgres.owner_url,
-        "REDIS_URL": settings.redis_url.get_secret_value(),
-        "BLOB_URL": settings.blob_url,
-        "KENNEL_SCRATCH": str(settings.scratch),
-    }
-    assert ours.keys() <= set_there
-    return {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"]} | ours
+def installation(settings: Settings, servers: Servers, blockers: dict[str, Path], tmp_path: Path) -> Installation:
+    """Secrets as files, made of those of this test's servers."""
+    owner, application, redis = (
+        str(make_url(url).password) for url in (servers.postgres.owner_url, servers.postgres.app_url, servers.redis.url)
+    )
+    secrets = {"database_owner_password": owner, "database_password": application, "redis_password": redis}
+    secrets |= {"objects_secret": "", "smtp_url": "", "oidc_client_secret": ""}
+    for name, secret in secrets.items():
+        (tmp_path / name).write_text(f"{secret}\n")
+    return Installation(settings, servers, blockers, tmp_path)
 
 
-def wait_for(condition: Any, output: Any, what: str) -> None:
-    """Wait until ``found()``; the process's output explains a failure."""
+def wait_for(condition: Callable[[], bool], output: Callable[[], str], what: str) -> None:
+    """Wait until the condition holds; the process's output explains a failure."""
     end = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < end, f"no {what} within {PATIENCE} s:\n{output()}"
         time.sleep(0.1)
-
-
-def test_every_expected_service_is_there() -> None:
-    expected = {"postgres", "redis", "objects", "migrate", "api", "beat", "worker-check", "worker-gpu"}
-    assert expected <= set(COMPOSE["services"])
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["check-jsonschema", "--builtin-schema", "vendor.compose-spec", "docker-compose.yml"],
-        ["hadolint", "deploy/Dockerfile"],
-    ],
-    ids=lambda command: command[0],
-)
-def test_the_files_are_valid(command: list[str]) -> None:
-    program = Path(sys.executable).with_name(command[0])
-    done = subprocess.run([program, *command[1:]], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_no_secret_has_a_default() -> None:
-    text = (ROOT / "docker-compose.yml").read_text()
-    assert "PASSWORD:-" not in text
-    assert "SECRET:-" not in text
 
 
 def test_images_lack_what_their_extra_lacks(blockers: dict[str, Path]) -> None:
@@ -145,22 +153,27 @@ def test_images_lack_what_their_extra_lacks(blockers: dict[str, Path]) -> None:
         assert f"No module named '{missing}'" in done.stderr, (extra, missing)
 
 
-def test_migrate_runs(environment: dict[str, str], blockers: dict[str, Path]) -> None:
-    done = subprocess.run(
-        command_of("migrate"),
-        cwd=ROOT,
-        env=in_image("migrate", environment, blockers),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+@pytest.mark.parametrize(
+    ("service", "command"),
+    [
+        ("migrate", None),
+        ("api", ["kennel", "admin", "create-admin", "admin"]),
+        ("worker-cpu", ["kennel", "weights", "check"]),
+    ],
+    ids=["migrate", "create-admin", "weights-check"],
+)
+def test_commands_run(installation: Installation, service: str, command: list[str] | None) -> None:
+    words = [str(Path(sys.executable).with_name(command[0])), *command[1:]] if command else command_of(service)
+    environment = installation.environment(service)
+    done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout
 
 
-def test_api_answers(environment: dict[str, str], blockers: dict[str, Path]) -> None:
+def test_api_answers(installation: Installation) -> None:
     port = str(free_port())
     command = [{"8000": port, "0.0.0.0": "127.0.0.1"}.get(word, word) for word in command_of("api")]
-    with running(command, in_image("api", environment, blockers)) as (_, output):
+    with running(command, installation.environment("api")) as output:
 
         def ready() -> bool:
             try:
@@ -171,16 +184,17 @@ def test_api_answers(environment: dict[str, str], blockers: dict[str, Path]) -> 
         wait_for(ready, output, "answer")
 
 
-@pytest.mark.parametrize("service", ["worker-check", "worker-gpu"])
-def test_workers_connect(environment: dict[str, str], blockers: dict[str, Path], service: str) -> None:
-    with running(command_of(service), in_image(service, environment, blockers)) as (_, output):
+@pytest.mark.parametrize("service", ["worker-check", "worker-cpu", "worker-gpu"])
+def test_workers_connect_and_tell_that_they_live(installation: Installation, service: str) -> None:
+    with running(command_of(service), installation.environment(service)) as output:
         wait_for(lambda: " ready." in output(), output, "worker")
+        wait_for((installation.folder / "alive").exists, output, "sign of life")
 
 
-def test_beat_sends_the_sweep(environment: dict[str, str], blockers: dict[str, Path], tmp_path: Path) -> None:
+def test_beat_sends_the_sweep_and_tells_that_it_lives(installation: Installation) -> None:
     command = command_of("beat")
-    command[command.index("-s") + 1] = str(tmp_path / "beat-schedule")
+    command[command.index("-s") + 1] = str(installation.folder / "beat-schedule")
     command[command.index("warning")] = "info"
-    fast = in_image("beat", environment, blockers) | {"KENNEL_SWEEP_SECONDS": "1"}
-    with running(command, fast) as (_, output):
+    with running(command, installation.environment("beat", KENNEL_SWEEP_SECONDS="1")) as output:
         wait_for(lambda: "Sending due task kennel.sweep" in output(), output, f"sweep from {shlex.join(command)}")
+        wait_for((installation.folder / "alive").exists, output, "sign of life")

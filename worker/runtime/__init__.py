@@ -1,4 +1,4 @@
-"""The runtime of jobs: worker context, heartbeat, preemption, progress, decoded images, start-up checks.
+"""The runtime of jobs: worker context, heartbeat, preemption, progress, decoded images, start-up checks, liveness.
 
 context: settings, connections and loaded extractors of a process
 progress: the type of progress callbacks
@@ -9,5 +9,6 @@ decoded_images: decoded submissions in the scratch folder
 health: when a worker on which jobs have failed claims nothing
 device_loss: a lost GPU ends the process
 self_test: what is wrong with a worker
+liveness: the file that workers and beat touch while they do their work
 startup: the checks before a scoring worker takes jobs
 """

@@ -10,11 +10,12 @@ from pathlib import Path
 
 from celery import Celery
 
-from scorer.blobs import Blobs
+from scorer.blobs import Blobs, blobs_of
 from scorer.db.session import Sessions, engine_of, sessions_of
 from scorer.errors import Unavailable
 from scorer.extractors import Extractor, ExtractorOptions, Precision, load
 from scorer.extractors.options import parse_device
+from scorer.lifecycle import Queue
 from scorer.settings import Settings
 from worker.runtime import device_loss
 from worker.runtime.health import WorkerHealth
@@ -38,16 +39,18 @@ class WorkerContext:
     now: Callable[[], datetime] = utc_now
     name: str = field(default_factory=lambda: f"{socket.gethostname()}:{os.getpid()}")
     health: WorkerHealth = field(default_factory=WorkerHealth)
+    queues: Collection[Queue] = tuple(Queue)
+    """The queues that this process takes jobs from."""
     _extractors: dict[tuple[str, Precision], Extractor] = field(default_factory=dict)
 
     @classmethod
-    def open(cls, settings: Settings, broker: Celery) -> "WorkerContext":
-        """Connect to the database and the blob store."""
+    def open(cls, settings: Settings, broker: Celery, queues: Collection[Queue] = tuple(Queue)) -> "WorkerContext":
+        """Connect to the database and the blob store, for jobs of these queues."""
         health = WorkerHealth(factor=settings.retry_factor)
         if device_loss.losses.value:
             health.suspect("the process before this one has lost its GPU", failures=device_loss.losses.value)
         engine = engine_of(settings, max_connections=settings.worker_connections)
-        return cls(settings, broker, sessions_of(engine), Blobs(settings.blob_url), health=health)
+        return cls(settings, broker, sessions_of(engine), blobs_of(settings), health=health, queues=queues)
 
     @property
     def lease(self) -> timedelta:

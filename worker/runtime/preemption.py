@@ -18,15 +18,15 @@ class Preempted(Exception):
 
 
 def preemptible(context: WorkerContext, heartbeat: Heartbeat) -> StageProgress:
-    """A progress callback that checks from time to time whether a public score waits, and then raises
-    :class:`Preempted`."""
+    """A progress callback that checks from time to time whether a public score waits for this worker, and then raises
+    :class:`Preempted`. A worker that does not score is never preempted."""
     checked_at: datetime = context.now()
 
     def progress(stage: str, fraction: float) -> None:
         nonlocal checked_at
         heartbeat(stage, fraction)
         now = context.now()
-        if now - checked_at < PREEMPT_AFTER:
+        if Queue.SCORE not in context.queues or now - checked_at < PREEMPT_AFTER:
             return
         checked_at = now
         with transaction(context.sessions, context.broker) as session:

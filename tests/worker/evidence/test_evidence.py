@@ -1,6 +1,7 @@
 """Evidence, from a recorded score to a row: made by a worker's own code, after the score, and the same every time."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -219,6 +220,27 @@ def test_it_comes_after_everything_that_is_scored(service: Service, slug: str, e
     service.work(evidence=True)
     assert [state for _, state in jobs(service, ref)] == ["done"] * 5
     assert list((service.context.blobs._folder or Path()).glob(f"{feature_cache.FOLDER}/*/*")) == []
+
+
+def test_a_worker_that_does_not_score_leaves_scores_to_others(
+    service: Service, slug: str, examined: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A public score goes neither before its evidence nor interrupts it: without a GPU it would take long."""
+    ref = submitted(service, slug, photographs(8, COUNT))
+    assert run_next(service.context, Queue.SCORE)
+    answer = service.submit("eve", slug, zip_of(photographs(9, COUNT)))
+    assert run_next(service.context, Queue.CHECK)
+    monkeypatch.setattr(preemption, "PREEMPT_AFTER", timedelta(0))
+    context = replace(service.context, queues=[Queue.EVIDENCE])
+    while run_next(context, Queue.EVIDENCE):
+        pass
+    assert jobs(service, ref)[2] == ("evidence", "done")
+    with service.context.sessions() as session:
+        waiting = submissions.submission_by_id(session, answer.json()["id"])
+        assert waiting is not None
+        assert waiting.status == Status.QUEUED
+    monkeypatch.undo()
+    service.work(evidence=True)
 
 
 def test_it_steps_aside_for_a_public_score(

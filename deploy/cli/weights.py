@@ -1,0 +1,53 @@
+"""``kennel weights``: the extractors' weight files in the operator's folder, and their hashes."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from scorer.errors import KennelError
+from scorer.extractor_catalogue import EXTRACTORS, ExtractorSpec, find_extractor
+from scorer.extractors import ExtractorOptions, weights
+from scorer.settings import read_settings
+from worker.runtime.context import extractor_options_of
+
+app = typer.Typer(no_args_is_help=True, help="The extractors' weights in the folder KENNEL_WEIGHTS_DIR.")
+
+
+@app.callback()
+def _group() -> None:
+    """Keep ``check`` a subcommand: a group of one would have none."""
+
+
+@app.command()
+def check(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Extractors whose weights must be there. Default: those that are.")
+    ] = None,
+    folder: Annotated[Path | None, typer.Option(help="Look here, without any settings.")] = None,
+) -> None:
+    """Hash the weights in the folder and compare them with the required hashes; print the setting that requires those
+    that are there. Nothing is written. Exit status 1 if one is missing or another than the required one."""
+    options = ExtractorOptions(weights_dir=folder) if folder else extractor_options_of(read_settings())
+    specs = [find_extractor(name) for name in names or ()] or [each for each in EXTRACTORS.values() if _is_local(each)]
+    faults: list[KennelError] = []
+    hashes: dict[str, str] = {}
+    for spec in specs:
+        try:
+            hashes[spec.name] = weights.sha256_of(spec, options)
+        except KennelError as error:
+            print(f"{spec.name}: {error.message}")
+            faults += [error] if names or error.slug != "missing-weights" else []
+        else:
+            state = "as required" if weights.required_sha256(spec, options) else "not required yet"
+            print(f"{spec.name}: SHA-256 {hashes[spec.name]}, {state}")
+    if hashes:
+        print(f"KENNEL_WEIGHTS_SHA256='{json.dumps(hashes)}'")
+    if faults:
+        raise typer.Exit(1)
+
+
+def _is_local(spec: ExtractorSpec) -> bool:
+    """Whether the weights are the operator's to provide."""
+    return spec.architecture is not None and spec.weights_package is None

