@@ -96,6 +96,17 @@ def test_the_job_goes_back_without_an_attempt_and_the_process_ends(
     assert statuses(service, entries) == ["queued"] * ENTRIES
 
 
+def test_a_loss_while_a_network_is_loaded_ends_the_process(
+    service: Service, entries: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is loaded then, so that a self-test would find nothing."""
+    monkeypatch.setattr(worker_context, "load", lost)
+    with pytest.raises(SystemExit):
+        run_next(next_process(service), Queue.SCORE)
+    assert {job.attempts for job in jobs(service)} == {0}
+    assert statuses(service, entries) == ["queued"] * ENTRIES
+
+
 def test_no_number_of_losses_fails_an_entry(
     service: Service, entries: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
