@@ -12,10 +12,10 @@ BIN := $(VENV)/bin
 MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs
 DEMO_FLAGS = --count $(IMAGES) --port $(PORT) $(if $(ENTRIES),--entries $(ENTRIES)) $(if $(EXIT),--exit) $(if $(FROM),--images $(FROM))
 
-.PHONY: help setup demo up test test-all test-slow faults check format docs reference bench gpu-check migrate clean
+.PHONY: help setup demo up images test test-all test-slow compose-test faults load check format docs reference bench gpu-check migrate clean
 
 help: ## List what can be made
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 setup: $(VENV)/installed ## Make .venv and install everything into it
 
@@ -33,6 +33,9 @@ demo: setup ## Run the demo competition (EXIT=1 stops at the end; IMAGES=400 ENT
 up: setup ## Run the service on this machine until Ctrl-C (PORT=8000)
 	$(BIN)/kennel up --port $(PORT)
 
+images: setup ## Build the images, by docker or by buildah (TARGETS="api worker"; the worker's has gigabytes)
+	$(BIN)/python -m tests.compose.images $(TARGETS)
+
 # As many processes as there are cores, five at most: another one would import and compile everything once more. One
 # thread of OpenBLAS in each: more of them wait for each other in loops, which costs half the time of numpy's tests.
 # Some machines forbid Python to keep compiled modules: each of the many processes that tests start would compile
@@ -48,6 +51,9 @@ test-all: setup ## Run all tests but the slow ones, with all examples: what CI r
 
 test-slow: setup ## Run the tests that take minutes each: counted reports, soaks
 	$(BIN)/python -m pytest -m slow --hypothesis-profile full
+
+compose-test: setup ## Build the images, run every service of docker-compose.yml in them, score an entry through TLS
+	$(BIN)/python -m pytest -m "slow or heavy or not slow" tests/compose
 
 faults: setup ## Count rounds of fault injection over the real service, from where the last run stopped (ROUNDS=1000 SEED=n)
 	$(BIN)/python -m tests.faults.rounds --rounds $(or $(ROUNDS),1000) $(if $(SEED),--seed $(SEED))

@@ -1,0 +1,100 @@
+"""The images, built from deploy/Dockerfile, and every service of docker-compose.yml run from inside of them: an entry
+is scored from end to end through the proxy, by TLS.
+
+Where no docker answers, :mod:`tests.compose.engine` stands in for it; as root, with Debian's packages of ``PROGRAMS``.
+"""
+
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.compose import images
+from tests.compose.docker import Docker
+from tests.compose.engine import CLIENT, Engine
+
+PROGRAMS = ("buildah", "mmdebstrap", "caddy", "redis-cli", "aws", "ip", "nsenter", "unshare")
+DOMAIN = "kennel.test"
+VARIABLES = {"DOMAIN": DOMAIN, "CADDY_TLS": "tls internal"}
+SPOOFED = "203.0.113.9"
+CALL = """
+import urllib.request
+urllib.request.urlopen(urllib.request.Request("http://api:8000/api/v1/health", headers={"X-Forwarded-For": "%s"}))
+"""
+STOPPED = {"proxy": 0, "worker-gpu": 0, "worker-cpu": 0, "worker-check": 0, "beat": 0, "api": 143}
+"""Exit statuses after SIGTERM; uvicorn ends by the signal once it has ended its requests."""
+
+missing = [program for program in PROGRAMS if shutil.which(program) is None]
+pytestmark = pytest.mark.timeout(1800)
+needs_programs = pytest.mark.skipif(
+    images.docker_answers() or os.geteuid() != 0 or bool(missing),
+    reason=f"docker answers, or no root, or there is no {', '.join(missing)}",
+)
+
+
+def compete(engine: Engine | Docker, domain: str) -> None:
+    """Start everything and have an entry scored."""
+    engine.start_all()
+    made = engine.execute("api", "kennel", "admin", "create-admin", "admin")
+    assert made.returncode == 0, made.stderr
+    seen = engine.client("tests.compose.client", f"https://{domain}", made.stdout.strip())
+    assert seen.returncode == 0, seen.stderr
+    answer = json.loads(seen.stdout)
+    assert [each["track"] for each in answer["entry"]["measurements"]] == ["public", "private"]
+    assert [place["team"] for place in answer["board"]["entries"]] == [answer["entry"]["team"]]
+    doctor = engine.execute("worker-check", "kennel", "admin", "doctor")
+    assert doctor.returncode == 0, doctor.stdout + doctor.stderr
+
+
+def compete_in_images(targets: dict[str, str]) -> None:
+    """Score an entry in images of ours, see that the compose file's walls stand, and stop everything."""
+    for target in sorted(set(targets.values())):
+        images.build(target)
+    with Engine(VARIABLES, targets) as engine:
+        compete(engine, DOMAIN)
+        assert_addresses_are_believed(engine)
+        assert_nothing_can_be_written(engine)
+        stopped = {name: engine.stop(name) for name in STOPPED}
+        assert stopped == STOPPED
+
+
+def assert_addresses_are_believed(engine: Engine) -> None:
+    """The web process knows visitors behind the proxy by address, and takes nobody else's word."""
+    assert engine.execute("worker-check", "python", "-c", CALL % SPOOFED).returncode == 0
+    log = engine.running["api"].output()
+    assert engine.address(CLIENT, "edge") in log
+    assert engine.address("worker-check", "inner") in log
+    assert SPOOFED not in log
+
+
+def assert_nothing_can_be_written(engine: Engine) -> None:
+    """But volumes and folders in memory; and processes have no capabilities."""
+    for name in ("api", "beat", "worker-check", "worker-cpu", "worker-gpu"):
+        assert engine.execute(name, "touch", "/tmp/here").returncode == 0
+        assert "Read-only file system" in engine.execute(name, "touch", "/srv/here").stderr
+        sets = re.findall(r"Cap(?:Prm|Eff|Bnd):\t(\w+)", engine.process_status(name))
+        assert {int(each, 16) for each in sets} == {0}, name
+    assert "Read-only file system" in engine.execute("worker-gpu", "touch", "/weights/here").stderr
+
+
+@pytest.mark.slow
+@needs_programs
+def test_an_entry_is_scored_in_the_small_image() -> None:
+    """The extractor ``tiny`` needs no torch, so the image without it scores, too: the workers' has gigabytes."""
+    compete_in_images({"api": "api", "worker": "api"})
+
+
+@pytest.mark.slow
+@needs_programs
+def test_an_entry_is_scored_in_both_images() -> None:
+    compete_in_images({"api": "api", "worker": "worker"})
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not images.docker_answers(), reason="docker does not answer")
+def test_an_entry_is_scored_by_docker(tmp_path: Path) -> None:
+    with Docker(tmp_path) as docker:
+        compete(docker, docker.domain)
