@@ -8,19 +8,23 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from api.http.log_redaction import redact
-from api.http.problem_details import DATABASE_UNAVAILABLE, FORWARDED_HEADERS, MAX_SHOWN_FAULTS, log, problem, problem_of
+from api.http.problem_details import (
+    DATABASE_UNAVAILABLE,
+    FORWARDED_HEADERS,
+    MAX_SHOWN_FAULTS,
+    RETRY_SECONDS,
+    problem,
+    problem_of,
+)
 from api.rendering.templates import error_page, see_other, wants_page
-from scorer.db.session import UNAVAILABLE
+from scorer.db.session import DATABASE_ERROR, UNAVAILABLE, is_unavailable, unavailability
 from scorer.errors import KennelError
-
-RETRY_SECONDS = 5
-"""When to try again after the database did not answer."""
+from scorer.monitoring.logs import annotate_request
 
 
 def add_error_handlers(app: FastAPI) -> None:
     """Make every failure of ``app`` a problem, or an error page where a browser asks for HTML."""
-    for kind in UNAVAILABLE:
+    for kind in (*UNAVAILABLE, DATABASE_ERROR):
         app.add_exception_handler(kind, _database_unavailable)
 
     @app.exception_handler(KennelError)
@@ -41,13 +45,13 @@ def add_error_handlers(app: FastAPI) -> None:
         return _answer(request, problem(error.status_code, "http", title, headers=error.headers), title)
 
     @app.exception_handler(ClientDisconnect)
-    async def _gone(request: Request, _: ClientDisconnect) -> Response:
-        log.info("%s %s: the client went away", request.method, redact(request.url.path))
+    async def _gone(_request: Request, _: ClientDisconnect) -> Response:
+        annotate_request(error="the client went away")
         return Response(status_code=400)  # nobody reads it
 
     @app.exception_handler(Exception)
-    async def _ours(request: Request, error: Exception) -> Response:
-        log.error("%s %s failed", request.method, redact(request.url.path), exc_info=error)
+    async def _ours(request: Request, _: Exception) -> Response:
+        # Starlette raises the error again, and the server logs it: its traceback once, with the request's id.
         title = "Something went wrong on our side. Please try again."
         return _answer(request, problem(500, "our-fault", title), title)
 
@@ -60,7 +64,9 @@ def _answer(request: Request, response: JSONResponse, message: str) -> Response:
 
 
 async def _database_unavailable(request: Request, error: Exception) -> Response:
-    log.warning("%s %s: the database did not answer: %s", request.method, redact(request.url.path), error)
+    if not is_unavailable(error):
+        raise error
+    annotate_request(error=unavailability(error))
     title = DATABASE_UNAVAILABLE
     headers = {"Retry-After": str(RETRY_SECONDS)}
     return _answer(request, problem(503, "database-unavailable", title, headers=headers), title)

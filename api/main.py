@@ -1,20 +1,24 @@
 """Builds the FastAPI application: its state, error handlers, JSON routes and pages."""
 
+import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from importlib.metadata import version
 
 from anyio import CapacityLimiter
 from fastapi import Depends, FastAPI
+from starlette.types import ASGIApp
 
 from api import error_handlers
-from api.http import csrf, log_redaction
+from api.http import csrf
+from api.http.access_log import API_PREFIX, AccessLog
 from api.http.dependencies import refuse_nul, utc_now
+from api.http.log_redaction import has_secret_address
 from api.http.response_cache import ResponseCache
 from api.http.server_sent_events import EventHub, closed_by_signals
 from api.kaggle import router as kaggle
 from api.pages import router
-from api.routes import audit_log, health, jobs, leaderboard
+from api.routes import audit_log, health, jobs, leaderboard, probes
 from api.routes.accounts import accounts, api_tokens, sessions
 from api.routes.competitions import allowlist, competitions, data_files
 from api.routes.evidence import evidence, generators
@@ -31,15 +35,28 @@ from scorer.db.connection_budget import BOARD_CONNECTIONS, require_connections
 from scorer.db.session import UNAVAILABLE, Connections, Sessions, connected, engine_of, sessions_of, use_one_snapshot
 from scorer.errors import Unavailable
 from scorer.jobs.broker import create_celery_app
+from scorer.jobs.queue_metrics import QueueMetrics
 from scorer.leaderboard.board_cache import BoardCache
+from scorer.monitoring.exposition import FOLDER_VARIABLE, metrics_folder
+from scorer.monitoring.logs import configure_logging
 from scorer.review.flag_facts import FlagFactsCache
 from scorer.settings import Settings, read_settings
 from scorer.submissions import progress
 
-API_PREFIX = "/api/v1"
+log = logging.getLogger(__name__)
+
 MAX_JOINS = 4
 """Uploads whose bytes are joined at once, in threads of their own. Joining takes seconds for a gigabyte; in the threads
 of requests, as many uploads as there are threads would keep every other request waiting."""
+
+
+class Application(FastAPI):
+    """FastAPI with a line, an id and metrics for every request, also for those whose answer is made outside of all
+    middleware: errors of ours."""
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """FastAPI's middleware within the access log."""
+        return AccessLog(super().build_middleware_stack())
 
 
 def served_app() -> FastAPI:
@@ -47,6 +64,8 @@ def served_app() -> FastAPI:
     sentence if settings are missing, or if all processes may open more connections than the database has."""
     try:
         settings = read_settings()
+        configure_logging(settings.log_level, settings.log_format)
+        _warn_of_separate_metrics(settings)
         with suppress(*UNAVAILABLE), connected(settings) as sessions:  # without its database it says so in each answer
             require_connections(sessions, settings)
     except Unavailable as error:
@@ -54,10 +73,14 @@ def served_app() -> FastAPI:
     return create_app(settings)
 
 
+def _warn_of_separate_metrics(settings: Settings) -> None:
+    if settings.metrics_token is not None and settings.web_processes > 1 and metrics_folder() is None:
+        log.warning("/metrics has the metrics of one web process only: set %s to an empty folder", FOLDER_VARIABLE)
+
+
 def create_app(settings: Settings) -> FastAPI:
     """The application; its connections are closed when it shuts down."""
-    log_redaction.redact_access_log()
-    app = FastAPI(
+    app = Application(
         title="Kennel",
         version=version("kennel"),
         summary="A competition scoring service for generative image models.",
@@ -66,6 +89,7 @@ def create_app(settings: Settings) -> FastAPI:
         dependencies=[Depends(refuse_nul), Depends(csrf.refuse_cross_site)],
         docs_url=None,
         redoc_url=None,
+        telemetry={"exclude": has_secret_address},
     )
     set_up_state(app, settings)
     error_handlers.add_error_handlers(app)
@@ -104,6 +128,7 @@ def create_app(settings: Settings) -> FastAPI:
         kaggle,
     ):
         app.include_router(module.router, prefix=API_PREFIX)
+    app.include_router(probes.router)
     router.mount_pages(app)
     return app
 
@@ -122,6 +147,8 @@ def set_up_state(app: FastAPI, settings: Settings) -> None:
     app.state.rates = RateLimiter(settings)
     app.state.joins = CapacityLimiter(MAX_JOINS)
     app.state.response_cache = ResponseCache()
+    app.state.queue_metrics = QueueMetrics(app.state.sessions)
+    app.state.readiness = probes.readiness_of(app.state)
     app.state.hub = EventHub(_snapshot_reader(app.state.sessions))
 
 

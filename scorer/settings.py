@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from platformdirs import user_cache_path
@@ -48,6 +48,7 @@ HttpAddress = Annotated[
     str, BeforeValidator(_without_slash), StringConstraints(pattern=r"^https?://[^\s/?#]+[^\s?#]*$")
 ]
 DatabaseUrl = Annotated[SecretStr, BeforeValidator(_psycopg2)]
+S = TypeVar("S", bound=BaseSettings)
 
 
 def is_secret(field: FieldInfo) -> bool:
@@ -79,11 +80,8 @@ class SecretFiles(PydanticBaseSettingsSource):
         return {name: value for name, value in secrets.items() if value is not None}
 
 
-class Settings(BaseSettings):
-    """The operator's settings. Every field is an environment variable ``KENNEL_<NAME>``, except the addresses with
-    conventional names (``DATABASE_URL``, ``REDIS_URL``, ``BLOB_URL`` ...). An empty variable is one that is not set. A
-    secret may be in a file instead, which ``<VARIABLE>_FILE`` names.
-    """
+class LogSettings(BaseSettings):
+    """What every process needs to know before it logs, also commands that need no other settings."""
 
     model_config = SettingsConfigDict(
         env_prefix="KENNEL_",
@@ -93,6 +91,20 @@ class Settings(BaseSettings):
         populate_by_name=True,
         use_attribute_docstrings=True,
     )
+
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    """The lowest level of messages that are logged, by web processes, workers, beat and commands; the default of
+    commands is ``WARNING``."""
+    log_format: Literal["auto", "json", "text"] = "auto"
+    """How messages are logged: one JSON object a line, or text for people. ``auto`` is ``text`` on a terminal and in
+    commands, else ``json``."""
+
+
+class Settings(LogSettings):
+    """The operator's settings. Every field is an environment variable ``KENNEL_<NAME>``, except the addresses with
+    conventional names (``DATABASE_URL``, ``REDIS_URL``, ``BLOB_URL`` ...). An empty variable is one that is not set. A
+    secret may be in a file instead, which ``<VARIABLE>_FILE`` names.
+    """
 
     database_url: DatabaseUrl = Field(validation_alias="DATABASE_URL")
     """PostgreSQL, as the role the service runs as: it may not change tables or rewrite history."""
@@ -198,8 +210,12 @@ class Settings(BaseSettings):
     oidc_name: str = "OpenID Connect"
     """The provider's name on the button ``Sign in with ...``."""
 
-    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
-    """The lowest level of messages that are logged."""
+    metrics_token: SecretStr | None = None
+    """What Prometheus must bear (``Authorization: Bearer``) to read ``/metrics``, of web processes and of workers.
+    Without it web processes have no ``/metrics``."""
+    metrics_port: int | None = Field(None, ge=1, le=65535)
+    """The port on which a worker offers ``/metrics``; it needs ``PROMETHEUS_MULTIPROC_DIR``, an empty folder. Without
+    it a worker offers none."""
     liveness_path: Path | None = None
     """A file that a worker, and beat, touch as long as they do their work, for checks of their health. One for each."""
 
@@ -257,8 +273,17 @@ def read_settings(overrides: Mapping[str, str] = MappingProxyType({})) -> Settin
     """
     variables = {name: variable_of(name) for name in Settings.model_fields}
     overridden = {name: overrides[variable] for name, variable in variables.items() if variable in overrides}
+    return _read(Settings, overridden)
+
+
+def read_log_settings() -> LogSettings:
+    """Read how to log from the environment; ``Unavailable`` names wrong settings."""
+    return _read(LogSettings, {})
+
+
+def _read(kind: type[S], values: Mapping[str, str]) -> S:
     try:
-        return Settings.model_validate(overridden)
+        return kind.model_validate(values)
     except ValidationError as error:
         wrong = "; ".join(f"{(fault['loc'] or ('together',))[0]}: {fault['msg']}" for fault in error.errors())
         raise Unavailable("settings", f"The settings are not complete: {wrong}.") from None

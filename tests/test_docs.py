@@ -37,6 +37,7 @@ REASONS = {
     "makes the environment in which this page is tested",
     "needs a file from elsewhere",
     "needs a generator",
+    "needs a collector of spans",
     "needs docker",
     "takes minutes; CI runs the usual size",
 }

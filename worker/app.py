@@ -1,8 +1,19 @@
 """The Celery application of the workers: ``celery -A worker.app worker -Q check`` or ``-Q score,evidence``."""
 
+from celery.signals import setup_logging
+
 from scorer.jobs.broker import create_celery_app
+from scorer.monitoring.logs import configure_logging
 from scorer.settings import read_settings
 
 settings = read_settings()
+
+
+@setup_logging.connect
+def log_as_everywhere(**_: object) -> None:
+    """Log like web processes do, at the level of the settings, whatever Celery's is; workers and beat alike."""
+    configure_logging(settings.log_level, settings.log_format)
+
+
 app = create_celery_app(settings)
 app.conf.update(imports=("worker.runtime.startup", "worker.runtime.liveness", "worker.tasks"))

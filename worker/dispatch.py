@@ -5,12 +5,14 @@ import secrets
 import traceback
 from functools import partial
 
-from scorer.db.session import UNAVAILABLE
+from scorer.db.session import UNAVAILABLE, is_unavailable, unavailability
 from scorer.errors import Invalid, KennelError, Unavailable
 from scorer.extractors import DeviceLost
 from scorer.jobs import leases, retries
 from scorer.jobs.broker import transaction
 from scorer.lifecycle import Queue
+from scorer.monitoring.instruments import JOB_FAILURES, JOBS
+from scorer.monitoring.logs import log_context
 from worker.evidence.evidence_job import make_evidence
 from worker.evidence.generator_audit import run_generator_audit
 from worker.exports.rating_images import make_rating_images
@@ -42,33 +44,58 @@ def _run_next(context: WorkerContext, queue: Queue) -> bool:
     claim = next(filter(None, (_claim(context, each) for each in (*preceding, queue))), None)
     if claim is None:
         return False
-    log.info("job %s (%s, attempt %s) starts", claim.job_id, claim.queue, claim.attempt)
-    with Heartbeat(context, claim) as heartbeat:  # it renews the lease also while the end of the job is settled
-        try:
-            _run(context, claim, heartbeat)
-        except DeviceLost as error:  # under the job, or under the self-test after the job has failed
-            _give_back(context, claim, error)
-            raise
+    with log_context(job_id=claim.job_id, queue=claim.queue.value, submission_id=claim.submission_id):
+        _run_claimed(context, claim)
     return True
 
 
-def _run(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
+def _run_claimed(context: WorkerContext, claim: leases.Claim) -> None:
+    log.info("job %s starts, attempt %s", claim.job_id, claim.attempt)
+    outcome = "released"
+    try:
+        with Heartbeat(context, claim) as heartbeat:  # it renews the lease also while the end of the job is settled
+            try:
+                outcome = _run(context, claim, heartbeat)
+            except DeviceLost as error:  # under the job, or under the self-test after the job has failed
+                _give_back(context, claim, error)
+                raise
+    finally:
+        JOBS.labels(claim.queue.value, outcome).inc()
+
+
+def _run(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> str:
+    """Run a claimed job; how it ended, for the metrics."""
     try:
         JOB_FUNCTIONS[claim.queue](context, claim, heartbeat)
     except (Preempted, WorkerStopping) as reason:
         log.info("job %s goes back to its queue: %s", claim.job_id, type(reason).__name__)
         retry_transaction(context, lambda session: retries.release(session, claim, now=context.now()))
+        return "released"
     except LeaseLost:
         log.warning("job %s was taken over by another worker; its result is dropped", claim.job_id)
+        return "lost"
     except DeviceLost:
         raise
-    except Exception as error:
-        log.exception("job %s failed", claim.job_id)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is the end of this attempt
+        _record_failure(claim, error)
         _settle_failure(context, claim, error)
+        return "failed"
+    context.health.record_success()
+    device_loss.losses.value = 0
+    log.info("job %s is done", claim.job_id)
+    return "done"
+
+
+def _record_failure(claim: leases.Claim, error: Exception) -> None:
+    """Log and count a failed attempt: an error that says what is wrong in one line, any other with its traceback."""
+    reason = error.slug if isinstance(error, KennelError) else type(error).__name__
+    JOB_FAILURES.labels(claim.queue.value, reason).inc()
+    if is_unavailable(error):
+        log.warning("job %s failed: %s", claim.job_id, unavailability(error))
+    elif isinstance(error, KennelError):
+        log.warning("job %s failed: %s", claim.job_id, error.message)
     else:
-        context.health.record_success()
-        device_loss.losses.value = 0
-        log.info("job %s is done", claim.job_id)
+        log.error("job %s failed", claim.job_id, exc_info=error)
 
 
 def _claim(context: WorkerContext, queue: Queue) -> leases.Claim | None:

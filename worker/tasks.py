@@ -11,6 +11,7 @@ from worker.dispatch import run_next
 from worker.maintenance.cleanup import clean_up_uploads, remove_expired_rows, remove_orphaned_blobs
 from worker.maintenance.sweeper import sweep_once
 from worker.runtime.context import WorkerContext
+from worker.runtime.outages import one_line_without_database
 
 
 @cache
@@ -23,35 +24,41 @@ def worker_context() -> WorkerContext:
 @app.task(name=WORK)
 def work(queue: str) -> None:
     """Run the fairest due job of a queue."""
-    run_next(worker_context(), Queue(queue))
+    with one_line_without_database():
+        run_next(worker_context(), Queue(queue))
 
 
 @app.task(name=SWEEP)
 def sweep() -> None:
     """Free expired leases and send missing messages."""
-    sweep_once(worker_context())
+    with one_line_without_database():
+        sweep_once(worker_context())
 
 
 @app.task(name=MAIL)
 def mail() -> None:
     """Send the mails in the outbox."""
-    send_due_mails(worker_context())
+    with one_line_without_database():
+        send_due_mails(worker_context())
 
 
 @app.task(name=POST)
 def post() -> None:
     """Post the due webhook deliveries."""
-    post_due_deliveries(worker_context())
+    with one_line_without_database():
+        post_due_deliveries(worker_context())
 
 
 @app.task(name=UPLOADS)
 def uploads() -> None:
     """Expire abandoned uploads, finish complete ones, and remove what is left of both."""
-    clean_up_uploads(worker_context())
+    with one_line_without_database():
+        clean_up_uploads(worker_context())
 
 
 @app.task(name=LOST)
 def lost() -> None:
     """Remove orphaned blobs and rows past their retention."""
-    remove_orphaned_blobs(worker_context())
-    remove_expired_rows(worker_context())
+    with one_line_without_database():
+        remove_orphaned_blobs(worker_context())
+        remove_expired_rows(worker_context())

@@ -15,5 +15,6 @@ ranges: range requests for files and zips
 media: headers of files, and their bytes in chunks
 csv: cells that no spreadsheet runs as formulas
 server_sent_events: event streams of submissions
-log_redaction: secrets kept out of the access log
+access_log: one line for each request, its id and its metrics
+log_redaction: secrets in addresses kept out of logs and spans
 """

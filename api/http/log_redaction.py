@@ -1,7 +1,8 @@
 """Redacts secrets in logged addresses: one-time links, rating links, upload URLs and query parameters."""
 
-import logging
 import re
+from collections.abc import MutableMapping
+from typing import Any
 
 SECRET_URL = re.compile(
     r"(?P<before>"
@@ -12,7 +13,6 @@ SECRET_URL = re.compile(
     re.IGNORECASE,
 )
 REDACTED = "***"
-ACCESS_LOGGER = "uvicorn.access"
 
 
 def redact(address: str) -> str:
@@ -20,18 +20,7 @@ def redact(address: str) -> str:
     return SECRET_URL.sub(rf"\g<before>{REDACTED}", address)
 
 
-class RedactSecrets(logging.Filter):
-    """A logging filter that redacts the arguments of every record and drops none."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        if isinstance(record.args, tuple):
-            record.args = tuple(redact(each) if isinstance(each, str) else each for each in record.args)
-        return True
-
-
-_REDACT_SECRETS = RedactSecrets()
-
-
-def redact_access_log() -> None:
-    """Redact uvicorn's access log from now on. Servers with another access log must do it themselves."""
-    logging.getLogger(ACCESS_LOGGER).addFilter(_REDACT_SECRETS)
+def has_secret_address(scope: MutableMapping[str, Any]) -> bool:
+    """Whether the address of an ASGI request holds a secret: spans, which record addresses, leave such requests out."""
+    address = f"{scope['path']}?{scope.get('query_string', b'').decode('latin-1')}"
+    return redact(address) != address

@@ -1,6 +1,5 @@
 """Problem details (RFC 9457) of domain errors, with the only table of their HTTP statuses."""
 
-import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,8 +16,7 @@ from scorer.errors import (
     Unauthenticated,
     Unavailable,
 )
-
-log = logging.getLogger(__name__)
+from scorer.monitoring.logs import request_id
 
 STATUS_BY_ERROR: Mapping[type[KennelError], int] = {
     Unauthenticated: 401,
@@ -31,6 +29,8 @@ STATUS_BY_ERROR: Mapping[type[KennelError], int] = {
     Unavailable: 503,
 }
 DATABASE_UNAVAILABLE = "The database is busy or away. Please try again in a moment."
+RETRY_SECONDS = 5
+"""When to try again after the database did not answer."""
 MAX_SHOWN_FAULTS = 10
 FORWARDED_HEADERS = ("allow", "retry-after", "www-authenticate")
 
@@ -38,8 +38,11 @@ FORWARDED_HEADERS = ("allow", "retry-after", "www-authenticate")
 def problem(
     status: int, slug: str, title: str, *, headers: Mapping[str, str] | None = None, **extra: Any
 ) -> JSONResponse:
-    """An ``application/problem+json`` response; ``type`` is stable, ``title`` is for people."""
+    """An ``application/problem+json`` response; ``type`` is stable, ``title`` is for people, and by ``request_id``
+    operators find what was logged."""
     body = {"type": f"urn:kennel:problem:{slug}", "title": title, "status": status, **extra}
+    if (identifier := request_id()) is not None:
+        body["request_id"] = identifier
     return JSONResponse(body, status, headers=dict(headers or {}), media_type="application/problem+json")
 
 

@@ -13,6 +13,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from types import FrameType
 
+from scorer.db.session import is_unavailable, unavailability
 from scorer.errors import TooMany
 from scorer.submissions.progress import StatusSnapshot, SubmissionProgress, SubmissionStep
 
@@ -144,9 +145,12 @@ class EventHub:
             seen = {ref: channel.last_step_id for ref, channel in self._channels.items() if not channel.is_over}
             try:
                 snapshots = await asyncio.to_thread(self._read_snapshots, seen) if seen else {}
-            except Exception:
-                # The database may be away for a moment. Nothing is missed: each poll begins at the last known step.
-                log.warning("a look at %d submissions failed", len(seen), exc_info=True)
+            except Exception as error:
+                # Nothing is missed: each poll begins at the last known step.
+                if is_unavailable(error):
+                    log.warning("a look at %d submissions failed: %s", len(seen), unavailability(error))
+                else:
+                    log.exception("a look at %d submissions failed", len(seen))
                 continue
             for ref, snapshot in snapshots.items():
                 if ref in self._channels:

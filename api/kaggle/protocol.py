@@ -21,12 +21,12 @@ from api.http.dependencies import (
     caller_of_token,
     identify_caller,
 )
-from api.http.log_redaction import redact
-from api.http.problem_details import DATABASE_UNAVAILABLE, MAX_SHOWN_FAULTS, log
+from api.http.problem_details import DATABASE_UNAVAILABLE, MAX_SHOWN_FAULTS, RETRY_SECONDS
 from scorer.accounts import api_tokens
-from scorer.db.session import UNAVAILABLE
+from scorer.db.session import UNAVAILABLE, unavailability
 from scorer.db.tables import Account
 from scorer.errors import KennelError, NotFound, TooMany, Unauthenticated, Unavailable
+from scorer.monitoring.logs import annotate_request
 from scorer.settings import Settings
 
 ERROR_STATUS = 400
@@ -51,8 +51,10 @@ class KaggleRoute(APIRoute):
             except TimeoutError:
                 return error_response(408, "The bytes came too slowly.")
             except UNAVAILABLE as error:
-                log.warning("%s: the database did not answer: %s", redact(request.url.path), error)
-                return error_response(503, DATABASE_UNAVAILABLE)
+                annotate_request(error=unavailability(error))
+                answer = error_response(503, DATABASE_UNAVAILABLE)
+                answer.headers["Retry-After"] = str(RETRY_SECONDS)
+                return answer
 
         return handle
 

@@ -14,4 +14,5 @@ notifications: notices, webhooks
 audit_log: what organizers did
 jobs: the backlog, for admins
 health: whether the service can work
+probes: liveness, readiness and metrics of a process, outside of the API
 """

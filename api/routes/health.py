@@ -1,11 +1,10 @@
 """Liveness and readiness checks."""
 
-from collections.abc import Callable
-
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from api.http.dependencies import utc_now
+from api.routes.probes import outcome_of
 from scorer.db.session import ping, require_right_clock
 
 router = APIRouter(tags=["health"])
@@ -27,15 +26,7 @@ async def ready(request: Request, response: Response) -> dict[str, str]:
         "clock": lambda: require_right_clock(state.sessions, utc_now),
         "broker": lambda: state.broker.connection().ensure_connection(max_retries=1, timeout=2).release(),
     }
-    answer = {name: await run_in_threadpool(_outcome_of, check) for name, check in checks.items()}
+    answer = {name: await run_in_threadpool(outcome_of, check) for name, check in checks.items()}
     if set(answer.values()) != {"ok"}:
         response.status_code = 503
     return answer
-
-
-def _outcome_of(check: Callable[[], object]) -> str:
-    try:
-        check()
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is not ready
-        return type(error).__name__
-    return "ok"

@@ -19,6 +19,8 @@ from deploy.cli.progress import show_progress
 from deploy.client.api import Refused, open_file
 from scorer.archive import ImageSpec
 from scorer.errors import KennelError
+from scorer.monitoring.logs import configure_logging
+from scorer.settings import read_log_settings
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -225,9 +227,17 @@ def migrate() -> None:
     print("The database is at the newest version.")
 
 
+def log_to_stderr() -> None:
+    """Log as the environment says. By default a person reads what a command logs, and only what they should know."""
+    settings = read_log_settings()
+    level = settings.log_level if "log_level" in settings.model_fields_set else "WARNING"
+    configure_logging(level, "json" if settings.log_format == "json" else "text")
+
+
 def main() -> None:
     """The console script: an error meant for a person becomes one message and an exit status, without a traceback."""
     try:
+        log_to_stderr()
         app()
     except (KennelError, Refused) as error:
         exit_codes.print_error(error, err)

@@ -17,7 +17,7 @@ def up(data_folder: Path | None, port: int) -> int:
         Supervisor(log, signals=True, hold=[data.lock]) as supervisor,
     ):
         try:
-            running = service.start_service(supervisor, data, port=port)
+            running = service.start_service(supervisor, data, port=port, log_format=log.format)
         except KeyboardInterrupt:
             return 0
         print_greeting(running, data.path)

@@ -3,6 +3,7 @@
 import json
 import os
 import secrets
+import shutil
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ from scorer.accounts import accounts, api_tokens
 from scorer.db.accounts import any_admin
 from scorer.db.connection_budget import require_connections
 from scorer.db.session import connected
+from scorer.monitoring.exposition import FOLDER_VARIABLE
+from scorer.monitoring.logs import LogFormat
 from scorer.settings import Settings, read_settings
 from worker.runtime.startup import require_weights
 
@@ -49,9 +52,11 @@ def start_service(
     port: int = 0,
     environ: Mapping[str, str] = os.environ,
     durable: bool = True,
+    log_format: LogFormat = "auto",
 ) -> RunningService:
     """Start every part and return when the service answers. ``DATABASE_URL``, ``REDIS_URL`` and ``BLOB_URL`` in
-    ``environ`` replace the embedded parts. Raises ``Unavailable`` with one clear sentence."""
+    ``environ`` replace the embedded parts, and ``KENNEL_LOG_FORMAT`` there the ``log_format``. Raises ``Unavailable``
+    with one clear sentence."""
     if port:
         require_port(port)
     addresses = _addresses(supervisor, data, environ, durable=durable)
@@ -60,7 +65,9 @@ def start_service(
     addresses["KENNEL_PUBLIC_URL"] = environ.get("KENNEL_PUBLIC_URL", url)
     # All parts share the cores here: torch's threads, were they to spin while waiting for each other, would be several
     # times slower than threads that sleep.
-    environment = {"OMP_WAIT_POLICY": "PASSIVE", **environ, **addresses}
+    own = {"OMP_WAIT_POLICY": "PASSIVE", "KENNEL_LOG_FORMAT": log_format, FOLDER_VARIABLE: _metrics_folder(data.path)}
+    environment = {**own, **environ, **addresses}
+    environment.pop("KENNEL_METRICS_PORT", None)  # /metrics of the web process has those of the workers, too
     settings = read_settings(addresses)
     data.write_private(ADDRESSES, json.dumps(addresses, indent=1) + "\n")
     app_role = make_url(settings.database_url.get_secret_value()).username
@@ -72,6 +79,14 @@ def start_service(
         supervisor.start(child)
     # Last, so that a failed or interrupted start does not lose the token.
     return RunningService(url, settings, ensure_admin(settings))
+
+
+def _metrics_folder(data: Path) -> str:
+    """The folder in which all parts add up their metrics, emptied: they count from zero."""
+    folder = data / "metrics"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700)
+    return str(folder)
 
 
 def _addresses(
@@ -113,8 +128,8 @@ def service_children(environment: Mapping[str, str], data: Path, port: int, web_
     """The service's own processes: web, a worker for each group of queues, and beat."""
     url = f"http://{HOST}:{port}/api/v1/ready"
     python = (sys.executable, "-m")
-    celery = (*python, "celery", "-A", "worker.app")
-    worker = (*celery, "worker", "--concurrency", "1", "--without-gossip", "--without-mingle", "-l", "warning")
+    celery = (*python, "celery", "-A", "worker.app", "--quiet")
+    worker = (*celery, "worker", "--concurrency", "1", "--without-gossip", "--without-mingle")
     uvicorn = (*python, "uvicorn", "--factory", "api.main:served_app", "--http", "httptools", "--no-server-header")
     web = (*uvicorn, "--host", HOST, "--port", str(port), "--workers", str(web_processes))
     schedule = ("-s", str(data / "beat-schedule"), "--pidfile=")
@@ -138,7 +153,7 @@ def service_children(environment: Mapping[str, str], data: Path, port: int, web_
             "scorer@%h",
             stop_timeout=5.0,
         ),
-        child("beat", *celery, "beat", "-l", "warning", *schedule),
+        child("beat", *celery, "beat", *schedule),
     ]
 
 

@@ -72,9 +72,9 @@ class RateLimiter:
             if self._limiter.hit(item, *key, cost=cost):
                 return
             wait = self._limiter.get_window_stats(item, *key).reset_time - time.time()
-        except StorageError:
+        except StorageError as error:
             self._breaker.trip()
-            log.warning("rates cannot be counted: Redis does not answer", exc_info=True)
+            log.warning("rates cannot be counted: Redis does not answer: %s", error)
             return
         seconds = max(1, math.ceil(wait))
         raise TooMany("too-often", f"That was too often; please try again in {seconds} s.", retry_after=seconds)
@@ -85,9 +85,9 @@ class RateLimiter:
             return
         try:
             self._limiter.clear(self._items[name], name, *map(str, who))
-        except StorageError:
+        except StorageError as error:
             self._breaker.trip()
-            log.warning("rates cannot be forgiven: Redis does not answer", exc_info=True)
+            log.warning("rates cannot be forgiven: Redis does not answer: %s", error)
 
 
 def network_of(address: str) -> str:

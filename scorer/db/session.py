@@ -20,8 +20,15 @@ from scorer.settings import Settings
 
 Sessions = sessionmaker[Session]
 
-UNAVAILABLE = (OperationalError, InterfaceError, PoolTimeoutError)
+
+class ConnectionLost(Exception):
+    """The server has ended a connection: it stopped, and may have been replaced by another server."""
+
+
+UNAVAILABLE = (OperationalError, InterfaceError, PoolTimeoutError, ConnectionLost)
 """Errors of a database that is busy or away: the same transaction may succeed a moment later."""
+DATABASE_ERROR: type[Exception] = DBAPIError
+"""Any error that the database's driver raises."""
 MAX_SKEW = timedelta(seconds=5)
 COMMAND_CONNECTIONS = 5
 """Database connections of a command, or of a check at the start of a process."""
@@ -61,6 +68,18 @@ def has_connected(session: Session) -> bool:
     return CONNECTED_KEY in session.info
 
 
+def is_unavailable(error: BaseException) -> bool:
+    """Whether the database was busy or away: one of ``UNAVAILABLE``, or another error that lost a connection."""
+    return isinstance(error, UNAVAILABLE) or (isinstance(error, DBAPIError) and error.connection_invalidated)
+
+
+def unavailability(error: BaseException) -> str:
+    """Why the database is unavailable, in one line for logs, by one of ``UNAVAILABLE``: without the statement and its
+    parameters."""
+    cause = error.__cause__ if isinstance(error, ConnectionLost) and error.__cause__ is not None else error
+    return f"the database did not answer: {type(cause).__name__}: {str(cause).strip().partition(chr(10))[0]}"
+
+
 @contextmanager
 def connected(settings: Settings) -> Iterator[Sessions]:
     """Sessions for a command or a check, whose connections are closed at the end."""
@@ -69,10 +88,6 @@ def connected(settings: Settings) -> Iterator[Sessions]:
         yield sessions_of(engine)
     finally:
         engine.dispose()
-
-
-class ConnectionLost(Exception):
-    """The server has ended a connection: it stopped, and may have been replaced by another server."""
 
 
 @contextmanager

@@ -6,6 +6,7 @@ process that uses it. So a worker may fork first, and ``tiny`` works without tor
 options: device, mode, batch size, threads
 weights: weight files, verified by SHA-256
 batches: features of images, one batch of a fixed shape at a time
+forward_time: for how long networks compute, for the metrics
 tiny: an extractor without torch, for tests
 compiler: the check for a C++ compiler
 devices: which device a process computes on, and what a GPU's errors mean

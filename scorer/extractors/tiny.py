@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scorer.errors import Unavailable
 from scorer.extractor_catalogue import ExtractorSpec
 from scorer.extractors.batches import Features, Images, ProgressCallback, immediate_slots, in_batches
+from scorer.extractors.forward_time import count_process, timed
 from scorer.extractors.options import CPU_BATCH, ExtractorOptions
 
 SEED = 2019
@@ -36,12 +37,13 @@ class Tiny:
             "batch_size": self._batch_size,
             "numpy": np.__version__,
         }
+        count_process("cpu")
 
     def features(self, images: Images, *, progress: ProgressCallback | None = None) -> Features:
         """Features (n, d) float32 of images (n, h, w, 3); see :func:`scorer.extractors.batches.in_batches`."""
         return in_batches(
             images,
-            immediate_slots(self._forward, images, self._batch_size),
+            timed(immediate_slots(self._forward, images, self._batch_size), "cpu"),
             dimension=self.spec.dimension,
             progress=progress,
         )

@@ -29,6 +29,7 @@ from scorer.extractors.batchnorm_folding import fold
 from scorer.extractors.cuda_graphs import Gpu, fixed_batch, gpu_of, graph_slots, largest_safe_batch
 from scorer.extractors.determinism import exact_arithmetic
 from scorer.extractors.devices import OutOfMemorySuppressed, device_of, translated_device_errors
+from scorer.extractors.forward_time import count_process, timed
 from scorer.extractors.fused_convolutions import can_fuse, fuse
 from scorer.extractors.malloc import keep_freed_memory
 from scorer.extractors.networks import build_network
@@ -64,6 +65,7 @@ class TorchExtractor:
                 self.batch_size = self._first_batch_size()
                 self.provenance = self._provenance(weights, fused)
                 self._run_or_halve(self._warm_up)
+        count_process(self._device.type)
         log.info("loaded %s on %s: %s", spec.identity, self._device, self.provenance)
 
     def features(self, images: Images, *, progress: ProgressCallback | None = None) -> Features:
@@ -86,7 +88,8 @@ class TorchExtractor:
     def _features_in_batches(self, images: Images, progress: ProgressCallback | None) -> Features:
         slots = self._slots_for(images)
         with self._one_graph():
-            return in_batches(images, slots, dimension=self.spec.dimension, progress=progress)
+            busy_slots = timed(slots, self._device.type)
+            return in_batches(images, busy_slots, dimension=self.spec.dimension, progress=progress)
 
     def logits(self, features: Features) -> Features:
         """The classifier's logits, (n, classes) float32. Without biases for the 2015 graph, as the Inception score was

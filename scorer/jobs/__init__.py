@@ -5,4 +5,5 @@ message_sender: the thread that sends messages, so that no request waits for the
 leases: queueing, claiming, renewing and finishing jobs
 retries: jobs that are tried again, deferred, given back or failed; the sweep of expired leases
 failed_jobs: the backlog for organizers, and restarting a stuck job
+queue_metrics: the load of the queues for Prometheus
 """

@@ -5,7 +5,7 @@ This module knows tasks by name only; it never imports the worker's code.
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from celery import Celery
@@ -31,6 +31,7 @@ VISIBILITY_SECONDS = 24 * 3600
 """Longer than the longest job: the lease, not a redelivery by the broker, decides who may work on a job."""
 
 _PENDING = "kennel.messages"
+_AFTER_COMMIT = "kennel.after-commit"
 _sender = MessageSender(WORK)
 
 
@@ -74,11 +75,19 @@ def create_celery_app(settings: Settings) -> Celery:
 
 @contextmanager
 def transaction(sessions: Sessions, app: Celery) -> Iterator[Session]:
-    """A database transaction that commits at the end and then sends its messages; a rollback drops both."""
+    """A database transaction that commits at the end, then sends its messages and makes its other calls; a rollback
+    drops all of them."""
     with sessions.begin() as session:
         yield session
+    for act in session.info.pop(_AFTER_COMMIT, ()):
+        act()
     messages: Counter[Queue] = session.info.pop(_PENDING, Counter())
     _sender.send(app, messages)
+
+
+def after_commit(session: Session, act: Callable[[], object]) -> None:
+    """Call ``act`` once this transaction has committed: for counting and logging, which cannot be taken back."""
+    session.info.setdefault(_AFTER_COMMIT, []).append(act)
 
 
 def send_after_commit(session: Session, queue: Queue, *, count: int = 1) -> None:

@@ -12,8 +12,9 @@ from scorer.db.submissions import submissions
 from scorer.db.submissions.submissions import UnexpectedStatus
 from scorer.db.tables import Job, Submission
 from scorer.db.teams import merges
-from scorer.jobs.broker import send_after_commit
+from scorer.jobs.broker import after_commit, send_after_commit
 from scorer.lifecycle import UNFINISHED, JobState, Queue, Status
+from scorer.monitoring.logs import annotate_request
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +49,8 @@ class Claim:
     generator_id: int | None
     public: bool
     """Whether its progress is the submission's visible progress; False for the private track."""
+    submission_id: str | None = None
+    """The public id of ``submission_ref``, by which the lines of requests and workers are joined."""
 
 
 def add_job(
@@ -80,6 +83,7 @@ def add_job(
         **makes,
     )
     session.add(job)
+    after_commit(session, lambda: annotate_request(job_id=job.id))
     send_after_commit(session, queue)
     return job
 
@@ -148,6 +152,7 @@ def claim_job(
         study_id=job.study_id,
         generator_id=job.generator_id,
         public=job.priority == 0,
+        submission_id=job.submission.id if job.submission is not None else None,
     )
 
 

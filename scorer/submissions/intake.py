@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 from sqlalchemy.orm import Session
 
@@ -15,7 +16,10 @@ from scorer.db.tables import Account, Submission, Team
 from scorer.db.teams import members
 from scorer.errors import Conflict, Forbidden
 from scorer.jobs import leases
+from scorer.jobs.broker import after_commit
 from scorer.lifecycle import Phase, Queue, Status, is_late
+from scorer.monitoring.instruments import UPLOAD_BYTES, UPLOADS
+from scorer.monitoring.logs import annotate_request
 from scorer.teams import quotas, teams
 
 
@@ -115,7 +119,14 @@ def accept(
     session.flush()
     events.add_event(session, submission.ref, Status.RECEIVED, now=now)
     leases.add_job(session, Queue.CHECK, submission=submission, now=now)
+    after_commit(session, partial(_record_acceptance, public_id, received.bytes))
     return submission
+
+
+def _record_acceptance(public_id: str, received_bytes: int) -> None:
+    annotate_request(submission_id=public_id)
+    UPLOADS.inc()
+    UPLOAD_BYTES.inc(received_bytes)
 
 
 def _entering_team(

@@ -187,14 +187,15 @@ def test_api_answers(installation: Installation) -> None:
 @pytest.mark.parametrize("service", ["worker-check", "worker-cpu", "worker-gpu"])
 def test_workers_connect_and_tell_that_they_live(installation: Installation, service: str) -> None:
     with running(command_of(service), installation.environment(service)) as output:
-        wait_for(lambda: " ready." in output(), output, "worker")
+        wait_for(lambda: "this worker is ready" in output(), output, "worker")
         wait_for((installation.folder / "alive").exists, output, "sign of life")
 
 
 def test_beat_sends_the_sweep_and_tells_that_it_lives(installation: Installation) -> None:
     command = command_of("beat")
     command[command.index("-s") + 1] = str(installation.folder / "beat-schedule")
-    command[command.index("warning")] = "info"
-    with running(command, installation.environment("beat", KENNEL_SWEEP_SECONDS="1")) as output:
+    with running(
+        command, installation.environment("beat", KENNEL_SWEEP_SECONDS="1", KENNEL_LOG_LEVEL="DEBUG")
+    ) as output:
         wait_for(lambda: "Sending due task kennel.sweep" in output(), output, f"sweep from {shlex.join(command)}")
         wait_for((installation.folder / "alive").exists, output, "sign of life")

@@ -140,7 +140,9 @@ def send(world: Environment, role: str, request: RouteRequest) -> RouteAnswer:
     answer = world.http.request(request.route.method, str(request).split(" ", 1)[1], headers=headers, **arguments)
     world.http.cookies.clear()
     lines = "\n".join(f"{name}: {value}" for name, value in sorted(answer.headers.multi_items()))
-    return RouteAnswer(answer.status_code, answer.reason_phrase, lines, answer.content.decode("latin-1"))
+    body = answer.content.decode("latin-1")
+    lines, body = (text.replace(answer.headers["X-Request-ID"], "<request>") for text in (lines, body))
+    return RouteAnswer(answer.status_code, answer.reason_phrase, lines, body)
 
 
 def send_and_restore(world: Environment, role: str, request: RouteRequest) -> RouteAnswer:

@@ -8,6 +8,7 @@ import logging
 from scorer.db.tables import Mail
 from scorer.errors import Unavailable
 from scorer.jobs.broker import transaction
+from scorer.monitoring.instruments import MAILS
 from scorer.notifications import outbox
 from scorer.notifications.smtp import MailRefused, MailUncertain, deliver
 from worker.runtime.context import WorkerContext
@@ -49,17 +50,21 @@ def _send(context: WorkerContext, mail: Mail) -> bool:
     except Unavailable as error:
         with transaction(context.sessions, context.broker) as session:
             outbox.record_refusal(session, mail, error=error.message, now=now(), permanent=False)
+        MAILS.labels("refused").inc()
         raise
     except MailRefused as error:
         log.warning("the mail server refused mail %d: %s", mail.id, error)
         with transaction(context.sessions, context.broker) as session:
             outbox.record_refusal(session, mail, error=str(error), now=now(), permanent=error.permanent)
+        MAILS.labels("refused").inc()
         return False
     except MailUncertain as error:
         log.warning("mail %d may or may not have left: %s", mail.id, error)
         with transaction(context.sessions, context.broker) as session:
             outbox.mark_lost(session, mail, error=str(error))
+        MAILS.labels("unknown").inc()
         return False
     with transaction(context.sessions, context.broker) as session:
         outbox.mark_sent(session, mail, now=now())
+    MAILS.labels("sent").inc()
     return True

@@ -11,6 +11,7 @@ import httpx
 
 from scorer.db.tables import Delivery
 from scorer.jobs.broker import transaction
+from scorer.monitoring.instruments import WEBHOOK_DELIVERIES
 from scorer.notifications import webhook_signing, webhooks
 from worker.delivery.ssrf_guard import NotPublicAddress, public_address_of
 from worker.runtime.context import WorkerContext
@@ -41,6 +42,7 @@ def post_due_deliveries(context: WorkerContext) -> int:
                 else:
                     webhooks.record_failure(session, delivery, error=error, now=context.now())
             arrived += error is None
+            WEBHOOK_DELIVERIES.labels("arrived" if error is None else "failed").inc()
     return arrived
 
 

@@ -4,6 +4,7 @@ import logging
 
 from scorer.jobs import retries
 from scorer.jobs.broker import transaction, waiting_messages
+from scorer.monitoring.instruments import LAST_SWEEP
 from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext
 
@@ -22,4 +23,5 @@ def sweep_once(context: WorkerContext) -> dict[str, int]:
     if any(done.values()):
         log.info("sweep: %s", done)
     decoded_images.make_room(context)
+    LAST_SWEEP.set(context.now().timestamp())
     return done

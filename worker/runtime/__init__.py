@@ -4,6 +4,7 @@ context: settings, connections and loaded extractors of a process
 progress: the type of progress callbacks
 heartbeat: the thread that renews a job's lease
 recording: the transaction that records a result, repeated while the database is busy or away
+outages: tasks end in one line while the database is away
 preemption: background jobs yield to public scoring
 decoded_images: decoded submissions in the scratch folder
 health: when a worker on which jobs have failed claims nothing

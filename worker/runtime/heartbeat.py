@@ -4,10 +4,13 @@ import logging
 import multiprocessing
 import threading
 import time
+from contextvars import copy_context
 from types import TracebackType
 
+from scorer.db.session import is_unavailable, unavailability
 from scorer.jobs import leases
 from scorer.jobs.broker import transaction
+from scorer.monitoring.instruments import STAGE_SECONDS
 from worker.runtime.context import WorkerContext
 
 log = logging.getLogger(__name__)
@@ -39,19 +42,30 @@ class Heartbeat:
         self._claim = claim
         self._stage: str | None = None
         self._fraction: float | None = None
-        self._moved_at = time.monotonic()
+        self._moved_at = self._stage_began = time.monotonic()
         self._lost = False
         self._end = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
+        self._thread = threading.Thread(
+            target=copy_context().run, args=(self._run,), name="heartbeat", daemon=True
+        )  # with the ids of the job in what it logs
 
     def __call__(self, stage: str, fraction: float) -> None:
         progress = (stage, min(max(fraction, 0.0), 1.0))
         if progress != (self._stage, self._fraction):
+            if stage != self._stage:
+                self._end_stage()
             self._stage, self._fraction = progress
             self._moved_at = time.monotonic()
         self.require_lease()
         if stopping.value:
             raise WorkerStopping(self.job)
+
+    def _end_stage(self) -> None:
+        """Count the seconds of the stage that ends now."""
+        now = time.monotonic()
+        if self._stage is not None:
+            STAGE_SECONDS.labels(self._claim.queue.value, self._stage).observe(now - self._stage_began)
+        self._stage_began = now
 
     @property
     def job(self) -> str:
@@ -70,6 +84,7 @@ class Heartbeat:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._end_stage()
         self._end.set()
         self._thread.join(END_SECONDS)
 
@@ -77,9 +92,12 @@ class Heartbeat:
         while not self._end.wait(self._context.lease.total_seconds() / BEATS_A_LEASE):
             try:
                 self._beat()
-            except Exception:
-                # The database may be away for a moment; the lease says when that was too long.
-                log.warning("a heartbeat of job %s failed", self._claim.job_id, exc_info=True)
+            except Exception as error:
+                # The lease says when that was too long.
+                if is_unavailable(error):
+                    log.warning("a heartbeat of %s failed: %s", self.job, unavailability(error))
+                else:
+                    log.exception("a heartbeat of %s failed", self.job)
 
     def _beat(self) -> None:
         context = self._context

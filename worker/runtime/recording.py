@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from sqlalchemy.orm import Session
 
-from scorer.db.session import UNAVAILABLE
+from scorer.db.session import UNAVAILABLE, unavailability
 from scorer.jobs.broker import transaction
 from worker.runtime.context import WorkerContext
 from worker.runtime.heartbeat import Heartbeat, LeaseLost
@@ -35,7 +35,7 @@ def retry_transaction(
             with transaction(context.sessions, context.broker) as session:
                 return act(session)
         except UNAVAILABLE as error:
-            log.warning("the database could not be written to, next try in %g s: %s", pause, error)
+            log.warning("the database could not be written to, next try in %g s: %s", pause, unavailability(error))
             sleep(pause)
             between()
     with transaction(context.sessions, context.broker) as session:

@@ -1,11 +1,9 @@
-"""Start-up of a worker: log levels, and the checks of its clock, its connections, its GPU and the weights that tracks
-need.
-"""
+"""Start-up of a worker: the checks of its clock, its connections, its GPU and the weights that tracks need; metrics."""
 
 import logging
 from typing import Any
 
-from celery.signals import after_setup_logger, worker_init, worker_shutting_down
+from celery.signals import worker_init, worker_ready, worker_shutting_down
 
 from scorer.db import competitions
 from scorer.db.connection_budget import require_connections
@@ -14,9 +12,12 @@ from scorer.errors import Unavailable
 from scorer.extractors import fingerprint
 from scorer.extractors.device_probe import device_fault
 from scorer.lifecycle import Queue
+from scorer.monitoring.exposition import require_metrics_folder, serve_metrics
 from scorer.settings import Settings, read_settings
 from worker.runtime.context import extractor_options_of, utc_now
 from worker.runtime.heartbeat import stopping
+
+log = logging.getLogger(__name__)
 
 
 def require_weights(settings: Settings) -> None:
@@ -42,13 +43,6 @@ def require_database(settings: Settings) -> None:
         require_connections(sessions, settings)
 
 
-@after_setup_logger.connect
-def log_our_work(**_: object) -> None:
-    """Log our own packages at the level of the settings, whatever Celery's is."""
-    for package in ("worker", "scorer"):
-        logging.getLogger(package).setLevel(read_settings().log_level)
-
-
 @worker_shutting_down.connect
 def give_back_jobs(**_: object) -> None:
     """Let running jobs go back to the queue at their next progress report: a deploy costs no attempt."""
@@ -61,9 +55,21 @@ def refuse_to_start(sender: Any, **_: object) -> None:
     missing or whose GPU does not compute, with one sentence instead of a failure per entry."""
     settings = read_settings()
     try:
+        if settings.metrics_port is not None:
+            require_metrics_folder()
         require_database(settings)
         if Queue.SCORE in sender.app.amqp.queues.consume_from:
             require_weights(settings)
             require_device(settings)
     except Unavailable as error:
         raise SystemExit(error.message) from None
+
+
+@worker_ready.connect
+def offer_metrics(sender: Any, **_: object) -> None:
+    """Say that the worker is ready, and serve the metrics of all its processes where the operator has set a port."""
+    settings = read_settings()
+    log.info("this worker is ready for the queues %s", ", ".join(sender.app.amqp.queues.consume_from))
+    token = settings.metrics_token
+    if settings.metrics_port is not None:
+        serve_metrics(settings.metrics_port, token.get_secret_value() if token is not None else None)

@@ -104,3 +104,9 @@ def _jobs(session: Session, *conditions: ColumnElement[bool], order: Any) -> lis
         .outerjoin(Competition, Competition.id == Submission.competition_id)
     )
     return [ListedJob(*row) for row in session.execute(query.where(*conditions).order_by(order, Job.id))]
+
+
+def database_time(session: Session) -> datetime:
+    """The database's clock, by which jobs become due."""
+    now: datetime = session.execute(select(func.now())).scalar_one()
+    return now

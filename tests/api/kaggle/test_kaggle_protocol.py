@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
+from api.http.problem_details import RETRY_SECONDS
 from scorer.accounts import api_tokens
 from scorer.accounts.rate_limits import RateLimiter
 from scorer.db.tables import Account, Upload
@@ -73,8 +74,11 @@ def test_a_database_that_is_busy_is_told_in_the_clients_form(
     monkeypatch.setattr(upload_bytes, "submit_wire_upload", busy)
     for answer in (service.http.put(address, content=ZIP), create(service, slug, token)):
         assert "try again" in refusal_message(answer, 503)
-    assert "no free connection" in caplog.text
-    assert address.rpartition("/")[2] not in caplog.text
+        assert answer.headers["Retry-After"] == str(RETRY_SECONDS)
+    lines = [record.__dict__ for record in caplog.records if record.getMessage() == "request"]
+    assert [line["status"] for line in lines[-2:]] == [503, 503]
+    assert "no free connection" in lines[-1]["error"]
+    assert address.rpartition("/")[2] not in str(lines)
 
 
 def test_every_step_can_be_repeated(service: Service, slug: str) -> None:

@@ -27,6 +27,7 @@ def refused(answer: Any, status: int, slug: str) -> dict[str, Any]:
     assert problem["type"] == f"urn:kennel:problem:{slug}"
     assert problem["status"] == status
     assert problem["title"]
+    assert problem.pop("request_id") == answer.headers["X-Request-ID"]
     return problem
 
 

@@ -1,0 +1,106 @@
+"""One line for each request, its id, and its metrics: plain ASGI, around the whole application."""
+
+import logging
+import re
+import secrets
+from collections.abc import Mapping
+from time import perf_counter
+from typing import Any
+from urllib.parse import quote
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from api.http.log_redaction import redact
+from scorer.monitoring import logs
+from scorer.monitoring.instruments import HTTP_REQUEST_SECONDS, HTTP_REQUESTS
+
+HEADER = b"x-request-id"
+VALID_ID = re.compile(r"[A-Za-z0-9._:-]{8,128}")
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+CLIENT_GONE = 499
+"""The status of a request whose client went away before the answer began, as nginx has it."""
+API_PREFIX = "/api/v1"
+"""Where the JSON API begins."""
+
+log = logging.getLogger("kennel.access")
+
+
+class AccessLog:
+    """Gives each request of ``app`` an id, which is in the answer's ``X-Request-ID`` and in every record that is logged
+    meanwhile; logs one line and counts the request when it has ended."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = perf_counter()
+        record = logs.begin_request(request_id_of(scope))
+        client = scope.get("client")
+        header = (HEADER, record.id.encode())
+        status = CLIENT_GONE
+
+        async def send_with_id(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message.get("headers", ()), header]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_with_id)
+        finally:
+            seconds = perf_counter() - started
+            _count(scope, status, seconds)
+            _log(scope, client, status, seconds, record.fields)
+
+
+def request_id_of(scope: Mapping[str, Any]) -> str:
+    """The id that a trusted proxy has given the request, else a new one.
+
+    Uvicorn sets the client's address from the headers of a trusted proxy (``FORWARDED_ALLOW_IPS``), with the port 0,
+    which no connection has. Any other client may claim what it likes.
+    """
+    client = scope.get("client")
+    if client and client[1] == 0:
+        for name, value in scope["headers"]:
+            if name == HEADER:
+                claimed = value.decode("latin-1")
+                if VALID_ID.fullmatch(claimed):
+                    return str(claimed)
+    return secrets.token_hex(8)
+
+
+def route_of(scope: Mapping[str, Any]) -> str:
+    """The path of the request's route, with the names of its parameters; ``none`` if none fits."""
+    path = getattr(scope.get("route"), "path_format", None)
+    if path is None:
+        return "none"
+    below_api = scope["path"].startswith(API_PREFIX) and not path.startswith(API_PREFIX)
+    return f"{API_PREFIX}{path}" if below_api else str(path)
+
+
+def _count(scope: Scope, status: int, seconds: float) -> None:
+    route = route_of(scope)
+    method = scope["method"] if scope["method"] in METHODS else "other"
+    HTTP_REQUESTS.labels(method, route, status).inc()
+    HTTP_REQUEST_SECONDS.labels(route).observe(seconds)
+
+
+def _log(scope: Scope, client: Any, status: int, seconds: float, fields: Mapping[str, Any]) -> None:
+    level = logging.WARNING if status >= 500 else logging.INFO
+    if not log.isEnabledFor(level):
+        return
+    address = quote(scope["path"])
+    if scope["query_string"]:
+        address = f"{address}?{scope['query_string'].decode('latin-1')}"
+    line = {
+        "method": scope["method"],
+        "path": redact(address),
+        "status": status,
+        "milliseconds": round(1000 * seconds, 1),
+        "client": client[0] if client else None,
+    }
+    log.log(level, "request", extra={**line, **fields})

@@ -1,0 +1,74 @@
+"""The load of the queues as Prometheus metrics, read from the database when they are asked for."""
+
+import logging
+from collections.abc import Iterator
+from datetime import datetime
+
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from scorer.db.jobs import failed_jobs
+from scorer.db.jobs.failed_jobs import QueueLoad
+from scorer.db.session import UNAVAILABLE, Sessions
+from scorer.lifecycle import Queue
+from scorer.monitoring.timed_value import TimedValue
+
+CACHED_SECONDS = 5.0
+METRICS = {
+    "kennel_database_up": (),
+    "kennel_queue_jobs": ("queue", "state"),
+    "kennel_queue_oldest_due_seconds": ("queue",),
+}
+"""The labels of these metrics, by name."""
+EMPTY = {"waiting": 0, "due": 0, "running": 0, "lost": 0}
+
+log = logging.getLogger(__name__)
+
+
+class QueueMetrics(Collector):
+    """The jobs of every queue by state, how long the oldest due job has waited, and whether the database could be
+    asked. One query for all, at most every ``CACHED_SECONDS``."""
+
+    def __init__(self, sessions: Sessions, seconds: float = CACHED_SECONDS) -> None:
+        self._sessions = sessions
+        self._load = TimedValue(self._read, seconds)
+
+    def collect(self) -> Iterator[Metric]:
+        """The metric families. Those of the queues are left out while the database is away."""
+        up = GaugeMetricFamily("kennel_database_up", "1 if the database has told the load of the queues, else 0.")
+        try:
+            loads, now = self._load.get()
+        except UNAVAILABLE as error:
+            log.warning("the load of the queues could not be read: %s", str(error).partition("\n")[0])
+            up.add_metric([], 0)
+            yield up
+            return
+        up.add_metric([], 1)
+        yield up
+        yield from _families(loads, now)
+
+    def _read(self) -> tuple[dict[str, QueueLoad], datetime]:
+        with self._sessions() as session:
+            return {load.queue: load for load in failed_jobs.queues(session)}, failed_jobs.database_time(session)
+
+
+def _families(loads: dict[str, QueueLoad], now: datetime) -> Iterator[Metric]:
+    jobs = GaugeMetricFamily(
+        "kennel_queue_jobs",
+        "Unfinished jobs by queue and state: waiting, due (of those), running, lost (of those).",
+        labels=METRICS["kennel_queue_jobs"],
+    )
+    ages = GaugeMetricFamily(
+        "kennel_queue_oldest_due_seconds",
+        "Seconds for which the oldest due job of a queue has waited; 0 if none is due.",
+        labels=METRICS["kennel_queue_oldest_due_seconds"],
+    )
+    for queue in Queue:
+        load = loads.get(queue.value)
+        for state, none in EMPTY.items():
+            jobs.add_metric([queue.value, state], getattr(load, state, none))
+        since = load.oldest_due_at if load is not None else None
+        ages.add_metric([queue.value], (now - since).total_seconds() if since is not None else 0)
+    yield jobs
+    yield ages

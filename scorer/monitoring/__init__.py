@@ -1,0 +1,7 @@
+"""Monitoring: structured logs and Prometheus metrics, for web processes, workers and commands alike.
+
+logs: how log records are written, and the ids of requests and jobs in them
+instruments: every Prometheus metric of the service
+exposition: metrics as Prometheus reads them, and the HTTP server of a worker
+timed_value: a value that is read again only after some seconds
+"""

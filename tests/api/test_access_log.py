@@ -1,0 +1,178 @@
+"""One line, one id and one count for each request, also where the database is away or the fault is ours."""
+
+import logging
+import sqlite3
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from sqlalchemy.exc import DatabaseError, DataError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from api.http import access_log
+from api.http.access_log import request_id_of, route_of
+from api.http.problem_details import RETRY_SECONDS
+from api.main import create_app
+from scorer.db.session import ConnectionLost
+from scorer.monitoring.instruments import HTTP_REQUEST_SECONDS, HTTP_REQUESTS
+from scorer.monitoring.logs import annotate_request, request_id
+from scorer.settings import Settings
+
+STATEMENT = "SELECT secret_column"
+CAUSE = sqlite3.Error("it went away")
+
+
+def lost(kind: type[DatabaseError]) -> DatabaseError:
+    """An error of the driver by which a connection was lost."""
+    return kind(STATEMENT, {"password": "hunter2"}, CAUSE, connection_invalidated=True)
+
+
+@pytest.fixture
+def app() -> FastAPI:
+    return create_app(
+        Settings(database_url="postgresql://x@127.0.0.1:1/x", redis_url="redis://127.0.0.1:1", blob_url="file:///tmp")
+    )
+
+
+@pytest.fixture
+def http(app: FastAPI) -> Iterator[TestClient]:
+    with TestClient(app, raise_server_exceptions=False) as client:
+        yield client
+
+
+@pytest.fixture(autouse=True)
+def from_info_on(caplog: pytest.LogCaptureFixture) -> None:
+    """As the service logs."""
+    caplog.set_level(logging.INFO)
+
+
+def line_of(caplog: pytest.LogCaptureFixture) -> dict[str, Any]:
+    """The only record that was logged, which is that of a request."""
+    ours = [record for record in caplog.records if record.name.startswith(("kennel", "api", "scorer.db"))]
+    assert [record.getMessage() for record in ours] == ["request"]
+    assert ours[0].exc_info is None
+    return vars(ours[0])
+
+
+def test_a_request_is_one_line_with_the_id_of_its_answer(http: TestClient, caplog: pytest.LogCaptureFixture) -> None:
+    answer = http.get("/healthz?next=/reset/secret&invitation=word")
+    line = line_of(caplog)
+    assert (line["method"], line["status"], line["client"]) == ("GET", 200, "testclient")
+    assert line["path"] == "/healthz?next=/reset/***&invitation=***"
+    assert line["milliseconds"] >= 0
+    assert access_log.VALID_ID.fullmatch(answer.headers["X-Request-ID"])
+    assert http.get("/healthz").headers["X-Request-ID"] != answer.headers["X-Request-ID"]
+
+
+def test_what_the_endpoint_says_is_in_the_line(
+    app: FastAPI, http: TestClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    seen: list[str | None] = []
+
+    @app.get("/noted")
+    def noted() -> None:  # in a thread of its own
+        seen.append(request_id())
+        annotate_request(submission_id="abc")
+
+    answer = http.get("/noted")
+    assert line_of(caplog)["submission_id"] == "abc"
+    assert seen == [answer.headers["X-Request-ID"]]
+    annotate_request(submission_id="nowhere")
+    assert request_id() is None
+
+
+def test_a_problem_has_the_id_too(http: TestClient) -> None:
+    answer = http.get("/api/v1/nowhere")
+    assert answer.status_code == 404
+    assert answer.json()["request_id"] == answer.headers["X-Request-ID"]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OperationalError(STATEMENT, {"password": "hunter2"}, CAUSE),
+        InterfaceError(STATEMENT, {"password": "hunter2"}, CAUSE),
+        PoolTimeoutError("no free connection"),
+        ConnectionLost(),
+        lost(DatabaseError),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_a_lost_database_is_503_and_one_line(
+    app: FastAPI, http: TestClient, caplog: pytest.LogCaptureFixture, error: Exception
+) -> None:
+    @app.get("/read")
+    def read() -> None:
+        raise error
+
+    answer = http.get("/read")
+    assert answer.status_code == 503
+    assert answer.headers["Retry-After"] == str(RETRY_SECONDS)
+    assert answer.json()["type"] == "urn:kennel:problem:database-unavailable"
+    line = line_of(caplog)
+    assert (line["status"], line["levelname"]) == (503, "WARNING")
+    assert line["error"].startswith(f"the database did not answer: {type(error).__name__}")
+    assert "hunter2" not in line["error"]
+    assert "\n" not in line["error"]
+
+
+def test_a_database_that_refuses_connections_is_503_and_one_line(
+    http: TestClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    answer = http.get("/api/v1/competitions")
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, str(RETRY_SECONDS))
+    assert "OperationalError" in line_of(caplog)["error"]
+
+
+def test_an_error_of_ours_is_500_and_raised_to_the_server_once(app: FastAPI) -> None:
+    """The server logs its traceback; here nothing does."""
+
+    @app.get("/read")
+    def read() -> None:
+        raise DataError(STATEMENT, {}, CAUSE)
+
+    with TestClient(app) as http, pytest.raises(DataError):
+        http.get("/read")
+    with TestClient(app, raise_server_exceptions=False) as http:
+        answer = http.get("/read")
+    assert answer.status_code == 500
+    assert answer.json()["request_id"] == answer.headers["X-Request-ID"]
+
+
+def test_a_request_is_counted_by_its_route_and_not_by_its_address(http: TestClient) -> None:
+    route = "/api/v1/competitions/{slug}/leaderboard"
+    counted = HTTP_REQUESTS.labels("GET", route, 503)
+    before = counted._value.get()
+    for slug in ("dogs", "cats"):
+        http.get(f"/api/v1/competitions/{slug}/leaderboard")
+    assert counted._value.get() == before + 2
+    assert HTTP_REQUEST_SECONDS.labels(route)._sum.get() > 0
+    http.get("/random/address")
+    assert HTTP_REQUESTS.labels("GET", "none", 404)._value.get() > 0
+
+
+def test_pages_and_the_api_are_told_apart() -> None:
+    class Route:
+        path_format = "/competitions/{slug}"
+
+    assert route_of({"path": "/competitions/dogs", "route": Route()}) == "/competitions/{slug}"
+    assert route_of({"path": "/api/v1/competitions/dogs", "route": Route()}) == "/api/v1/competitions/{slug}"
+    assert route_of({"path": "/nowhere"}) == "none"
+
+
+@pytest.mark.parametrize(
+    ("port", "claimed", "taken"),
+    [
+        (0, "f00dfeed-1234", True),  # by a trusted proxy, as uvicorn marks it
+        (0, "a b", False),
+        (0, "x" * 129, False),
+        (0, "abc\nlevel=error", False),
+        (50_000, "f00dfeed-1234", False),  # by anybody
+    ],
+)
+def test_only_a_trusted_proxy_may_give_the_id(port: int, claimed: str, taken: bool) -> None:
+    scope = {"client": ("192.0.2.1", port), "headers": [(b"x-request-id", claimed.encode())]}
+    assert (request_id_of(scope) == claimed) is taken
+    assert request_id_of({"client": None, "headers": []})

@@ -1,0 +1,132 @@
+"""Liveness, readiness, and the metrics of a service that works."""
+
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from pydantic import SecretStr
+from sqlalchemy.exc import OperationalError
+
+from api.routes import probes
+from scorer.errors import Invalid
+from scorer.lifecycle import Queue
+from scorer.monitoring.timed_value import TimedValue
+from tests.api.conftest import Service
+from tests.factories import noise_images, zip_of
+from worker import dispatch
+from worker.maintenance.sweeper import sweep_once
+
+TOKEN = "a token of the operator"
+Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
+
+
+def bearing(service: Service, token: str = TOKEN) -> Any:
+    """The answer of ``/metrics`` to a token."""
+    return service.http.get("/metrics", headers={"Authorization": f"Bearer {token}"})
+
+
+def samples_of(text: str) -> Samples:
+    """The samples of an exposition, by name and labels."""
+    families = text_string_to_metric_families(text)
+    return {(each.name, frozenset(each.labels.items())): each.value for family in families for each in family.samples}
+
+
+def changes(before: Samples, after: Samples, name: str, **labels: str) -> float:
+    """By how much a sample has grown."""
+    key = (name, frozenset(labels.items()))
+    return after.get(key, 0) - before.get(key, 0)
+
+
+@pytest.fixture
+def metrics(service: Service) -> Any:
+    """Reads the metrics as Prometheus does, those of the queues without a cache."""
+    state: Any = service.app.state
+    state.settings = state.settings.model_copy(update={"metrics_token": SecretStr(TOKEN)})
+    state.queue_metrics._load = TimedValue(state.queue_metrics._read, 0)
+    return lambda: samples_of(bearing(service).text)
+
+
+def test_a_process_lives_and_is_ready(service: Service) -> None:
+    assert service.http.get("/healthz").json() == {"status": "ok"}
+    answer = service.http.get("/readyz")
+    assert answer.json() == dict.fromkeys(("database", "clock", "migrations", "broker", "blobs"), "ok")
+    assert answer.status_code == 200
+
+
+def test_readiness_names_what_is_wrong(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    state: Any = service.app.state
+
+    def broken(_key: str) -> bool:
+        raise OSError("the store is away")
+
+    monkeypatch.setattr(state.blobs, "exists", broken)
+    state.readiness = probes.readiness_of(state)
+    answer = service.http.get("/readyz")
+    assert (answer.status_code, answer.json()["blobs"], answer.json()["database"]) == (503, "OSError", "ok")
+    assert service.http.get("/healthz").status_code == 200
+
+
+def test_metrics_are_for_the_operator(service: Service, metrics: Any) -> None:
+    assert bearing(service, "another").status_code == 401
+    assert service.http.get("/metrics").status_code == 401
+    assert bearing(service).status_code == 200
+    state: Any = service.app.state
+    state.settings = state.settings.model_copy(update={"metrics_token": None})
+    assert bearing(service).status_code == 404
+
+
+def test_an_entry_is_in_the_metrics_from_its_upload_to_its_score(service: Service, metrics: Any) -> None:
+    slug = service.competition()
+    before = metrics()
+    images = noise_images(9)
+    assert service.submit("ada", slug, zip_of(images)).status_code == 202
+    waiting = metrics()
+    assert changes(before, waiting, "kennel_uploads_total") == 1
+    assert changes(before, waiting, "kennel_upload_bytes_total") == len(zip_of(images))
+    assert changes(before, waiting, "kennel_queue_jobs", queue="check", state="due") == 1
+    assert waiting["kennel_queue_oldest_due_seconds", frozenset({("queue", "check")})] > 0
+    service.work()
+    sweep_once(service.context)
+    after = metrics()
+    for queue in ("check", "score"):
+        assert changes(before, after, "kennel_jobs_total", queue=queue, outcome="done") >= 1
+    for stage in ("features", "neighbours"):
+        name = "kennel_job_stage_duration_seconds_count"
+        assert changes(before, after, name, queue="score", stage=stage) >= 1
+    assert changes(before, after, "kennel_forward_pass_seconds_total", device="cpu") > 0
+    assert after["kennel_scoring_processes", frozenset({("device", "cpu")})] == 1
+    assert after["kennel_last_sweep_timestamp_seconds", frozenset()] > 0
+    assert after["kennel_database_up", frozenset()] == 1
+
+
+def test_a_failure_is_counted_by_its_reason(
+    service: Service, metrics: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    slug = service.competition()
+    before = metrics()
+
+    def refuse(*_: object) -> None:
+        raise Invalid("odd-zip", "This zip is odd.")
+
+    monkeypatch.setitem(dispatch.JOB_FUNCTIONS, Queue.CHECK, refuse)
+    made = service.submit("ada", slug, zip_of(noise_images(9)))
+    caplog.set_level("INFO")
+    dispatch.run_next(service.context, Queue.CHECK)
+    after = metrics()
+    assert changes(before, after, "kennel_job_failures_total", queue="check", reason="odd-zip") == 1
+    assert changes(before, after, "kennel_jobs_total", queue="check", outcome="failed") == 1
+    assert made.status_code == 202
+    failed = [record for record in caplog.records if "failed" in record.getMessage()]
+    assert [record.exc_info for record in failed] == [None]
+
+
+def test_metrics_are_answered_while_the_database_is_away(service: Service, metrics: Any) -> None:
+    state: Any = service.app.state
+
+    def away() -> None:
+        raise OperationalError("SELECT", {}, OSError("away"))
+
+    state.queue_metrics._load = TimedValue(away, 0)
+    after = metrics()
+    assert after["kennel_database_up", frozenset()] == 0
+    assert not [name for name, _ in after if name.startswith("kennel_queue")]

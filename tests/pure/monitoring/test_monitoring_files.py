@@ -1,0 +1,85 @@
+"""The files in ``deploy/monitoring`` speak of metrics, labels and buckets that exist."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from scorer.jobs.queue_metrics import METRICS
+from scorer.monitoring import instruments
+
+FOLDER = Path(__file__).parents[3] / "deploy" / "monitoring"
+NAME = re.compile(r"\bkennel[_:][a-z0-9_:]+")
+SELECTOR = re.compile(r"\b(kennel_[a-z0-9_]+)\{([^}]*)\}")
+SUFFIXES = {"counter": ("",), "gauge": ("",), "histogram": ("_bucket", "_count", "_sum")}
+
+
+def series() -> dict[str, frozenset[str]]:
+    """The labels of every series, by name."""
+    found = {name: frozenset(labels) for name, labels in METRICS.items()}
+    for metric in instruments.REGISTRY._collector_to_names:
+        family = next(iter(metric.describe()))  # type: ignore[attr-defined]
+        name = f"{family.name}_total" if family.type == "counter" else family.name
+        labels = frozenset(metric._labelnames)  # type: ignore[attr-defined]
+        for suffix in SUFFIXES[family.type]:
+            found[name + suffix] = labels | ({"le"} if suffix == "_bucket" else frozenset())
+    return found
+
+
+def rules() -> Iterator[Mapping[str, Any]]:
+    """All recording and alerting rules."""
+    for name in ("slos.yml", "alerts.yml"):
+        for group in yaml.safe_load((FOLDER / name).read_text())["groups"]:
+            yield from group["rules"]
+
+
+def expressions() -> list[str]:
+    """Every PromQL expression of the rules and the dashboard."""
+    dashboard = json.loads((FOLDER / "grafana-dashboard.json").read_text())
+    return [rule["expr"] for rule in rules()] + [
+        target["expr"] for panel in dashboard["panels"] for target in panel["targets"]
+    ]
+
+
+def test_every_metric_that_they_name_exists() -> None:
+    known = set(series()) | {rule["record"] for rule in rules() if "record" in rule}
+    named = {name for expression in expressions() for name in NAME.findall(expression)}
+    assert len(named) > 10
+    assert sorted(named - known) == []
+
+
+def test_every_metric_is_shown_or_watched() -> None:
+    text = " ".join(expressions())
+    unseen = {name for name in series() if name not in text and not name.endswith(("_sum", "_count"))}
+    assert sorted(unseen) == []
+
+
+def test_every_label_that_they_select_by_exists() -> None:
+    labels_of = series()
+    wrong = [
+        f"{name}: {label}"
+        for expression in expressions()
+        for name, selector in SELECTOR.findall(expression)
+        for label in re.findall(r"(\w+)(?:=~|!~|!=|=)", selector)
+        if label not in labels_of[name]
+    ]
+    assert wrong == []
+
+
+def test_every_bucket_that_they_name_exists() -> None:
+    bounds = {bound for text in expressions() for bound in re.findall(r'le="([^"]+)"', text)}
+    assert bounds
+    assert {float(bound) for bound in bounds} <= set(instruments.REQUEST_BUCKETS)
+
+
+@pytest.mark.parametrize("rule", list(rules()), ids=lambda rule: rule.get("alert") or rule["record"])
+def test_rules_are_complete(rule: Mapping[str, Any]) -> None:
+    assert ("alert" in rule) != ("record" in rule)
+    assert rule["expr"].count("(") == rule["expr"].count(")")
+    if "alert" in rule:
+        assert rule["labels"]["severity"] in {"page", "ticket"}
+        assert rule["annotations"]["summary"].endswith(".") or "?" in rule["annotations"]["summary"]
