@@ -3,9 +3,10 @@
 from fastapi import APIRouter
 
 from api.http.dependencies import Admin, DbSession, Now
-from api.schemas.jobs import BacklogView, JobView, QueueView, RequeueWish
+from api.schemas.jobs import BacklogView, JobView, PauseView, PauseWish, QueueView, RequeueWish
 from api.schemas.review.publication import RequeuedView
-from scorer.jobs import failed_jobs
+from scorer.db.jobs.pauses import list_pauses
+from scorer.jobs import failed_jobs, pauses
 from scorer.review import failed_scores
 
 router = APIRouter(prefix="/admin/work", tags=["work"])
@@ -13,11 +14,12 @@ router = APIRouter(prefix="/admin/work", tags=["work"])
 
 @router.get("")
 def show(session: DbSession, admin: Admin) -> BacklogView:
-    """The queues with their depth and age, the running jobs, and the failed ones with their errors."""
+    """The queues with their depth and age, the running jobs, the failed ones with their errors, and what is paused."""
     backlog = failed_jobs.read_backlog(session)
     return BacklogView(
         queues=[QueueView.model_validate(each, from_attributes=True) for each in backlog.queues],
         running=[JobView.model_validate(each, from_attributes=True) for each in backlog.running],
+        pauses=[PauseView.model_validate(each, from_attributes=True) for each in backlog.pauses],
         failed=[JobView.model_validate(each, from_attributes=True) for each in backlog.failed],
     )
 
@@ -29,3 +31,12 @@ def requeue(body: RequeueWish, session: DbSession, admin: Admin, now: Now) -> Re
         return RequeuedView(requeued=failed_scores.restart_failed(session, author=admin, now=now))
     failed_jobs.restart(session, body.job, author=admin, now=now)
     return RequeuedView(requeued=1)
+
+
+@router.post("/pauses")
+def pause(body: PauseWish, session: DbSession, admin: Admin, now: Now) -> list[PauseView]:
+    """Let a queue, a competition's entries or a worker take no more jobs, or take them again. What runs goes on; what
+    waits keeps its place. Returns all pauses that hold."""
+    subject = pauses.PauseSubject(body.queue, body.competition, body.worker)
+    pauses.set_paused(session, subject, paused=body.paused, reason=body.reason, author=admin, now=now)
+    return [PauseView.model_validate(each, from_attributes=True) for each in list_pauses(session)]

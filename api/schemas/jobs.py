@@ -13,6 +13,32 @@ class RequeueWish(Request):
     job: int | None = Field(None, ge=1, le=2**62, description="One job; null for all that have failed.")
 
 
+class PauseWish(Request):
+    """What to pause or to resume: one of a queue, a competition and a worker."""
+
+    queue: str | None = None
+    competition: str | None = Field(None, description="Its slug: the jobs of its entries.")
+    worker: str | None = Field(
+        None,
+        min_length=1,
+        max_length=300,
+        description="A machine, a process (`machine:pid`), or `*` for all: it ends its job and takes no other.",
+    )
+    paused: bool = Field(True, description="False to resume.")
+    reason: str = Field("", max_length=1000)
+
+
+class PauseView(BaseModel):
+    """A pause that holds: of a queue, a competition or a worker."""
+
+    queue: str | None
+    competition: str | None
+    worker: str | None
+    reason: str
+    author: str | None
+    created_at: datetime
+
+
 class QueueView(BaseModel):
     """A queue with work."""
 
@@ -50,4 +76,5 @@ class BacklogView(BaseModel):
 
     queues: list[QueueView]
     running: list[JobView]
+    pauses: list[PauseView] = Field(description="What takes no jobs for now.")
     failed: list[JobView] = Field(description="Jobs that are not tried again and that no later job has replaced.")

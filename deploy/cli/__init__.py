@@ -5,6 +5,7 @@ admin: ``kennel admin``: accounts, competitions, references, imports.
 admin_tuning: ``kennel admin``: labels, tau, the private extractor.
 admin_publication: ``kennel admin``: failed jobs, publication, data releases.
 admin_backups: ``kennel admin``: backup, verify-backup, restore.
+admin_pauses: ``kennel admin``: pausing queues and competitions, draining workers.
 doctor: ``kennel admin doctor``: whether everything that an installation needs is there.
 weights: ``kennel weights``: the extractors' weight files and their hashes.
 participant: the subcommands for taking part: login, check, submit, status, ...

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from deploy.cli.admin import DEFAULT_URL, Token, Url
+from deploy.cli.admin_pauses import pause_text
 from deploy.client.api import Client, Refused
 from scorer.lifecycle import UNFINISHED, JobState
 
@@ -43,6 +44,8 @@ def work(url: Url = DEFAULT_URL, token: Token = "") -> None:
     for state in ("running", "failed"):
         for job in backlog[state]:
             print(f"{state}: {_job_text(job)}")
+    for pause in backlog["pauses"]:
+        print(f"paused: {pause_text(pause)}")
     if not any(backlog.values()):
         print("Nothing waits, nothing runs, nothing has failed.")
 

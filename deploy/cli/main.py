@@ -8,7 +8,16 @@ from typing import Annotated, Literal
 import typer
 from rich.console import Console
 
-from deploy.cli import admin, admin_backups, admin_publication, admin_tuning, doctor, exit_codes, weights
+from deploy.cli import (
+    admin,
+    admin_backups,
+    admin_pauses,
+    admin_publication,
+    admin_tuning,
+    doctor,
+    exit_codes,
+    weights,
+)
 from deploy.cli.kaggle import run_kaggle
 from deploy.cli.participant import competitions, generators, login, submissions, submit
 from deploy.cli.participant.check import check_zip
@@ -29,7 +38,7 @@ app = typer.Typer(
     help=__doc__,
     epilog=exit_codes.exit_codes_help(),
 )
-for each in (admin_tuning, admin_publication, admin_backups, doctor):
+for each in (admin_tuning, admin_publication, admin_backups, admin_pauses, doctor):
     admin.app.add_typer(each.app)
 app.add_typer(admin.app, name="admin")
 app.add_typer(weights.app, name="weights")

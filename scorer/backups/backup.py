@@ -49,9 +49,9 @@ def make_backup(
     known = _known_blobs(folder)
     own = folder.begin(now)
     tables = []
-    for table in backups.TABLES:
-        progress(f"table {table.name}")
-        tables.append(_back_up_table(connection, table.name, own))
+    for table in backups.tables_in(connection):
+        progress(f"table {table}")
+        tables.append(_back_up_table(connection, table, own))
     progress("blobs")
     entries = list(_back_up_blobs(blobs, folder, known))
     manifest = Manifest(

@@ -53,6 +53,13 @@ def long_transaction(engine: Engine) -> Iterator[Connection]:
         yield connection
 
 
+def tables_in(connection: Connection) -> Sequence[str]:
+    """The tables that the database has, in an order in which none refers to a later one: one of a former version lacks
+    those that came since."""
+    existing = set(inspect(connection).get_table_names())
+    return [table.name for table in TABLES if table.name in existing]
+
+
 def columns_of(table: str) -> Sequence[str]:
     """The columns of a table, in the order in which a backup has them."""
     return [column.name for column in Table.metadata.tables[table].columns]

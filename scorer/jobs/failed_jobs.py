@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 from scorer import audit_log
 from scorer.db.jobs import failed_jobs
 from scorer.db.jobs.failed_jobs import ListedJob, QueueLoad
+from scorer.db.jobs.pauses import ListedPause, list_pauses
 from scorer.db.tables import Account, Job
 from scorer.errors import Conflict, NotFound
 from scorer.jobs import retries
@@ -17,16 +18,19 @@ from scorer.lifecycle import JobState
 
 @dataclass(frozen=True)
 class Backlog:
-    """All work that is not done: the load of each queue, running jobs, failed jobs."""
+    """All work that is not done: the load of each queue, running jobs, failed jobs; and what is paused."""
 
     queues: Sequence[QueueLoad]
     running: Sequence[ListedJob]
     failed: Sequence[ListedJob]
+    pauses: Sequence[ListedPause]
 
 
 def read_backlog(session: Session) -> Backlog:
     """All work that is not done."""
-    return Backlog(failed_jobs.queues(session), failed_jobs.running(session), failed_jobs.failed(session))
+    return Backlog(
+        failed_jobs.queues(session), failed_jobs.running(session), failed_jobs.failed(session), list_pauses(session)
+    )
 
 
 def restart(session: Session, job_id: int, *, author: Account, now: datetime) -> Job:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
-from scorer.db.jobs import job_queue
+from scorer.db.jobs import job_queue, pauses
 from scorer.db.submissions import submissions
 from scorer.db.submissions.submissions import UnexpectedStatus
 from scorer.db.tables import Job, Submission
@@ -119,8 +119,11 @@ def claim_job(
     session: Session, queue: Queue, *, holder: str, worker: str, now: datetime, lease: timedelta
 ) -> Claim | None:
     """Claim the due job of a queue that is next in fair order; None if there is none, or if that job can't start and
-    has failed. ``holder`` is this attempt's random name."""
-    job = job_queue.claim_next(session, queue, holder=holder, worker=worker, now=now, lease=lease)
+    has failed. ``holder`` is this attempt's random name. A drained worker gets none, and nobody a paused one."""
+    paused = pauses.active_pauses(session)
+    if paused.stops_worker(worker):
+        return None
+    job = job_queue.claim_next(session, queue, holder=holder, worker=worker, now=now, lease=lease, paused=paused)
     if job is None:
         return None
     if moves_submission(job):

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from scorer.db.jobs import job_queue
+from scorer.db.jobs import job_queue, pauses
 from scorer.db.submissions import events
 from scorer.db.tables import Job, Submission
 from scorer.lifecycle import PENDING, JobState, Queue, Status
@@ -38,6 +38,8 @@ class SubmissionProgress:
     stage: str | None = None
     fraction: float | None = None
     queue_position: int | None = None
+    paused: bool = False
+    """Whether it waits because an admin has paused its queue, its competition or all workers."""
     estimate_seconds: int | None = field(default=None, compare=False)
     """Expected seconds until the public score is there (:mod:`scorer.submissions.waiting_times`); its change alone is
     no update."""
@@ -75,10 +77,17 @@ def progress_of(session: Session, refs: Collection[int], *, now: datetime) -> di
     if not jobs:
         return {}
     times = waiting_times.read_waiting_times(session, jobs, now=now)
+    paused = pauses.paused_among(session, [job.id for job in jobs if job.state == JobState.WAITING])
     provisional = provisional_scores.provisional_scores_of_jobs(
         session, [job.id for job in jobs if job.state == JobState.RUNNING]
     )
-    return {ref: _progress(job, times, provisional.get(ref)) for job in jobs if (ref := job.submission_ref) is not None}
+    return {
+        ref: SubmissionProgress(queue_position=times.positions.get(job.id), paused=True)
+        if job.id in paused
+        else _progress(job, times, provisional.get(ref))
+        for job in jobs
+        if (ref := job.submission_ref) is not None
+    }
 
 
 def _progress(job: Job, times: WaitingTimes, provisional: ProvisionalScore | None) -> SubmissionProgress:
@@ -98,6 +107,7 @@ class JobProgress:
     stage: str | None
     fraction: float | None
     queue_position: int | None
+    paused: bool
     private_state: str | None
 
 
@@ -112,6 +122,7 @@ def progress_of_one(session: Session, submission: Submission) -> JobProgress:
         stage=running.stage if running else None,
         fraction=running.fraction if running else None,
         queue_position=_position(session, waiting),
+        paused=waiting is not None and bool(pauses.paused_among(session, [waiting.id])),
         private_state=private[-1].state if private else None,
     )
 

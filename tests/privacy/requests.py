@@ -200,7 +200,9 @@ STUDY = {"images": 2, "grids": 1, "side": 2}
 FILES = f"{TEAM}/releases/{{release_id}}/files"
 
 CALLS: Mapping[str, RouteCall] = {
+    "GET /metrics": RouteCall(fails=404),  # for a token of the operator, which is not set here
     f"POST {API}/admin/work/requeue": json_call(),
+    f"POST {API}/admin/work/pauses": json_call(worker="no-such-machine"),
     "POST /admin/work/requeue": form_call(),
     f"POST {TEAM}/publication/requeue": RouteCall(),
     f"POST {PAGE}/publication": replace(form_call(act="publish", reason="Over."), fails=409),

@@ -2,7 +2,7 @@
    anywhere on the page show the parts of the state: data-live="status", "stage", "fraction" (a <progress>), "position", "estimate",
    and of a provisional score "score", "fid", "distance", each with data-decimals. An element with
    data-live-for="position" is hidden while there is no position, one with data-live-for="cancel" while the entry cannot
-   be cancelled. After the final status the page is reloaded. Without this script it shows the state of its loading. */
+   be cancelled, one with data-live-for="paused" unless scoring is paused. After the final status the page is reloaded. Without this script it shows the state of its loading. */
 "use strict";
 
 const MINUTE = 60;
@@ -27,6 +27,7 @@ const TEXTS = {
   fraction: (state) => (state.fraction === null ? "" : `${Math.floor(100 * state.fraction)} %`),
   position: (state) => (state.queue_position === null ? "" : String(state.queue_position)),
   estimate: (state) => formatDuration(state.estimate_seconds),
+  paused: (state) => (state.paused ? "paused" : ""),
   cancel: (state) => (state.cancellable ? "possible" : ""),
   provisional: (state) => (state.provisional ? "there" : ""),
   score: ({ provisional: score }, element) => (score ? (score.mifid === null ? "none" : formatNumber(score.mifid, element)) : ""),

@@ -24,7 +24,7 @@ HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 HEARTBEAT_COMMENT = ": still here\n\n"
 EXAMPLE = (
     'id: 17\ndata: {"status":"queued","at":"2026-11-14T20:00:05Z","reason":null,"stage":null,"stage_in_words":null,'
-    '"fraction":null,"queue_position":3,"estimate_seconds":240,"provisional":null,"cancellable":true,"over":false}\n\n'
+    '"fraction":null,"queue_position":3,"paused":false,"estimate_seconds":240,"provisional":null,"cancellable":true,"over":false}\n\n'
 )
 RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {"content": {STREAM: {"example": EXAMPLE}}, "description": "Each event's data is a `StateView`."},
@@ -81,6 +81,7 @@ def _event(state: StatusUpdate) -> str:
         stage=progress.stage,
         stage_in_words=STAGES.get(progress.stage, progress.stage) if progress.stage else None,
         fraction=progress.fraction,
+        paused=progress.paused,
         queue_position=progress.queue_position,
         estimate_seconds=progress.estimate_seconds,
         provisional=provisional_view(progress.provisional),

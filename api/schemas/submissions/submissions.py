@@ -81,6 +81,7 @@ class SubmissionView(BaseModel):
     stage: str | None
     fraction: float | None
     queue_position: int | None
+    paused: bool = Field(description="It waits because an admin has paused the scoring; it keeps its place.")
     accepted_at: datetime
     finished_at: datetime | None
     late: bool = Field(description="Begun after the close: it is on the board of late entries alone.")
@@ -109,6 +110,7 @@ class StateView(BaseModel):
     stage_in_words: str | None
     fraction: float | None = Field(description="Of the stage, from 0 to 1.")
     queue_position: int | None
+    paused: bool = Field(description="It waits because an admin has paused the scoring; it keeps its place.")
     estimate_seconds: int | None = Field(
         description="Until the public score is there, as the queue is now; null if nothing like it was scored yet."
     )
@@ -134,6 +136,7 @@ def submission_view(
         "stage": progress.stage,
         "fraction": progress.fraction,
         "queue_position": progress.queue_position,
+        "paused": progress.paused,
         "provisional": provisional_view(provisional_scores.provisional_score_of(session, submission)),
         "sprite": f"/api/v1/submissions/{submission.id}/sprite" if submission.sprite_key else None,
         "code": code_view(code) if (code := code_uploads.newest_code_of(session, submission)) else None,

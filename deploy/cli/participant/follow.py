@@ -63,7 +63,8 @@ def event_text(event: Event) -> str:
         return f"{event['status']}: {event['stage_in_words']}{share}"
     place = f"position {event['queue_position']}" if event["queue_position"] else ""
     wait = f"about {format_duration(event['estimate_seconds'])}" if event["estimate_seconds"] else ""
-    details = ", ".join(filter(None, (place, wait)))
+    paused = "scoring is paused" if event.get("paused") else ""
+    details = ", ".join(filter(None, (place, wait, paused)))
     return f"{event['status']} ({details})" if details else str(event["status"])
 
 
@@ -85,7 +86,7 @@ def _line(console: Console) -> Iterator[Callable[[Event], None]]:
 
     def show(event: Event) -> None:
         nonlocal last_shown
-        now = event["status"], event["stage"], event["queue_position"]
+        now = event["status"], event["stage"], event["queue_position"], event.get("paused")
         if now != last_shown:
             last_shown = now
             console.print(event_text(event), markup=False, soft_wrap=True)

@@ -91,7 +91,8 @@ def print_submissions(out: Console, views: Sequence[View]) -> None:
 def status_text(view: View) -> str:
     """An entry's status, with its queue position while it waits and its progress while it runs."""
     if view["queue_position"]:
-        return f"{view['status']} (position {view['queue_position']})"
+        paused = ", scoring is paused" if view.get("paused") else ""
+        return f"{view['status']} (position {view['queue_position']}{paused})"
     if view["fraction"] is not None:
         return f"{view['status']} {100 * view['fraction']:.0f} %"
     return str(view["status"])

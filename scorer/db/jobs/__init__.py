@@ -1,5 +1,6 @@
 """SQL for jobs.
 
 job_queue: claiming the next job, leases, the fair order of waiting jobs, queue positions
+pauses: queues, competitions and workers that take no jobs
 failed_jobs: the load of each queue, running and failed jobs
 """

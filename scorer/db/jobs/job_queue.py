@@ -11,10 +11,12 @@ from sqlalchemy import ColumnElement, CursorResult, and_, exists, func, insert, 
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session, aliased
 
+from scorer.db.jobs.pauses import ActivePauses, active_pauses, is_claimable
 from scorer.db.tables import Job, Submission
 from scorer.db.teams import merges
 from scorer.lifecycle import UNFINISHED, JobState, Queue, Status
 
+NO_PAUSES = ActivePauses()
 SEEN_WITHIN = timedelta(minutes=10)
 """A worker is taken to be alive that has finished one of the ``RECENT_JOBS`` since."""
 RECENT_JOBS = 100
@@ -28,10 +30,17 @@ def due_in(delay: timedelta = timedelta()) -> ColumnElement[datetime]:
 
 
 def claim_next(
-    session: Session, queue: Queue, *, holder: str, worker: str, now: datetime, lease: timedelta
+    session: Session,
+    queue: Queue,
+    *,
+    holder: str,
+    worker: str,
+    now: datetime,
+    lease: timedelta,
+    paused: ActivePauses = NO_PAUSES,
 ) -> Job | None:
-    """Claim the first due job of a queue for ``holder``, for as long as the ``lease``; None if none is due. A job that
-    has failed on ``worker`` is left to other workers while there are any."""
+    """Claim the first due job of a queue for ``holder``, for as long as the ``lease``; None if none is due that is not
+    ``paused``. A job that has failed on ``worker`` is left to other workers while there are any."""
     other = aliased(Job)
     runs = (other.state == JobState.RUNNING) & (other.lease_until > func.now())
     running = exists().where(runs, other.queue == queue, other.worker != worker)
@@ -47,7 +56,7 @@ def claim_next(
     due = (
         select(Job.id)
         .where(Job.queue == queue, Job.state == JobState.WAITING, Job.due_at <= func.now())
-        .where(not_(has_failed_here) | ~others)
+        .where(not_(has_failed_here) | ~others, *is_claimable(paused))
         .order_by(*ORDER)
         .limit(1)
         .with_for_update(skip_locked=True)
@@ -118,10 +127,10 @@ def lock_expired(session: Session) -> Sequence[Job]:
 
 
 def count_due(session: Session) -> dict[Queue, int]:
-    """The number of due jobs, by queue."""
+    """The number of due jobs that are not paused, by queue."""
     rows = session.execute(
         select(Job.queue, func.count())
-        .where(Job.state == JobState.WAITING, Job.due_at <= func.now())
+        .where(Job.state == JobState.WAITING, Job.due_at <= func.now(), *is_claimable(active_pauses(session)))
         .group_by(Job.queue)
     )
     return {Queue(queue): count for queue, count in rows}
@@ -183,11 +192,11 @@ def cancel_on_track(session: Session, track_id: int, now: datetime) -> None:
 
 
 def waits_longer(session: Session, queue: Queue, than: timedelta) -> bool:
-    """Whether a public job of a queue has been due for longer ``than`` a time and is not claimed."""
+    """Whether a public job of a queue has been due for longer ``than`` a time, is not claimed and not paused."""
     waiting = select(Job.id).where(
         Job.queue == queue, Job.state == JobState.WAITING, Job.priority == 0, Job.due_at <= func.now() - than
     )
-    return session.scalar(waiting.limit(1)) is not None
+    return session.scalar(waiting.where(*is_claimable(active_pauses(session))).limit(1)) is not None
 
 
 def states_on_track(session: Session, track_id: int) -> dict[JobState, int]:

@@ -5,8 +5,9 @@ from datetime import datetime
 from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, text
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
-from scorer.db.tables.base import Table, identity
-from scorer.db.tables.competitions import Preparation, Track
+from scorer.db.tables.accounts import Account
+from scorer.db.tables.base import APPEND_ONLY, Table, identity
+from scorer.db.tables.competitions import Competition, Preparation, Track
 from scorer.db.tables.submissions import Submission
 from scorer.db.tables.teams import Team
 
@@ -87,3 +88,25 @@ class Job(Table):
     submission: Mapped[Submission | None] = relationship()
     track: Mapped[Track | None] = relationship()
     preparation: Mapped[Preparation | None] = relationship()
+
+
+class Pause(Table):
+    """That a queue, a competition or a worker takes no more jobs, or takes jobs again; the newest row about it counts.
+    Jobs that run go on."""
+
+    __tablename__ = "pauses"
+    __table_args__ = (
+        CheckConstraint("num_nonnulls(queue, competition_id, worker) = 1", name="subject"),
+        Index("ix_pauses_subject", "queue", "competition_id", "worker", text("id DESC")),
+        {"info": APPEND_ONLY},
+    )
+
+    id: Mapped[int] = identity()
+    queue: Mapped[str | None]
+    competition_id: Mapped[int | None] = mapped_column(ForeignKey(Competition.id))
+    worker: Mapped[str | None]
+    """A machine, or a process (``machine:pid``), or ``*`` for all."""
+    paused: Mapped[bool]
+    reason: Mapped[str]
+    author_id: Mapped[int | None] = mapped_column(ForeignKey(Account.id))
+    created_at: Mapped[datetime]

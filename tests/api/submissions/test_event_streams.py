@@ -95,8 +95,9 @@ def test_nothing_is_heard_of_the_private_track(service: Service, url: str) -> No
     with listen_to_events(url, service.tokens["ada"], entry["id"]) as events:
         assert list(events) == before
     progress = ("stage", "stage_in_words", "fraction", "queue_position", "estimate_seconds", "provisional")
-    assert set(before[-1]) == {"id", "status", "at", "reason", "cancellable", "over", *progress}
+    assert set(before[-1]) == {"id", "status", "at", "reason", "cancellable", "over", "paused", *progress}
     assert [before[-1][name] for name in progress] == [None] * 6
+    assert before[-1]["paused"] is False
 
 
 def test_a_stage_has_words(service: Service, url: str) -> None:

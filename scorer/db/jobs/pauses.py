@@ -1,0 +1,90 @@
+"""SQL for pauses: which queues, competitions and workers take no jobs now."""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, Subquery, exists, select
+from sqlalchemy.dialects.postgresql import distinct_on
+from sqlalchemy.orm import Session
+
+from scorer.db.tables import Account, Competition, Job, Pause, Submission
+
+ALL_WORKERS = "*"
+
+
+class ActivePauses(NamedTuple):
+    """What is paused at one moment."""
+
+    queues: frozenset[str] = frozenset()
+    competition_ids: frozenset[int] = frozenset()
+    workers: frozenset[str] = frozenset()
+    """Machines, or processes (``machine:pid``), or ``*`` for all."""
+
+    def stops_worker(self, worker: str) -> bool:
+        """Whether a worker process (``machine:pid``) is to take no job."""
+        return not self.workers.isdisjoint({worker, worker.rpartition(":")[0], ALL_WORKERS})
+
+
+class ListedPause(NamedTuple):
+    """A pause that holds, with the names of what it stops and of who decided it."""
+
+    queue: str | None
+    competition: str | None
+    worker: str | None
+    reason: str
+    author: str | None
+    created_at: datetime
+
+
+def active_pauses(session: Session) -> ActivePauses:
+    """What is paused now."""
+    newest = _newest_pauses()
+    columns = newest.c.queue, newest.c.competition_id, newest.c.worker
+    rows = session.execute(select(*columns).where(newest.c.paused)).all()
+    return ActivePauses(
+        frozenset(row.queue for row in rows if row.queue is not None),
+        frozenset(row.competition_id for row in rows if row.competition_id is not None),
+        frozenset(row.worker for row in rows if row.worker is not None),
+    )
+
+
+def list_pauses(session: Session) -> Sequence[ListedPause]:
+    """The pauses that hold, newest first."""
+    newest = _newest_pauses()
+    rows = session.execute(
+        select(newest.c.queue, Competition.slug, newest.c.worker, newest.c.reason, Account.handle, newest.c.created_at)
+        .outerjoin(Competition, Competition.id == newest.c.competition_id)
+        .outerjoin(Account, Account.id == newest.c.author_id)
+        .where(newest.c.paused)
+        .order_by(newest.c.id.desc())
+    )
+    return [ListedPause(*row) for row in rows]
+
+
+def paused_among(session: Session, job_ids: Collection[int]) -> frozenset[int]:
+    """Which of these jobs no worker takes for now."""
+    paused = active_pauses(session) if job_ids else ActivePauses()
+    if ALL_WORKERS in paused.workers:
+        return frozenset(job_ids)
+    conditions = is_claimable(paused)
+    if not conditions:
+        return frozenset()
+    return frozenset(job_ids) - set(session.scalars(select(Job.id).where(Job.id.in_(job_ids), *conditions)))
+
+
+def is_claimable(paused: ActivePauses) -> list[ColumnElement[bool]]:
+    """Conditions on jobs that are not paused. None for what is not paused, so that plans stay as they are."""
+    conditions: list[ColumnElement[bool]] = []
+    if paused.queues:
+        conditions.append(Job.queue.not_in(paused.queues))
+    if paused.competition_ids:
+        of_paused = Submission.competition_id.in_(paused.competition_ids)
+        conditions.append(~exists().where(Submission.ref == Job.submission_ref, of_paused))
+    return conditions
+
+
+def _newest_pauses() -> Subquery:
+    """The newest row about each queue, competition and worker."""
+    subject: tuple[Any, ...] = (Pause.queue, Pause.competition_id, Pause.worker)
+    return select(Pause).ext(distinct_on(*subject)).order_by(*subject, Pause.id.desc()).subquery()

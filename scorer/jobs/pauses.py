@@ -1,0 +1,65 @@
+"""Pauses: letting a queue, a competition or a worker take no more jobs, and taking that back. What runs goes on."""
+
+from dataclasses import asdict, dataclass
+from datetime import datetime
+
+from sqlalchemy.orm import Session
+
+from scorer import audit_log
+from scorer.db import competitions
+from scorer.db.jobs import pauses
+from scorer.db.tables import Account, Pause
+from scorer.errors import Conflict, Invalid, NotFound
+from scorer.lifecycle import Queue
+
+
+@dataclass(frozen=True)
+class PauseSubject:
+    """What is paused: one of a queue, a competition (its slug; the jobs of its entries), or a worker (a machine, a
+    process ``machine:pid``, or ``*`` for all), which is then drained."""
+
+    queue: str | None = None
+    competition: str | None = None
+    worker: str | None = None
+
+    @property
+    def name(self) -> str:
+        """For the audit log: ``queue:score``, ``competition:dogs``, ``worker:gpu-1``."""
+        return next(f"{kind}:{value}" for kind, value in asdict(self).items() if value is not None)
+
+
+def set_paused(
+    session: Session, subject: PauseSubject, *, paused: bool, reason: str, author: Account, now: datetime
+) -> None:
+    """Pause or resume. ``Invalid`` unless one thing is named, ``NotFound`` for an unknown queue or competition,
+    ``Conflict`` where nothing would change."""
+    if sum(value is not None for value in asdict(subject).values()) != 1:
+        raise Invalid("pause-subject", "Name one of a queue, a competition and a worker.")
+    if subject.queue is not None and subject.queue not in {queue.value for queue in Queue}:
+        raise NotFound("no-queue", f"There is no queue {subject.queue!r}: they are {', '.join(Queue)}.")
+    competition_id = None
+    if subject.competition is not None:
+        competition = competitions.competition_by_slug(session, subject.competition)
+        if competition is None:
+            raise NotFound("no-competition", f"There is no competition {subject.competition!r}.")
+        competition_id = competition.id
+    holds = pauses.active_pauses(session)
+    is_paused = (
+        subject.queue in holds.queues or competition_id in holds.competition_ids or subject.worker in holds.workers
+    )
+    if is_paused is paused:
+        raise Conflict("pause-unchanged", f"{subject.name} is {'paused already' if paused else 'not paused'}.")
+    session.add(
+        Pause(
+            queue=subject.queue,
+            competition_id=competition_id,
+            worker=subject.worker,
+            paused=paused,
+            reason=reason,
+            author_id=author.id,
+            created_at=now,
+        )
+    )
+    session.flush()
+    action = "jobs.paused" if paused else "jobs.resumed"
+    audit_log.record_action(session, action, subject.name, actor=author, now=now, after={"reason": reason})

@@ -1,0 +1,93 @@
+"""Paused scoring: what admins do and see, and what a team is told meanwhile."""
+
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from deploy.cli import admin_pauses
+from deploy.cli.participant.follow import event_text
+from deploy.cli.participant.tables import status_text
+from deploy.client.api import Client
+from tests.api.conftest import API, Service
+from tests.factories import noise_images, zip_of
+from tests.web.submissions.test_submissions import enter, read
+
+
+@pytest.fixture
+def command(service: Service, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """``kennel admin`` against the service, as the admin."""
+
+    def send(self: Client, method: str, path: str, **options: Any) -> Any:
+        headers = {"Authorization": self._http.headers["Authorization"]}
+        answer = service.http.request(method, f"{API}{path}", headers=headers, **options)
+        assert answer.status_code < 300, answer.text
+        return answer
+
+    monkeypatch.setattr(Client, "send", send)
+    monkeypatch.setenv("KENNEL_TOKEN", service.tokens["admin"])
+
+    def run(*arguments: str) -> str:
+        done = CliRunner().invoke(admin_pauses.app, list(arguments))
+        assert done.exit_code == 0, (done.output, done.exception)
+        return done.output
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("stop", "go"),
+    [
+        (("pause", "--queue", "check"), ("resume", "--queue", "check")),
+        (("pause", "--competition", "SLUG"), ("resume", "--competition", "SLUG")),
+        (("drain", "*"), ("drain", "*", "--end")),
+    ],
+    ids=["queue", "competition", "workers"],
+)
+def test_an_entry_waits_while_scoring_is_paused_and_its_team_is_told(
+    service: Service, command: Any, stop: tuple[str, ...], go: tuple[str, ...]
+) -> None:
+    slug = service.competition()
+    stop, go = (tuple(slug if word == "SLUG" else word for word in words) for words in (stop, go))
+    assert "by admin: The machine is moved." in command(*stop, "--reason", "The machine is moved.")
+    entry = service.submit("ada", slug, zip_of(noise_images(9))).json()["id"]
+    service.work()
+    view = service.call("ada", "GET", f"/submissions/{entry}").json()
+    assert (view["status"], view["queue_position"], view["paused"]) == ("received", 1, True)
+    assert status_text(view) == "received (position 1, scoring is paused)"
+    enter(service, "ada")
+    assert not hidden(service, entry)
+    assert "place 1; scoring is paused" in " ".join(read(service, f"/competitions/{slug}/entries").text.split())
+    assert command(*go) == "Nothing is paused.\n"
+    assert hidden(service, entry)
+    service.work()
+    view = service.call("ada", "GET", f"/submissions/{entry}").json()
+    assert (view["status"], view["paused"]) == ("scored", False)
+
+
+def hidden(service: Service, entry: str) -> bool:
+    """Whether the sentence about the pause is hidden on the entry's page."""
+    (sentence,) = [
+        each
+        for each in read(service, f"/submissions/{entry}").all("p")
+        if each.attributes.get("data-live-for") == "paused"
+    ]
+    assert "Scoring is paused" in sentence.text
+    return "hidden" in sentence.attributes
+
+
+def test_admins_see_what_is_paused_and_nobody_else_pauses(service: Service, command: Any) -> None:
+    for who, status in ((None, 401), ("ada", 403), ("organizer", 403)):
+        assert service.call(who, "POST", "/admin/work/pauses", json={"queue": "score"}).status_code == status
+    command("drain", "gpu-1", "--reason", "A new card.")
+    enter(service, "admin")
+    page = read(service, "/admin/work")
+    (part,) = [each for each in page.all("section") if each.attributes.get("aria-labelledby") == "paused"]
+    assert "Worker gpu-1 by admin" in " ".join(part.text.split())
+    assert "A new card." in part.text
+    assert [each["worker"] for each in service.call("admin", "GET", "/admin/work").json()["pauses"]] == ["gpu-1"]
+
+
+def test_a_follower_reads_that_scoring_is_paused() -> None:
+    event = {"status": "queued", "stage_in_words": None, "queue_position": 3, "estimate_seconds": None, "paused": True}
+    assert event_text(event) == "queued (position 3, scoring is paused)"
