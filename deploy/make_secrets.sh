@@ -12,10 +12,10 @@ for name in database_password database_owner_password redis_password objects_sec
         echo "$folder/$name is made."
     fi
 done
-for name in smtp_url oidc_client_secret; do
+for name in smtp_url oidc_client_secret metrics_token; do
     if [ ! -e "$folder/$name" ]; then
         : > "$folder/$name"
-        echo "$folder/$name is empty: for a mail server or an OpenID Connect issuer, write its secret there."
+        echo "$folder/$name is empty: for a mail server, an OpenID Connect issuer or Prometheus, write its secret there."
     fi
 done
 chmod 700 "$folder"

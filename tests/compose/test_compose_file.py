@@ -102,7 +102,14 @@ def test_secrets_are_files_for_those_who_need_them() -> None:
         "objects": {"objects_secret"},
         "bucket": {"objects_secret"},
         "migrate": {"database_owner_password"},
-        "api": {"database_password", "redis_password", "objects_secret", "smtp_url", "oidc_client_secret"},
+        "api": {
+            "database_password",
+            "redis_password",
+            "objects_secret",
+            "smtp_url",
+            "oidc_client_secret",
+            "metrics_token",
+        },
         "beat": {"redis_password"},
         "worker-check": {"database_password", "redis_password", "objects_secret", "smtp_url"},
         "worker-cpu": {"database_password", "redis_password", "objects_secret"},
@@ -210,7 +217,7 @@ def test_secrets_are_made_once_for_their_owner_alone(tmp_path: Path) -> None:
     assert set(made) == named == set(WHOLE["secrets"])
     assert all(name in said for name in named)
     random: dict[str, Any] = {name: value for name, value in made.items() if value}
-    assert set(made) - set(random) == {"smtp_url", "oidc_client_secret"}
+    assert set(made) - set(random) == {"smtp_url", "oidc_client_secret", "metrics_token"}
     assert all(re.fullmatch("[0-9a-f]{64}", value) for value in random.values())
     assert len(set(random.values())) == len(random)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700

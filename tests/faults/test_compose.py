@@ -124,7 +124,7 @@ def installation(settings: Settings, servers: Servers, blockers: dict[str, Path]
         str(make_url(url).password) for url in (servers.postgres.owner_url, servers.postgres.app_url, servers.redis.url)
     )
     secrets = {"database_owner_password": owner, "database_password": application, "redis_password": redis}
-    secrets |= {"objects_secret": "", "smtp_url": "", "oidc_client_secret": ""}
+    secrets |= {"objects_secret": "", "smtp_url": "", "oidc_client_secret": "", "metrics_token": ""}
     for name, secret in secrets.items():
         (tmp_path / name).write_text(f"{secret}\n")
     return Installation(settings, servers, blockers, tmp_path)
