@@ -65,7 +65,8 @@ def score_elsewhere(service: Service) -> None:
     code = (
         "from worker.tasks import worker_context\n"
         "from worker.dispatch import run_next\n"
-        "assert run_next(worker_context(), 'score')"
+        "from scorer.lifecycle import Queue\n"
+        "assert run_next(worker_context(), Queue.SCORE)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, env=environment, timeout=120)
 
