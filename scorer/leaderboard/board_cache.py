@@ -89,9 +89,9 @@ class BoardCache:
         boards = self._boards.get(self._ids.get(slug, 0))
         if boards is None:
             return self._load(slug, now)
-        refreshes = boards.refreshes
+        begun_before = boards.begun_refreshes
         with boards.lock:
-            if boards.refreshes == refreshes:  # else another request has begun and ended one since this one came
+            if boards.refreshed <= begun_before:  # else a refresh that began after this request came has succeeded
                 self._refresh(boards)
             if boards.in_demand:
                 self._rank_again(boards)

@@ -52,8 +52,9 @@ class CachedBoards:
     """The newest snapshot that was handed out."""
     former: FormerSnapshot | None = None
     """While the boards of now are ranked anew: the snapshot before. Read without the lock."""
-    refreshes: int = 0
-    """How many have begun."""
+    begun_refreshes: int = 0
+    """How many refreshes have begun; ``refreshed``: which of them was the last that succeeded."""
+    refreshed: int = 0
     generation: int = 0
     """How often anything was dropped: what was computed from an earlier generation must not be kept."""
     _columns: dict[int, EntryColumns] = field(default_factory=dict)
@@ -75,9 +76,10 @@ class CachedBoards:
 
     def refresh(self, connection: Connection) -> None:
         """Drop everything that the change feed reports as changed since the last call."""
-        self.refreshes += 1
+        self.begun_refreshes += 1
         for change in self.feed.read(connection):
             self._invalidate(change)
+        self.refreshed = self.begun_refreshes
 
     def _invalidate(self, change: FeedRow) -> None:
         if change.kind == "label":
@@ -216,7 +218,7 @@ class CachedBoards:
 
     def _current_columns(self, connection: Connection, track_id: int) -> EntryColumns:
         """The columns of a track's entries, of which those that have changed are read again."""
-        stale = self._stale_refs.pop(track_id, set())
+        stale = self._stale_refs.get(track_id, set())
         if track_id not in self._columns:
             self._columns[track_id] = columns.columns_of(connection, track_id)
         elif stale:
@@ -225,6 +227,7 @@ class CachedBoards:
             if track_id in self._superseded:
                 earlier = columns.superseded_columns_of(connection, track_id, refs=stale)
                 self._superseded[track_id] = self._superseded[track_id].without(stale).updated_with(earlier)
+        self._stale_refs.pop(track_id, None)  # last: what could not be read is read again
         return self._columns[track_id]
 
 

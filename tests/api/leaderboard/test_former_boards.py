@@ -4,12 +4,14 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
-from threading import Event
+from itertools import count
+from threading import Event, Lock, Semaphore
 from typing import Any
 
 import pytest
 
-from scorer.db.session import Connections
+from scorer.db.leaderboard.changes import ChangeFeed, FeedRow
+from scorer.db.session import Connection, Connections
 from scorer.leaderboard import board_snapshots, cached_boards
 from scorer.leaderboard.board_cache import BoardCache
 from scorer.leaderboard.past_boards import PastBoard
@@ -163,3 +165,53 @@ def test_a_visitors_request_ranks_no_board_that_visitors_may_not_see(
     assert rankings_of_a_public_page() == 2, "both are open to visitors, and were asked for"
     retune(arena)
     assert rankings_of_a_public_page() == 1, "nobody has asked for the private one since"
+
+
+class CountedLock:
+    """A lock that knows how many threads have come to it."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.came = Semaphore(0)
+
+    def __enter__(self) -> None:
+        self.came.release()
+        self.lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.lock.release()
+
+
+def test_a_refresh_that_failed_serves_nobody_else(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two requests that wait together, the second asks the change feed itself where the first has failed."""
+    connections = Connections(arena.service.context.settings, max_connections=2)
+    cache = BoardCache(connections)
+    before = cache.current_snapshot(arena.slug, arena.now)
+    boards = next(iter(cache._boards.values()))
+    boards.lock = lock = CountedLock()  # type: ignore[assignment]
+    reads = count(1)
+    go_on = Event()
+    whole = ChangeFeed.read
+
+    def read(self: ChangeFeed, connection: Connection) -> list[FeedRow]:
+        number = next(reads)
+        changes = whole(self, connection) if number != 2 else []
+        if number == 1:
+            assert go_on.wait(60)
+        if number == 2:
+            raise TimeoutError("the database was slow")
+        return changes
+
+    monkeypatch.setattr(ChangeFeed, "read", read)
+    with ThreadPoolExecutor(3) as pool:
+        requests = [pool.submit(cache.current_snapshot, arena.slug, arena.now)]
+        assert lock.came.acquire(timeout=60)
+        requests += [pool.submit(cache.current_snapshot, arena.slug, arena.now) for _ in range(2)]
+        assert all(lock.came.acquire(timeout=60) for _ in range(2))
+        retune(arena)
+        go_on.set()
+        outcomes = [each.exception(60) for each in requests]
+    assert [type(each) for each in outcomes if each is not None] == [TimeoutError]
+    newest = [each.result() for each, error in zip(requests[1:], outcomes[1:], strict=True) if error is None]
+    assert [snapshot.counts != before.counts for snapshot in newest] == [True]
+    connections.close()
