@@ -16,12 +16,12 @@ from sqlalchemy.orm import Session
 
 from deploy.client.api import Client, Refused, Unreadable, open_file, segment
 from deploy.client.references import attach, prepare
-from deploy.standalone.data_folder import addresses_in
+from deploy.standalone.data_folder import settings_of
 from scorer import audit_log
 from scorer.accounts import accounts, api_tokens, password_resets, roles
 from scorer.db.accounts import account_by_handle
 from scorer.db.session import connected
-from scorer.settings import Settings, read_settings
+from scorer.settings import Settings
 
 app = typer.Typer(
     no_args_is_help=True, help="Accounts, competitions, references, tau. Needs KENNEL_URL and KENNEL_TOKEN."
@@ -37,7 +37,7 @@ Data = Annotated[Path | None, typer.Option(help="The data folder of a `kennel up
 @contextmanager
 def _database(data: Path | None) -> Iterator[tuple[Session, Settings]]:
     """A transaction directly in the database (``DATABASE_URL``, or that of ``--data``), which needs no token."""
-    settings = read_settings(addresses_in(data) if data else {})
+    settings = settings_of(data)
     with connected(settings) as sessions, sessions.begin() as session:
         yield session, settings
 

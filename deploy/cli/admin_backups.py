@@ -10,14 +10,13 @@ from rich.console import Console
 from sqlalchemy import make_url
 
 import migrations
-from deploy.standalone.data_folder import addresses_in
+from deploy.standalone.data_folder import settings_of
 from scorer.backups import backup as backups
 from scorer.backups import restore as restores
 from scorer.backups.manifest import BackupFolder, Manifest
 from scorer.blobs import blobs_of
 from scorer.db.backups import analyse, drop_unused_tables, engine_for_backups, long_transaction, require_unused
 from scorer.errors import Invalid, Unavailable
-from scorer.settings import Settings, read_settings
 
 app = typer.Typer()
 err = Console(stderr=True, highlight=False)
@@ -36,7 +35,7 @@ def backup(
 
     A further backup into the same folder copies new blobs alone.
     """
-    settings = _settings_of(data)
+    settings = settings_of(data)
     target = BackupFolder(folder)
     engine = engine_for_backups(settings.database_url.get_secret_value())
     with target.locked():
@@ -78,7 +77,7 @@ def restore(folder: Folder, name: Name = None, data: Data = None) -> None:
     Its database and blob store are those of the environment's settings (with DATABASE_OWNER_URL), or of --data.
     Accounts, passwords and tokens are those of the backup.
     """
-    settings = _settings_of(data)
+    settings = settings_of(data)
     source = BackupFolder(folder)
     own, manifest = source.manifest(name)
     if not migrations.is_known(manifest.revision):
@@ -101,10 +100,6 @@ def restore(folder: Folder, name: Name = None, data: Data = None) -> None:
     engine.dispose()
     migrations.upgrade(settings.migration_url, role)
     print(f"{own} is restored: {_contents(manifest)}. Start the service anew.")
-
-
-def _settings_of(data: Path | None) -> Settings:
-    return read_settings(addresses_in(data) if data else {})
 
 
 def _report(what: str) -> None:

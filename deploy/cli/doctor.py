@@ -8,14 +8,14 @@ from typing import Annotated
 import typer
 
 import migrations
-from deploy.standalone.data_folder import addresses_in
+from deploy.standalone.data_folder import settings_of
 from scorer.blobs import blobs_of
 from scorer.db.connection_budget import max_open_connections, require_connections, server_connections
 from scorer.db.session import Sessions, connected, ping, require_right_clock
 from scorer.errors import KennelError, Unavailable
 from scorer.identifiers import new_public_id
 from scorer.jobs.broker import create_celery_app
-from scorer.settings import Settings, read_settings
+from scorer.settings import Settings
 from worker.runtime.startup import require_weights
 
 app = typer.Typer()
@@ -28,7 +28,7 @@ def doctor(
 ) -> None:
     """Check database, clock, connections, queue server, blob store and weights with the settings of the environment, or
     of --data. Exit status 1 if something is wrong."""
-    settings = read_settings(addresses_in(data) if data else {})
+    settings = settings_of(data)
     with connected(settings) as sessions:
         outcomes = [_outcome_of(name, check) for name, check in _checks(settings, sessions)]
     for line, _ in outcomes:

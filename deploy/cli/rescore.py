@@ -3,12 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-from deploy.standalone.data_folder import addresses_in
+from deploy.standalone.data_folder import settings_of
 from scorer.blobs import blobs_of
 from scorer.db.session import connected, ping
 from scorer.errors import Unavailable
 from scorer.jobs.broker import create_celery_app
-from scorer.settings import read_settings
 from worker.runtime.context import WorkerContext
 from worker.runtime.progress import StageProgress
 from worker.scoring.rescore import RepeatedMeasurement, rescore
@@ -22,7 +21,7 @@ def rescore_submission(
     The service is found by the environment, or by its data folder. Raises as :func:`worker.scoring.rescore.rescore`
     does, and ``Unavailable`` (``database-unreachable``) if its database does not answer.
     """
-    settings = read_settings(addresses_in(data) if data else {})
+    settings = settings_of(data)
     with connected(settings) as sessions:
         context = WorkerContext(settings, create_celery_app(settings), sessions, blobs_of(settings))
         try:

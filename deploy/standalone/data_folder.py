@@ -13,6 +13,7 @@ from platformdirs import user_data_path
 
 from deploy.standalone.unix_account import UnixAccount, account_for, require_reachable
 from scorer.errors import Unavailable
+from scorer.settings import Settings, read_settings
 
 LOCK = "lock"
 SECRETS = "secrets.json"
@@ -92,6 +93,12 @@ def addresses_in(path: Path) -> dict[str, str]:
             "no-addresses", f"{path / ADDRESSES} cannot be read ({error.strerror}): has Kennel run on this folder?"
         ) from None
     return addresses
+
+
+def settings_of(path: Path | None) -> Settings:
+    """The settings of the environment, with the addresses of the Kennel that runs on the folder ``path`` if there is
+    one."""
+    return read_settings(addresses_in(path) if path else {})
 
 
 def open_data_folder(path: Path, *, patience: float = 20.0) -> DataFolder:

@@ -12,7 +12,6 @@ from datetime import datetime
 from pathlib import Path
 
 from scorer.backups.manifest import (
-    READ_BYTES,
     BackupFolder,
     BlobEntry,
     Manifest,
@@ -27,6 +26,7 @@ from scorer.db.blob_references import all_referenced_keys
 from scorer.db.session import Connection
 from scorer.errors import NotFound
 
+READ_BYTES = 1 << 20
 Progress = Callable[[str], None]
 """Is told what comes next, in words."""
 

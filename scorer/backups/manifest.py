@@ -26,7 +26,6 @@ MANIFEST = "manifest.json"
 BLOBS = "blobs"
 BLOB_LIST = "blobs.jsonl.gz"
 NAME = "%Y-%m-%dT%H-%M-%SZ"
-READ_BYTES = 1 << 20
 
 
 class TableRows(NamedTuple):
@@ -155,11 +154,8 @@ def read_blob_list(folder: Path) -> Iterator[BlobEntry]:
 
 def file_sha256(path: Path) -> str:
     """The SHA-256 of a file, in hex."""
-    digest = hashlib.sha256()
     with path.open("rb") as file:
-        while data := file.read(READ_BYTES):
-            digest.update(data)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def require_unchanged(path: Path, sha256: str) -> None:

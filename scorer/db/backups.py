@@ -14,7 +14,8 @@ from sqlalchemy import column as sql_column
 from sqlalchemy import table as sql_table
 from sqlalchemy.engine import Engine
 
-from scorer.db.answer_timeouts import TimedConnection, connection_options
+from scorer.db.answer_timeouts import connection_options
+from scorer.db.session import allow_long_statements
 from scorer.db.tables import Account, Competition, Table
 from scorer.errors import Conflict
 
@@ -47,9 +48,7 @@ def engine_for_backups(url: str) -> Engine:
 def long_transaction(engine: Engine) -> Iterator[Connection]:
     """A transaction whose statements may take hours; committed at the end."""
     with engine.begin() as connection:
-        driver = connection.connection.driver_connection
-        if isinstance(driver, TimedConnection):
-            driver.allow_long_statements(STATEMENT_SECONDS)
+        allow_long_statements(connection, STATEMENT_SECONDS)
         yield connection
 
 

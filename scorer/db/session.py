@@ -134,10 +134,10 @@ def use_one_snapshot(session: Session) -> None:
     session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
 
 
-def allow_long_statements(session: Session, seconds: float) -> None:
+def allow_long_statements(connection: Connection, seconds: float) -> None:
     """Let each statement of this transaction take so many seconds, not a minute: for workers that read whole
     competitions."""
-    driver = session.connection().connection.driver_connection
+    driver = connection.connection.driver_connection
     if isinstance(driver, TimedConnection):
         driver.allow_long_statements(seconds)
 

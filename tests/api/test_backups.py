@@ -68,7 +68,7 @@ def kennel(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Runs ``kennel admin`` with settings in place of the environment's."""
 
     def run(settings: Settings, *arguments: object) -> Result:
-        monkeypatch.setattr(admin_backups, "read_settings", lambda _: settings)
+        monkeypatch.setattr(admin_backups, "settings_of", lambda _: settings)
         result = CliRunner().invoke(admin_backups.app, [str(each) for each in arguments])
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
@@ -129,7 +129,7 @@ def test_a_restored_installation_shows_the_same_boards_and_goes_on(
     assert restored.exit_code == 0, restored.output
     with running_service(new_settings) as other:
         assert boards_of(other, slug) == before
-        monkeypatch.setattr(rescore, "read_settings", lambda _: new_settings)
+        monkeypatch.setattr(rescore, "settings_of", lambda _: new_settings)
         _, equal = rescore.rescore_submission(
             entries[0]["submission_id"], data=None, verify=True, progress=lambda *_: None
         )

@@ -15,7 +15,7 @@ from tests.api.conftest import Service
 
 def run(monkeypatch: pytest.MonkeyPatch, settings: Settings, **changes: Any) -> tuple[int, dict[str, str]]:
     """Exit status, and each line by the name of its check."""
-    monkeypatch.setattr(doctor, "read_settings", lambda _: settings.model_copy(update=changes))
+    monkeypatch.setattr(doctor, "settings_of", lambda _: settings.model_copy(update=changes))
     result = CliRunner().invoke(doctor.app, [])
     lines = dict(line[7:].split(": ", 1) for line in result.stdout.splitlines())
     wrong = {line[7:].split(": ", 1)[0] for line in result.stdout.splitlines() if line.startswith("WRONG")}

@@ -178,7 +178,7 @@ def test_a_transaction_may_have_long_statements(engine: Engine, monkeypatch: pyt
     monkeypatch.setattr(answer_timeouts, "ANSWER_MARGIN_SECONDS", 0.0)
     slow = text(f"SELECT pg_sleep({3 * SHORT})")
     with Session(engine) as session:
-        allow_long_statements(session, 60)
+        allow_long_statements(session.connection(), 60)
         session.execute(slow)
         session.commit()
         with pytest.raises(DBAPIError):

@@ -87,7 +87,7 @@ def make_release(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbe
         with transaction(context.sessions, context.broker) as session:
             use_one_snapshot(session)
             # A statement that takes as long as this would lose the lease.
-            allow_long_statements(session, STATEMENT_SHARE * context.settings.max_stall_seconds)
+            allow_long_statements(session.connection(), STATEMENT_SHARE * context.settings.max_stall_seconds)
             release = session.get_one(Release, claim.release_id)
             contents = _write_tables(session, context, release, folder, lambda share: heartbeat("tables", share))
         stored, missing = _store_images(context, release, contents, lambda share: heartbeat("images", share))
