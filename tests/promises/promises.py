@@ -98,10 +98,18 @@ PROMISES = (
         "Expired leases are freed also while the queue server is away.",
         f"{BROKER}::test_expired_leases_are_freed_while_redis_is_away",
         "worker/maintenance/sweeper.py",
-        "    with transaction(context.sessions, context.broker) as session:\n        max_attempts",
+        "    with transaction(context.sessions, context.broker) as session:\n        done = lease",
         "    waiting_messages(context.broker)\n"
-        "    with transaction(context.sessions, context.broker) as session:\n        max_attempts",
+        "    with transaction(context.sessions, context.broker) as session:\n        done = lease",
         ("away-redis", "silent-redis", "kill-redis"),
+    ),
+    Promise(
+        "An outage of the database that is longer than a lease costs no attempt.",
+        "tests/db/jobs/test_lease_sweep.py::test_leases_that_lapsed_while_nobody_could_renew_them_begin_anew",
+        "scorer/jobs/lease_sweep.py",
+        "since_sweep is not None and since_sweep >",
+        "since_sweep is not None and since_sweep <",
+        ("away-postgres", "silent-postgres", "kill-postgres"),
     ),
     Promise(
         "A queue server that is away costs a request a quarter of a second, once.",

@@ -7,7 +7,7 @@ accounts: accounts, identities, API tokens, sessions, one-time links
 competitions: competitions, tracks, reference sets, preparations, data files, the allowlist
 teams: teams, memberships, merges, invitations, final picks
 submissions: submissions, their events, resumable uploads
-jobs: the job queue; pauses
+jobs: the job queue; pauses; the last sweep
 measurements: measurements, final and provisional
 evidence: evidence, generator uploads, audits, code attachments
 tuning: thresholds and comparisons of extractors
@@ -34,7 +34,7 @@ from scorer.db.tables.competitions import (
 from scorer.db.tables.data_release import Release, ReleaseAct
 from scorer.db.tables.evidence import CodeAttachment, Evidence, GeneratorFile, Recovery
 from scorer.db.tables.human_ratings import Rater, Rating, RatingItem, RatingStudy
-from scorer.db.tables.jobs import Job, Pause
+from scorer.db.tables.jobs import Job, LastSweep, Pause
 from scorer.db.tables.leaderboard import BoardChange
 from scorer.db.tables.measurements import Measurement, ProvisionalMeasurement
 from scorer.db.tables.notifications import Delivery, Mail, MailChoice, Notice, Webhook
@@ -61,6 +61,7 @@ __all__ = [
     "Identity",
     "Job",
     "Label",
+    "LastSweep",
     "Mail",
     "MailChoice",
     "Measurement",

@@ -110,3 +110,15 @@ class Pause(Table):
     reason: Mapped[str]
     author_id: Mapped[int | None] = mapped_column(ForeignKey(Account.id))
     created_at: Mapped[datetime]
+
+
+class LastSweep(Table):
+    """When a sweep last looked at the leases, in one row: a gap tells that nobody could reach the database."""
+
+    __tablename__ = "last_sweep"
+    __table_args__ = (CheckConstraint("id = 1", name="single"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    swept_at: Mapped[datetime]
+    extended_at: Mapped[datetime | None]
+    """When leases were last extended because of a gap."""

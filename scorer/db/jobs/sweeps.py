@@ -1,0 +1,31 @@
+"""SQL for sweeps of leases: when the last one was, and extending leases that lapsed while nobody could renew them."""
+
+from datetime import timedelta
+
+from sqlalchemy import CursorResult, Interval, func, select, type_coerce, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from scorer.db.tables import Job, LastSweep
+from scorer.lifecycle import JobState
+
+ROW = 1
+
+
+def begin_sweep(session: Session) -> tuple[timedelta | None, timedelta | None]:
+    """Record that a sweep begins: the times since the last one and since leases were last extended, None for never. A
+    sweep that overlaps waits for the one before it."""
+    since_sweep = type_coerce(func.now() - LastSweep.swept_at, Interval)
+    since_extended = type_coerce(func.now() - LastSweep.extended_at, Interval)
+    row = session.execute(select(since_sweep, since_extended).with_for_update()).one_or_none()
+    now = insert(LastSweep).values(id=ROW, swept_at=func.now())
+    session.execute(now.on_conflict_do_update(index_elements=[LastSweep.id], set_={"swept_at": func.now()}))
+    return (row[0], row[1]) if row is not None else (None, None)
+
+
+def extend_expired(session: Session, lease: timedelta) -> int:
+    """Let the holders of jobs whose lease has expired hold them for the ``lease`` from now on; returns how many."""
+    session.execute(update(LastSweep).values(extended_at=func.now()))
+    expired = update(Job).where(Job.state == JobState.RUNNING, Job.lease_until < func.now())
+    result = session.execute(expired.values(lease_until=func.now() + lease))
+    return result.rowcount if isinstance(result, CursorResult) else 0
