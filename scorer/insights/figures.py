@@ -27,7 +27,7 @@ from scorer.metrics.statistics.correlation import (
     ranks,
     spearman,
 )
-from scorer.metrics.statistics.threshold_selection import choose_tau
+from scorer.metrics.statistics.threshold_selection import LabelledDistances
 from scorer.submissions.labels import LABELS, MEMORISES
 from scorer.tuning.thresholds import choice_as_json
 
@@ -162,16 +162,16 @@ def _separation(data: InsightsData, entries: TrackColumns, tau: float | None) ->
     """How well distances separate memorising from legitimate submissions, and each method's choice of threshold."""
     if not data.labels or not len(entries.refs):
         return {}
-    memorised = MEMORISING_OF_NUMBER[entries.labels]
+    distances = LabelledDistances(entries.distance, MEMORISING_OF_NUMBER[entries.labels])
     methods: dict[str, Any] = {}
     for method in METHODS if tau is None else (*METHODS, "manual"):
         try:
-            choice = choose_tau(entries.distance, memorised, method, tau=tau)
+            choice = distances.choose(method, tau=tau)
         except KennelError as error:
             methods[method] = {"tau": None, "why": error.message}
             continue
         methods[method] = {"tau": choice.tau, **{key: choice_as_json(choice)[key] for key in ("interval", "confusion")}}
-    statistics = choice_as_json(choose_tau(entries.distance, memorised, "paper"))
+    statistics = choice_as_json(distances.choose("paper"))
     names = ("memorization_margin", "relative_variance", "auc", "cohens_d")
     return {name: statistics[name] for name in names} | {"methods": methods}
 

@@ -10,6 +10,7 @@ new tau like all others, and the history, computed anew whenever it is read, has
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -21,7 +22,7 @@ from scorer.db.tables import Account, Threshold, Track
 from scorer.errors import Conflict, Invalid, NotFound
 from scorer.leaderboard.rows import ranked_board_of, read_ranked_board
 from scorer.lifecycle import TrackKind
-from scorer.metrics.statistics.threshold_selection import METHODS, ThresholdChoice, choose_tau
+from scorer.metrics.statistics.threshold_selection import METHODS, LabelledDistances, ThresholdChoice
 from scorer.ranking.vectorised import JudgedEntries, RankedBoard, order_of
 from scorer.submissions.labels import LabelColumns, label_columns_of, label_info_of
 from scorer.tuning.impact import AwardRules, ThresholdImpact
@@ -80,18 +81,20 @@ class TrackEntries:
         """The track."""
         return track_of(self.state, self.kind)
 
-    def choose(self, request: TuningRequest) -> ThresholdChoice:
-        """The tau that a request means. ``Invalid`` if its method lacks an input."""
+    @cached_property
+    def distances(self) -> LabelledDistances:
+        """The distances of the entries that compete, with what reviewers have decided about them."""
         competing = self.board.judged.is_competing
         preparation = self.track.preparation
-        return choose_tau(
+        return LabelledDistances(
             self.board.judged.columns.distance[competing],
             self.labels.memorising[competing],
-            method=request.method,
-            alpha=request.alpha,
-            tau=request.tau,
-            heldout_distance=preparation.heldout_distance if preparation else None,
+            preparation.heldout_distance if preparation else None,
         )
+
+    def choose(self, request: TuningRequest) -> ThresholdChoice:
+        """The tau that a request means. ``Invalid`` if its method lacks an input."""
+        return self.distances.choose(request.method, request.alpha, tau=request.tau)
 
     def impact_of(self, tau: float, before: float | None) -> ThresholdImpact:
         """The impact of a tau, compared with the tau ``before`` (None: with no threshold)."""

@@ -8,6 +8,7 @@ does: catch as many known memorisers as possible without penalising a legitimate
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,7 +27,15 @@ from scorer.metrics.statistics.class_separation import (
     relative_variance,
 )
 
-__all__ = ["METHODS", "Interval", "ThresholdChoice", "choose_tau", "is_borderline", "memorization_margin"]
+__all__ = [
+    "METHODS",
+    "Interval",
+    "LabelledDistances",
+    "ThresholdChoice",
+    "choose_tau",
+    "is_borderline",
+    "memorization_margin",
+]
 
 
 @dataclass(frozen=True)
@@ -58,16 +67,88 @@ class ThresholdChoice:
     confusion: Confusion | None
 
 
-@dataclass(frozen=True)
-class _LabelledDistances:
-    """The input of a method; the two classes are empty where nothing is labelled."""
+class LabelledDistances:
+    """Memorization distances (n,) with what is known of their entries; chooses thresholds by one method or several,
+    which share one sorting.
 
-    distances: Vector
-    memorising: Vector
-    legitimate: Vector
-    alpha: float
-    heldout_distance: float | None
-    tau: float | None
+    ``memorised`` (n,) says of each entry True, False, or None (nan) where undecided. ``heldout_distance``: the distance
+    of real images never published.
+    """
+
+    def __init__(
+        self, distances: ArrayLike, memorised: Labels | None = None, heldout_distance: float | None = None
+    ) -> None:
+        values = distances_of(distances)
+        memorising, legitimate = classes_of([None] * len(values) if memorised is None else memorised, len(values))
+        self.distances: Vector = values
+        self.heldout_distance = heldout_distance
+        self.memorising: Vector = values[memorising]
+        self.legitimate: Vector = values[legitimate]
+
+    @cached_property
+    def ordered(self) -> Vector:
+        """The distances, lowest first."""
+        return np.sort(self.distances)
+
+    @cached_property
+    def edges(self) -> Vector:
+        """The different distances, lowest first: where a threshold begins to judge otherwise."""
+        is_first = np.ones(len(self.ordered), np.bool_)
+        is_first[1:] = self.ordered[1:] != self.ordered[:-1]
+        return self.ordered[is_first]
+
+    @cached_property
+    def below_gaps(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """How many memorising and legitimate entries lie below a threshold in each gap between ``edges``. The first gap
+        ends at the lowest distance and is above nobody; the last begins at the highest."""
+        return self._below_gaps(self.memorising), self._below_gaps(self.legitimate)
+
+    def _below_gaps(self, labelled: Vector) -> NDArray[np.intp]:
+        each = np.bincount(np.searchsorted(self.edges, labelled), minlength=len(self.edges))
+        return np.append(0, np.cumsum(each))
+
+    @cached_property
+    def _separation(self) -> dict[str, float | None]:
+        """What is the same for every threshold."""
+        return {
+            "memorization_margin": memorization_margin(self.distances) if len(self.distances) else None,
+            "relative_variance": relative_variance(self.distances),
+            "auc": area_under_curve(self.memorising, self.legitimate),
+            "cohens_d": cohens_d(self.memorising, self.legitimate),
+        }
+
+    def choose(self, method: str = "margin", alpha: float = 0.0, *, tau: float | None = None) -> ThresholdChoice:
+        """Choose a threshold by one of :data:`METHODS`.
+
+        - ``margin``: catch the most memorisers with at most a share ``alpha`` of the legitimate ones;
+        - ``accuracy``: the fewest labelled entries on the wrong side;
+        - ``heldout``: half of the held-out distance;
+        - ``otsu``: the split with the least variance inside the two parts, labels aside (Otsu 1979);
+        - ``paper``: the mean, the literal argmin of the sum of (s - tau)^2;
+        - ``manual``: the given ``tau``.
+
+        Where many thresholds do equally well, the middle of the widest gap between entries is taken. A method
+        that lacks an input raises :class:`Invalid` (``no-labels``, ``one-class-only``,
+        ``no-heldout-distance``, ``no-distances``, ``no-split``, ``no-tau``) and is never replaced by another.
+        """
+        if method not in _CHOOSERS:
+            raise Invalid("unknown-method", f"There is no method {method!r}; there are {', '.join(METHODS)}.")
+        if not 0.0 <= alpha < 1.0:
+            raise Invalid("bad-alpha", f"The share of legitimate entries to accept as wronged can't be {alpha}.")
+        threshold = _CHOOSERS[method](self, alpha, tau)
+        labelled = len(self.memorising) > 0 or len(self.legitimate) > 0
+        return ThresholdChoice(
+            tau=threshold,
+            method=method,
+            interval=self._interval_around(threshold),
+            confusion=confusion_of(self.memorising, self.legitimate, threshold) if labelled else None,
+            **self._separation,
+        )
+
+    def _interval_around(self, tau: float) -> Interval:
+        below = int(np.searchsorted(self.ordered, tau))
+        low = float(self.ordered[below - 1]) if below else 0.0
+        return Interval(low, float(self.ordered[below]) if below < len(self.ordered) else None)
 
 
 def choose_tau(
@@ -79,65 +160,31 @@ def choose_tau(
     *,
     tau: float | None = None,
 ) -> ThresholdChoice:
-    """Choose a threshold for memorization distances (n,) by one of :data:`METHODS`.
-
-    ``memorised`` (n,) says of each entry True, False, or None (nan) where undecided.
-
-    - ``margin``: catch the most memorisers with at most a share ``alpha`` of the legitimate ones;
-    - ``accuracy``: the fewest labelled entries on the wrong side;
-    - ``heldout``: half of ``heldout_distance``, the distance of real images never published;
-    - ``otsu``: the split with the least variance inside the two parts, labels aside (Otsu 1979);
-    - ``paper``: the mean, the literal argmin of the sum of (s - tau)^2;
-    - ``manual``: the given ``tau``.
-
-    Where many thresholds do equally well, the middle of the widest gap between entries is taken. A method
-    that lacks an input raises :class:`Invalid` (``no-labels``, ``one-class-only``,
-    ``no-heldout-distance``, ``no-distances``, ``no-split``, ``no-tau``) and is never replaced by another.
-    """
-    values = distances_of(distances)
-    memorising, legitimate = classes_of([None] * len(values) if memorised is None else memorised, len(values))
-    if method not in _CHOOSERS:
-        raise Invalid("unknown-method", f"There is no method {method!r}; there are {', '.join(METHODS)}.")
-    if not 0.0 <= alpha < 1.0:
-        raise Invalid("bad-alpha", f"The share of legitimate entries to accept as wronged can't be {alpha}.")
-    entries = _LabelledDistances(values, values[memorising], values[legitimate], alpha, heldout_distance, tau)
-    threshold = _CHOOSERS[method](entries)
-    labelled = bool(memorising.any() or legitimate.any())
-    return ThresholdChoice(
-        tau=threshold,
-        method=method,
-        interval=_interval_around(threshold, values),
-        memorization_margin=memorization_margin(values) if len(values) else None,
-        relative_variance=relative_variance(values),
-        auc=area_under_curve(entries.memorising, entries.legitimate),
-        cohens_d=cohens_d(entries.memorising, entries.legitimate),
-        confusion=confusion_of(entries.memorising, entries.legitimate, threshold) if labelled else None,
-    )
+    """Choose one threshold for memorization distances (n,): :meth:`LabelledDistances.choose`."""
+    return LabelledDistances(distances, memorised, heldout_distance).choose(method, alpha, tau=tau)
 
 
-def _by_margin(entries: _LabelledDistances) -> float:
+def _by_margin(entries: LabelledDistances, alpha: float, _: float | None) -> float:
     _require_both_classes("margin", entries)
-
-    def worth(caught: NDArray[np.intp], wronged: NDArray[np.intp]) -> NDArray[np.intp]:
-        return np.where(wronged / len(entries.legitimate) <= entries.alpha, caught, -1)
-
-    return _middle_of_the_best(entries, worth)
+    caught, wronged = entries.below_gaps
+    return _middle_of_the_best(entries.edges, np.where(wronged / len(entries.legitimate) <= alpha, caught, -1))
 
 
-def _by_accuracy(entries: _LabelledDistances) -> float:
+def _by_accuracy(entries: LabelledDistances, _: float, __: float | None) -> float:
     _require_both_classes("accuracy", entries)
-    return _middle_of_the_best(entries, lambda caught, wronged: caught - wronged)
+    caught, wronged = entries.below_gaps
+    return _middle_of_the_best(entries.edges, caught - wronged)
 
 
-def _by_heldout(entries: _LabelledDistances) -> float:
+def _by_heldout(entries: LabelledDistances, _: float, __: float | None) -> float:
     if entries.heldout_distance is None:
         raise Invalid("no-heldout-distance", "The reference set has no held-out distance to take half of.")
     return _require_threshold(entries.heldout_distance, "The held-out distance") / 2.0
 
 
-def _by_otsu(entries: _LabelledDistances) -> float:
+def _by_otsu(entries: LabelledDistances, _: float, __: float | None) -> float:
     """Exact over all splits: prefix sums give the sum of squares within both parts of each."""
-    ordered = np.sort(entries.distances)
+    ordered = entries.ordered
     splits = np.flatnonzero(np.diff(ordered)) + 1  # sizes of the lower part
     if not len(splits):
         raise Invalid("no-split", "Otsu's method needs entries with at least two different distances.")
@@ -149,19 +196,19 @@ def _by_otsu(entries: _LabelledDistances) -> float:
     return _middle(float(ordered[size - 1]), float(ordered[size]))
 
 
-def _by_paper(entries: _LabelledDistances) -> float:
+def _by_paper(entries: LabelledDistances, _: float, __: float | None) -> float:
     if not len(entries.distances):
         raise Invalid("no-distances", "The mean distance needs at least one entry.")
     return float(entries.distances.mean())
 
 
-def _by_hand(entries: _LabelledDistances) -> float:
-    if entries.tau is None:
+def _by_hand(_: LabelledDistances, __: float, tau: float | None) -> float:
+    if tau is None:
         raise Invalid("no-tau", "A threshold set by hand needs its value.")
-    return _require_threshold(entries.tau, "The threshold")
+    return _require_threshold(tau, "The threshold")
 
 
-_CHOOSERS: dict[str, Callable[[_LabelledDistances], float]] = {
+_CHOOSERS: dict[str, Callable[[LabelledDistances, float, float | None], float]] = {
     "margin": _by_margin,
     "heldout": _by_heldout,
     "otsu": _by_otsu,
@@ -169,26 +216,20 @@ _CHOOSERS: dict[str, Callable[[_LabelledDistances], float]] = {
     "paper": _by_paper,
     "manual": _by_hand,
 }
+"""By name: the threshold for distances, ``alpha`` and the ``tau`` given by hand."""
 
 METHODS = tuple(_CHOOSERS)
 """The names of the methods, the default first."""
 
 
-def _middle_of_the_best(
-    entries: _LabelledDistances, worth: Callable[[NDArray[np.intp], NDArray[np.intp]], NDArray[np.intp]]
-) -> float:
-    """The middle of the widest gap between neighbouring distances among those of the highest worth.
+def _middle_of_the_best(edges: Vector, values: NDArray[np.intp]) -> float:
+    """The middle of the widest gap between neighbouring distances among those of the highest of ``values``, one for
+    each gap (n + 1,).
 
-    ``worth`` of (memorisers caught, legitimate wronged) per gap. The gap below all entries starts at
-    0. The one above all has no end, so it counts as having no width: to penalise everybody must be
-    better than every alternative, not equal to it.
+    The gap below all entries starts at 0. The one above all has no end, so it counts as having no width: to penalise
+    everybody must be better than every alternative, not equal to it.
     """
-    edges = np.unique(entries.distances)
     lows, highs = np.append(0.0, edges), np.append(edges, edges[-1])
-    caught = np.searchsorted(np.sort(entries.memorising), lows, side="right")
-    wronged = np.searchsorted(np.sort(entries.legitimate), lows, side="right")
-    caught[0] = wronged[0] = 0  # the first gap ends at the lowest distance and penalises nobody
-    values = worth(caught, wronged)
     best = np.flatnonzero(values == values.max())
     gap = best[np.argmax((highs - lows)[best])]
     if gap == len(edges):
@@ -202,17 +243,12 @@ def _middle(low: float, high: float) -> float:
     return middle if middle > low else high
 
 
-def _interval_around(tau: float, distances: Vector) -> Interval:
-    below, above = distances[distances < tau], distances[distances >= tau]
-    return Interval(float(below.max(initial=0.0)), float(above.min()) if len(above) else None)
-
-
 def is_borderline(distances: Vector, standard_errors: Vector, tau: float) -> NDArray[np.bool_]:
     """Whether each distance (n,) is within two standard errors (n,) of tau; one whose error is nan never is."""
     return np.asarray(np.abs(distances - tau) <= 2.0 * standard_errors)
 
 
-def _require_both_classes(method: str, entries: _LabelledDistances) -> None:
+def _require_both_classes(method: str, entries: LabelledDistances) -> None:
     if not len(entries.memorising) and not len(entries.legitimate):
         raise Invalid("no-labels", f"The method {method!r} needs labelled entries, and none is labelled yet.")
     if not len(entries.memorising) or not len(entries.legitimate):
