@@ -142,9 +142,18 @@ async def charge_past_board(
 ) -> None:
     """Count a board of a past moment (``as_of``), which is ranked for this reader alone, as several requests."""
     if request.query_params.get("as_of"):
-        rates = await rate_limiter(request)
-        hit = partial(rates.hit, "request", *_requester(caller, browser), cost=PAST_BOARD_COST - 1)
-        await run_in_threadpool(hit)
+        await charge_board_versions(request, caller, browser)
+
+
+async def charge_board_versions(
+    request: Request,
+    caller: Annotated[Caller | None, Depends(current_caller)],
+    browser: Annotated[Browser, Depends(browser_of)],
+) -> None:
+    """Count a comparison with an earlier version of a board as a board of a past moment."""
+    rates = await rate_limiter(request)
+    hit = partial(rates.hit, "request", *_requester(caller, browser), cost=PAST_BOARD_COST - 1)
+    await run_in_threadpool(hit)
 
 
 def caller_of_token(session: Session, secret: str, moment: datetime) -> Caller:
@@ -279,3 +288,4 @@ CurrentBrowser = Annotated[Browser, Depends(browser_of)]
 AppSettings = Annotated[Settings, Depends(settings)]
 Now = Annotated[datetime, Depends(request_time)]
 PastBoardCharge = Depends(charge_past_board)
+BoardVersionsCharge = Depends(charge_board_versions)

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from api.http.dependencies import (
     AppResponseCache,
+    BoardVersionsCharge,
     Caller,
     CurrentCaller,
     DbSession,
@@ -27,7 +28,7 @@ from scorer.accounts import roles
 from scorer.competitions import allowlist, competition_state, rules
 from scorer.competitions.competition_state import CompetitionState, takes_late
 from scorer.db.tables import Account
-from scorer.leaderboard import standings
+from scorer.leaderboard import board_versions, standings
 from scorer.lifecycle import Phase, TrackKind
 from scorer.teams import quotas
 
@@ -130,6 +131,24 @@ def _board_values(
         "search": search,
         "after": after,
     }
+
+
+@router.api_route("/competitions/{slug}/versions", methods=["GET", "HEAD"], dependencies=[BoardVersionsCharge])
+def show_versions(
+    slug: str,
+    session: DbSession,
+    account: Visitor,
+    viewer: CurrentCaller,
+    now: Now,
+    after: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
+) -> Response:
+    """The versions of the private board, and the ranks that the newest one has moved."""
+    state = standings.visible_state(session, slug, account, now)
+    page = board_versions.changes_page(session, state, account, after=after, limit=PAGE_SIZE)
+    former = board_versions.former_version(state)
+    return templates.render_page(
+        "leaderboard/versions.html", viewer=viewer, state=state, page=page, former=former, now=now
+    )
 
 
 @router.post("/competitions/{slug}/rules-acceptance")

@@ -108,9 +108,10 @@ def exact(moment: datetime) -> str:
     return f"{utc.day} {utc.strftime('%b %Y')}, {utc.strftime(clock)} UTC"
 
 
-def machine(moment: datetime) -> str:
-    """The moment for ``<time datetime>``: RFC 3339 in UTC."""
-    return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+def machine(moment: datetime, timespec: str = "seconds") -> str:
+    """The moment for ``<time datetime>``: RFC 3339 in UTC. In the addresses of past boards with ``timespec="auto"``, to
+    the microsecond."""
+    return moment.astimezone(UTC).isoformat(timespec=timespec).replace("+00:00", "Z")
 
 
 def field(moment: datetime) -> str:

@@ -8,13 +8,31 @@ from fastapi.responses import StreamingResponse
 from pydantic import AwareDatetime, BaseModel, Field
 from sqlalchemy.orm import Session
 
-from api.http.dependencies import AppResponseCache, DbSession, Now, PastBoardCharge, Transactions, Visitor
+from api.http.dependencies import (
+    AppResponseCache,
+    BoardVersionsCharge,
+    DbSession,
+    Now,
+    PastBoardCharge,
+    Transactions,
+    Visitor,
+)
 from api.http.etags import etag_of, is_known
-from api.schemas.leaderboard import BenchmarkView, BoardView, CopyView, DisqualifiedView, PlaceView, board_csv_of
+from api.schemas.leaderboard import (
+    BenchmarkView,
+    BoardVersionsView,
+    BoardVersionView,
+    BoardView,
+    CopyView,
+    DisqualifiedView,
+    PlaceView,
+    RankChangeView,
+    board_csv_of,
+)
 from scorer.accounts.roles import is_organizer
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account
-from scorer.leaderboard import standings
+from scorer.leaderboard import board_versions, standings
 from scorer.leaderboard.all_places import all_places
 from scorer.leaderboard.board import Board, Place
 from scorer.lifecycle import TrackKind
@@ -38,7 +56,7 @@ class BoardQuery(BaseModel):
         AwareDatetime | None,
         Field(
             description="The board as it was at this moment: measurements, thresholds, rulings, picks, merges and names"
-            " of then. The private board can be seen as it was since it was published."
+            " of then. The private board can be seen as it was while it was published."
         ),
     ] = None
 
@@ -110,4 +128,24 @@ def _view(board: Board, account: Account | None) -> BoardView:
         copies=[CopyView.model_validate(fields(copy)) for copy in board.copies],
         disqualified=[DisqualifiedView.model_validate(fields(each)) for each in board.disqualified],
         next_after=last if last is not None and last < board.teams else None,
+    )
+
+
+@router.get("/competitions/{slug}/leaderboard/versions", dependencies=[BoardVersionsCharge])
+def list_versions(
+    slug: str,
+    session: DbSession,
+    account: Visitor,
+    now: Now,
+    after: Annotated[int, Query(ge=0, le=10**9, description="Show moves after this many.")] = 0,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> BoardVersionsView:
+    """Every publication of the private board and its withdrawals, and the teams whose rank the newest one moved."""
+    state = standings.visible_state(session, slug, account, now)
+    page = board_versions.changes_page(session, state, account, after=after, limit=limit)
+    return BoardVersionsView(
+        versions=[BoardVersionView.model_validate(vars(act)) for act in state.publications],
+        changes=page.total,
+        moves=[RankChangeView.model_validate(vars(row)) for row in page.rows],
+        next_after=page.next_after,
     )

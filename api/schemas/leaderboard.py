@@ -74,6 +74,30 @@ class BoardView(BaseModel):
     next_after: int | None = Field(description="Pass as `after` for the next page; null at the end.")
 
 
+class BoardVersionView(BaseModel):
+    """A publication of the private board, or its withdrawal."""
+
+    published: bool
+    reason: str
+    created_at: datetime
+    as_of: datetime = Field(description="Pass as `as_of` for the board of this version.")
+
+
+class RankChangeView(BaseModel):
+    """A team whose rank changes; null: no rank."""
+
+    team: str
+    before: int | None
+    after: int | None
+
+
+class BoardVersionsView(BaseModel):
+    versions: list[BoardVersionView] = Field(description="Newest first.")
+    changes: int = Field(description="Teams whose rank is another one than in the version before.")
+    moves: list[RankChangeView] = Field(description="These teams, in the order of their ranks now.")
+    next_after: int | None = Field(description="Pass as `after` for the next moves; null at the end.")
+
+
 COLUMNS = ("rank", "team", "score", "fid", "memorization_distance", "penalised", "entries", "last_entry_at")
 FINAL_COLUMNS = (*COLUMNS, "public_rank", "shake_up", "medal", "prize")
 """The columns of the private board."""

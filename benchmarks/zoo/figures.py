@@ -27,7 +27,7 @@ def figures_of(zoo: Zoo) -> Iterator[Figure]:
     taus = {track: tau_of(zoo, track) for track in TRACK_KINDS}
     fields = {track: _field(zoo, track, taus[track]) for track in TRACK_KINDS}
     data = InsightsData(
-        CompetitionState(Competition(), Phase.FINAL, True, {}, ()), fields, taus, labels=True, names=True, label="all"
+        CompetitionState(Competition(), Phase.FINAL, {}, ()), fields, taus, labels=True, names=True, label="all"
     )
     for track in TRACK_KINDS:
         for name in ("distances", "fid", "fid-distance"):

@@ -9,8 +9,8 @@ from sqlalchemy.orm import Session
 from scorer.accounts.roles import is_organizer
 from scorer.archive import ImageSpec
 from scorer.db import competitions, tuning
-from scorer.db.tables import Account, Competition, DataFile, Track
-from scorer.errors import Forbidden, NotFound
+from scorer.db.tables import Account, Competition, DataFile, Publication, Track
+from scorer.errors import Conflict, Forbidden, NotFound
 from scorer.lifecycle import TRACK_KINDS, Phase, TrackKind, phase_at
 from scorer.ranking import awards
 
@@ -21,11 +21,17 @@ class CompetitionState:
 
     competition: Competition
     phase: Phase
-    published: bool
     tracks: dict[TrackKind, Track]
     missing: tuple[str, ...]
     files: tuple[DataFile, ...] = ()
     """The data files that it offers, by name."""
+    publications: tuple[Publication, ...] = ()
+    """Every publication of the private board and its withdrawals, newest first."""
+
+    @property
+    def published(self) -> bool:
+        """Whether the private board is public."""
+        return self.phase is Phase.FINAL
 
     @property
     def image_spec(self) -> ImageSpec:
@@ -71,12 +77,13 @@ def _is_visible(state: CompetitionState, account: Account | None) -> bool:
 
 
 def _state(session: Session, competition: Competition, now: datetime) -> CompetitionState:
-    published = competitions.is_published(session, competition.id)
+    acts = tuple(competitions.publications_of(session, competition.id))
+    published = bool(acts) and acts[0].published
     phase = phase_at(now, opens_at=competition.opens_at, closes_at=competition.closes_at, published=published)
     tracks = competitions.tracks_of(session, competition.id)
     missing = tuple(_missing(session, competition, tracks))
     files = tuple(competitions.offered_files(session, competition.id))
-    return CompetitionState(competition, phase, published, tracks, missing, files)
+    return CompetitionState(competition, phase, tracks, missing, files, acts)
 
 
 def _missing(session: Session, competition: Competition, tracks: dict[TrackKind, Track]) -> list[str]:
@@ -104,6 +111,16 @@ def track_of(state: CompetitionState, kind: TrackKind) -> Track:
 def may_see_private(state: CompetitionState, account: Account | None) -> bool:
     """Whether the account may see the private track: organizers always, others after publication."""
     return state.published or is_organizer(account)
+
+
+def lock_unpublished(session: Session, competition: Competition) -> None:
+    """Keep the final board from being published to the end of the transaction. ``Conflict`` (``published``) if it is:
+    nothing that it is read by changes until it is withdrawn."""
+    competitions.lock_competition(session, competition.slug, share=True)
+    if competitions.is_published(session, competition.id):
+        raise Conflict(
+            "published", "The final board is published. Withdraw it first, with a reason; then publish it again."
+        )
 
 
 def last_winning_rank(state: CompetitionState) -> int:

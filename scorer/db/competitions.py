@@ -96,10 +96,12 @@ def all_competitions(session: Session) -> Sequence[Competition]:
     return session.scalars(select(Competition).order_by(Competition.created_at.desc(), Competition.id.desc())).all()
 
 
-def is_published(session: Session, competition_id: int) -> bool:
-    """Whether the private board is public: what the newest publication says."""
-    newest = select(Publication.published).where(Publication.competition_id == competition_id)
-    return bool(session.scalar(newest.order_by(Publication.id.desc()).limit(1)))
+def is_published(session: Session, competition_id: int, at: datetime | None = None) -> bool:
+    """Whether the private board is public, or was at a past moment: what the newest publication says."""
+    acts = select(Publication.published).where(Publication.competition_id == competition_id)
+    if at is not None:
+        acts = acts.where(Publication.created_at <= at)
+    return bool(session.scalar(acts.order_by(Publication.id.desc()).limit(1)))
 
 
 def publications_of(session: Session, competition_id: int) -> Sequence[Publication]:
@@ -160,13 +162,6 @@ def preparation_by_key(session: Session, key: str) -> Preparation | None:
 def tracks_with_preparation(session: Session, preparation_id: int) -> Sequence[Track]:
     """The tracks that are measured against a preparation."""
     return session.scalars(select(Track).where(Track.preparation_id == preparation_id)).all()
-
-
-def published_since(session: Session, competition_id: int) -> datetime | None:
-    """Since when the private board is public; None if it is not."""
-    newest = select(Publication.published, Publication.created_at).where(Publication.competition_id == competition_id)
-    row = session.execute(newest.order_by(Publication.id.desc()).limit(1)).one_or_none()
-    return row.created_at if row is not None and row.published else None
 
 
 def lock_competition(session: Session, slug: str, *, share: bool) -> None:

@@ -8,6 +8,8 @@ team_names: the names of its teams, for searching
 rows: the rows of a track's board, from the cache or the database
 board: what a board shows, as plain data
 standings: a page of a board for a viewer, its version for ETags, boards of past moments
+rank_changes: teams whose rank changes, with their names
+board_versions: the versions of the private board that were published, and whose rank differs between them
 all_places: every place of a board as columns, for CSV
 explanations: the sentence that says why a score is what it is
 submission_scores: the judged measurements of one submission

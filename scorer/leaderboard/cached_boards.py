@@ -18,7 +18,7 @@ from scorer.db.leaderboard import board, columns
 from scorer.db.leaderboard.changes import ChangeFeed, FeedRow
 from scorer.db.session import Connection
 from scorer.leaderboard.board_snapshots import BoardKey, BoardSnapshot, FormerSnapshot
-from scorer.leaderboard.past_boards import PastBoard
+from scorer.leaderboard.past_boards import PastBoard, judged_by
 from scorer.leaderboard.team_names import TeamNames
 from scorer.ranking.columns import EntryColumns, FinalPicks, Ints, JudgingRules
 from scorer.ranking.vectorised import BoardListing, JudgedEntries, RankedBoard, finals_of, order_of
@@ -33,6 +33,13 @@ class DayStartListing(NamedTuple):
     listing: BoardListing
     columns: EntryColumns
     rules: JudgingRules
+
+
+class FinalBoard(NamedTuple):
+    """A published final board, which does not change while it is published."""
+
+    key: BoardKey
+    board: RankedBoard
 
 
 @dataclass
@@ -71,6 +78,7 @@ class CachedBoards:
     _day_start: dict[BoardKey, DayStartListing] = field(default_factory=dict)
     _unsure_day_start: set[BoardKey] = field(default_factory=set)
     """Those of ``_day_start`` whose inputs may have changed."""
+    _final: FinalBoard | None = None
     _past: OrderedDict[BoardKey, BoardListing] = field(default_factory=OrderedDict)
     _names: TeamNames | None = None
 
@@ -92,7 +100,7 @@ class CachedBoards:
         elif change.kind == "team":
             self._names = None
         elif change.kind in {"competition", "publication", "track"}:
-            self.state = None
+            self.state = self._final = None
         self._invalidate_boards(change)
 
     def _invalidate_boards(self, change: FeedRow) -> None:
@@ -117,10 +125,23 @@ class CachedBoards:
         """The board of a track as it is, ranked now if it is not cached."""
         key = BoardKey(track_id, late, None)
         if key not in self._boards:
-            self._boards[key] = order_of(self._with_finals(connection, track_id), late=late)
+            self._boards[key] = self._ranked(connection, key)
             self.nbytes = _size_of(self)
         self._asked.add(key)
         return self._boards[key]
+
+    def _ranked(self, connection: Connection, key: BoardKey) -> RankedBoard:
+        private = key.track_id != self.public_id
+        as_of = columns.final_as_of(connection, self.feed.competition_id) if private else None
+        if as_of is None:
+            return order_of(self._with_finals(connection, key.track_id), late=key.late)
+        final_key = key._replace(at=as_of)
+        if self._final is None or self._final.key != final_key:
+            past = self.begin_past_board(connection, final_key)
+            self._final = FinalBoard(final_key, past.ranked_board(connection))
+            self._superseded.update(past.superseded)
+            self._judged.pop(key.track_id, None)  # the final board has its own
+        return self._final.board
 
     def cached(self, key: BoardKey) -> RankedBoard | None:
         """The board under ``key``, if it is of now and cached."""
@@ -171,7 +192,10 @@ class CachedBoards:
         track_ids = {key.track_id, self.public_id} if key.track_id != self.public_id else {key.track_id}
         current = {track_id: self._current_columns(connection, track_id) for track_id in track_ids}
         superseded = {id_: self._superseded[id_] for id_ in track_ids & self._superseded.keys()}
-        return PastBoard(self.feed.competition_id, self.public_id, self.max_final_picks, key, current, superseded)
+        judged = {id_: self._judged[id_] for id_ in track_ids & self._judged.keys()}
+        return PastBoard(
+            self.feed.competition_id, self.public_id, self.max_final_picks, key, current, superseded, judged
+        )
 
     def past_listing(self, key: BoardKey) -> BoardListing | None:
         """The listing of a past moment if it is cached. Needs no lock."""
@@ -212,7 +236,7 @@ class CachedBoards:
         if former is None or track_id in self._unsure_judged:
             rules = columns.judging_rules_of(connection, track_id)
             current = self._current_columns(connection, track_id)
-            self._judged[track_id] = former = _judged_by(rules, current, former)
+            self._judged[track_id] = former = judged_by(rules, current, former)
             self._unsure_judged.discard(track_id)
         return former
 
@@ -229,13 +253,6 @@ class CachedBoards:
                 self._superseded[track_id] = self._superseded[track_id].without(stale).updated_with(earlier)
         self._stale_refs.pop(track_id, None)  # last: what could not be read is read again
         return self._columns[track_id]
-
-
-def _judged_by(rules: JudgingRules, entries: EntryColumns, former: JudgedEntries | None) -> JudgedEntries:
-    """Entries judged by rules, from ``former`` as far as it has the same."""
-    if former is None or former.columns is not entries or not former.rules.equals(rules, but_tau=True):
-        return JudgedEntries(entries, rules)
-    return former if former.rules.equals(rules) else former.under(rules.tau)
 
 
 def _size_of(boards: CachedBoards) -> int:

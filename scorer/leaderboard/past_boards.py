@@ -7,7 +7,7 @@ from scorer.db.leaderboard import columns
 from scorer.db.session import Connection
 from scorer.leaderboard.board_snapshots import BoardKey
 from scorer.ranking.columns import EntryColumns, JudgingRules
-from scorer.ranking.vectorised import BoardListing, JudgedEntries, finals_of, order_of
+from scorer.ranking.vectorised import BoardListing, JudgedEntries, RankedBoard, finals_of, order_of
 
 NEVER = datetime(1, 1, 2, tzinfo=UTC)
 """A moment before all others."""
@@ -27,6 +27,8 @@ class PastBoard:
     """By track: the columns as they are."""
     superseded: dict[int, EntryColumns]
     """By track: every measurement that is not its entry's newest, where these have been read."""
+    judged: dict[int, JudgedEntries]
+    """By track: entries as they were judged last, of which what is still the same serves again."""
 
     @property
     def at(self) -> datetime:
@@ -37,7 +39,9 @@ class PastBoard:
 
     def normalise(self, connection: Connection) -> None:
         """Move the moment back to the last change until then: the boards of both are the same. To now (None) if nothing
-        has changed since."""
+        has changed since. While a final board was published, that is the board."""
+        if self.key.track_id != self.public_id:
+            self.key = self.key._replace(at=columns.final_as_of(connection, self.competition_id, at=self.at) or self.at)
         at, changed_later = columns.rule_changes_around(connection, self.competition_id, list(self.current), self.at)
         asked = columns.to_microseconds(self.at)
         never = columns.to_microseconds(NEVER)
@@ -52,19 +56,24 @@ class PastBoard:
 
     def listing(self, connection: Connection) -> BoardListing:
         """The board of that moment, as far as it is listed."""
+        return self.ranked_board(connection).compacted()
+
+    def ranked_board(self, connection: Connection) -> RankedBoard:
+        """The board of that moment."""
         judged = self._judged(connection, self.key.track_id)
         if self.key.track_id != self.public_id:  # the private track, or a former one
             picks = columns.picks_of(connection, self.competition_id, at=self.at)
             public = self._judged(connection, self.public_id)
             judged = judged.with_finals(finals_of(public, picks, self.max_final_picks))
-        return order_of(judged, late=self.key.late).compacted()
+        return order_of(judged, late=self.key.late)
 
     def rules(self, connection: Connection, track_id: int) -> JudgingRules:
         """The rules that judged a track's entries at that moment."""
         return columns.judging_rules_of(connection, track_id, at=self.at)
 
     def _judged(self, connection: Connection, track_id: int) -> JudgedEntries:
-        return JudgedEntries(self._columns(connection, track_id), self.rules(connection, track_id))
+        rules = self.rules(connection, track_id)
+        return judged_by(rules, self._columns(connection, track_id), self.judged.get(track_id))
 
     def _columns(self, connection: Connection, track_id: int) -> EntryColumns:
         """The columns as they were: an entry that was measured later appears with its newest earlier measurement, or
@@ -83,3 +92,10 @@ class PastBoard:
         if track_id not in self.superseded:
             self.superseded[track_id] = columns.superseded_columns_of(connection, track_id)
         return self.superseded[track_id]
+
+
+def judged_by(rules: JudgingRules, entries: EntryColumns, former: JudgedEntries | None) -> JudgedEntries:
+    """Entries judged by rules, from ``former`` as far as it has the same."""
+    if former is None or former.columns is not entries or not former.rules.equals(rules, but_tau=True):
+        return JudgedEntries(entries, rules)
+    return former if former.rules.equals(rules) else former.under(rules.tau)

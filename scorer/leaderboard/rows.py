@@ -15,7 +15,7 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from scorer.db.leaderboard import board
-from scorer.db.leaderboard.columns import from_microseconds, judged_of, picks_of
+from scorer.db.leaderboard.columns import final_as_of, from_microseconds, judged_of, picks_of
 from scorer.db.tables import Competition, Track
 from scorer.leaderboard import board_cache
 from scorer.lifecycle import TrackKind
@@ -177,9 +177,12 @@ def read_ranked_board(
     late: bool = False,
     at: datetime | None = None,
 ) -> RankedBoard:
-    """The ranked board of a track, read from the database as this transaction sees it, with what it has written."""
+    """The ranked board of a track, read from the database as this transaction sees it, with what it has written. The
+    private one is read as of the publication, if the final board is published."""
     session.flush()  # columns are read past the session, whose own queries would flush
     connection = session.connection()
+    if kind == "private":
+        at = final_as_of(connection, competition.id, at=at) or at
     judged = judged_of(connection, tracks[kind].id, at=at)
     if kind == "private":
         public = judged_of(connection, tracks["public"].id, at=at)

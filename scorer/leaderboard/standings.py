@@ -15,7 +15,7 @@ from scorer.accounts.roles import is_organizer
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState, visible_track
 from scorer.db import tuning
-from scorer.db.competitions import published_since, tracks_at
+from scorer.db.competitions import is_published, tracks_at
 from scorer.db.leaderboard import board
 from scorer.db.leaderboard.board import EntryInfo, UnrankedReason
 from scorer.db.submissions import labels
@@ -137,9 +137,8 @@ def _require_visible_then(
 ) -> None:
     if as_of is None or kind != "private" or is_organizer(account):
         return
-    since = published_since(session, state.competition.id)
-    if since is None or as_of < since:
-        raise Forbidden("not-published-then", "The private board can be seen as it was since it was published.")
+    if not is_published(session, state.competition.id, as_of):
+        raise Forbidden("not-published-then", "The private board can be seen as it was while it was published.")
 
 
 def rank_of(session: Session, state: CompetitionState, kind: TrackKind, account: Account) -> int | None:

@@ -58,8 +58,15 @@ def notify(session: Session, account: Account, kind: Kind, subject: str, body: s
 
 def notify_team(session: Session, team_id: int, kind: Kind, subject: str, body: str, link: str, now: datetime) -> None:
     """Notify every member of a team, and the team's own webhooks once."""
-    members = notifications.member_accounts(session, [team_id])
-    _write_notice(session, NoticeText(kind, subject, body, link), accounts=members, teams=[team_id], now=now)
+    notify_teams(session, [team_id], kind, subject, body, link, now)
+
+
+def notify_teams(
+    session: Session, team_ids: Collection[int], kind: Kind, subject: str, body: str, link: str, now: datetime
+) -> None:
+    """Notify every member of some teams, and the teams' own webhooks once."""
+    members = notifications.member_accounts(session, team_ids)
+    _write_notice(session, NoticeText(kind, subject, body, link), accounts=members, teams=team_ids, now=now)
 
 
 def notify_competition(
@@ -67,8 +74,7 @@ def notify_competition(
 ) -> None:
     """Notify every member and webhook of the teams that compete."""
     teams = notifications.competing_teams(session, competition.id)
-    members = notifications.member_accounts(session, teams)
-    _write_notice(session, NoticeText(kind, subject, body, link), accounts=members, teams=teams, now=now)
+    notify_teams(session, teams, kind, subject, body, link, now)
 
 
 def _write_notice(

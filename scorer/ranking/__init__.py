@@ -3,5 +3,6 @@
 specification: the definition, entry by entry; the other forms are tested against it
 columns: a track's entries as arrays, and the rules that judge them
 vectorised: the same order computed by numpy, for a million entries
+rank_moves: teams whose rank differs between two boards
 awards: medals and prizes of a rank
 """

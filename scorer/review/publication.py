@@ -9,10 +9,12 @@ from sqlalchemy.orm import Session
 from scorer import audit_log
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import competitions, tuning
-from scorer.db.leaderboard import board
-from scorer.db.tables import Account, Competition, Publication
+from scorer.db.leaderboard import board, columns
+from scorer.db.notifications import competing_teams
+from scorer.db.tables import Account, Publication
 from scorer.errors import Conflict
 from scorer.leaderboard import board_cache
+from scorer.leaderboard.board_versions import moves_since, newest_version
 from scorer.lifecycle import Phase
 from scorer.notifications import notices
 from scorer.review.checklist import ChecklistPoint, checklist
@@ -47,21 +49,30 @@ def publish(
     else:
         open_ = ()
         competitions.lock_competition(session, state.competition.slug, share=False)
-    if published == competitions.is_published(session, state.competition.id):
+    former = newest_version(acts := publication_history(session, state))
+    if published == (bool(acts) and acts[0].published):
         raise Conflict("no-change", f"The final board is {'already' if published else 'not'} published.")
     _require_override(open_, override)
     act = Publication(
         competition_id=state.competition.id,
         published=published,
         reason=reason,
+        as_of=_board_moment(session, state, now),
         author_id=author.id,
         created_at=now,
     )
     session.add(act)
     session.flush()
     _record_audit(session, state, act, open_, override, author=author, now=now)
-    _notify_published(session, state.competition, published=published, reason=reason, now=now)
+    _notify(session, state, act, former)
     return act
+
+
+def _board_moment(session: Session, state: CompetitionState, now: datetime) -> datetime:
+    """The moment as of which the board is what it is now: other clocks may be ahead of this one's ``now``."""
+    track_ids = [track.id for track in state.tracks.values()]
+    newest = columns.newest_change(session.connection(), state.competition.id, track_ids)
+    return now if newest is None else max(now, newest)
 
 
 def _lock_what_was_seen(
@@ -124,16 +135,26 @@ def _record_audit(
     audit_log.record_action(session, action, subject, actor=author, now=now, before=before, after=after)
 
 
-def _notify_published(
-    session: Session, competition: Competition, *, published: bool, reason: str, now: datetime
-) -> None:
+def _notify(session: Session, state: CompetitionState, act: Publication, former: Publication | None) -> None:
+    """Tell everybody who competes; and teams whose rank is another one than in the version before, that it is."""
+    competition = state.competition
     title = competition.title
     link = f"/competitions/{competition.slug}"
-    if published:
-        subject = f"The final board of {title} is published"
-        link = f"{link}?track=private"
-        body = f"The private scores and the final ranks of {title} are there for all to see. {reason}"
-    else:
+    teams = set(competing_teams(session, competition.id))
+    if not act.published:
         subject = f"The final board of {title} is withdrawn"
-        body = f"The organizers have taken the final board of {title} back. {reason}"
-    notices.notify_competition(session, competition, notices.Kind.PUBLICATION, subject, body, link, now)
+        body = f"The organizers have taken the final board of {title} back. {act.reason}"
+        notices.notify_teams(session, teams, notices.Kind.PUBLICATION, subject, body, link, act.created_at)
+        return
+    subject = f"The final board of {title} is published"
+    body = f"The private scores and the final ranks of {title} are there for all to see. {act.reason}"
+    moved = teams & set(moves_since(session, state, former).team.tolist()) if former is not None else set()
+    notices.notify_teams(
+        session, teams - moved, notices.Kind.PUBLICATION, subject, body, f"{link}?track=private", act.created_at
+    )
+    if former is not None and moved:
+        body += f" Your team's rank is another one than in the version of {former.created_at:%Y-%m-%d %H:%M} UTC."
+        subject += ", and your rank has moved"
+        notices.notify_teams(
+            session, moved, notices.Kind.PUBLICATION, subject, body, f"{link}/versions", act.created_at
+        )

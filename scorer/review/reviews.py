@@ -9,7 +9,7 @@ from typing import Literal
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
-from scorer.competitions.competition_state import CompetitionState
+from scorer.competitions.competition_state import CompetitionState, lock_unpublished
 from scorer.db import accounts
 from scorer.db.review import reviews as rows
 from scorer.db.submissions import labels, submissions
@@ -85,9 +85,10 @@ def review(
     now: datetime,
 ) -> Opinions:
     """Record a review. The second reviewer's completes the submission: agreement decides its label, admins get a notice
-    of disagreement. Until then a reviewer may replace their own. ``Conflict`` once no more reviews are taken."""
+    of disagreement. Until then a reviewer may replace their own. ``Conflict`` once no more reviews are taken, or
+    (``published``) the final board is published."""
     submission = require_reviewable(session, submission_id, reviewer)
-    submissions.lock_submission(session, submission.ref)
+    _lock_undecided(session, submission)
     before = opinions(session, submission, reviewer)
     if before.complete:
         raise Conflict("reviewed", "This entry is reviewed already; it takes no more reviews.")
@@ -121,6 +122,13 @@ def require_reviewable(session: Session, submission_id: str, reviewer: Account) 
     if submission.status != Status.SCORED:
         raise Conflict("not-scored", f"This entry is {submission.status}: there is nothing to review.")
     return submission
+
+
+def _lock_undecided(session: Session, submission: Submission) -> None:
+    """Lock a submission whose label may change: any while the final board is not published, and late ones."""
+    submissions.lock_submission(session, submission.ref)
+    if not submission.late:
+        lock_unpublished(session, submission.competition)
 
 
 def _refuse_benchmark(submission: Submission) -> None:
@@ -162,7 +170,7 @@ def decide(
         raise NotFound("no-submission", f"There is no submission {submission_id!r} in {state.competition.slug}.")
     _refuse_benchmark(submission)
     access.require_impartial(session, submission, author)
-    submissions.lock_submission(session, submission.ref)
+    _lock_undecided(session, submission)
     known = opinions(session, submission, author)
     if known.disputed and (author.role != "admin" or known.own is not None):
         raise Forbidden("disputed", "Two reviewers disagree about this entry: an admin who is neither of them decides.")

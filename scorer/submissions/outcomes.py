@@ -1,7 +1,7 @@
 """Outcomes of a submission's jobs: check passed, rejected, measured, cancelled."""
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 from scorer.archive import TrainingImageCopies
 from scorer.db import competitions
 from scorer.db.jobs import job_queue
+from scorer.db.leaderboard import columns
 from scorer.db.submissions import submissions
 from scorer.db.tables import Account, Measurement, Submission
 from scorer.errors import Conflict, Forbidden, Invalid
@@ -87,9 +88,9 @@ def record_measurement(session: Session, claim: leases.Claim, measured: NewMeasu
     ref, track_id = claim.submission_ref, claim.track_id
     if ref is None or track_id is None or not leases.finish_job(session, claim, now):
         return False
-    measurement = {"job_id": claim.job_id, "submission_ref": ref, "track_id": track_id, "created_at": now}
-    session.add(Measurement(**measurement, **vars(measured)))
     submission = session.get_one(Submission, ref)
+    measurement = {"job_id": claim.job_id, "submission_ref": ref, "track_id": track_id}
+    session.add(Measurement(**measurement, **vars(measured), created_at=_measured_at(session, submission, now)))
     queue_evidence(session, submission, track_id, now=now)
     if claim.public:
         submissions.move_submission(session, ref, from_=Status.SCORING, to=Status.SCORED, now=now, finished_at=now)
@@ -101,6 +102,12 @@ def record_measurement(session: Session, claim: leases.Claim, measured: NewMeasu
             leases.add_job(session, Queue.SCORE, submission=submission, track_id=private.id, private=True, now=now)
         notices.notify_end(session, submission, notices.Kind.ENTRY_SCORED, now=now)
     return True
+
+
+def _measured_at(session: Session, submission: Submission, now: datetime) -> datetime:
+    """``now``, or a moment after the one as of which a published board is read: this worker's clock may be behind."""
+    as_of = columns.final_as_of(session.connection(), submission.competition_id)
+    return now if as_of is None else max(now, as_of + timedelta(microseconds=1))
 
 
 def cancel(session: Session, submission_id: str, account: Account, *, now: datetime) -> Submission:

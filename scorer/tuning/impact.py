@@ -14,6 +14,7 @@ from scorer.lifecycle import TrackKind
 from scorer.metrics.statistics.threshold_selection import is_borderline
 from scorer.ranking.awards import Award, award_of, last_winning_rank
 from scorer.ranking.columns import Flags, Ints
+from scorer.ranking.rank_moves import RankMoves, moved
 from scorer.ranking.vectorised import RankedBoard
 from scorer.submissions.labels import LabelColumns
 
@@ -29,18 +30,6 @@ class AwardRules(NamedTuple):
     def award(self, rank: int) -> Award:
         """The medal and the prize of a rank; 0 is no rank and wins nothing."""
         return award_of(rank, self.kind, medals=self.medals, prizes=self.prizes) if rank else Award()
-
-
-class RankMoves(NamedTuple):
-    """Teams whose rank changes, in the order of their new ranks; 0 where a team has no rank."""
-
-    team: Ints
-    before: Ints
-    after: Ints
-
-    def take(self, places: Ints | Flags | slice) -> "RankMoves":
-        """Some of the moves."""
-        return RankMoves(*(column[places] for column in self))
 
 
 class AwardMove(NamedTuple):
@@ -123,10 +112,7 @@ class ThresholdImpact:
         team = np.zeros(count, np.int64)
         for board in (self.before, self.after):
             team[codes[board.rows]] = judged.team[board.rows]
-        moves = RankMoves(team, self.before.ranks, self.after.ranks)
-        moves = moves.take(moves.before != moves.after)
-        last = np.where(moves.after == 0, np.iinfo(np.int64).max, moves.after)
-        return moves.take(np.lexsort((moves.before, last)))
+        return moved(RankMoves(team, self.before.ranks, self.after.ranks))
 
     @cached_property
     def medals(self) -> Sequence[AwardMove]:

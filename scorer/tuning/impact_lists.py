@@ -1,16 +1,17 @@
 """The lists of an impact, page by page: what of it people read, with the names of submissions and teams."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from sqlalchemy.orm import Session
 
 from scorer.db.leaderboard import board
+from scorer.leaderboard.rank_changes import RankChange, rank_changes
 from scorer.ranking.columns import Ints
 from scorer.ranking.vectorised import JudgedEntries
 from scorer.submissions.labels import LABELS, LabelColumns
-from scorer.tuning.impact import AwardMove, RankMoves, ThresholdImpact
+from scorer.tuning.impact import AwardMove, ThresholdImpact
 
 ListName = Literal["penalised", "freed", "borderline", "moves", "medals", "prizes"]
 LIST_NAMES: tuple[ListName, ...] = get_args(ListName)
@@ -26,15 +27,6 @@ class PenaltyChange:
     team: str
     memorization_distance: float
     label: str | None
-
-
-@dataclass(frozen=True)
-class RankChange:
-    """A team whose rank a new tau changes; None where it has no rank."""
-
-    team: str
-    before: int | None
-    after: int | None
 
 
 @dataclass(frozen=True)
@@ -72,7 +64,7 @@ def page_of(session: Session, impact: ThresholdImpact, name: ListName, *, after:
     page = slice(after, after + limit)
     if name == "moves":
         moves = impact.moves
-        return ImpactPage(len(moves.team), after, _rank_changes(session, moves.take(page)))
+        return ImpactPage(len(moves.team), after, rank_changes(session, moves.take(page)))
     if name in {"medals", "prizes"}:
         awards: Sequence[AwardMove] = getattr(impact, name)
         return ImpactPage(len(awards), after, _award_changes(session, awards[page]))
@@ -93,12 +85,6 @@ def penalty_page(
         for ref, team, distance, number in zip(refs, teams, distances, numbers, strict=True)
     ]
     return ImpactPage(len(rows), after, changes)
-
-
-def _rank_changes(session: Session, moves: RankMoves) -> list[RankChange]:
-    names = board.team_names_of(session, moves.team.tolist())
-    rows: Iterable[tuple[int, int, int]] = zip(*(column.tolist() for column in moves), strict=True)
-    return [RankChange(names[team], before or None, after or None) for team, before, after in rows]
 
 
 def _award_changes(session: Session, moves: Collection[AwardMove]) -> list[AwardChange]:

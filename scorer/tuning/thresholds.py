@@ -16,7 +16,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
-from scorer.competitions.competition_state import CompetitionState, track_of
+from scorer.competitions.competition_state import CompetitionState, lock_unpublished, track_of
 from scorer.db import tuning
 from scorer.db.tables import Account, Threshold, Track
 from scorer.errors import Conflict, Invalid, NotFound
@@ -157,7 +157,8 @@ def retune(
 ) -> tuple[Threshold, Retuning]:
     """Choose a track's tau by ``request.method`` and record it; returns the row, and what it changed.
 
-    ``Invalid`` if the method lacks an input; ``Conflict`` (``tau-has-moved``) if another tau is chosen meanwhile.
+    ``Invalid`` if the method lacks an input; ``Conflict`` (``tau-has-moved``) if another tau is chosen meanwhile,
+    ``published`` if the final board is.
     """
     return _tune(session, state, kind, request, author=author, now=now)
 
@@ -279,8 +280,10 @@ def _require_newest(current: Threshold | None, after: int | None) -> None:
 
 
 def _record(session: Session, entries: TrackEntries, threshold: Threshold) -> None:
-    """Insert a threshold if the one that it was compared with is still the newest, and the track still in use."""
+    """Insert a threshold if the one that it was compared with is still the newest, the track is in use, and the final
+    board is not published."""
     kind, slug, former = entries.kind, entries.state.competition.slug, entries.in_force
+    lock_unpublished(session, entries.state.competition)
     if tuning.lock_track(session, threshold.track_id) != kind:
         raise Conflict("track-replaced", "The track has got another network since; please look at the board again.")
     _require_newest(tuning.newest_threshold(session, threshold.track_id), 0 if former is None else former.id)

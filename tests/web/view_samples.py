@@ -81,7 +81,7 @@ def sample_state(*, phase: Phase = Phase.OPEN, **values: object) -> CompetitionS
         "public": Track(id=1, kind="public", extractor="efficientnet_lite0@1", epsilon=1e-15),
         "private": Track(id=2, kind="private", extractor="nasnetalarge@1", epsilon=1e-15),
     }
-    return CompetitionState(sample_competition(**values), phase, phase is Phase.FINAL, tracks, ())
+    return CompetitionState(sample_competition(**values), phase, tracks, ())
 
 
 def sample_place(

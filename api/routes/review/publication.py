@@ -26,10 +26,7 @@ def show(slug: str, session: DbSession, author: Organizer, now: Now) -> Checklis
     state = competition_state.state_of(session, slug, now)
     seen = checklist(session, state, now)
     acts = publication.publication_history(session, state)
-    history = [
-        ActView(published=act.published, reason=act.reason, created_at=act.created_at, by=act.author.handle)
-        for act in acts
-    ]
+    history = [ActView.model_validate(vars(act) | {"by": act.author.handle}) for act in acts]
     points = [_point(each) for each in seen.points]
     values = {"published": state.published, "version": seen.version, "ready": not seen.open}
     return ChecklistView(**values, points=points, history=history)

@@ -25,6 +25,7 @@ class PublicationView(BaseModel):
     published: bool
     reason: str
     created_at: datetime
+    as_of: datetime = Field(description="Nothing newer is on the published board.")
 
 
 class ConcernView(BaseModel):

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field
 
 from api.schemas.base import Request
+from api.schemas.leaderboard import RankChangeView
 from scorer.db.tables import Threshold
 from scorer.lifecycle import TrackKind
 from scorer.tuning.impact_lists import LISTED, ImpactPage
@@ -83,14 +84,6 @@ class ChangeView(BaseModel):
     label: str | None
 
 
-class MoveView(BaseModel):
-    """A team whose rank changes."""
-
-    team: str
-    before: int | None
-    after: int | None
-
-
 class AwardMoveView(BaseModel):
     """A team whose medal (`gold`, `silver`, `bronze`) or prize (its amount) changes; null: none."""
 
@@ -139,7 +132,7 @@ class RetuningView(BaseModel):
     penalised: list[ChangeView]
     freed: list[ChangeView]
     borderline: list[ChangeView] = Field(description="Entries within two standard errors of tau.")
-    moves: list[MoveView]
+    moves: list[RankChangeView]
     medals: list[AwardMoveView] = Field(description="Teams that gain or lose a medal, or change its colour.")
     prizes: list[AwardMoveView]
     reviews: ReviewsView
@@ -183,7 +176,7 @@ class ImpactPageView(BaseModel):
     """A page of one list of an impact."""
 
     total: int
-    entries: list[ChangeView | MoveView | AwardMoveView]
+    entries: list[ChangeView | RankChangeView | AwardMoveView]
     next_after: int | None = Field(description="Pass as `after` for the next page; null at the end.")
 
 

@@ -17,6 +17,7 @@ from scorer.db.tables import (
     Competition,
     Measurement,
     PickSet,
+    Publication,
     Ruling,
     Submission,
     Team,
@@ -157,15 +158,40 @@ def rule_changes_around(
 ) -> tuple[datetime | None, bool]:
     """The moment of the last change until ``at`` of what judges and ranks the entries of these tracks (thresholds,
     rulings, merges, final picks), None if there was none; and whether there was any later one."""
-    moments = union_all(
+    moment = union_all(*_rule_changes(competition_id, track_ids)).subquery().c.created_at
+    row = connection.execute(select(func.max(moment).filter(moment <= at), func.max(moment) > at)).one()
+    return row[0], bool(row[1])
+
+
+def newest_change(connection: Connection, competition_id: int, track_ids: Collection[int]) -> datetime | None:
+    """The moment of the newest row that the boards of these tracks are made of, measurements included; None if there is
+    none."""
+    measured = select(Measurement.created_at).where(Measurement.track_id == any_(id_list(track_ids)))
+    moments = union_all(measured, *_rule_changes(competition_id, track_ids)).subquery()
+    newest: datetime | None = connection.scalar(select(func.max(moments.c.created_at)))
+    return newest
+
+
+def _rule_changes(competition_id: int, track_ids: Collection[int]) -> list[Select[datetime]]:
+    return [
         select(Threshold.created_at).where(Threshold.track_id == any_(id_list(track_ids))),
         select(Ruling.created_at).join(Submission).where(Submission.competition_id == competition_id),
         select(TeamMerge.created_at).where(TeamMerge.competition_id == competition_id),
         select(PickSet.created_at).join(Team).where(Team.competition_id == competition_id),
-    ).subquery()
-    moment = moments.c.created_at
-    row = connection.execute(select(func.max(moment).filter(moment <= at), func.max(moment) > at)).one()
-    return row[0], bool(row[1])
+    ]
+
+
+def final_as_of(connection: Connection, competition_id: int, *, at: datetime | None = None) -> datetime | None:
+    """The moment as of which the published final board is read; None if none is published. ``at``: at a past moment, of
+    which nothing newer is read either."""
+    acts = select(Publication.published, Publication.as_of).where(Publication.competition_id == competition_id)
+    if at is not None:
+        acts = acts.where(Publication.created_at <= at)
+    act = connection.execute(acts.order_by(Publication.id.desc()).limit(1)).one_or_none()
+    if act is None or not act.published:
+        return None
+    as_of: datetime = act.as_of
+    return as_of if at is None else min(at, as_of)
 
 
 def picks_of(connection: Connection, competition_id: int, *, at: datetime | None = None) -> FinalPicks:

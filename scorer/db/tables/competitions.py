@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, UniqueConstraint, text
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, UniqueConstraint, func, text
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
@@ -57,6 +57,8 @@ class Publication(Table):
     competition_id: Mapped[int] = mapped_column(ForeignKey(Competition.id), index=True)
     published: Mapped[bool]
     reason: Mapped[str]
+    as_of: Mapped[datetime] = mapped_column(server_default=func.now())
+    """The moment as of which the published board is read: nothing that is newer is on it."""
     author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
     created_at: Mapped[datetime]
 

@@ -10,7 +10,7 @@ from scorer.archive import TrainingImageCopies
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.jobs import job_queue
 from scorer.db.submissions.submissions import UnexpectedStatus
-from scorer.db.tables import Job, Submission, Team
+from scorer.db.tables import Job, Measurement, Publication, Submission, Team
 from scorer.jobs import leases, retries
 from scorer.lifecycle import Queue
 from scorer.submissions import outcomes
@@ -298,3 +298,18 @@ def test_a_sweep_goes_on_where_a_job_and_its_submission_disagree(
     assert retries.free_expired(session, now=now, max_attempts=3) == 2
     assert status_of(session, other) == "queued"
     assert status_of(session, odd) == "scored"
+
+
+def test_a_measurement_is_newer_than_a_published_board_whatever_the_workers_clock_says(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
+    team = make_team(session, state, now)
+    queued(session, state, team, now)
+    held = claim(session, now)
+    assert held is not None
+    act = Publication(competition_id=state.competition.id, published=True, reason="-", as_of=now)
+    act.created_at, act.author_id = now, state.competition.created_by
+    session.add(act)
+    session.flush()
+    assert outcomes.record_measurement(session, held, MEASURED, now=now - timedelta(seconds=5))
+    assert session.query(Measurement).one().created_at > now

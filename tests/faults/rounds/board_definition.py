@@ -18,8 +18,11 @@ ENTRIES = (
     "SELECT DISTINCT ON (s.ref) s.ref, s.id, s.team_id, s.accepted_at, coalesce(s.copied_share, 0), s.late,"
     " m.fid, m.memorization_distance FROM submissions s JOIN measurements m ON m.submission_ref = s.ref"
     " WHERE s.competition_id = %(competition)s AND m.track_id = %(track)s AND s.status = 'scored'"
+    " AND (NOT %(final)s OR m.created_at <= coalesce((SELECT CASE WHEN p.published THEN p.as_of END FROM publications p"
+    " WHERE p.competition_id = s.competition_id ORDER BY p.id DESC LIMIT 1), 'infinity'))"
     " ORDER BY s.ref, m.id DESC"
 )
+"""With ``final``: measurements that a published final board is read by."""
 PICKS = (
     "SELECT DISTINCT ON (p.team_id) p.team_id, p.submission_refs FROM pick_sets p JOIN teams t ON t.id = p.team_id"
     " WHERE t.competition_id = %(competition)s ORDER BY p.team_id, p.id DESC"
@@ -38,17 +41,19 @@ def defined_boards(stack: Stack, slug: str) -> Mapping[str, DefinedBoard]:
     """The public and the private board, by their definition."""
     ((competition, decimals, most_picks),) = stack.rows(COMPETITION, {"slug": slug})
     tracks = {kind: rest for kind, *rest in stack.rows(TRACKS, {"competition": competition})}
-    entries: dict[str, list[ScoredEntry]] = {}
     ids: dict[int, str] = {}
-    for kind, (track, epsilon, tau) in tracks.items():
-        rows = stack.rows(ENTRIES, {"competition": competition, "track": track})
-        ids |= {row[0]: row[1] for row in rows}
-        entries[kind] = [_entry(row, tau, epsilon) for row in rows if not row[5]]
+
+    def entries(kind: str, *, final: bool) -> list[ScoredEntry]:
+        track, epsilon, tau = tracks[kind]
+        rows = stack.rows(ENTRIES, {"competition": competition, "track": track, "final": final})
+        ids.update({row[0]: row[1] for row in rows})
+        return [_entry(row, tau, epsilon) for row in rows if not row[5]]
+
     picks = dict(stack.rows(PICKS, {"competition": competition}))
-    finals = final_refs(entries["public"], picks, most_picks, decimals)
+    finals = final_refs(entries("public", final=True), picks, most_picks, decimals)
     boards = {
-        "public": standings(entries["public"], decimals),
-        "private": final_standings(entries["private"], finals, decimals),
+        "public": standings(entries("public", final=False), decimals),
+        "private": final_standings(entries("private", final=True), finals, decimals),
     }
     return {kind: _board(board, ids, tracks[kind][2]) for kind, board in boards.items()}
 

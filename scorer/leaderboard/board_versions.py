@@ -1,0 +1,59 @@
+"""Versions of the private board: which of them were published, and whose rank differs between them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy.orm import Session
+
+from scorer.competitions.competition_state import CompetitionState, visible_track
+from scorer.db.competitions import tracks_at
+from scorer.db.tables import Account, Publication
+from scorer.leaderboard.rank_changes import RankChange, rank_changes
+from scorer.leaderboard.rows import ranked_board_of, rows_of
+from scorer.ranking.rank_moves import RankMoves, moves_between
+
+
+@dataclass(frozen=True)
+class RankChangesPage:
+    """Some of the teams whose rank has changed, and how many there are."""
+
+    total: int = 0
+    after: int = 0
+    """How many teams precede these."""
+    rows: Sequence[RankChange] = ()
+
+    @property
+    def next_after(self) -> int | None:
+        """``after`` of the next page; None at the end."""
+        end = self.after + len(self.rows)
+        return end if self.rows and end < self.total else None
+
+
+def newest_version(acts: Sequence[Publication]) -> Publication | None:
+    """The newest publication among acts of publishing and withdrawing, which are newest first; None without any."""
+    return next((act for act in acts if act.published), None)
+
+
+def former_version(state: CompetitionState) -> Publication | None:
+    """The version that was published before the one in force; None where there is only one, or none in force."""
+    return newest_version(state.publications[1:]) if state.published else None
+
+
+def moves_since(session: Session, state: CompetitionState, version: Publication) -> RankMoves:
+    """The teams whose rank on the private board is another one than in an earlier version."""
+    tracks = tracks_at(session, state.tracks, version.as_of)
+    before = rows_of(session, state.competition, tracks, "private", at=version.as_of).board
+    return moves_between(before, ranked_board_of(session, state.competition, state.tracks, "private"))
+
+
+def changes_page(
+    session: Session, state: CompetitionState, account: Account | None, *, after: int = 0, limit: int
+) -> RankChangesPage:
+    """Some of the teams whose rank the version in force has moved, with their names; none where it is the only one.
+    ``Forbidden`` for whoever may not see the private board."""
+    visible_track(state, "private", account)
+    former = former_version(state)
+    if former is None:
+        return RankChangesPage()
+    moves = moves_since(session, state, former)
+    return RankChangesPage(len(moves.team), after, rank_changes(session, moves.take(slice(after, after + limit))))

@@ -1,0 +1,199 @@
+"""A published final board does not move: what would move it is refused, what comes later is not on it."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from alembic import command
+from sqlalchemy import make_url
+
+import migrations
+from deploy.standalone.database_roles import APP
+from deploy.standalone.ephemeral import Servers
+from scorer.db.tables import Publication
+from scorer.leaderboard import past_boards, rows
+from scorer.ranking.vectorised import order_of
+from tests.api.conftest import Service
+from tests.api.leaderboard.test_standings import Arena, board_of, ranks
+from tests.api.review.test_review import hire, slug_of
+from tests.factories import add_measurement, make_scored, set_tau
+
+PUBLISHED = (409, "published")
+
+
+@pytest.fixture
+def arena(service: Service) -> Arena:
+    """A competition that has closed: Ada is first on both boards, Bob second, Eve third."""
+    arena = Arena(service, review_days=0)
+    for handle, fid in (("ada", 10.0), ("bob", 20.0), ("eve", 30.0)):
+        arena.entry(handle, fid, fid, s=0.3)
+    with arena.begin() as session:
+        session.merge(arena.state.competition).closes_at = arena.now - timedelta(days=1)
+    return arena
+
+
+def publish(arena: Arena, *, published: bool = True, reason: str = "Done.") -> Any:
+    body = {"published": published, "reason": reason, "override": "a test"}
+    answer = arena.service.call("organizer", "POST", f"/competitions/{arena.slug}/publication", json=body)
+    assert answer.status_code == 201, answer.text
+    return answer.json()
+
+
+def retune(arena: Arena, kind: str, tau: float) -> Any:
+    body = {"method": "manual", "tau": tau, "reason": "another"}
+    return arena.service.call("organizer", "POST", f"/competitions/{arena.slug}/tracks/{kind}/thresholds", json=body)
+
+
+def rule(arena: Arena, entry: Any, kind: str) -> Any:
+    body = {"kind": kind, "reason": "Copied."}
+    return arena.service.call("organizer", "POST", f"/submissions/{entry.id}/rulings", json=body)
+
+
+def private(arena: Arena, who: str | None = None, **params: Any) -> list[str]:
+    return ranks(arena.board(who, track="private", **params))
+
+
+def test_nothing_that_a_published_board_is_read_by_changes_until_it_is_withdrawn(arena: Arena) -> None:
+    service, slug = arena.service, arena.slug
+    hire(service, "rita")
+    cheat = arena.entry("eve", 1.0, 1.0, s=0.4)
+    late = arena.entry("eve", 2.0)
+    with arena.begin() as session:
+        session.merge(late).late = True
+    assert retune(arena, "private", 0.2).status_code == 201
+    publish(arena)
+    assert private(arena) == ["Eve", "Ada", "Bob"]
+
+    label = f"/competitions/{slug}/submissions/{cheat.id}/label"
+    tau = f"/competitions/{slug}/tracks/private/thresholds"
+
+    def attempts() -> list[Any]:
+        return [
+            retune(arena, "private", 0.35),
+            retune(arena, "public", 0.35),
+            service.call("organizer", "POST", f"{tau}/undo", json={"reason": "Back."}),
+            rule(arena, cheat, "disqualify"),
+            service.call("organizer", "PUT", label, json={"label": "ae"}),
+            service.call("rita", "POST", f"/submissions/{cheat.id}/reviews", json={"label": "ae"}),
+        ]
+
+    for answer in attempts():
+        assert slug_of(answer) == PUBLISHED, answer.request.url
+    assert private(arena) == ["Eve", "Ada", "Bob"]
+    assert rule(arena, late, "disqualify").status_code == 201, "a late entry is not on the final board"
+
+    publish(arena, published=False, reason="A cheater was overlooked.")
+    assert service.call("organizer", "PUT", label, json={"label": "ae"}).status_code == 200
+    assert rule(arena, cheat, "disqualify").status_code == 201
+    publish(arena, reason="Corrected.")
+    assert private(arena) == ["Ada", "Bob", "Eve"]
+    assert slug_of(rule(arena, cheat, "keep")) == PUBLISHED
+
+
+def test_what_is_measured_after_the_publication_is_not_on_the_board(arena: Arena) -> None:
+    with arena.begin() as session:
+        waiting = make_scored(session, arena.state, arena.team(session, "bob"), fid=1.0, distance=0.5, now=arena.now)
+    publish(arena)
+    as_of = datetime.now(UTC)
+    with arena.begin() as session:
+        numbers: dict[str, Any] = {"fid": 1.0, "distance": 0.5, "now": as_of, "kind": "private"}
+        add_measurement(session, arena.state, waiting, **numbers)
+    assert private(arena) == private(arena, "organizer") == ["Ada", "Bob", "Eve"]
+    with arena.begin() as session:
+        for kind, at in (("private", None), ("public", None), ("private", as_of)):
+            cached = board_of(session, arena.state, kind, late=False, at=at)  # type: ignore[arg-type]
+            plain = rows.read_ranked_board(session, arena.state.competition, arena.state.tracks, kind, at=at)  # type: ignore[arg-type]
+            assert [row.ref for row in cached[1]] == plain.refs, kind
+    publish(arena, published=False)
+    assert private(arena, "organizer") == ["Bob", "Ada", "Eve"]
+    publish(arena)
+    assert private(arena) == ["Bob", "Ada", "Eve"]
+
+
+def test_what_other_clocks_dated_ahead_is_on_the_board_that_was_seen(arena: Arena) -> None:
+    with arena.begin() as session:
+        ahead = datetime.now(UTC) + timedelta(minutes=5)
+        entry = make_scored(session, arena.state, arena.team(session, "eve"), fid=1.0, distance=0.5, now=arena.now)
+        add_measurement(session, arena.state, entry, fid=1.0, distance=0.5, now=ahead, kind="private")
+    assert datetime.fromisoformat(publish(arena)["as_of"]) == ahead
+    assert private(arena) == ["Eve", "Ada", "Bob"]
+
+
+def test_a_published_board_is_ranked_once_whatever_comes_after_the_close(
+    arena: Arena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(arena)
+    arena.board(track="private")
+    ranked = []
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        ranked.append(arguments)
+        return order_of(*arguments, **options)
+
+    monkeypatch.setattr(past_boards, "order_of", counted)
+    with arena.begin() as session:
+        late = make_scored(session, arena.state, arena.team(session, "bob"), fid=1.0, distance=0.5, now=arena.now)
+        late.late = True
+    assert private(arena) == ["Ada", "Bob", "Eve"]
+    assert ranked == []
+
+
+def test_on_publishing_again_those_whose_rank_moves_are_told_and_everybody_sees_what_changed(arena: Arena) -> None:
+    service = arena.service
+    versions = f"/competitions/{arena.slug}/leaderboard/versions"
+    assert slug_of(service.call(None, "GET", versions)) == (403, "not-published")
+    first = publish(arena)
+    assert service.call(None, "GET", versions).json()["changes"] == 0
+    publish(arena, published=False, reason="An error.")
+    assert slug_of(service.call(None, "GET", versions)) == (403, "not-published")
+    with arena.begin() as session:
+        entry = make_scored(session, arena.state, arena.team(session, "eve"), fid=15.0, distance=0.5, now=arena.now)
+        add_measurement(session, arena.state, entry, fid=15.0, distance=0.5, now=datetime.now(UTC), kind="private")
+    publish(arena, reason="Corrected.")
+    view = service.call(None, "GET", versions).json()
+    assert [(each["published"], each["reason"]) for each in view["versions"]] == [
+        (True, "Corrected."),
+        (False, "An error."),
+        (True, "Done."),
+    ]
+    moves = [{"team": "Eve", "before": 3, "after": 2}, {"team": "Bob", "before": 2, "after": 3}]
+    assert (view["changes"], view["moves"], view["next_after"]) == (2, moves, None)
+    assert private(arena, as_of=first["as_of"]) == ["Ada", "Bob", "Eve"], "the earlier version is there for all to see"
+    assert private(arena) == ["Ada", "Eve", "Bob"]
+
+    def newest_notice(who: str) -> Any:
+        return service.call(who, "GET", "/notices").json()["notices"][0]
+
+    for who, moved in (("ada", False), ("bob", True), ("eve", True)):
+        notice = newest_notice(who)
+        assert ("your rank has moved" in notice["subject"]) is moved
+        assert notice["link"].endswith("/versions" if moved else "?track=private")
+    page = service.http.get(f"/competitions/{arena.slug}/versions", headers={"Accept": "text/html"}).text
+    assert "2 teams have another rank" in page
+    assert "An error." in page
+    board = service.http.get(f"/competitions/{arena.slug}?track=private", headers={"Accept": "text/html"}).text
+    assert "what has changed" in board
+
+
+def test_boards_published_by_a_former_version_stay_as_they_are(arena: Arena, servers: Servers) -> None:
+    """Until then a published board moved with every choice of tau."""
+    publish(arena)
+    publish(arena, published=False)
+    publish(arena)
+    with arena.begin() as session:
+        set_tau(session, arena.state, "public", 0.4, datetime.now(UTC))
+        entry = make_scored(session, arena.state, arena.team(session, "eve"), fid=1.0, distance=0.5, now=arena.now)
+        add_measurement(session, arena.state, entry, fid=1.0, distance=0.5, now=datetime.now(UTC), kind="private")
+    settings = arena.service.context.settings
+    name = make_url(settings.database_url.get_secret_value()).database
+    owner_url = make_url(servers.postgres.owner_url).set(database=name).render_as_string(hide_password=False)
+    command.downgrade(migrations.config_for(owner_url, APP), "0023")
+    migrations.upgrade(owner_url, APP)
+    with arena.begin() as session:
+        acts = session.query(Publication).order_by(Publication.id).all()
+        first, withdrawal, last = [(act.created_at, act.as_of) for act in acts]
+    assert first[0] < first[1] < withdrawal[0] <= withdrawal[1] < last[0] < last[1]
+    assert private(arena) == ["Eve", "Ada", "Bob"]
+    with arena.begin() as session:
+        add_measurement(session, arena.state, entry, fid=99.0, distance=0.5, now=datetime.now(UTC), kind="private")
+    assert private(arena) == ["Eve", "Ada", "Bob"]
