@@ -12,6 +12,7 @@ from starlette.types import ASGIApp
 from api import error_handlers
 from api.http import csrf
 from api.http.access_log import API_PREFIX, AccessLog
+from api.http.client_address import ClientAddress
 from api.http.dependencies import refuse_nul, utc_now
 from api.http.log_redaction import has_secret_address
 from api.http.response_cache import ResponseCache
@@ -19,7 +20,7 @@ from api.http.server_sent_events import EventHub, closed_by_signals
 from api.kaggle import router as kaggle
 from api.pages import router
 from api.routes import audit_log, health, jobs, leaderboard, probes
-from api.routes.accounts import accounts, api_tokens, sessions
+from api.routes.accounts import accounts, administration, api_tokens, sessions
 from api.routes.competitions import allowlist, competitions, data_files
 from api.routes.evidence import evidence, generators
 from api.routes.import_export import data_release, import_results
@@ -51,12 +52,12 @@ of requests, as many uploads as there are threads would keep every other request
 
 
 class Application(FastAPI):
-    """FastAPI with a line, an id and metrics for every request, also for those whose answer is made outside of all
-    middleware: errors of ours."""
+    """FastAPI with the visitor's address, a line, an id and metrics for every request, also for those whose answer is
+    made outside of all middleware: errors of ours."""
 
     def build_middleware_stack(self) -> ASGIApp:
-        """FastAPI's middleware within the access log."""
-        return AccessLog(super().build_middleware_stack())
+        """FastAPI's middleware within the access log, within what finds the visitor's address."""
+        return ClientAddress(AccessLog(super().build_middleware_stack()))
 
 
 def served_app() -> FastAPI:
@@ -96,6 +97,7 @@ def create_app(settings: Settings) -> FastAPI:
     for module in (
         leaderboard,  # the most requested routes are matched first
         accounts,
+        administration,
         sessions,
         api_tokens,
         audit_log,

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeVar, get_args
@@ -10,7 +11,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 from platformdirs import user_cache_path
 from pydantic import BeforeValidator, Field, SecretStr, StringConstraints, ValidationError, model_validator
 from pydantic.fields import FieldInfo
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from scorer.errors import Unavailable
 
@@ -42,6 +43,11 @@ def _with_password(url: str, password: str) -> str:
 
 def _without_slash(url: object) -> object:
     return url.rstrip("/") if isinstance(url, str) else url
+
+
+def _parts(text: object) -> object:
+    """The parts of a text that are separated by commas."""
+    return [part.strip() for part in text.split(",")] if isinstance(text, str) else text
 
 
 HttpAddress = Annotated[
@@ -194,6 +200,10 @@ class Settings(LogSettings):
     makes links with ``kennel admin reset-link``."""
     mail_from: str = "Kennel <kennel@localhost>"
     """The sender of mails."""
+    trusted_proxies: Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode, BeforeValidator(_parts)] = ()
+    """Addresses and networks of the proxies before the web processes, separated by commas, whose ``X-Forwarded-For``
+    and ``X-Forwarded-Proto`` say who visits: ``127.0.0.1`` for one on the same machine. Without it a visitor has the
+    address of the connection."""
     webhooks_local: bool = False
     """Whether webhooks may use plain HTTP and addresses of this machine and its private networks. Anybody with an
     account can make a webhook, so set it only where everybody may reach every address that workers can reach."""

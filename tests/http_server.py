@@ -19,7 +19,13 @@ def serve(app: FastAPI, *, lifespan: Literal["on", "off"] = "off") -> Iterator[s
         listener.bind(("127.0.0.1", 0))
         # httptools, as the service runs: it takes the request lines of clients that ask us as their proxy.
         config = uvicorn.Config(
-            app, http="httptools", ws="none", lifespan=lifespan, log_level="warning", timeout_graceful_shutdown=5
+            app,
+            http="httptools",
+            ws="none",
+            lifespan=lifespan,
+            proxy_headers=False,
+            log_level="warning",
+            timeout_graceful_shutdown=5,
         )
         server = uvicorn.Server(config)
         thread = Thread(target=server.run, kwargs={"sockets": [listener]})

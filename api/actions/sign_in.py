@@ -4,20 +4,42 @@ Hashing a password takes time and memory on purpose, so no transaction is open m
 """
 
 import secrets
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated
 
 from fastapi import Depends
+from sqlalchemy.orm import Session
 
-from api.http.dependencies import AppRateLimiter, AppSettings, Caller, CurrentBrowser, Now, Transaction, Transactions
-from scorer.accounts import accounts, oidc_identities, password_hashing, password_resets, sessions, sign_up
+from api.http.dependencies import (
+    AppRateLimiter,
+    AppSettings,
+    Caller,
+    CurrentBrowser,
+    Now,
+    Transaction,
+    Transactions,
+    requester_of,
+)
+from api.http.session_cookies import SessionCookies
+from scorer.accounts import (
+    accounts,
+    known_devices,
+    oidc_identities,
+    password_hashing,
+    password_resets,
+    sessions,
+    sign_up,
+)
+from scorer.accounts.credentials import Kept
 from scorer.accounts.oidc_identities import OidcIdentity
 from scorer.accounts.rate_limits import RateLimiter, network_of
 from scorer.accounts.sessions import Browser
 from scorer.accounts.sign_up import Application
 from scorer.db.tables import Account
-from scorer.errors import Unauthenticated
+from scorer.errors import Forbidden, TooMany, Unauthenticated
+from scorer.identifiers import digest_of
 from scorer.settings import Settings
 
 
@@ -41,42 +63,70 @@ class SignInActions:
         """The browser's network, under which rate limits count it."""
         return network_of(self.browser.address)
 
-    def sign_in(self, login: str, password: str) -> str:
-        """The secret of a new session; ``Unauthenticated`` for an unknown name and for a wrong password alike."""
+    def sign_in(self, login: str, password: str) -> SessionCookies:
+        """The cookies of a new session; ``Unauthenticated`` for an unknown name and for a wrong password alike."""
         login = login.strip()
-        key = login.lower()
-        self.rates.hit("sign-in-address", self.rate_limit_key)
-        self.rates.hit("sign-in", self.rate_limit_key, key)
-        self.rates.hit("sign-in-account", key)
-        secret = new_secret()
+        cookies = self._new_cookies()
         with self.begin() as session:
-            stored_hash = sessions.password_hash_of(session, login)
-        matched = stored_hash if password_hashing.matches(password, stored_hash) else None
+            attempt = sessions.attempt_of(session, login, self.browser, self.now)
+        who = attempt.account_id if attempt.account_id is not None else f"login {login.lower()}"
+        browser = self._count_attempt(who, known_device=attempt.known_device)
+        matched = attempt.password_hash if password_hashing.matches(password, attempt.password_hash) else None
         renewed = password_hashing.upgraded_hash(password, matched) if matched else None
         # A failure is committed too, for the audit log.
         with self.begin() as session:
             opened = sessions.sign_in(
-                session, login, matched, renewed=renewed, secret=secret, browser=self.browser, now=self.now
+                session, login, matched, renewed=renewed, secret=cookies.session, browser=self.browser, now=self.now
             )
+            if opened is not None:
+                known_devices.remember(session, opened.account, cookies.device, now=self.now)
         if opened is None:
+            if not attempt.known_device:
+                with suppress(TooMany):  # this one was let in
+                    self.rates.hit("sign-in-account", who)
             raise Unauthenticated("wrong-login", "There is no account with this name and this password.")
-        self.rates.reset("sign-in", self.rate_limit_key, key)
-        return secret
+        self.rates.reset("sign-in", browser, who)
+        return cookies
 
-    def open_session(self, account: Account) -> str:
-        """The secret of a new session for an account that was authenticated in another way."""
-        secret = new_secret()
+    def _count_attempt(self, who: int | str, *, known_device: bool) -> str:
+        """Count an attempt to sign in, and return under which name its browser is counted: one that the account knows
+        by itself, so that no stranger can keep it out; all others by address, and after many failures of all of them
+        by network, too, with a limit that one person does not need."""
+        if known_device:
+            browser = digest_of(self.browser.device or "").hex()
+        else:
+            browser = self.rate_limit_key
+            self.rates.hit("sign-in-address", browser)
+            if self.rates.is_used_up("sign-in-account", who):
+                self.rates.hit("sign-in-network", network_of(self.browser.address, ipv4_bits=24, ipv6_bits=48), who)
+        self.rates.hit("sign-in", browser, who)
+        return browser
+
+    def _new_cookies(self) -> SessionCookies:
+        """Secrets for a new session; a browser that has signed in before keeps that of its device, which it may share
+        with other accounts."""
+        return SessionCookies(session=new_secret(), device=self.browser.device or new_secret())
+
+    def count_visit(self) -> None:
+        """Count a request that makes the service call an issuer."""
+        self.rates.hit("sign-in-address", self.rate_limit_key)
+
+    def open_session(self, account: Account) -> SessionCookies:
+        """The cookies of a new session for an account that was authenticated in another way."""
         with self.begin() as session:
-            sessions.begin(session, account, secret=secret, browser=self.browser, now=self.now)
-        return secret
+            return self._begin(session, account)
 
-    def sign_in_with_issuer(self, person: OidcIdentity) -> str:
-        """The secret of a new session for an identity from an OpenID Connect issuer."""
-        secret = new_secret()
+    def sign_in_with_issuer(self, person: OidcIdentity) -> SessionCookies:
+        """The cookies of a new session for an identity from an OpenID Connect issuer."""
         with self.begin() as session:
             account = oidc_identities.account_for(session, person, mode=self.settings.sign_up, now=self.now)
-            sessions.begin(session, account, secret=secret, browser=self.browser, now=self.now)
-        return secret
+            return self._begin(session, account)
+
+    def _begin(self, session: Session, account: Account) -> SessionCookies:
+        cookies = self._new_cookies()
+        sessions.begin(session, account, secret=cookies.session, browser=self.browser, now=self.now)
+        known_devices.remember(session, account, cookies.device, now=self.now)
+        return cookies
 
     def sign_up(self, wanted: Application, password: str) -> Account:
         """A new participant. The result does not reveal whether the mail address is known already."""
@@ -94,12 +144,15 @@ class SignInActions:
                 now=self.now,
             )
 
-    def ask_confirmation(self, account: Account, email: str) -> None:
-        """Send a link that makes ``email`` the account's address."""
-        self._count_mail(email)
+    def ask_confirmation(self, caller: Caller, email: str, password: str) -> None:
+        """Send a link that makes ``email`` the address of the caller's account, for a caller who knows the password if
+        there is one."""
+        self._count_mail(email, caller)
+        if caller.account.password_hash is not None and self._matched(caller, password) is None:
+            raise Forbidden("wrong-password", "The present password is not right.")
         with self.begin() as session:
             sign_up.ask_confirmation(
-                session, account, email, secret=new_secret(), site=self.settings.public_url, now=self.now
+                session, caller.account, email, secret=new_secret(), site=self.settings.public_url, now=self.now
             )
 
     def ask_reset(self, email: str) -> None:
@@ -116,21 +169,25 @@ class SignInActions:
         password_hash = password_hashing.new_password_hash(password)
         with self.begin() as session:
             account = password_resets.complete(session, link, password_hash, now=self.now)
-        for login in filter(None, (account.handle, account.email)):
-            self.rates.reset("sign-in-account", login.lower())
+        self.rates.reset("sign-in-account", account.id)
         return account
 
-    def change_password(self, caller: Caller, old: str, new: str) -> None:
-        """Set a new password for a caller who knows the old one; their other sessions end."""
+    def _matched(self, caller: Caller, password: str) -> str | None:
+        """The hash of the caller's password if this is it."""
         stored_hash = caller.account.password_hash
-        self.rates.hit("sign-in", self.rate_limit_key, caller.account.handle.lower())
-        matched = stored_hash if password_hashing.matches(old, stored_hash) else None
+        self.rates.hit("sign-in", *requester_of(caller, self.browser))
+        return stored_hash if password_hashing.matches(password, stored_hash) else None
+
+    def change_password(self, caller: Caller, old: str, new: str, *, keep: Kept) -> None:
+        """Set a new password for a caller who knows the old one; their credentials end but those to ``keep`` and this
+        session."""
+        matched = self._matched(caller, old)
         new_hash = password_hashing.new_password_hash(
             new, handle=caller.account.handle, email=caller.account.email or ""
         )
         with self.begin() as session:
             accounts.change_password(
-                session, caller.account, matched, new_hash, keep_session=caller.session_id, now=self.now
+                session, caller.account, matched, new_hash, keep=replace(keep, session=caller.session_id), now=self.now
             )
 
     def confirm(self, link: str) -> Account:
@@ -139,8 +196,8 @@ class SignInActions:
         with self.begin() as session:
             return sign_up.confirm_address(session, link, now=self.now)
 
-    def _count_mail(self, email: str) -> None:
-        self.rates.hit("mail-address", self.rate_limit_key)
+    def _count_mail(self, email: str, caller: Caller | None = None) -> None:
+        self.rates.hit("mail-address", *requester_of(caller, self.browser))
         self.rates.hit("mail", email.strip().lower())
 
 

@@ -15,6 +15,7 @@ ranges: range requests for files and zips
 media: headers of files, and their bytes in chunks
 csv: cells that no spreadsheet runs as formulas
 server_sent_events: event streams of submissions
+client_address: the visitor's address, on a trusted proxy's word
 access_log: one line for each request, its id and its metrics
 log_redaction: secrets in addresses kept out of logs and spans
 """

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from api.http.client_address import PROXIED_PORT
 from api.http.log_redaction import redact
 from scorer.monitoring import logs
 from scorer.monitoring.instruments import HTTP_REQUEST_SECONDS, HTTP_REQUESTS
@@ -60,11 +61,10 @@ class AccessLog:
 def request_id_of(scope: Mapping[str, Any]) -> str:
     """The id that a trusted proxy has given the request, else a new one.
 
-    Uvicorn sets the client's address from the headers of a trusted proxy (``FORWARDED_ALLOW_IPS``), with the port 0,
-    which no connection has. Any other client may claim what it likes.
+    Any other client may claim what it likes.
     """
     client = scope.get("client")
-    if client and client[1] == 0:
+    if client and client[1] == PROXIED_PORT:
         for name, value in scope["headers"]:
             if name == HEADER:
                 claimed = value.decode("latin-1")

@@ -67,9 +67,10 @@ async def rate_limiter(request: Request) -> RateLimiter:
 
 
 async def browser_of(request: Request) -> Browser:
-    """The client's address and user agent. The server sets the address from proxy headers where it trusts the proxy."""
+    """The client's address, user agent and device. Behind a trusted proxy, :mod:`api.http.client_address` has set the
+    address."""
     host = request.client.host if request.client else "unknown"
-    return Browser(host, request.headers.get("user-agent", ""))
+    return Browser(host, request.headers.get("user-agent", ""), session_cookies.device_secret(request))
 
 
 @dataclass(frozen=True)
@@ -115,11 +116,12 @@ def identify_caller(
     except Unauthenticated:
         rates.hit("sign-in-address", network)
         raise
-    rates.hit("request", *_requester(caller, browser))
+    rates.hit("request", *requester_of(caller, browser))
     return caller
 
 
-def _requester(caller: Caller | None, browser: Browser) -> tuple[str, object]:
+def requester_of(caller: Caller | None, browser: Browser) -> tuple[str, object]:
+    """Whom rate limits count: the account, or the address of a visitor."""
     return ("account", caller.account.id) if caller else ("address", network_of(browser.address))
 
 
@@ -152,7 +154,7 @@ async def charge_board_versions(
 ) -> None:
     """Count a comparison with an earlier version of a board as a board of a past moment."""
     rates = await rate_limiter(request)
-    hit = partial(rates.hit, "request", *_requester(caller, browser), cost=PAST_BOARD_COST - 1)
+    hit = partial(rates.hit, "request", *requester_of(caller, browser), cost=PAST_BOARD_COST - 1)
     await run_in_threadpool(hit)
 
 
@@ -189,7 +191,13 @@ async def known_caller(caller: Annotated[Caller | None, Depends(current_caller)]
 
 
 async def signed_in(caller: Annotated[Caller, Depends(known_caller)]) -> Caller:
-    """A signed-in browser: a leaked API token must not be able to make tokens or take the account over."""
+    """A signed-in browser."""
+    return require_session(caller)
+
+
+def require_session(caller: Caller) -> Caller:
+    """The caller; ``Forbidden`` with an API token: a leaked one must not be able to make tokens or admins, or take the
+    account over."""
     if caller.session_id is None:
         raise Forbidden("session-needed", "An API token may not do this: sign in with your password (POST /session).")
     return caller
@@ -217,14 +225,16 @@ async def submitter(caller: Annotated[Caller, Depends(known_caller)]) -> Account
 
 async def organizer(request: Request, caller: Annotated[Caller, Depends(known_caller)]) -> Account:
     """An organizer or admin; writing needs the scope ``organize``."""
+    account = roles.require_role(caller.account, "organizer")
     api_tokens.require_scope(caller.scopes, "read" if request.method in csrf.SAFE_METHODS else "organize")
-    return roles.require_role(caller.account, "organizer")
+    return account
 
 
 async def reviewer(request: Request, caller: Annotated[Caller, Depends(known_caller)]) -> Account:
     """A reviewer, organizer or admin; writing needs the scope ``organize``."""
+    account = roles.require_role(caller.account, "reviewer", "organizer")
     api_tokens.require_scope(caller.scopes, "read" if request.method in csrf.SAFE_METHODS else "organize")
-    return roles.require_role(caller.account, "reviewer", "organizer")
+    return account
 
 
 async def admin(account: Annotated[Account, Depends(organizer)]) -> Account:

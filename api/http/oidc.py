@@ -15,7 +15,7 @@ from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 
-from scorer.accounts.accounts import EMAIL_PATTERN
+from scorer.accounts.accounts import is_email
 from scorer.accounts.oidc_identities import OidcIdentity
 from scorer.errors import Unauthenticated, Unavailable
 from scorer.settings import Settings
@@ -145,7 +145,7 @@ def _identity_of(claims: Mapping[str, Any]) -> OidcIdentity:
         value = claims.get(name)
         return value if isinstance(value, str) else ""
 
-    verified = claims.get("email_verified") is True and EMAIL_PATTERN.fullmatch(claim("email"))
+    verified = claims.get("email_verified") is True and is_email(claim("email"))
     return OidcIdentity(
         issuer=claims["iss"],
         subject=str(claims["sub"]),

@@ -1,9 +1,25 @@
-"""The session cookie: its name, reading, setting and deleting it."""
+"""The cookies of a signed-in browser: that of its session, and that by which it is known at its next sign-in."""
+
+import re
+from dataclasses import dataclass
 
 from fastapi import Request, Response
 
+from scorer.accounts.known_devices import DEVICE_LIFETIME
 from scorer.accounts.sessions import SESSION_LIFETIME
 from scorer.settings import Settings
+
+DEVICE_COOKIE = "kennel-device"
+SECRET = re.compile(r"[\w-]{43}", re.ASCII)
+"""256 bits in base64url."""
+
+
+@dataclass(frozen=True)
+class SessionCookies:
+    """The secrets of a new session and of its browser."""
+
+    session: str
+    device: str
 
 
 def is_secure(request: Request) -> bool:
@@ -22,18 +38,28 @@ def session_secret(request: Request) -> str | None:
     return request.cookies.get(cookie_name(request))
 
 
-def set_session_cookie(response: Response, request: Request, secret: str) -> None:
-    """Set the session cookie: hidden from scripts (``HttpOnly``), not sent with forms of other sites (``SameSite``)."""
-    response.set_cookie(
-        cookie_name(request),
-        secret,
-        max_age=int(SESSION_LIFETIME.total_seconds()),
-        secure=is_secure(request),
-        httponly=True,
-        samesite="lax",
-    )
+def device_secret(request: Request) -> str | None:
+    """The secret by which the request's browser is known."""
+    secret = request.cookies.get(cookie_name(request, DEVICE_COOKIE), "")
+    return secret if SECRET.fullmatch(secret) else None
+
+
+def set_session_cookies(response: Response, request: Request, secrets: SessionCookies) -> None:
+    """Set the cookies: hidden from scripts (``HttpOnly``), not sent with forms of other sites (``SameSite``)."""
+    for name, secret, lifetime in (
+        ("kennel", secrets.session, SESSION_LIFETIME),
+        (DEVICE_COOKIE, secrets.device, DEVICE_LIFETIME),
+    ):
+        response.set_cookie(
+            cookie_name(request, name),
+            secret,
+            max_age=int(lifetime.total_seconds()),
+            secure=is_secure(request),
+            httponly=True,
+            samesite="lax",
+        )
 
 
 def delete_session_cookie(response: Response, request: Request) -> None:
-    """Delete the session cookie."""
+    """Delete the session's cookie; the browser stays known."""
     response.delete_cookie(cookie_name(request), secure=is_secure(request), httponly=True, samesite="lax")

@@ -3,7 +3,7 @@
 from fastapi import FastAPI
 
 from api.pages import audit_log, evidence, import_export, jobs, notifications, teams
-from api.pages.accounts import account, oidc, sign_in
+from api.pages.accounts import account, administration, oidc, sign_in
 from api.pages.competitions import router
 from api.pages.insights import human_ratings, insights
 from api.pages.review import publication, review_queue
@@ -19,6 +19,7 @@ def mount_pages(app: FastAPI) -> None:
         sign_in,
         oidc,
         account,
+        administration,
         notifications,
         submit,
         submissions,

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field, SecretStr
 
 from api.schemas.base import Request
 from scorer.accounts.accounts import HANDLE_PATTERN, MAX_EMAIL_LENGTH
-from scorer.accounts.api_tokens import Scope
+from scorer.accounts.api_tokens import MAX_TOKENS, Scope
 from scorer.accounts.password_hashing import MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH
 
 Role = Literal["participant", "reviewer", "organizer", "admin"]
@@ -28,6 +28,31 @@ class AccountView(BaseModel):
     name: str
     role: str
     created_at: datetime
+
+
+class AccountSummaryView(AccountView):
+    """An account, and how it is used."""
+
+    id: int
+    suspended_at: datetime | None = Field(description="Since when nobody may sign in; null if somebody may.")
+    last_seen_at: datetime | None = Field(description="When a session or token was last used.")
+    sessions: int
+    tokens: int
+    webhooks: int
+
+
+class AccountPage(BaseModel):
+    """Accounts, oldest first."""
+
+    accounts: list[AccountSummaryView]
+    next_after: int | None = Field(description="What to ask for as `after`; null at the end.")
+
+
+class SuspensionWish(Request):
+    """Whether an account is to be suspended."""
+
+    suspended: bool = True
+    reason: str = Field("", max_length=1000, description="For the audit log.")
 
 
 class NewAccountView(AccountView):
@@ -64,6 +89,17 @@ class PasswordChange(Request):
 
     old: SecretStr = Field(SecretStr(""), max_length=4 * MAX_PASSWORD_LENGTH, description="Empty if there is none yet.")
     new: SecretStr = Field(description=PASSWORD_RULE, max_length=4 * MAX_PASSWORD_LENGTH)
+    keep_tokens: list[int] = Field([], max_length=MAX_TOKENS, description="Ids of API tokens that stay; others end.")
+    keep_webhooks: list[int] = Field([], max_length=100, description="Ids of webhooks that stay; others end.")
+
+
+class EmailChange(Request):
+    """Another mail address."""
+
+    email: str = Field(max_length=MAX_EMAIL_LENGTH)
+    password: SecretStr = Field(
+        SecretStr(""), max_length=4 * MAX_PASSWORD_LENGTH, description="The present password; empty if there is none."
+    )
 
 
 class EmailRequest(Request):

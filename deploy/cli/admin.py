@@ -19,8 +19,10 @@ from deploy.client.references import attach, prepare
 from deploy.standalone.data_folder import settings_of
 from scorer import audit_log
 from scorer.accounts import accounts, api_tokens, password_resets, roles
+from scorer.accounts.administration import find_account
 from scorer.db.accounts import account_by_handle
 from scorer.db.session import connected
+from scorer.db.tables import Account
 from scorer.settings import Settings
 
 app = typer.Typer(
@@ -45,18 +47,29 @@ def _database(data: Path | None) -> Iterator[tuple[Session, Settings]]:
 @app.command()
 def create_admin(handle: str, data: Data = None) -> None:
     """Make an admin, or give an existing one a new token, directly in the database: DATABASE_URL, or --data."""
-    secret = secrets.token_urlsafe(32)
     now = datetime.now(UTC)
     with _database(data) as (session, _):
         account = account_by_handle(session, handle)
         if account is None:
             account = accounts.create_account(session, handle=handle, name="", role="admin", now=now)
-        roles.require_role(account)
-        api_tokens.issue(session, account, secret, name="made by the operator", now=now)
-        audit_log.record_action(
-            session, "token.made", f"account:{account.handle}", actor=None, now=now, after={"by": "the operator"}
-        )
+        secret = _new_token(session, roles.require_role(account), now)
     print(secret)
+
+
+@app.command()
+def token(handle: str, data: Data = None) -> None:
+    """Print a new API token of an account, with all scopes that its role may have; directly in the database."""
+    with _database(data) as (session, _):
+        secret = _new_token(session, find_account(session, handle), datetime.now(UTC))
+    print(secret)
+
+
+def _new_token(session: Session, account: Account, now: datetime) -> str:
+    secret = secrets.token_urlsafe(32)
+    api_tokens.issue(session, account, secret, name="made by the operator", now=now)
+    subject = f"account:{account.handle}"
+    audit_log.record_action(session, "token.made", subject, actor=None, now=now, after={"by": "the operator"})
+    return secret
 
 
 @app.command()
@@ -65,9 +78,7 @@ def reset_link(handle: str, data: Data = None) -> None:
     secret = secrets.token_urlsafe(32)
     now = datetime.now(UTC)
     with _database(data) as (session, settings):
-        account = account_by_handle(session, handle)
-        if account is None:
-            raise Refused(0, {"title": f"There is no account {handle!r}."})
+        account = find_account(session, handle)
         link = password_resets.link_for(session, account, secret=secret, site=settings.public_url, now=now)
         audit_log.record_action(
             session, "reset-link.made", f"account:{account.handle}", actor=None, now=now, after={"by": "the operator"}
@@ -83,18 +94,21 @@ def invite(email: Annotated[str, typer.Argument()] = "", url: Url = DEFAULT_URL,
 
 
 @app.command()
-def account(handle: str, role: str = "participant", name: str = "", url: Url = DEFAULT_URL, token: Token = "") -> None:
-    """Make an account and print its first token."""
+def account(handle: str, name: str = "", url: Url = DEFAULT_URL, token: Token = "") -> None:
+    """Make a participant's account and print its first token."""
     with Client(url, token) as client:
-        print(client.post("/admin/accounts", {"handle": handle, "role": role, "name": name})["token"])
+        print(client.post("/admin/accounts", {"handle": handle, "name": name})["token"])
 
 
 @app.command()
-def role(handle: str, role: str, url: Url = DEFAULT_URL, token: Token = "") -> None:
-    """Give an account another role: participant, reviewer, organizer or admin."""
-    with Client(url, token) as client:
-        changed = client.put(f"/accounts/{handle}/role", {"role": role})
-        print(f"{changed['handle']} is {changed['role']} now.")
+def role(handle: str, role: str, data: Data = None) -> None:
+    """Give an account another role: participant, reviewer, organizer or admin; directly in the database.
+
+    An admin's API token may not do this: a leaked one could make admins. Admins do it on the page /admin/accounts.
+    """
+    with _database(data) as (session, _):
+        changed = accounts.change_role(session, handle, role, author=None, now=datetime.now(UTC))
+        print(f"{changed.handle} is {changed.role} now.")
 
 
 @app.command()

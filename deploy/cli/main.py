@@ -10,6 +10,7 @@ from rich.console import Console
 
 from deploy.cli import (
     admin,
+    admin_accounts,
     admin_backups,
     admin_pauses,
     admin_publication,
@@ -38,7 +39,7 @@ app = typer.Typer(
     help=__doc__,
     epilog=exit_codes.exit_codes_help(),
 )
-for each in (admin_tuning, admin_publication, admin_backups, admin_pauses, doctor):
+for each in (admin_accounts, admin_tuning, admin_publication, admin_backups, admin_pauses, doctor):
     admin.app.add_typer(each.app)
 app.add_typer(admin.app, name="admin")
 app.add_typer(weights.app, name="weights")

@@ -1,6 +1,7 @@
 """``kennel demo``: a whole competition on real photographs.
 
 run: the demo from start to end.
+accounts: accounts with roles, made in the database.
 entries: the entries: who submits what, and the expected outcome of each.
 generators: honest generators and ways to memorise, as pure functions.
 photographs: the reference set, from photographs in installed packages or in a folder.

@@ -11,6 +11,7 @@ from deploy.client.api import Client, Refused
 from deploy.demo import evidence, review
 from deploy.demo.entries import DemoEntry
 from deploy.demo.photographs import Photographs
+from deploy.standalone.service import RunningService
 from scorer.lifecycle import TRACK_KINDS, JobState, Status, TrackKind
 
 RETUNE_REASON = "Demo: after labelling, the largest threshold that penalises no legitimate entry."
@@ -36,7 +37,13 @@ def photograph_line(pictures: Photographs) -> str:
 
 
 def print_report(
-    organizer: Client, url: str, slug: str, submitted: Sequence[SubmittedEntry], console: Console, *, judge: bool
+    organizer: Client,
+    running: RunningService,
+    slug: str,
+    submitted: Sequence[SubmittedEntry],
+    console: Console,
+    *,
+    judge: bool,
 ) -> bool:
     """Print the whole report; True if every entry was scored and, with ``judge``, ended as :data:`ENTRIES` expects. The
     expectations hold for the built-in photographs, not for others."""
@@ -63,7 +70,7 @@ def print_report(
     console.print(board_table(after, entries, "private", "after labelling and margin"))
     console.print()
     _print_caveats(after, entries, console)
-    ruled = _review_escaped(organizer, url, slug, entries, after, console)
+    ruled = _review_escaped(organizer, running, slug, entries, after, console)
     return _check_outcomes(organizer, slug, submitted, after if judge else None, console) and ruled and not surprises
 
 
@@ -78,7 +85,7 @@ def _print_evidence(
 
 def _review_escaped(
     organizer: Client,
-    url: str,
+    running: RunningService,
     slug: str,
     entries: Mapping[str, DemoEntry],
     before: Mapping[str, Any],
@@ -89,7 +96,7 @@ def _review_escaped(
     escaped = review.escaped_memoriser(entries, before)
     if escaped is None:
         return True
-    review.review_and_rule(organizer, url, slug, escaped, entries[escaped].label or "other", console)
+    review.review_and_rule(organizer, running, slug, escaped, entries[escaped].label or "other", console)
     after = _board(organizer, slug, "private")
     console.print(
         f"  ranks that moved: {'; '.join(review.rank_moves(before['entries'], after['entries'])) or 'none'}\n"

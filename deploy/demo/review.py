@@ -6,7 +6,9 @@ from typing import Any
 from rich.console import Console
 
 from deploy.client.api import Client
+from deploy.demo.accounts import new_token
 from deploy.demo.entries import DemoEntry
+from deploy.standalone.service import RunningService
 
 REVIEWERS = ("Rita Retriever", "Paul Pointer")
 REVIEW_NOTE = "Every image has a training image beside it that it blurs."
@@ -27,11 +29,13 @@ def is_for_reviewers(entry: DemoEntry | None) -> bool:
     return entry is not None and entry.expected == "escapes" and entry.label is not None
 
 
-def review_and_rule(organizer: Client, url: str, slug: str, submission_id: str, label: str, console: Console) -> None:
+def review_and_rule(
+    organizer: Client, running: RunningService, slug: str, submission_id: str, label: str, console: Console
+) -> None:
     """Two reviewers label the entry independently, and the organizer disqualifies it; prints each step."""
     for number, name in enumerate(REVIEWERS, 1):
-        account = {"handle": f"reviewer-{number}-{slug}"[:39].strip("-."), "name": name, "role": "reviewer"}
-        with Client(url, organizer.post("/admin/accounts", account)["token"]) as reviewer:
+        handle = f"reviewer-{number}-{slug}"[:39].strip("-.")
+        with Client(running.url, new_token(running, handle, "reviewer", name=name)) as reviewer:
             if number == 1:
                 _print_flags(reviewer, slug, submission_id, console)
             review = reviewer.post(f"/submissions/{submission_id}/reviews", {"label": label, "note": REVIEW_NOTE})

@@ -1,7 +1,6 @@
 """The demo from start to end: a whole competition on real photographs, through the public API, in a few minutes."""
 
 import io
-import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from deploy.client.api import Client, Refused
 from deploy.client.references import prepare
 from deploy.demo import report
+from deploy.demo.accounts import new_token
 from deploy.demo.entries import ENTRIES, DemoEntry
 from deploy.demo.photographs import Photographs, bundled_photographs, photographs_in
 from deploy.demo.report import SubmittedEntry
@@ -24,10 +24,7 @@ from deploy.standalone.data_folder import default_data_folder, open_data_folder
 from deploy.standalone.log import Log
 from deploy.standalone.run import print_greeting
 from deploy.standalone.supervisor import Supervisor
-from scorer.accounts import accounts, api_tokens
 from scorer.archive import write_images
-from scorer.db.accounts import account_by_handle
-from scorer.db.session import connected
 from scorer.errors import Unavailable
 from scorer.lifecycle import UNFINISHED
 
@@ -89,29 +86,17 @@ def total_time_line(seconds: float) -> str:
 def run_competition(running: service.RunningService, pictures: Photographs, plan: DemoPlan, console: Console) -> bool:
     """Create a competition, submit all entries, print the report; True if every entry ended as expected."""
     start = time.monotonic()
-    with Client(running.url, organizer_token(running)) as organizer:
+    with Client(running.url, new_token(running, service.ADMIN, "admin")) as organizer:
         slug = create_competition(organizer, plan)
         console.print(f"Competition [bold]{slug}[/]: {report.photograph_line(pictures)}")
         attach_and_prepare(organizer, slug, pictures, console)
         submitted = submit_entries(running, organizer, slug, pictures, plan, console)
         first = wait_for_scores(submitted, organizer, slug, console, start)
         console.print(f"First score after {first:.0f} s, all entries after {time.monotonic() - start:.0f} s.")
-        fine = report.print_report(organizer, running.url, slug, submitted, console, judge=plan.folder is None)
+        fine = report.print_report(organizer, running, slug, submitted, console, judge=plan.folder is None)
     for each in submitted:
         each.client.close()
     return fine
-
-
-def organizer_token(running: service.RunningService) -> str:
-    """A new token for the demo's organizer, made in the database, because the admin's own is shown only once."""
-    secret = secrets.token_urlsafe(32)
-    now = datetime.now(UTC)
-    with connected(running.settings) as sessions, sessions.begin() as session:
-        account = account_by_handle(session, service.ADMIN)
-        if account is None:
-            account = accounts.create_account(session, handle=service.ADMIN, name="", role="admin", now=now)
-        api_tokens.issue(session, account, secret, name="demo", now=now)
-    return secret
 
 
 def create_competition(organizer: Client, plan: DemoPlan) -> str:

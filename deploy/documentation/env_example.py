@@ -66,7 +66,7 @@ COMPOSE: Mapping[str, tuple[tuple[str, str, str], ...]] = {
 }
 FIXED = frozenset(
     {"database_url", "database_owner_url", "redis_url", "blob_url", "scratch", "weights_dir", "public_url", "device"}
-    | {"liveness_path", *PASSWORDS.values()}
+    | {"liveness_path", "trusted_proxies", *PASSWORDS.values()}
 )
 """Settings to which ``docker-compose.yml`` gives values of its own."""
 OWN_DEFAULTS = {"worker_processes": "4"}

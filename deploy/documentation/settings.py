@@ -133,4 +133,4 @@ def _default(name: str, field: Mapping[str, Any], of: Mapping[str, Any]) -> str:
     if default is None:
         return "none"
     plain = isinstance(default, str)
-    return code(default if plain else json.dumps(default)) if default not in ("", "**********") else "empty"
+    return code(default if plain else json.dumps(default)) if default not in ("", "**********", []) else "empty"

@@ -130,8 +130,18 @@ def service_children(environment: Mapping[str, str], data: Path, port: int, web_
     python = (sys.executable, "-m")
     celery = (*python, "celery", "-A", "worker.app", "--quiet")
     worker = (*celery, "worker", "--concurrency", "1", "--without-gossip", "--without-mingle")
-    uvicorn = (*python, "uvicorn", "--factory", "api.main:served_app", "--http", "httptools", "--no-server-header")
-    web = (*uvicorn, "--host", HOST, "--port", str(port), "--workers", str(web_processes))
+    uvicorn = (*python, "uvicorn", "--factory", "api.main:served_app", "--http", "httptools")
+    web = (
+        *uvicorn,
+        "--no-server-header",
+        "--no-proxy-headers",
+        "--host",
+        HOST,
+        "--port",
+        str(port),
+        "--workers",
+        str(web_processes),
+    )
     schedule = ("-s", str(data / "beat-schedule"), "--pidfile=")
 
     def child(name: str, *argv: str, **how: Any) -> Child:

@@ -7,15 +7,22 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
+from scorer.accounts.credentials import Kept, end_credentials
 from scorer.accounts.roles import _require_known_role
 from scorer.db import accounts
 from scorer.db.tables import Account
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
+from scorer.notifications import outbox
 
 HANDLE_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{1,38}")
 EMAIL_PATTERN = re.compile(r"[^\s@\"<>(),:;\[\]\\]+@[^\s@\"<>(),:;\[\]\\]+\.[^\s@\"<>(),:;\[\]\\.]+")
 """Less than RFC 5322 allows, but every address in practical use. Only a mail shows whether an address works."""
 MAX_EMAIL_LENGTH = 254
+CREDENTIAL_CHANGED = """the password of your Kennel account {handle} was changed.
+
+If it was not you, set a new one with "Forgotten the password?" on the page where you sign in: that ends every session,
+API token and webhook of your account.
+"""
 
 
 def create_account(session: Session, *, handle: str, name: str, role: str, now: datetime) -> Account:
@@ -36,16 +43,17 @@ def create_account(session: Session, *, handle: str, name: str, role: str, now: 
     return account
 
 
-def change_role(session: Session, handle: str, role: str, *, author: Account, now: datetime) -> Account:
-    """Give an account another role. ``Conflict`` for the last admin."""
+def change_role(session: Session, handle: str, role: str, *, author: Account | None, now: datetime) -> Account:
+    """Give an account another role; ``author`` None stands for the operator. ``Conflict`` for the last admin."""
     _require_known_role(role)
-    accounts.lock_names(session)  # of two admins who step down at once, the second is the last
     account = accounts.account_by_handle(session, handle)
     if account is None:
         raise NotFound("no-account", f"There is no account {handle!r}.")
     before = account.role
-    if before == "admin" != role and len(accounts.accounts_of_role(session, "admin")) == 1:
-        raise Conflict("last-admin", f"{account.handle} is the last admin; make another one first.")
+    if role != "admin":
+        require_another_admin(session, account)
+    if before == "participant":
+        accounts.withdraw_scope(session, account.id, "organize")  # nobody prepares a token for a role yet to come
     account.role = role
     session.flush()
     subject = f"account:{account.handle}"
@@ -53,6 +61,14 @@ def change_role(session: Session, handle: str, role: str, *, author: Account, no
     became = {"role": role}
     audit_log.record_action(session, "role.changed", subject, actor=author, now=now, before=was, after=became)
     return account
+
+
+def require_another_admin(session: Session, account: Account) -> None:
+    """``Conflict`` if this account is the last admin who is not suspended. Of two admins who go at once, the second is
+    the last."""
+    accounts.lock_names(session)
+    if [admin.id for admin in accounts.active_admins(session)] == [account.id]:
+        raise Conflict("last-admin", f"{account.handle} is the last admin; make another one first.")
 
 
 def require_free_name(session: Session, name: str) -> None:
@@ -67,15 +83,22 @@ def require_free_name(session: Session, name: str) -> None:
 def require_email(email: str) -> str:
     """The mail address without surrounding spaces; ``Invalid`` if it cannot be one."""
     email = email.strip()
-    if len(email) > MAX_EMAIL_LENGTH or not EMAIL_PATTERN.fullmatch(email) or not email.isprintable():
-        raise Invalid("bad-email", "This is not a mail address.")
+    if not is_email(email):
+        raise Invalid("bad-email", "This is not a mail address; it may have ASCII characters only.")
     return email
 
 
+def is_email(text: str) -> bool:
+    """Whether this can be a mail address. Of other letters than ASCII's, some equal these in one's lower case and not
+    in another's, so two people could seem to have one address."""
+    fits = len(text) <= MAX_EMAIL_LENGTH and text.isascii() and text.isprintable()
+    return fits and EMAIL_PATTERN.fullmatch(text) is not None
+
+
 def change_password(
-    session: Session, account: Account, matched: str | None, new_hash: str, *, keep_session: int | None, now: datetime
+    session: Session, account: Account, matched: str | None, new_hash: str, *, keep: Kept, now: datetime
 ) -> None:
-    """Give an account a new password and end its other sessions.
+    """Give an account a new password and end its credentials but those to ``keep``.
 
     ``matched`` is the hash that the present password matched; ``Forbidden`` if it is not the account's. An account
     without a password (made by an admin, or authenticated by an issuer) gets its first one without this check.
@@ -84,5 +107,14 @@ def change_password(
     if account.password_hash is not None and account.password_hash != matched:
         raise Forbidden("wrong-password", "The present password is not right.")
     account.password_hash = new_hash
-    accounts.end_sessions(session, account.id, now, exclude=keep_session)
+    end_credentials(session, account, keep=keep, now=now)
+    tell_owner(session, account, CREDENTIAL_CHANGED, now=now)
     audit_log.record_action(session, "password.changed", f"account:{account.handle}", actor=account, now=now)
+
+
+def tell_owner(session: Session, account: Account, text: str, *, now: datetime, email: str | None = None) -> None:
+    """Mail the owner of an account what has been done to it, to their address or to the one that they had."""
+    recipient = email or account.email
+    if recipient is not None:
+        body = f"Hello {account.name},\n\n{text.format(handle=account.handle)}"
+        outbox.queue_mail(session, recipient, "About your Kennel account", body, now=now)

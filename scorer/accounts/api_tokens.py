@@ -6,6 +6,7 @@ from typing import Literal
 
 from sqlalchemy.orm import Session
 
+from scorer.accounts.roles import require_active
 from scorer.db import accounts
 from scorer.db.tables import Account, Token
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound, Unauthenticated
@@ -20,6 +21,11 @@ TOUCH_AFTER = timedelta(minutes=1)
 """Resolution of ``last_used_at``: writing it on every request would turn every read into a write."""
 
 
+def scopes_of(account: Account) -> Sequence[Scope]:
+    """The scopes that tokens of an account may have: participants organize nothing."""
+    return SCOPES if account.role != "participant" else SCOPES[:2]
+
+
 def issue(
     session: Session,
     account: Account,
@@ -27,12 +33,14 @@ def issue(
     *,
     name: str,
     now: datetime,
-    scopes: Collection[str] = SCOPES,
+    scopes: Collection[str] | None = None,
 ) -> Token:
-    """Create the token ``secret`` (random, made by the caller) for ``account``; only its hash is stored."""
-    unknown = set(scopes) - set(SCOPES)
-    if unknown or not scopes:
-        raise Invalid("bad-scope", f"A token needs at least one scope of {', '.join(SCOPES)}, and no other.")
+    """Create the token ``secret`` (random, made by the caller) for ``account``; only its hash is stored. By default it
+    has all scopes that the account's role may have."""
+    allowed = scopes_of(account)
+    scopes = allowed if scopes is None else scopes
+    if not scopes or not set(scopes) <= set(allowed):
+        raise Invalid("bad-scope", f"Your token needs at least one scope of {', '.join(allowed)}, and no other.")
     if len(accounts.tokens_of(session, account.id)) >= MAX_TOKENS:
         raise Conflict("too-many-tokens", f"You have {MAX_TOKENS} tokens; please revoke one first.")
     ordered_scopes = [scope for scope in SCOPES if scope in scopes]
@@ -47,6 +55,7 @@ def authenticate(session: Session, secret: str, now: datetime) -> Token:
     token = accounts.token_by_digest(session, digest_of(secret))
     if token is None:
         raise Unauthenticated("bad-token", "This token is not known here, or it was revoked.")
+    require_active(token.account)
     if token.last_used_at is None or now - token.last_used_at > TOUCH_AFTER:
         token.last_used_at = now
     return token

@@ -14,6 +14,11 @@ from scorer.db.accounts import account_by_email, account_by_identity, is_name_ta
 from scorer.db.tables import Account, Identity
 from scorer.errors import Forbidden
 
+LINKED = """somebody has signed in to your Kennel account {handle} by OpenID Connect for the first time.
+The issuer vouches that this mail address is theirs.
+
+If it was not you, write to the organizers.
+"""
 MAX_HANDLE_LENGTH = 30
 """Characters of a handle derived from an issuer's claims; the rest of the allowed length is for a number."""
 
@@ -40,6 +45,8 @@ def account_for(session: Session, person: OidcIdentity, *, mode: Mode, now: date
     account = account_by_email(session, person.email) if person.email else None
     if account is None:
         account = _new_account(session, person, mode=mode, now=now)
+    else:
+        accounts.tell_owner(session, account, LINKED, now=now)
     session.add(Identity(account_id=account.id, issuer=person.issuer, subject=person.subject, created_at=now))
     session.flush()
     return account

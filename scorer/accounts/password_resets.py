@@ -1,4 +1,5 @@
-"""Password resets: a one-time link, mailed or made by the operator, sets a new password and ends every session."""
+"""Password resets: a one-time link, mailed or made by the operator, sets a new password and ends every
+session, API token and webhook."""
 
 from datetime import datetime
 
@@ -6,7 +7,8 @@ from sqlalchemy.orm import Session
 
 from scorer import audit_log
 from scorer.accounts import accounts, one_time_links
-from scorer.db.accounts import account_by_email, end_sessions
+from scorer.accounts.credentials import end_credentials
+from scorer.db.accounts import account_by_email, has_identity
 from scorer.db.tables import Account
 from scorer.notifications import outbox
 
@@ -41,11 +43,17 @@ def link_for(session: Session, account: Account, *, secret: str, site: str, now:
 
 
 def complete(session: Session, secret: str, password_hash: str, *, now: datetime) -> Account:
-    """Set the password of the link's account and end all its sessions. ``NotFound`` for a link that is used, expired or
-    unknown."""
+    """Set the password of the link's account and end its credentials: whoever has lost a password may have lost these,
+    too. ``NotFound`` for a link that is used, expired or unknown.
+
+    Nobody can have stolen the account with a password that it never had: an account that had none, nor an issuer's
+    identity, keeps its credentials.
+    """
     account = one_time_links.use(session, "reset", secret, now=now).account
     assert account is not None  # noqa: S101 - reset links are made for accounts only
+    if account.password_hash is not None or has_identity(session, account.id):
+        end_credentials(session, account, now=now)
     account.password_hash = password_hash
-    end_sessions(session, account.id, now)
+    accounts.tell_owner(session, account, accounts.CREDENTIAL_CHANGED, now=now)
     audit_log.record_action(session, "password.reset", f"account:{account.handle}", actor=account, now=now)
     return account

@@ -23,12 +23,13 @@ log = logging.getLogger(__name__)
 
 RATE_LIMITS: Mapping[str, str] = {
     "request": "1200/minute",  # of an account, or of an address where nobody is signed in
-    "sign-in": "10/15 minutes",  # of one address for one account
-    "sign-in-account": "100/hour",  # for one account, from all addresses: distributed guessing
+    "sign-in": "10/15 minutes",  # of one address for one account, or of a browser that has signed in before
+    "sign-in-account": "100/hour",  # failures for one account from all other browsers: distributed guessing; then also
+    "sign-in-network": "3/hour",  # of one network, a /24 of IPv4 or a /48 of IPv6, for that account
     "sign-in-address": "200/15 minutes",  # of one address, for all accounts and with all tokens
     "sign-up": "20/hour",  # of one address
     "mail": "5/hour",  # to one recipient, from all requests
-    "mail-address": "20/hour",  # asked for by one address
+    "mail-address": "20/hour",  # asked for by one account, or by one address where nobody is signed in
     "team-invitation": "20/hour",  # of one account
 }
 """The limit of each kind of request by name; the setting ``rates`` overrides them by name."""
@@ -79,6 +80,17 @@ class RateLimiter:
         seconds = max(1, math.ceil(wait))
         raise TooMany("too-often", f"That was too often; please try again in {seconds} s.", retry_after=seconds)
 
+    def is_used_up(self, name: str, *who: object) -> bool:
+        """Whether the next request would exceed the limit; it is not counted."""
+        if self._breaker.is_open:
+            return False
+        try:
+            return not self._limiter.test(self._items[name], name, *map(str, who))
+        except StorageError as error:
+            self._breaker.trip()
+            log.warning("rates cannot be read: Redis does not answer: %s", error)
+            return False
+
     def reset(self, name: str, *who: object) -> None:
         """Clear a counter: a person who signs in after some failures was no attacker."""
         if self._breaker.is_open:
@@ -90,12 +102,14 @@ class RateLimiter:
             log.warning("rates cannot be forgiven: Redis does not answer: %s", error)
 
 
-def network_of(address: str) -> str:
-    """The network that a limit counts under: an IPv4 address itself, for IPv6 its /64, which belongs to one host."""
+def network_of(address: str, *, ipv4_bits: int = 32, ipv6_bits: int = 64) -> str:
+    """The network that a limit counts under, with so many bits: by default an IPv4 address itself, for IPv6 its /64,
+    which belongs to one host."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
         return address
-    if isinstance(parsed, ipaddress.IPv6Address):
-        return str(parsed.ipv4_mapped or ipaddress.ip_network((parsed, 64), strict=False))
-    return address
+    if isinstance(parsed, ipaddress.IPv6Address) and parsed.ipv4_mapped is not None:
+        parsed = parsed.ipv4_mapped
+    bits = ipv4_bits if parsed.version == 4 else ipv6_bits
+    return str(ipaddress.ip_network((parsed, bits), strict=False))

@@ -18,6 +18,13 @@ def require_role(account: Account, *roles: str) -> Account:
     return account
 
 
+def require_active(account: Account) -> Account:
+    """The account; ``Forbidden`` while it is suspended."""
+    if account.suspended_at is not None:
+        raise Forbidden("suspended", "This account is suspended; please write to the organizers.")
+    return account
+
+
 def is_organizer(account: Account | None) -> bool:
     """Whether this account may run competitions (organizers and admins)."""
     return account is not None and account.role in {"organizer", "admin"}

@@ -7,6 +7,8 @@ from datetime import datetime, timedelta
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
+from scorer.accounts import known_devices
+from scorer.accounts.roles import require_active
 from scorer.db import accounts
 from scorer.db.tables import Account, WebSession
 from scorer.errors import NotFound
@@ -24,12 +26,28 @@ class Browser:
 
     address: str
     agent: str = ""
+    device: str | None = None
+    """The secret of the cookie that a browser keeps in which somebody has signed in before."""
 
 
-def password_hash_of(session: Session, login: str) -> str | None:
-    """The password hash of the account with this handle or mail address; None without account or password."""
+@dataclass(frozen=True)
+class Attempt:
+    """What an attempt to sign in is about: the account (None: there is none), its password's hash (None: it has none),
+    and whether it has signed in from that browser before."""
+
+    account_id: int | None
+    password_hash: str | None
+    known_device: bool
+
+
+def attempt_of(session: Session, login: str, browser: Browser, now: datetime) -> Attempt:
+    """The attempt to sign in with this handle or mail address from a browser."""
     account = accounts.account_by_login(session, login)
-    return account.password_hash if account is not None else None
+    if account is None:
+        return Attempt(None, None, known_device=False)
+    return Attempt(
+        account.id, account.password_hash, known_device=known_devices.is_known(session, account, browser.device, now)
+    )
 
 
 def sign_in(
@@ -60,7 +78,8 @@ def sign_in(
 
 
 def begin(session: Session, account: Account, *, secret: str, browser: Browser, now: datetime) -> WebSession:
-    """Open the session ``secret`` for an authenticated account."""
+    """Open the session ``secret`` for an authenticated account; ``Forbidden`` for one that is suspended."""
+    require_active(account)
     web_session = WebSession(
         account_id=account.id,
         digest=digest_of(secret),

@@ -73,6 +73,17 @@ def sign_up(
     return account
 
 
+CHANGE_ASKED = """somebody, probably you, asked to give your Kennel account {handle} another mail address. It changes
+when the link that was mailed there is followed, within three days.
+
+If it was not you, change your password now: that voids the link.
+"""
+CHANGED = """your Kennel account {handle} has another mail address now. This is the last mail to this one.
+
+If it was not you, write to the organizers.
+"""
+
+
 def ask_confirmation(session: Session, account: Account, email: str, *, secret: str, site: str, now: datetime) -> None:
     """Mail a link to ``email`` that makes it the account's address; if it belongs to another account, mail a hint
     instead."""
@@ -83,6 +94,8 @@ def ask_confirmation(session: Session, account: Account, email: str, *, secret: 
         body = CONFIRM.format(handle=account.handle, site=site, secret=secret)
         expires_at = now + one_time_links.LINK_LIFETIMES["confirmation"]
         outbox.queue_mail(session, email, "Please confirm your address", body, now=now, expires_at=expires_at)
+        if account.email is not None and account.email != email:
+            accounts.tell_owner(session, account, CHANGE_ASKED, now=now)
     else:
         body = KNOWN.format(name=owner.name, handle=owner.handle, other=account.handle, site=site)
         outbox.queue_mail(session, email, "You have an account already", body, now=now)
@@ -98,9 +111,13 @@ def confirm_address(session: Session, secret: str, *, now: datetime) -> Account:
     owner = account_by_email(session, link.email)
     if owner is not None and owner.id != link.account.id:
         raise Conflict("email-taken", f"This address belongs to the account {owner.handle}.")
-    link.account.email = link.email
+    account, before = link.account, link.account.email
+    account.email = link.email
     session.flush()
-    return link.account
+    if before is not None and before != account.email:
+        accounts.tell_owner(session, account, CHANGED, email=before, now=now)
+    audit_log.record_action(session, "email.changed", f"account:{account.handle}", actor=account, now=now)
+    return account
 
 
 def invite_account(

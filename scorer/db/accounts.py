@@ -1,17 +1,33 @@
 """SQL for accounts, sessions, API tokens, one-time links and accepted rules."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, CursorResult, func, literal, literal_column, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    CursorResult,
+    ScalarSelect,
+    delete,
+    func,
+    literal,
+    literal_column,
+    or_,
+    select,
+    update,
+)
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from scorer.db.tables import (
     Account,
     Identity,
+    KnownDevice,
     OneTimeLink,
     RulesAcceptance,
+    Table,
     Token,
+    Webhook,
     WebSession,
 )
 
@@ -30,8 +46,10 @@ def account_by_handle(session: Session, handle: str) -> Account | None:
 
 
 def account_by_email(session: Session, email: str) -> Account | None:
-    """The account with this confirmed mail address, whatever the letter case."""
-    return session.scalars(select(Account).where(func.lower(Account.email) == func.lower(email))).one_or_none()
+    """The account with this confirmed mail address, whatever the letter case. For other letters than ASCII's,
+    PostgreSQL's lower case equals what Python's does not; then it is another address."""
+    account = session.scalars(select(Account).where(func.lower(Account.email) == func.lower(email))).one_or_none()
+    return account if account is not None and (account.email or "").lower() == email.lower() else None
 
 
 def account_by_login(session: Session, login: str) -> Account | None:
@@ -57,9 +75,54 @@ def account_by_id(session: Session, account_id: int) -> Account:
     return session.get_one(Account, account_id)
 
 
-def accounts_of_role(session: Session, role: str) -> Sequence[Account]:
-    """All accounts with a role."""
-    return session.scalars(select(Account).where(Account.role == role).order_by(Account.id)).all()
+def active_admins(session: Session) -> Sequence[Account]:
+    """All admins who are not suspended."""
+    active = (Account.role == "admin") & Account.suspended_at.is_(None)
+    return session.scalars(select(Account).where(active).order_by(Account.id)).all()
+
+
+class AccountSummary(NamedTuple):
+    """An account with how many sessions, API tokens and webhooks it has, and when one of the former was last used."""
+
+    id: int
+    handle: str
+    name: str
+    role: str
+    created_at: datetime
+    suspended_at: datetime | None
+    last_seen_at: datetime | None
+    sessions: int
+    tokens: int
+    webhooks: int
+
+
+def account_summaries(
+    session: Session, search: str, *, after: int, limit: int, now: datetime
+) -> Sequence[AccountSummary]:
+    """Accounts with ``search`` in their handle or name, whatever the letter case, in the order of their ids, from the
+    one behind the id ``after``."""
+
+    def count(table: type[Table], active: ColumnElement[bool]) -> ScalarSelect[int]:
+        return select(func.count()).select_from(table).where(active).scalar_subquery()
+
+    own_sessions = (WebSession.account_id == Account.id) & _is_active(now)
+    own_tokens = (Token.account_id == Account.id) & Token.revoked_at.is_(None)
+    own_webhooks = (Webhook.account_id == Account.id) & Webhook.ended_at.is_(None)
+    seen = func.greatest(
+        select(func.max(WebSession.last_seen_at)).where(WebSession.account_id == Account.id).scalar_subquery(),
+        select(func.max(Token.last_used_at)).where(Token.account_id == Account.id).scalar_subquery(),
+    )
+    wanted = or_(
+        *(func.strpos(func.lower(column), func.lower(search)) > 0 for column in (Account.handle, Account.name))
+    )
+    query = (
+        select(Account.id, Account.handle, Account.name, Account.role, Account.created_at, Account.suspended_at, seen)
+        .add_columns(count(WebSession, own_sessions), count(Token, own_tokens), count(Webhook, own_webhooks))
+        .where(wanted, Account.id > after)
+        .order_by(Account.id)
+        .limit(limit)
+    )
+    return [AccountSummary(*row) for row in session.execute(query)]
 
 
 def account_by_identity(session: Session, issuer: str, subject: str) -> Account | None:
@@ -67,6 +130,11 @@ def account_by_identity(session: Session, issuer: str, subject: str) -> Account 
     query = select(Identity).where(Identity.issuer == issuer, Identity.subject == subject)
     identity = session.scalars(query).one_or_none()
     return identity.account if identity else None
+
+
+def has_identity(session: Session, account_id: int) -> bool:
+    """Whether a person can sign in with an OpenID Connect issuer."""
+    return session.scalar(select(Identity.id).where(Identity.account_id == account_id).limit(1)) is not None
 
 
 def token_by_digest(session: Session, digest: bytes) -> Token | None:
@@ -84,6 +152,18 @@ def revoke_token(session: Session, account_id: int, token_id: int, now: datetime
     """Revoke one of a person's API tokens; False if they have no such token."""
     token = (Token.id == token_id) & (Token.account_id == account_id) & Token.revoked_at.is_(None)
     return _changed(session.execute(update(Token).where(token).values(revoked_at=now)))
+
+
+def revoke_tokens(session: Session, account_id: int, now: datetime, *, exclude: Collection[int] = ()) -> None:
+    """Revoke all of a person's API tokens, except those with the ids ``exclude``."""
+    others = (Token.account_id == account_id) & Token.id.not_in(exclude) & Token.revoked_at.is_(None)
+    session.execute(update(Token).where(others).values(revoked_at=now))
+
+
+def withdraw_scope(session: Session, account_id: int, scope: str) -> None:
+    """Take a scope from all of a person's API tokens."""
+    tokens = (Token.account_id == account_id) & Token.revoked_at.is_(None)
+    session.execute(update(Token).where(tokens).values(scopes=func.array_remove(Token.scopes, scope)))
 
 
 def session_by_digest(session: Session, digest: bytes, now: datetime) -> WebSession | None:
@@ -107,6 +187,25 @@ def end_sessions(session: Session, account_id: int, now: datetime, *, exclude: i
     """End all of a person's sessions, except the one with id ``exclude``."""
     others = (WebSession.account_id == account_id) & (WebSession.id.is_distinct_from(exclude))
     session.execute(update(WebSession).where(others, _is_active(now)).values(ended_at=now))
+
+
+def is_known_device(session: Session, account_id: int, digest: bytes, now: datetime) -> bool:
+    """Whether a browser with this SHA-256 of its cookie is one of a person's, and has not expired."""
+    query = select(KnownDevice.id).where(KnownDevice.account_id == account_id, KnownDevice.digest == digest)
+    return session.scalar(query.where(KnownDevice.expires_at > now)) is not None
+
+
+def remember_device(session: Session, account_id: int, digest: bytes, *, now: datetime, expires_at: datetime) -> None:
+    """Make the browser with this SHA-256 of its cookie one of a person's until ``expires_at``."""
+    values = {"account_id": account_id, "digest": digest, "created_at": now, "expires_at": expires_at}
+    statement = insert(KnownDevice).values(values)
+    key = (KnownDevice.account_id, KnownDevice.digest)
+    session.execute(statement.on_conflict_do_update(index_elements=key, set_={"expires_at": expires_at}))
+
+
+def forget_devices(session: Session, account_id: int) -> None:
+    """Forget all browsers in which a person has signed in before."""
+    session.execute(delete(KnownDevice).where(KnownDevice.account_id == account_id))
 
 
 def lock_link(session: Session, digest: bytes, purpose: str, now: datetime) -> OneTimeLink | None:

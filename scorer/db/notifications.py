@@ -198,6 +198,12 @@ def active_webhooks(session: Session, account_id: int, team_ids: Collection[int]
     return session.scalars(select(Webhook).where(Webhook.ended_at.is_(None), theirs).order_by(Webhook.id)).all()
 
 
+def webhooks_added_by(session: Session, account_id: int) -> Sequence[Webhook]:
+    """The webhooks that a person has added, for themselves and for teams, oldest first."""
+    added = (Webhook.account_id == account_id) & Webhook.ended_at.is_(None)
+    return session.scalars(select(Webhook).where(added).order_by(Webhook.id)).all()
+
+
 def move_webhooks(session: Session, team_ids: Collection[int], to: int) -> None:
     """Give the webhooks of some teams to the team ``to``."""
     session.execute(update(Webhook).where(Webhook.team_id.in_(team_ids)).values(team_id=to))

@@ -5,7 +5,7 @@ workers send it at once and a delivered one is not repeated. If the sender dies 
 is sent again under the same id, by which the receiver recognises it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
@@ -93,7 +93,22 @@ def find_webhook(session: Session, account: Account, webhook_id: int) -> Webhook
 
 def end(session: Session, account: Account, webhook_id: int, *, now: datetime) -> None:
     """Remove a webhook and cancel its waiting deliveries."""
-    webhook = find_webhook(session, account, webhook_id)
+    _end(session, find_webhook(session, account, webhook_id), now)
+
+
+def list_added(session: Session, account: Account) -> Sequence[Webhook]:
+    """The active webhooks that an account has added, for itself and for teams."""
+    return notifications.webhooks_added_by(session, account.id)
+
+
+def end_all(session: Session, account: Account, *, exclude: Collection[int] = (), now: datetime) -> None:
+    """Remove the webhooks that an account has added, for itself and for teams, except those of the ids ``exclude``."""
+    for webhook in list_added(session, account):
+        if webhook.id not in exclude:
+            _end(session, webhook, now)
+
+
+def _end(session: Session, webhook: Webhook, now: datetime) -> None:
     webhook.ended_at = now
     notifications.cancel_deliveries(session, webhook.id, "The webhook was removed.")
 

@@ -146,7 +146,7 @@ def _close(session: Session, submission: Submission, last: Account, *, now: date
         return
     title = submission.competition.title
     link = f"/submissions/{submission.id}/desk"
-    for admin in accounts.accounts_of_role(session, "admin"):
+    for admin in accounts.active_admins(session):
         body = (
             f"The reviewers of entry {submission.ref} in {title} disagree about its label: it is for an admin to say."
         )

@@ -1,5 +1,6 @@
 """The real application on a database, a Redis and a blob folder of its own."""
 
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,10 +13,12 @@ from fastapi.testclient import TestClient
 from pwdlib import PasswordHash
 from pwdlib.hashers.argon2 import Argon2Hasher
 
+from api.http.csrf import csrf_token
 from api.main import create_app, set_up_state
-from scorer.accounts import password_hashing
+from scorer.accounts import password_hashing, sessions
+from scorer.accounts.sessions import Browser
 from scorer.db.session import engine_of, sessions_of
-from scorer.db.tables import Job
+from scorer.db.tables import Account, Job
 from scorer.jobs.broker import create_celery_app
 from scorer.lifecycle import Queue
 from scorer.settings import Settings
@@ -62,6 +65,16 @@ class Service:
         if who is not None:
             headers["Authorization"] = f"Bearer {self.tokens[who]}"
         return self.http.request(method, f"{API}{path}", headers=headers, **options)
+
+    def browse(self, who: str, method: str, path: str, **options: Any) -> Any:
+        """Make a request with a new session of ``who``, for what no token may do."""
+        secret = secrets.token_urlsafe(32)
+        with self.context.sessions.begin() as session:
+            account = session.query(Account).filter_by(handle=who).one()
+            browser = Browser("testclient")
+            sessions.begin(session, account, secret=secret, browser=browser, now=datetime.now(UTC))
+        http = TestClient(self.app, cookies={"kennel": secret})
+        return http.request(method, f"{API}{path}", headers={"X-CSRF-Token": csrf_token(secret)}, **options)
 
     def work(self, *, evidence: bool = False) -> None:
         """Do all due jobs in a worker's order; those of evidence only on request, or if jobs behind them wait."""

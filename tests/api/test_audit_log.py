@@ -31,7 +31,7 @@ def test_every_act_of_an_organizer_is_written_down(service: Service) -> None:
     thresholds = f"{where}/tracks/public/thresholds"
     service.call("organizer", "POST", thresholds, json={"preview": True, "method": "manual", "tau": 0.3})
     service.call("organizer", "POST", thresholds, json={"method": "manual", "tau": 0.3, "reason": "seen"})
-    service.call("admin", "POST", "/admin/accounts", json={"handle": "rev", "role": "reviewer"})
+    service.browse("admin", "POST", "/admin/accounts", json={"handle": "rev", "role": "reviewer"})
 
     ((who, what, before, after),) = entries(service, "competition.created")
     assert (who, what, before, after["title"]) == ("organizer", f"competition:{slug}", None, "First")
@@ -102,6 +102,18 @@ def test_there_is_no_link_for_nobody(operator: CliRunner) -> None:
     printed = operator.invoke(admin.app, ["reset-link", "nobody"])
     assert printed.exit_code == 1
     assert "no account 'nobody'" in str(printed.exception)
+
+
+def test_the_operator_gives_roles_and_tokens_that_can_use_them(service: Service, operator: CliRunner) -> None:
+    assert operator.invoke(admin.app, ["role", "eve", "organizer"]).output == "eve is organizer now.\n"
+    assert entries(service, "role.changed") == [
+        (None, "account:eve", {"role": "participant"}, {"role": "organizer"}),
+    ]
+    assert service.call("eve", "POST", "/admin/invitations", json={}).status_code == 403, "by a token of before"
+    service.tokens["eve"] = operator.invoke(admin.app, ["token", "eve"]).output.strip()
+    assert service.call("eve", "POST", "/admin/invitations", json={}).status_code == 201
+    refused = operator.invoke(admin.app, ["role", "admin", "participant"])
+    assert "last admin" in str(refused.exception)
 
 
 def test_the_operator_makes_an_admin_whose_token_can_do_everything(service: Service, operator: CliRunner) -> None:

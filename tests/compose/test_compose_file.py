@@ -141,7 +141,7 @@ def test_containers_have_no_rights_and_limits(name: str) -> None:
 def test_only_the_proxy_is_reached_from_outside_and_believed() -> None:
     assert [name for name, service in SERVICES.items() if "ports" in service] == ["proxy"]
     address = SERVICES["proxy"]["networks"]["edge"]["ipv4_address"]
-    assert SERVICES["api"]["environment"]["FORWARDED_ALLOW_IPS"] == address
+    assert SERVICES["api"]["environment"]["KENNEL_TRUSTED_PROXIES"] == address
     networks = substitute(WHOLE["networks"], {})
     assert ipaddress.ip_address(address) in ipaddress.ip_network(networks["edge"]["ipam"]["config"][0]["subnet"])
     assert networks["inner"]["internal"] is True

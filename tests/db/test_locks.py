@@ -10,6 +10,7 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
 from scorer.accounts import accounts as account_rules
+from scorer.accounts.credentials import Kept
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import accounts, competitions, tuning
 from scorer.db.session import Sessions, engine_of, sessions_of
@@ -32,7 +33,7 @@ LOCKS: dict[str, Lock] = {
     "submission": lambda session, _, submission: submissions.lock_submission(session, submission.ref),
     "account": lambda session, _, submission: accounts.lock_account(session, submission.account_id),
     "password": lambda session, _, submission: account_rules.change_password(
-        session, submission.account, None, "hash", keep_session=None, now=submission.accepted_at
+        session, submission.account, None, "hash", keep=Kept(), now=submission.accepted_at
     ),
 }
 

@@ -195,6 +195,7 @@ RATING: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda _: {  # noqa:
     "kind": ["realism", "diversity"],
     "secret": ["rate-link"],
 }
+HANDLE: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda _: {"handle": ["eve"]}  # noqa: E731 - likewise
 RATED = {"kind": "realism", "item": str(FIRST_ITEM), "value": "3"}
 STUDY = {"images": 2, "grids": 1, "side": 2}
 FILES = f"{TEAM}/releases/{{release_id}}/files"
@@ -265,8 +266,13 @@ CALLS: Mapping[str, RouteCall] = {
     f"POST {API}/accounts": slow_call(json_call(**PERSON)),
     f"POST {API}/admin/accounts": json_call(handle="newcomer"),
     f"POST {API}/admin/invitations": json_call(),
+    f"PUT {API}/admin/accounts/{{handle}}/suspension": replace(json_call(reason="Sold."), words=HANDLE),
+    f"DELETE {API}/admin/accounts/{{handle}}/credentials": RouteCall(words=HANDLE),
+    "POST /admin/accounts/{handle}/role": replace(form_call(role="reviewer"), words=HANDLE),
+    "POST /admin/accounts/{handle}/suspension": replace(form_call(reason="Sold."), words=HANDLE),
+    "POST /admin/accounts/{handle}/credentials/end": replace(form_call(), words=HANDLE),
     f"PUT {API}/me/password": slow_call(json_call(old=PASSWORD, new="another long pass phrase")),
-    f"PUT {API}/me/email": json_call(email="another@example.org"),
+    f"PUT {API}/me/email": slow_call(json_call(email="another@example.org", password=PASSWORD)),
     f"PUT {API}/email-confirmations/{{link}}": RouteCall(words=lambda _: {"link": ["confirm-link"]}),
     f"POST {API}/password-resets": json_call(email="zq-insider-mail@example.org"),
     f"PUT {API}/password-resets/{{link}}": slow_call(json_call(password="another long pass phrase")),
@@ -370,7 +376,7 @@ CALLS: Mapping[str, RouteCall] = {
     "POST /account/tokens/{token_id}/revoke": RouteCall(),
     "POST /account/sessions/{session_id}/end": RouteCall(),
     "POST /account/password": slow_call(form_call(old=PASSWORD, new="another long pass phrase")),
-    "POST /account/email": form_call(email="another@example.org"),
+    "POST /account/email": slow_call(form_call(email="another@example.org", password=PASSWORD)),
     "POST /notices/read": form_call(up_to="1"),
     "POST /account/notices/mails": form_call(mailed="ruling"),
     "POST /account/notices/webhooks": form_call(url=WEBHOOK),

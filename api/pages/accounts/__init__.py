@@ -2,5 +2,6 @@
 
 sign_in: sign-up, sign-in, sign-out, password reset, confirmation of an address.
 oidc: sign-in with an OpenID Connect issuer.
+administration: others' accounts, for admins.
 account: a person's own account: address, API tokens, password, sessions.
 """

@@ -7,12 +7,14 @@ from fastapi.responses import Response
 
 from api.actions.sign_in import AppSignInActions, new_secret
 from api.http.dependencies import Caller, DbSession, Now, SignedIn
-from api.http.forms import FormFields, text
+from api.http.forms import Fields, FormFields, text
 from api.http.problem_details import headers_of, status_of
 from api.pages.accounts.sign_in import MAX_PASSWORD_LENGTH
 from api.rendering.templates import render_page, see_other
 from scorer.accounts import api_tokens, sessions
+from scorer.accounts.credentials import Kept
 from scorer.errors import Invalid, KennelError
+from scorer.notifications import webhooks
 
 router = APIRouter(prefix="/account", include_in_schema=False)
 RowId = Annotated[int, Path(ge=1, le=2**62)]
@@ -26,7 +28,7 @@ def show_account(session: DbSession, viewer: SignedIn, now: Now, done: str = "")
 
 
 DONE_MESSAGES = {
-    "password": "Your password is changed; all other sessions have ended.",
+    "password": "Your password is changed; other sessions have ended, and tokens and webhooks that you did not keep.",
     "email": "A link is on its way to the address; it counts once you have followed it.",
     "token": "The token is revoked.",
     "session": "The session has ended.",
@@ -49,7 +51,8 @@ def _page(
         headers={"Cache-Control": "no-store"},
         viewer=viewer,
         tokens=api_tokens.list_tokens(session, viewer.account),
-        scopes=api_tokens.SCOPES if viewer.account.role != "participant" else api_tokens.SCOPES[:2],
+        scopes=api_tokens.scopes_of(viewer.account),
+        webhooks=webhooks.list_added(session, viewer.account),
         sessions=sessions.list_sessions(session, viewer.account, now),
         now=now,
         secret=secret,
@@ -92,10 +95,19 @@ def change_password(
     """Set a new password."""
     old, new = (text(fields, name, max_length=MAX_PASSWORD_LENGTH) for name in ("old", "new"))
     try:
-        sign_in.change_password(viewer, old, new)
+        sign_in.change_password(viewer, old, new, keep=_kept(fields))
     except KennelError as error:
         return _page_with_error(session, viewer, now, error, "password")
     return see_other("/account?done=password#password")
+
+
+def _kept(fields: Fields) -> Kept:
+    """The tokens and webhooks whose boxes are ticked."""
+    tokens, webhooks = (
+        [int(each) for each in fields.getlist(name) if each.isascii() and each.isdecimal() and len(each) < 19]
+        for name in ("keep_token", "keep_webhook")
+    )
+    return Kept(tokens=tokens, webhooks=webhooks)
 
 
 @router.post("/email")
@@ -104,7 +116,8 @@ def change_email(
 ) -> Response:
     """Mail a confirmation link to the new address."""
     try:
-        sign_in.ask_confirmation(viewer.account, text(fields, "email"))
+        password = text(fields, "password", max_length=MAX_PASSWORD_LENGTH)
+        sign_in.ask_confirmation(viewer, text(fields, "email"), password)
     except KennelError as error:
         return _page_with_error(session, viewer, now, error, "email")
     return see_other("/account?done=email")

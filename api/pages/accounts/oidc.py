@@ -22,8 +22,14 @@ def _issuer(settings: Settings) -> Issuer:
 
 
 @router.get("")
-def start_oidc_sign_in(request: Request, settings: AppSettings, next: str = HOME) -> Response:  # noqa: A002
+def start_oidc_sign_in(
+    request: Request,
+    settings: AppSettings,
+    sign_in: AppSignInActions,
+    next: str = HOME,  # noqa: A002
+) -> Response:
     """Send the browser to the issuer."""
+    sign_in.count_visit()
     login = OidcLogin.begin(safe_redirect_path(next))
     response = see_other(_issuer(settings).authorization_url(login))
     name = session_cookies.cookie_name(request, LOGIN_COOKIE)
@@ -35,10 +41,11 @@ def start_oidc_sign_in(request: Request, settings: AppSettings, next: str = HOME
 @router.get("/return")
 def finish_oidc_sign_in(request: Request, settings: AppSettings, sign_in: AppSignInActions) -> Response:
     """Open a session for the person whom the issuer has authenticated."""
+    sign_in.count_visit()
     name = session_cookies.cookie_name(request, LOGIN_COOKIE)
     login = OidcLogin.from_cookie(request.cookies.get(name, ""))
-    secret = sign_in.sign_in_with_issuer(_issuer(settings).finish_login(login, request.query_params, sign_in.now))
+    cookies = sign_in.sign_in_with_issuer(_issuer(settings).finish_login(login, request.query_params, sign_in.now))
     response = see_other(safe_redirect_path(login.onward))
     response.delete_cookie(name, secure=session_cookies.is_secure(request), httponly=True, samesite="lax")
-    session_cookies.set_session_cookie(response, request, secret)
+    session_cookies.set_session_cookies(response, request, cookies)
     return response

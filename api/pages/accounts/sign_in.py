@@ -55,7 +55,7 @@ def sign_up(
     except KennelError as error:
         return form_with_error("accounts/sign_up.html", error, viewer, **_sign_up_values(settings), given=values)
     response = see_other(safe_redirect_path(values["next"]))
-    session_cookies.set_session_cookie(response, request, actions.open_session(account))
+    session_cookies.set_session_cookies(response, request, actions.open_session(account))
     return response
 
 
@@ -91,11 +91,11 @@ def sign_in(
     """Open a session."""
     values = {name: text(fields, name) for name in ("login", "next")}
     try:
-        secret = actions.sign_in(values["login"], text(fields, "password", max_length=MAX_PASSWORD_LENGTH))
+        cookies = actions.sign_in(values["login"], text(fields, "password", max_length=MAX_PASSWORD_LENGTH))
     except KennelError as error:
         return form_with_error("accounts/sign_in.html", error, viewer, given=values, oidc=_oidc(settings))
     response = see_other(safe_redirect_path(values["next"]))
-    session_cookies.set_session_cookie(response, request, secret)
+    session_cookies.set_session_cookies(response, request, cookies)
     return response
 
 
@@ -141,7 +141,9 @@ def reset(link: str, fields: FormFields, actions: AppSignInActions, viewer: Curr
         actions.reset(link, text(fields, "password", max_length=MAX_PASSWORD_LENGTH))
     except KennelError as error:
         return form_with_error("accounts/new_password.html", error, viewer)
-    message = "Your new password is set, and every session of your account has ended."
+    message = (
+        "Your new password is set. Sessions, tokens and webhooks that your account had under the old one have ended."
+    )
     return render_page("shared/message.html", title="Done", message=message, way=("/signin", "Sign in"))
 
 

@@ -1,6 +1,7 @@
 """JSON routes of accounts.
 
 accounts: signing up, roles, passwords, mail addresses, invitations
+administration: others' accounts, for admins
 sessions: signing in and out, open sessions
 api_tokens: making and revoking API tokens
 """

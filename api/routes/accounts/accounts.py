@@ -3,9 +3,10 @@
 from fastapi import APIRouter, Response
 
 from api.actions.sign_in import AppSignInActions, new_secret
-from api.http.dependencies import Admin, AppSettings, DbSession, KnownCaller, Now, Organizer, SignedIn
+from api.http.dependencies import Admin, AppSettings, DbSession, KnownCaller, Now, Organizer, SignedIn, require_session
 from api.schemas.accounts import (
     AccountView,
+    EmailChange,
     EmailRequest,
     InvitationView,
     MeView,
@@ -19,6 +20,7 @@ from api.schemas.accounts import (
 )
 from scorer import audit_log
 from scorer.accounts import accounts, api_tokens
+from scorer.accounts.credentials import Kept
 from scorer.accounts.sign_up import Application, invite_account
 
 router = APIRouter(tags=["accounts"])
@@ -37,8 +39,10 @@ def sign_up(body: SignUp, actions: AppSignInActions) -> AccountView:
 
 
 @router.post("/admin/accounts", status_code=201)
-def create(body: NewAccount, session: DbSession, admin: Admin, now: Now) -> NewAccountView:
-    """Make an account with its first API token. Admins only."""
+def create(body: NewAccount, session: DbSession, admin: Admin, caller: KnownCaller, now: Now) -> NewAccountView:
+    """Make an account with its first API token. Admins only; with an API token for participants only."""
+    if body.role != "participant":
+        require_session(caller)
     account = accounts.create_account(session, **body.model_dump(), now=now)
     secret = new_secret()
     api_tokens.issue(session, account, secret, name=f"made by {admin.handle}", now=now)
@@ -50,8 +54,10 @@ def create(body: NewAccount, session: DbSession, admin: Admin, now: Now) -> NewA
 
 
 @router.put("/accounts/{handle}/role")
-def change_role(handle: str, body: NewRole, session: DbSession, admin: Admin, now: Now) -> AccountView:
-    """Give an account another role. Admins only; the last admin stays one."""
+def change_role(
+    handle: str, body: NewRole, session: DbSession, admin: Admin, caller: SignedIn, now: Now
+) -> AccountView:
+    """Give an account another role. Admins only, and not with an API token; the last admin stays one."""
     changed = accounts.change_role(session, handle, body.role, author=admin, now=now)
     return AccountView.model_validate(changed, from_attributes=True)
 
@@ -76,14 +82,15 @@ def me(caller: KnownCaller) -> MeView:
 
 @router.put("/me/password", status_code=204)
 def change_password(body: PasswordChange, actions: AppSignInActions, caller: SignedIn) -> None:
-    """Change your password; all your other sessions end."""
-    actions.change_password(caller, body.old.get_secret_value(), body.new.get_secret_value())
+    """Change your password; all your other sessions end, and the tokens and webhooks that are not kept."""
+    keep = Kept(tokens=body.keep_tokens, webhooks=body.keep_webhooks)
+    actions.change_password(caller, body.old.get_secret_value(), body.new.get_secret_value(), keep=keep)
 
 
 @router.put("/me/email", status_code=202)
-def change_email(body: EmailRequest, actions: AppSignInActions, caller: SignedIn) -> dict[str, str]:
-    """Have a link mailed to an address, which becomes yours when the link is followed."""
-    actions.ask_confirmation(caller.account, body.email)
+def change_email(body: EmailChange, actions: AppSignInActions, caller: SignedIn) -> dict[str, str]:
+    """Have a link mailed to an address, which becomes yours when the link is followed. Your present address is told."""
+    actions.ask_confirmation(caller, body.email, body.password.get_secret_value())
     return {"title": "Please look into your mail."}
 
 
@@ -103,6 +110,7 @@ def ask_reset(body: EmailRequest, actions: AppSignInActions) -> dict[str, str]:
 
 @router.put("/password-resets/{link}", status_code=204)
 def reset(link: str, body: NewPassword, actions: AppSignInActions) -> Response:
-    """Set a new password by the last part of the link in the mail; every session of the account ends."""
+    """Set a new password by the last part of the link in the mail; every session, token and webhook of the account
+    ends."""
     actions.reset(link, body.password.get_secret_value())
     return Response(status_code=204)

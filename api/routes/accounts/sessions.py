@@ -15,10 +15,10 @@ router = APIRouter(tags=["sessions"])
 def sign_in(body: SignIn, request: Request, response: Response, actions: AppSignInActions) -> SessionView:
     """Sign in: the session is a cookie, HttpOnly and SameSite=Lax. Every request but GET needs the CSRF token as
     well."""
-    secret = actions.sign_in(body.login, body.password.get_secret_value())
-    session_cookies.set_session_cookie(response, request, secret)
+    cookies = actions.sign_in(body.login, body.password.get_secret_value())
+    session_cookies.set_session_cookies(response, request, cookies)
     response.headers["Cache-Control"] = "no-store"
-    return SessionView(handle=body.login, csrf_token=csrf.csrf_token(secret))
+    return SessionView(handle=body.login, csrf_token=csrf.csrf_token(cookies.session))
 
 
 @router.delete("/session", status_code=204)

@@ -28,6 +28,8 @@ class Account(Table):
     password_hash: Mapped[str | None]
     """argon2id in PHC format; None for an account with API tokens or an OpenID Connect identity alone."""
     created_at: Mapped[datetime]
+    suspended_at: Mapped[datetime | None]
+    """Since when nobody may sign in as this person."""
 
 
 class Token(Table):
@@ -65,6 +67,19 @@ class WebSession(Table):
     ended_at: Mapped[datetime | None]
 
     account: Mapped[Account] = relationship(lazy="joined", innerjoin=True)
+
+
+class KnownDevice(Table):
+    """A browser in which an account has signed in before; only the SHA-256 of its cookie is stored."""
+
+    __tablename__ = "known_devices"
+    __table_args__ = (UniqueConstraint("account_id", "digest"), {"info": EXPIRING})
+
+    id: Mapped[int] = identity()
+    account_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
+    digest: Mapped[bytes] = mapped_column(LargeBinary)
+    created_at: Mapped[datetime]
+    expires_at: Mapped[datetime]
 
 
 class OneTimeLink(Table):

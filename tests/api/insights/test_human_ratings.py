@@ -27,7 +27,7 @@ def slug(service: Service) -> str:
         if who == "bob":
             body = {"label": "mgan"}
             service.call("organizer", "PUT", f"/competitions/{slug}/submissions/{entry}/label", json=body)
-    service.call("admin", "POST", "/admin/accounts", json={"handle": "rev", "role": "reviewer"})
+    service.browse("admin", "POST", "/admin/accounts", json={"handle": "rev", "role": "reviewer"})
     closed(service, slug)
     return slug
 

@@ -7,13 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
-from typer.testing import CliRunner
 
-from deploy.cli import admin
 from scorer.db.tables import AuditEntry
 from tests.api.conftest import API, Service
 from tests.factories import noise_images
-from tests.http_server import serve
 
 TRAINING = noise_images(1, 40, 16)
 """What ``Service.competition`` trains with."""
@@ -52,7 +49,7 @@ class Desk:
 def hire(service: Service, *handles: str, role: str = "reviewer") -> None:
     """Accounts with tokens, for ``service.call``."""
     for handle in handles:
-        answer = service.call("admin", "POST", "/admin/accounts", json={"handle": handle, "role": role})
+        answer = service.browse("admin", "POST", "/admin/accounts", json={"handle": handle, "role": role})
         service.tokens[handle] = answer.json()["token"]
 
 
@@ -255,18 +252,15 @@ def test_private_photographs_are_shown_to_organizers_alone(desk: Desk) -> None:
 
 def test_admins_give_roles(service: Service) -> None:
     hire(service, "rita")
-    refused = service.call("organizer", "PUT", "/accounts/ada/role", json={"role": "organizer"})
+    refused = service.browse("organizer", "PUT", "/accounts/ada/role", json={"role": "organizer"})
     assert refused.status_code == 403
-    changed = service.call("admin", "PUT", "/accounts/ADA/role", json={"role": "reviewer"})
+    changed = service.browse("admin", "PUT", "/accounts/ADA/role", json={"role": "reviewer"})
     assert (changed.status_code, changed.json()["role"]) == (200, "reviewer")
     assert service.call("ada", "GET", "/me").json()["role"] == "reviewer"
-    last = service.call("admin", "PUT", "/accounts/admin/role", json={"role": "participant"})
+    last = service.browse("admin", "PUT", "/accounts/admin/role", json={"role": "participant"})
     assert slug_of(last) == (409, "last-admin")
-    assert service.call("admin", "PUT", "/accounts/nobody/role", json={"role": "admin"}).status_code == 404
-    assert service.call("admin", "PUT", "/accounts/ada/role", json={"role": "king"}).status_code == 422
-    with serve(service.app) as url:
-        command = ["role", "eve", "organizer", "--url", url, "--token", service.tokens["admin"]]
-        assert CliRunner().invoke(admin.app, command).output == "eve is organizer now.\n"
+    assert service.browse("admin", "PUT", "/accounts/nobody/role", json={"role": "admin"}).status_code == 404
+    assert service.browse("admin", "PUT", "/accounts/ada/role", json={"role": "king"}).status_code == 422
     with service.context.sessions() as session:
         logged = session.query(AuditEntry).filter_by(action="role.changed", subject="account:ada").one()
         assert (logged.before, logged.after) == ({"role": "participant"}, {"role": "reviewer"})

@@ -9,7 +9,8 @@ import pytest
 from joserfc.jwk import RSAKey
 from pydantic import SecretStr
 
-from tests.api.accounts.test_accounts import link_in, mails, sign_up
+from scorer.db.accounts import account_by_email
+from tests.api.accounts.test_accounts import link_in, mails, rated, sign_up
 from tests.api.conftest import Service
 from tests.web.accounts import oidc_issuer as issuers
 from tests.web.accounts.oidc_issuer import FakeIssuer
@@ -109,6 +110,31 @@ def test_an_account_is_joined_by_a_verified_address_only(
     travel(service, issuer)
     assert me(service)["handle"] == ("grace" if verified is True else "other")
     assert me(service)["email"] == ("grace@example.org" if verified is True else None)
+
+
+@pytest.mark.parametrize(("email", "joined"), [("IRIS@example.org", True), ("\u0130ris@example.org", False)])
+def test_an_address_is_compared_by_ascii_letters_alone(
+    service: Service, issuer: FakeIssuer, email: str, joined: bool
+) -> None:
+    """In PostgreSQL the lower case of U+0130 is the letter i."""
+    sign_up(service, handle="iris", email="iris@example.org")
+    service.http.put(f"/api/v1/email-confirmations/{link_in(mails(service)[0])}")
+    issuer.person = {"sub": "9", "preferred_username": "other", "email": email, "email_verified": True}
+    travel(service, issuer)
+    assert me(service)["handle"] == ("iris" if joined else "other")
+    assert [mail.recipient for mail in mails(service)[1:]] == (["iris@example.org"] if joined else []), "she is told"
+    with service.context.sessions() as session:
+        assert (account_by_email(session, email) is None) is not joined
+
+
+def test_what_calls_the_issuer_is_counted(
+    service: Service, issuer: FakeIssuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rated(service, monkeypatch, sign_in_address="2/hour")
+    back = issuer.visit(depart(service))
+    assert arrive(service, back).status_code == 200
+    assert service.http.get("/signin/oidc", headers=HTML, follow_redirects=False).status_code == 429
+    assert arrive(service, back).status_code == 429
 
 
 def test_where_accounts_are_by_invitation_no_new_one_is_made(service: Service, issuer: FakeIssuer) -> None:

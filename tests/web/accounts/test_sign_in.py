@@ -146,7 +146,7 @@ def test_a_password_is_changed_and_other_sessions_end(service: Service) -> None:
     assert wrong.status_code == 403
     assert parse_html(wrong.text).one(role="alert").text == "The present password is not right."
     done = press(service, "/account", "/account/password", old=GOOD, new="a better password")
-    assert "all other sessions have ended" in parse_html(done.text).one(role="status").text
+    assert "other sessions have ended" in parse_html(done.text).one(role="status").text
     service.http.cookies.clear()
     service.http.cookies.set("kennel", other)
     asked = service.http.get("/account", headers={"Accept": "text/html"})
@@ -158,8 +158,8 @@ def test_too_many_requests_for_mails_are_refused_with_the_time_to_come_again(
 ) -> None:
     sign_up(service)
     rated(service, monkeypatch, mail="1/hour")
-    assert press(service, "/account", "/account/email", email="a@example.org").status_code == 200
-    hurried = press(service, "/account", "/account/email", email="a@example.org")
+    assert press(service, "/account", "/account/email", email="a@example.org", password=GOOD).status_code == 200
+    hurried = press(service, "/account", "/account/email", email="a@example.org", password=GOOD)
     assert hurried.status_code == 429
     assert 0 < int(hurried.headers["retry-after"]) <= 3600
     assert "too often" in parse_html(hurried.text).one(role="alert").text

@@ -32,8 +32,8 @@ def test_from_an_empty_browser_to_a_token(browser: Browser, service: Service, sc
         page.get_by_role("button", name="Make a token").click()
         service.tokens["grace"] = page.locator("code.secret").inner_text()
         assert service.submit("grace", slug, zip_of(noise_images(10))).status_code == 202
-        (cookie,) = page.context.cookies()
-        assert (cookie["name"], cookie["httpOnly"], cookie["sameSite"]) == ("kennel", True, "Lax")
+        cookies = {(each["name"], each["httpOnly"], each["sameSite"]) for each in page.context.cookies()}
+        assert cookies == {("kennel", True, "Lax"), ("kennel-device", True, "Lax")}
         for width in WIDTHS:
             page.set_viewport_size({"width": width, "height": 800})
             assert page.evaluate("document.documentElement.scrollWidth") == width

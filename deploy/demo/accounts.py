@@ -1,0 +1,21 @@
+"""Accounts of the demo that need a role, made in the database: no API token may make them."""
+
+import secrets
+from datetime import UTC, datetime
+
+from deploy.standalone.service import RunningService
+from scorer.accounts import accounts, api_tokens
+from scorer.db.accounts import account_by_handle
+from scorer.db.session import connected
+
+
+def new_token(running: RunningService, handle: str, role: str, *, name: str = "") -> str:
+    """A new token of the account with this handle, which is made if there is none."""
+    secret = secrets.token_urlsafe(32)
+    now = datetime.now(UTC)
+    with connected(running.settings) as sessions, sessions.begin() as session:
+        account = account_by_handle(session, handle)
+        if account is None:
+            account = accounts.create_account(session, handle=handle, name=name, role=role, now=now)
+        api_tokens.issue(session, account, secret, name="demo", now=now)
+    return secret

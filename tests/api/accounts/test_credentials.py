@@ -1,0 +1,232 @@
+"""Taking an account back: a new password ends whatever a thief may have made, and admins end and suspend."""
+
+from typing import Any
+
+import pytest
+
+from scorer.db.tables import Account, Token
+from tests.api.accounts.test_accounts import GOOD, GRACE, browse, confirmed, link_in, mails, sign_in, token_with
+from tests.api.accounts.test_accounts import signed_in as new_session
+from tests.api.cli_runner import CliTerminal, terminal
+from tests.api.conftest import API, Service
+from tests.api.submissions.test_uploads import refused
+from tests.api.test_audit_log import entries
+
+__all__ = ["terminal"]  # a fixture is found by its name here
+BETTER = "a better password"
+
+
+def armed(service: Service) -> tuple[str, dict[str, int]]:
+    """Grace with a session, two tokens and two webhooks: the CSRF token, and the ids by name."""
+    confirmed(service)
+    csrf = sign_in(service).json()["csrf_token"]
+    ids: dict[str, int] = {}
+    for name in ("laptop", "thief"):
+        made = browse(service, "POST", "/tokens", csrf, json={"name": name}).json()
+        hook = browse(service, "POST", "/webhooks", csrf, json={"url": f"https://{name}.example.org/"}).json()
+        service.tokens[name] = made["token"]
+        ids |= {name: made["id"], f"webhook of {name}": hook["id"]}
+    return csrf, ids
+
+
+def credentials(service: Service) -> list[str]:
+    """The names of grace's tokens and the hosts of her webhooks, as she sees them in a new session."""
+    tokens = service.browse("grace", "GET", "/tokens").json()
+    hooks = service.browse("grace", "GET", "/webhooks").json()
+    return sorted([each["name"] for each in tokens] + [each["url"].split(".")[0] for each in hooks])
+
+
+def reset(service: Service, password: str = BETTER) -> Any:
+    """A new password by mail."""
+    service.http.post(f"{API}/password-resets", json={"email": GRACE["email"]})
+    return service.http.put(f"{API}/password-resets/{link_in(mails(service)[-1])}", json={"password": password})
+
+
+def test_a_reset_ends_tokens_and_webhooks(service: Service) -> None:
+    armed(service)
+    assert service.call("thief", "GET", "/me").status_code == 200
+    assert reset(service).status_code == 204
+    refused(service.call("thief", "GET", "/me"), 401, "bad-token")
+    assert credentials(service) == []
+
+
+def test_a_changed_password_ends_tokens_and_webhooks_that_are_not_kept(service: Service) -> None:
+    csrf, ids = armed(service)
+    new = {"old": GOOD, "new": BETTER, "keep_tokens": [ids["laptop"]], "keep_webhooks": [ids["webhook of laptop"]]}
+    assert browse(service, "PUT", "/me/password", csrf, json=new).status_code == 204
+    assert credentials(service) == ["https://laptop", "laptop"]
+    assert service.call("laptop", "GET", "/me").status_code == 200
+    assert browse(service, "PUT", "/me/password", csrf, json={"old": BETTER, "new": GOOD}).status_code == 204
+    assert credentials(service) == []
+    assert browse(service, "GET", "/me").status_code == 200, "this session stays"
+
+
+def test_nobody_keeps_what_is_anothers(service: Service) -> None:
+    csrf, _ = armed(service)
+    adas = service.call("ada", "GET", "/tokens").json()[0]["id"]
+    new = {"old": GOOD, "new": BETTER, "keep_tokens": [adas]}
+    browse(service, "PUT", "/me/password", csrf, json=new)
+    assert credentials(service) == []
+    assert service.call("ada", "GET", "/me").status_code == 200
+
+
+def test_a_link_that_a_thief_has_asked_for_is_void_after_a_reset(service: Service) -> None:
+    csrf, _ = armed(service)
+    asked = {"email": "thief@example.org", "password": GOOD}
+    assert browse(service, "PUT", "/me/email", csrf, json=asked).status_code == 202
+    link = next(link_in(mail) for mail in mails(service) if mail.recipient == "thief@example.org")
+    assert reset(service).status_code == 204
+    refused(service.http.put(f"{API}/email-confirmations/{link}"), 404, "no-link")
+
+
+def test_a_first_password_leaves_tokens_alone(service: Service) -> None:
+    with service.context.sessions.begin() as session:
+        session.query(Account).filter_by(handle="ada").one().email = GRACE["email"]
+    assert reset(service).status_code == 204
+    assert service.call("ada", "GET", "/me").status_code == 200
+    assert reset(service, GOOD).status_code == 204
+    refused(service.call("ada", "GET", "/me"), 401, "bad-token")
+
+
+def test_the_owner_is_told_of_a_new_password(service: Service) -> None:
+    csrf, _ = armed(service)
+    browse(service, "PUT", "/me/password", csrf, json={"old": GOOD, "new": BETTER})
+    assert (mails(service)[-1].recipient, "was changed" in mails(service)[-1].body) == (GRACE["email"], True)
+    told = len(mails(service))
+    reset(service, GOOD)
+    assert [mail.recipient for mail in mails(service)[told:]] == [GRACE["email"]] * 2
+
+
+# Mail addresses
+
+
+def test_another_address_needs_the_password_and_the_old_one_is_told(service: Service) -> None:
+    csrf, _ = armed(service)
+    asked = {"email": "new@example.org"}
+    before = len(mails(service))
+    refused(browse(service, "PUT", "/me/email", csrf, json=asked), 403, "wrong-password")
+    refused(browse(service, "PUT", "/me/email", csrf, json=asked | {"password": "guessed"}), 403, "wrong-password")
+    assert len(mails(service)) == before
+    assert browse(service, "PUT", "/me/email", csrf, json=asked | {"password": GOOD}).status_code == 202
+    new = mails(service)[before:]
+    assert [mail.recipient for mail in new] == ["new@example.org", GRACE["email"]]
+    assert "new@example.org" not in new[1].body
+    assert service.http.put(f"{API}/email-confirmations/{link_in(new[0])}").status_code == 204
+    assert [mail.recipient for mail in mails(service)[before + 2 :]] == [GRACE["email"]]
+    assert entries(service, "email.changed")[-1] == ("grace", "account:grace", None, None)
+
+
+def test_passwords_are_not_guessed_by_changing_the_address(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    csrf, _ = armed(service)
+    statuses = [
+        browse(service, "PUT", "/me/email", csrf, json={"email": "n@example.org", "password": f"guess {n}"}).status_code
+        for n in range(12)
+    ]
+    assert statuses[-1] == 429
+
+
+@pytest.mark.parametrize("email", ["adm\u0130n@example.org", "\u212aate@example.org", "grace@ex\u00e4mple.org"])
+def test_addresses_are_ascii(service: Service, email: str) -> None:
+    answer = service.http.post(f"{API}/accounts", json={**GRACE, "email": email})
+    refused(answer, 422, "bad-email")
+
+
+# Tokens
+
+
+def test_a_token_makes_participants_alone(service: Service) -> None:
+    for role in ("reviewer", "organizer", "admin"):
+        body = {"handle": f"new-{role}", "role": role}
+        refused(service.call("admin", "POST", "/admin/accounts", json=body), 403, "session-needed")
+        refused(service.call("admin", "PUT", "/accounts/eve/role", json={"role": role}), 403, "session-needed")
+    made = service.call("admin", "POST", "/admin/accounts", json={"handle": "new"}).json()
+    service.tokens["new"] = made["token"]
+    assert service.call("new", "GET", "/me").json()["scopes"] == ["read", "submit"]
+    assert service.browse("admin", "POST", "/admin/accounts", json={"handle": "b", "role": "admin"}).status_code == 422
+    assert service.browse("admin", "POST", "/admin/accounts", json={"handle": "bo", "role": "admin"}).status_code == 201
+
+
+def test_nobody_prepares_a_token_for_a_role_yet_to_come(service: Service) -> None:
+    csrf = new_session(service)
+    answer = browse(service, "POST", "/tokens", csrf, json={"name": "t", "scopes": ["read", "organize"]})
+    refused(answer, 422, "bad-scope")
+    service.tokens["grace"] = token_with(service, csrf, "read")
+    with service.context.sessions.begin() as session:  # made before that was refused
+        session.query(Token).filter_by(name="read").one().scopes = ["read", "organize"]
+    assert service.browse("admin", "PUT", "/accounts/grace/role", json={"role": "organizer"}).status_code == 200
+    service.http.cookies.clear()
+    assert service.call("grace", "GET", "/me").json()["scopes"] == ["read"]
+
+
+# Admins
+
+
+def test_admins_see_who_is_there(service: Service) -> None:
+    armed(service)
+    refused(service.call("organizer", "GET", "/admin/accounts"), 403, "wrong-role")
+    first = service.call("admin", "GET", "/admin/accounts", params={"limit": 4}).json()
+    assert [each["handle"] for each in first["accounts"]] == ["admin", "organizer", "ada", "bob"]
+    rest = service.call("admin", "GET", "/admin/accounts", params={"after": first["next_after"]}).json()
+    assert ([each["handle"] for each in rest["accounts"]], rest["next_after"]) == (["eve", "grace"], None)
+    (grace,) = service.call("admin", "GET", "/admin/accounts", params={"search": "GRA"}).json()["accounts"]
+    assert (grace["sessions"], grace["tokens"], grace["webhooks"], grace["suspended_at"]) == (1, 2, 2, None)
+    assert grace["last_seen_at"] is not None
+    assert "example.org" not in str(grace), "nor addresses"
+
+
+def test_admins_end_what_a_thief_has(service: Service) -> None:
+    armed(service)
+    refused(service.call("organizer", "DELETE", "/admin/accounts/grace/credentials"), 403, "wrong-role")
+    assert service.call("admin", "DELETE", "/admin/accounts/GRACE/credentials").status_code == 204
+    assert browse(service, "GET", "/me").status_code == 401
+    service.http.cookies.clear()
+    refused(service.call("thief", "GET", "/me"), 401, "bad-token")
+    assert entries(service, "credentials.ended") == [("admin", "account:grace", None, None)]
+    assert sign_in(service).status_code == 201
+    refused(service.call("admin", "DELETE", "/admin/accounts/nobody/credentials"), 404, "no-account")
+
+
+def test_a_suspended_account_is_nobodys(service: Service) -> None:
+    armed(service)
+    cookie = service.http.cookies["kennel"]
+    path = "/admin/accounts/grace/suspension"
+    refused(service.call("organizer", "PUT", path, json={}), 403, "wrong-role")
+    assert service.call("admin", "PUT", path, json={"reason": "Sold."}).status_code == 200
+    service.http.cookies.clear()
+    refused(service.call("thief", "GET", "/me"), 401, "bad-token")
+    refused(sign_in(service), 403, "suspended")
+    refused(sign_in(service, password="wrong"), 401, "wrong-login")
+    assert reset(service).status_code == 204
+    refused(sign_in(service, password=BETTER), 403, "suspended")
+    assert service.call("admin", "PUT", path, json={"suspended": False}).status_code == 200
+    assert sign_in(service, password=BETTER).status_code == 201
+    service.http.cookies.clear()
+    service.http.cookies.set("kennel", cookie)
+    assert browse(service, "GET", "/me").status_code == 401, "old sessions stay ended"
+    assert entries(service, "account.suspended") == [("admin", "account:grace", None, {"reason": "Sold."})]
+    assert entries(service, "account.restored") == [("admin", "account:grace", None, None)]
+
+
+def test_a_token_made_while_an_account_was_suspended_waits(service: Service) -> None:
+    with service.context.sessions.begin() as session:
+        ada = session.query(Account).filter_by(handle="ada").one()
+        ada.suspended_at = ada.created_at
+    refused(service.call("ada", "GET", "/me"), 403, "suspended")
+
+
+def test_there_is_always_an_admin_who_can_sign_in(service: Service) -> None:
+    refused(service.call("admin", "PUT", "/admin/accounts/admin/suspension", json={}), 409, "own-account")
+    service.browse("admin", "PUT", "/accounts/bob/role", json={"role": "admin"})
+    assert service.browse("bob", "PUT", "/admin/accounts/admin/suspension", json={}).status_code == 200
+    refused(service.browse("bob", "PUT", "/accounts/bob/role", json={"role": "organizer"}), 409, "last-admin")
+
+
+def test_the_command_lists_suspends_and_ends(service: Service, terminal: CliTerminal) -> None:
+    listed = terminal.run("admin", "accounts", "ad", who="admin")
+    assert [line.split()[0] for line in listed.out.splitlines()] == ["admin", "ada"]
+    assert terminal.run("admin", "suspend", "ada", "--reason", "Sold.", who="admin").out == "ada is suspended.\n"
+    assert "suspended 20" in terminal.run("admin", "accounts", "ada", who="admin").out
+    assert terminal.run("admin", "suspend", "ada", "--end", who="admin").out == "ada may sign in again.\n"
+    assert terminal.run("admin", "sign-out", "bob", who="admin").status == 0
+    refused(service.call("bob", "GET", "/me"), 401, "bad-token")
+    assert terminal.run("admin", "suspend", "nobody", who="admin").status != 0

@@ -1,0 +1,117 @@
+"""Limits of signing in: guessing is slow from wherever it comes, and no stranger keeps an account's owner out."""
+
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from scorer.accounts.rate_limits import network_of
+from tests.api.accounts.test_accounts import GOOD, GRACE, confirmed, link_in, mails, rated, sign_up
+from tests.api.conftest import API, Service
+from tests.api.submissions.test_uploads import refused
+
+HOME, ELSEWHERE = "192.0.2.1", "192.0.2.99"
+
+
+def attempt(service: Service, address: str, password: str, *, login: str = "grace", device: str = "") -> Any:
+    """An attempt from an address, in a new browser or in one that has a device's cookie."""
+    http = TestClient(service.app, client=(address, 50_000), cookies={"kennel-device": device} if device else {})
+    return http.post(f"{API}/session", json={"login": login, "password": password})
+
+
+def besiege(service: Service, attempts: int) -> None:
+    """Wrong passwords for grace, each from another network."""
+    for number in range(attempts):
+        assert attempt(service, f"198.51.{number}.1", "wrong").status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("address", "host", "site"),
+    [
+        ("192.0.2.77", "192.0.2.77/32", "192.0.2.0/24"),
+        ("::ffff:192.0.2.77", "192.0.2.77/32", "192.0.2.0/24"),
+        ("2001:db8:1:2:3::4", "2001:db8:1:2::/64", "2001:db8:1::/48"),
+        ("testclient", "testclient", "testclient"),
+    ],
+)
+def test_networks_that_are_counted(address: str, host: str, site: str) -> None:
+    assert network_of(address) == host
+    assert network_of(address, ipv4_bits=24, ipv6_bits=48) == site
+
+
+def test_strangers_do_not_keep_an_owner_out(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    sign_up(service)
+    rated(service, monkeypatch, sign_in_account="3/hour", sign_in_network="2/hour")
+    device = attempt(service, HOME, GOOD).cookies["kennel-device"]
+    besiege(service, 5)
+    assert attempt(service, "192.0.2.200", GOOD).status_code == 201, "in a new browser, too"
+    for _ in range(4):
+        assert attempt(service, ELSEWHERE, GOOD, device=device).status_code == 201
+        assert attempt(service, ELSEWHERE, "mistyped", device=device).status_code == 401
+
+
+def test_an_account_that_is_guessed_at_allows_each_network_little(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sign_up(service)
+    rated(service, monkeypatch, sign_in_account="3/hour", sign_in_network="2/hour")
+    besiege(service, 3)
+    statuses = [attempt(service, f"203.0.113.{host}", "wrong").status_code for host in range(4)]
+    assert statuses == [401, 401, 429, 429], "one network's addresses together"
+    assert attempt(service, "203.0.113.9", "wrong", login="ada").status_code == 401, "others are not concerned"
+
+
+def test_an_accounts_handle_and_address_are_one_login(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    confirmed(service)
+    rated(service, monkeypatch, sign_in="2/hour")
+    statuses = [
+        attempt(service, HOME, "wrong", login=login).status_code for login in ("grace", GRACE["email"], "GRACE")
+    ]
+    assert statuses == [401, 401, 429]
+
+
+def test_who_gets_in_is_no_failure(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    sign_up(service)
+    rated(service, monkeypatch, sign_in_account="2/hour", sign_in_network="1/hour")
+    assert [attempt(service, HOME, GOOD).status_code for _ in range(5)] == [201] * 5
+
+
+def test_a_known_browser_guesses_no_more_than_another(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    sign_up(service)
+    rated(service, monkeypatch, sign_in="2/hour")
+    device = attempt(service, HOME, GOOD).cookies["kennel-device"]
+    statuses = [attempt(service, f"198.51.100.{n}", "wrong", device=device).status_code for n in range(4)]
+    assert statuses == [401, 401, 429, 429], "the thief of a cookie has its limit wherever he is"
+    assert attempt(service, HOME, GOOD).status_code == 201
+
+
+def test_a_browser_is_known_to_whoever_has_signed_in_there(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    sign_up(service)
+    sign_up(service, handle="other", email="other@example.org")
+    device = attempt(service, HOME, GOOD, login="other").cookies["kennel-device"]
+    rated(service, monkeypatch, sign_in="1/hour")
+    for known in ("x" * 43, "made up", device):
+        assert attempt(service, HOME, "wrong", login="grace", device=known).status_code in {401, 429}
+    refused(attempt(service, HOME, GOOD, device=device), 429, "too-often")
+    assert attempt(service, HOME, GOOD, login="other", device=device).status_code == 201
+
+
+def test_both_accounts_of_a_browser_know_it(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    sign_up(service)
+    sign_up(service, handle="other", email="other@example.org")
+    device = attempt(service, HOME, GOOD).cookies["kennel-device"]
+    assert attempt(service, HOME, GOOD, login="other", device=device).cookies["kennel-device"] == device
+    rated(service, monkeypatch, sign_in_address="1/hour")
+    for login in ("grace", "other", "grace"):
+        assert attempt(service, HOME, GOOD, login=login, device=device).status_code == 201
+
+
+def test_a_new_password_by_mail_makes_browsers_unknown(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    confirmed(service)
+    device = attempt(service, HOME, GOOD).cookies["kennel-device"]
+    service.http.post(f"{API}/password-resets", json={"email": GRACE["email"]})
+    service.http.put(f"{API}/password-resets/{link_in(mails(service)[-1])}", json={"password": "a better password"})
+    rated(service, monkeypatch, sign_in_account="2/hour", sign_in_network="1/hour")
+    besiege(service, 2)
+    statuses = [attempt(service, ELSEWHERE, "wrong", device=device).status_code for _ in range(2)]
+    assert statuses == [401, 429]

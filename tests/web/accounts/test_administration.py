@@ -1,0 +1,76 @@
+"""The admins' page of accounts, and what a person keeps with a new password."""
+
+from fastapi.testclient import TestClient
+
+from api.http.csrf import csrf_token
+from tests.api.accounts.test_accounts import GOOD
+from tests.api.accounts.test_accounts import sign_in as sign_in_by_api
+from tests.api.accounts.test_accounts import sign_up as sign_up_by_api
+from tests.api.conftest import Service
+from tests.web.accounts.test_sign_in import press, read, sign_up
+from tests.web.html import Element, parse_html
+
+PAGE = "/admin/accounts"
+
+
+def as_admin(service: Service) -> None:
+    """The browser is the admin's."""
+    sign_up_by_api(service, handle="boss", email="boss@example.org")
+    service.browse("admin", "PUT", "/accounts/boss/role", json={"role": "admin"})
+    assert sign_in_by_api(service, "boss").status_code == 201
+
+
+def line_of(page: Element, handle: str) -> Element:
+    """An account's item in the list."""
+    (item,) = [each for each in page.one("ul", class_="items").all("li") if each.one("b").text == handle]
+    return item
+
+
+def test_admins_search_suspend_and_restore(service: Service) -> None:
+    as_admin(service)
+    page = read(service, f"{PAGE}?search=AD")
+    assert [each.one("b").text for each in page.one("ul", class_="items").all("li")] == ["admin", "ada"]
+    done = press(service, PAGE, f"{PAGE}/ada/suspension", reason="Sold.")
+    shown = parse_html(done.text)
+    assert "is suspended" in shown.one(role="status").text
+    assert line_of(shown, "ada").one("span", class_="warn").text == "suspended"
+    assert service.call("ada", "GET", "/me").status_code == 401
+    press(service, PAGE, f"{PAGE}/ada/suspension")
+    assert not line_of(read(service, PAGE), "ada").all("span", class_="warn")
+
+
+def test_admins_give_roles_and_end_credentials(service: Service) -> None:
+    as_admin(service)
+    assert "role is changed" in press(service, PAGE, f"{PAGE}/bob/role", role="reviewer").text
+    assert "reviewer" in line_of(read(service, PAGE), "bob").text
+    assert "1 token" in line_of(read(service, PAGE), "bob").text
+    assert "have ended" in press(service, PAGE, f"{PAGE}/bob/credentials/end").text
+    assert "0 tokens" in line_of(read(service, PAGE), "bob").text
+    wrong = press(service, PAGE, f"{PAGE}/bob/role", role="king")
+    assert (wrong.status_code, "no role" in parse_html(wrong.text).one(role="alert").text) == (422, True)
+    assert not line_of(read(service, PAGE), "boss").all("form"), "nobody does this to themselves"
+
+
+def test_the_page_is_for_admins(service: Service) -> None:
+    sign_up(service)
+    assert service.http.get(PAGE).status_code == 403
+    proof = {"csrf": csrf_token(service.http.cookies["kennel"])}
+    for what in ("role", "suspension", "credentials/end"):
+        assert service.http.post(f"{PAGE}/ada/{what}", data=proof).status_code == 403
+    visitor = TestClient(service.app)
+    assert visitor.post(f"{PAGE}/ada/suspension", data={"reason": ""}).status_code == 401
+
+
+def test_what_is_ticked_stays_with_a_new_password(service: Service) -> None:
+    sign_up(service)
+    for name in ("laptop", "phone"):
+        press(service, "/account", "/account/tokens", name=name, scope="read")
+        press(service, "/account/notices", "/account/notices/webhooks", url=f"https://{name}.example.org/")
+    keep = read(service, "/account").one("section", aria_labelledby="password").one("fieldset")
+    boxes = {label.text: label.one("input").attributes for label in keep.all("label") if "laptop" in label.text}
+    assert not any("checked" in box for box in boxes.values())
+    ticked = {box["name"]: box["value"] for box in boxes.values()}
+    assert set(ticked) == {"keep_token", "keep_webhook"}
+    press(service, "/account", "/account/password", old=GOOD, new="a better password", **ticked)
+    left = read(service, "/account").one("section", aria_labelledby="password").one("fieldset").text
+    assert ("laptop" in left, "phone" in left) == (True, False)
