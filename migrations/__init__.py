@@ -6,7 +6,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection
+from sqlalchemy import Connection, create_engine, pool
 
 from scorer.errors import Unavailable
 
@@ -21,9 +21,16 @@ def config_for(url: str, app_role: str | None = None) -> Config:
     return config
 
 
-def upgrade(url: str, app_role: str | None = None, revision: str = "head") -> None:
-    """Apply every migration that the database at ``url`` (as the tables' owner) lacks, up to ``revision``."""
+def upgrade(url: str, app_role: str | None = None, revision: str = "head") -> bool:
+    """Apply every migration that the database at ``url`` (as the tables' owner) lacks, up to ``revision``. False, and
+    nothing is changed, if it has later ones than this version: a version may be taken back, and its tables stay."""
+    engine = create_engine(url, poolclass=pool.NullPool)
+    with engine.connect() as connection:
+        current = current_revision(connection)
+    if current is not None and not is_known(current):
+        return False
     command.upgrade(config_for(url, app_role), revision)
+    return True
 
 
 def current_revision(connection: Connection) -> str | None:
@@ -41,11 +48,12 @@ def check(url: str) -> None:
     command.check(config_for(url))
 
 
-def require_newest(connection: Connection) -> None:
-    """``Unavailable`` if the database's tables are not those of the newest migration."""
+def require_migrated(connection: Connection) -> None:
+    """``Unavailable`` if the database lacks a migration that this version has. One with later migrations passes: those
+    of the next version leave what this one reads and writes as it is."""
     newest = ScriptDirectory.from_config(config_for("")).get_current_head()
     current = current_revision(connection)
-    if current != newest:
+    if current is None or (current != newest and is_known(current)):
         raise Unavailable(
             "old-tables", f"The database's tables are of migration {current}, not {newest}: run `kennel migrate`."
         )

@@ -1,11 +1,18 @@
-"""Alembic's entry: one owner connection, one transaction, and the service's rights renewed at the end."""
+"""Alembic's entry: one owner connection, one transaction, and the service's rights renewed at its end.
+
+A migration makes an index of a large table outside of the transaction (``autocommit_block``), so Alembic has to begin
+the transaction itself.
+"""
 
 from alembic import context
-from sqlalchemy import create_engine, make_url, pool, text
+from sqlalchemy import create_engine, make_url, pool
 
 from scorer.db.grants import grant
 from scorer.db.tables import Table
 from scorer.settings import read_settings
+
+LOCK_TIMEOUT = "10s"
+"""How long a migration waits for a table that others use: whoever comes after it waits for it."""
 
 
 def run() -> None:
@@ -16,15 +23,13 @@ def run() -> None:
         settings = read_settings()
         url = settings.migration_url
         role = make_url(settings.database_url.get_secret_value()).username
-    engine = create_engine(url, poolclass=pool.NullPool)
+    engine = create_engine(url, poolclass=pool.NullPool, connect_args={"options": f"-c lock_timeout={LOCK_TIMEOUT}"})
     with engine.connect() as connection:
-        connection.execute(text("SET lock_timeout = '10s'"))
         context.configure(connection=connection, target_metadata=Table.metadata, compare_type=True)
         with context.begin_transaction():
             context.run_migrations()
-        if role is not None and role != make_url(url).username:
-            grant(connection, role)
-        connection.commit()
+            if role is not None and role != make_url(url).username:
+                grant(connection, role)
     engine.dispose()
 
 

@@ -21,7 +21,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.util import LRUCache
 
 import migrations
-from deploy.standalone.database_roles import APP
+from deploy.standalone.database_roles import APP, OWNER
 from deploy.standalone.ephemeral import Servers, ephemeral_servers
 from scorer.db import session as db_session
 from scorer.settings import Settings
@@ -149,6 +149,18 @@ def fresh_settings(servers: Servers, folder: Path, template: str = TEMPLATE_WITH
         scratch=folder / "scratch",
         lease_seconds=5,
         sweep_seconds=1,
+    )
+    _as_admin(servers, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@contextmanager
+def empty_database(servers: Servers) -> Iterator[tuple[str, str]]:
+    """A database without tables: its address for the service, and for the tables' owner."""
+    name = f"r_{secrets.token_hex(6)}"
+    _as_admin(servers, f"CREATE DATABASE {name} OWNER {OWNER}")
+    yield tuple(  # type: ignore[misc]
+        make_url(url).set(database=name).render_as_string(hide_password=False)
+        for url in (servers.postgres.app_url, servers.postgres.owner_url)
     )
     _as_admin(servers, f"DROP DATABASE {name} WITH (FORCE)")
 

@@ -38,6 +38,7 @@ REASONS = {
     "needs a file from elsewhere",
     "needs a generator",
     "needs a collector of spans",
+    "needs a cluster",
     "needs docker",
     "takes minutes; CI runs the usual size",
 }

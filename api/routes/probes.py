@@ -26,7 +26,7 @@ def readiness_of(state: State) -> TimedValue[Mapping[str, str]]:
     checks: Mapping[str, Callable[[], object]] = {
         "database": lambda: ping(state.sessions),
         "clock": lambda: require_right_clock(state.sessions, utc_now),
-        "migrations": lambda: _require_newest_tables(state),
+        "migrations": lambda: _require_migrated(state),
         "broker": lambda: state.broker.connection().ensure_connection(max_retries=1, timeout=2).release(),
         "blobs": lambda: state.blobs.exists(ABSENT_BLOB),
     }
@@ -42,9 +42,9 @@ def outcome_of(check: Callable[[], object]) -> str:
     return "ok"
 
 
-def _require_newest_tables(state: State) -> None:
+def _require_migrated(state: State) -> None:
     with state.sessions() as session:
-        migrations.require_newest(session.connection())
+        migrations.require_migrated(session.connection())
 
 
 @router.get("/healthz")

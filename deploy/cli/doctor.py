@@ -61,7 +61,7 @@ def _outcome_of(name: str, check: Callable[[], str]) -> tuple[str, bool]:
 def _check_database(sessions: Sessions) -> str:
     ping(sessions)
     with sessions() as session:
-        migrations.require_newest(session.connection())
+        migrations.require_migrated(session.connection())
     return "it answers, and its tables are those of this version"
 
 

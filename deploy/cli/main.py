@@ -225,16 +225,17 @@ def kaggle(context: typer.Context) -> None:
 
 
 @app.command()
-def migrate() -> None:
+def migrate(
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Change nothing: wait until another process has done it.")
+    ] = False,
+) -> None:
     """Bring the database at DATABASE_OWNER_URL (or DATABASE_URL) to the newest version."""
-    from sqlalchemy import make_url  # noqa: PLC0415
-
-    import migrations  # noqa: PLC0415
+    from deploy.cli.migrate import migrate_database, wait_for_tables  # noqa: PLC0415
     from scorer.settings import read_settings  # noqa: PLC0415
 
     settings = read_settings()
-    migrations.upgrade(settings.migration_url, make_url(settings.database_url.get_secret_value()).username)
-    print("The database is at the newest version.")
+    print(wait_for_tables(settings) if wait else migrate_database(settings))
 
 
 def log_to_stderr() -> None:

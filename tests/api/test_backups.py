@@ -2,21 +2,19 @@
 
 import gzip
 import json
-import secrets
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 import sqlalchemy
 from pydantic import SecretStr
-from sqlalchemy import make_url, text
+from sqlalchemy import text
 from typer.testing import CliRunner, Result
 
 import migrations
 from deploy.cli import admin_backups, rescore
-from deploy.standalone.database_roles import APP, OWNER
+from deploy.standalone.database_roles import APP
 from deploy.standalone.ephemeral import Servers
 from scorer.backups import manifest
 from scorer.backups.manifest import BackupFolder
@@ -24,6 +22,7 @@ from scorer.errors import Conflict, Invalid, NotFound
 from scorer.settings import Settings
 from tests.api.conftest import Service, running_service
 from tests.api.test_blobs import s3
+from tests.conftest import empty_database
 from tests.factories import noise_images
 
 __all__ = ["s3"]
@@ -46,21 +45,6 @@ def new_settings(servers: Servers, settings: Settings, tmp_path: Path) -> Iterat
                 "scratch": tmp_path / "new-scratch",
             }
         )
-
-
-@contextmanager
-def empty_database(servers: Servers) -> Iterator[tuple[str, str]]:
-    """A database without tables: its address for the service, and for the tables' owner."""
-    name = f"r_{secrets.token_hex(6)}"
-    admin = sqlalchemy.create_engine(servers.postgres.admin_url, isolation_level="AUTOCOMMIT")
-    with admin.connect() as connection:
-        connection.execute(text(f"CREATE DATABASE {name} OWNER {OWNER}"))
-        yield tuple(  # type: ignore[misc]
-            make_url(url).set(database=name).render_as_string(hide_password=False)
-            for url in (servers.postgres.app_url, servers.postgres.owner_url)
-        )
-        connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
-    admin.dispose()
 
 
 @pytest.fixture
@@ -230,7 +214,7 @@ def test_a_backup_of_former_tables_is_restored_into_a_started_installation(
         connection.execute(text("TRUNCATE accounts CASCADE"))
     assert kennel(new_settings, "restore", folder).exit_code == 0
     with engine.begin() as connection:
-        migrations.require_newest(connection)
+        migrations.require_migrated(connection)
     engine.dispose()
 
 

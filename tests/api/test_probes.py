@@ -7,6 +7,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from pydantic import SecretStr
 from sqlalchemy.exc import OperationalError
 
+import migrations
 from api.routes import probes
 from scorer.errors import Invalid
 from scorer.lifecycle import Queue
@@ -64,6 +65,17 @@ def test_readiness_names_what_is_wrong(service: Service, monkeypatch: pytest.Mon
     answer = service.http.get("/readyz")
     assert (answer.status_code, answer.json()["blobs"], answer.json()["database"]) == (503, "OSError", "ok")
     assert service.http.get("/healthz").status_code == 200
+
+
+@pytest.mark.parametrize(("revision", "status"), [("9999", 200), ("0020", 503), (None, 503)])
+def test_tables_of_a_later_version_are_ready_and_those_of_a_former_one_are_not(
+    service: Service, monkeypatch: pytest.MonkeyPatch, revision: str | None, status: int
+) -> None:
+    """While a new version is rolled out, the processes of the former one are in use."""
+    monkeypatch.setattr(migrations, "current_revision", lambda _: revision)
+    state: Any = service.app.state
+    state.readiness = probes.readiness_of(state)
+    assert service.http.get("/readyz").status_code == status
 
 
 def test_metrics_are_for_the_operator(service: Service, metrics: Any) -> None:

@@ -1,0 +1,45 @@
+"""``kennel migrate``: bringing the database's tables to this version, or waiting until another process has done it."""
+
+import sys
+import time
+
+from sqlalchemy import make_url
+
+import migrations
+from scorer.db.session import UNAVAILABLE, Sessions, connected, unavailability
+from scorer.errors import Unavailable
+from scorer.settings import Settings
+
+POLL_SECONDS = 2.0
+
+
+def migrate_database(settings: Settings) -> str:
+    """Apply what the database lacks; what was done, as a sentence."""
+    role = make_url(settings.database_url.get_secret_value()).username
+    if migrations.upgrade(settings.migration_url, role):
+        return "The database is at the newest version."
+    return "The database has later migrations than this version, which work with it: nothing was changed."
+
+
+def wait_for_tables(settings: Settings, *, poll_seconds: float = POLL_SECONDS) -> str:
+    """Return when the database answers and has this version's tables; what is missing until then goes to stderr. The
+    rights of the service's own role are enough."""
+    said = None
+    with connected(settings) as sessions:
+        while (missing := _missing(sessions)) is not None:
+            if missing != said:
+                print(f"Waiting: {missing}", file=sys.stderr)
+            said = missing
+            time.sleep(poll_seconds)
+    return "The database has this version's tables."
+
+
+def _missing(sessions: Sessions) -> str | None:
+    try:
+        with sessions() as session:
+            migrations.require_migrated(session.connection())
+    except Unavailable as error:
+        return error.message
+    except UNAVAILABLE as error:
+        return unavailability(error)
+    return None

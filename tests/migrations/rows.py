@@ -1,0 +1,129 @@
+"""Rows for every table, in the shape in which it was when it came: what a database of an old version has in it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, MetaData, Table, insert
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+from sqlalchemy.types import Boolean, DateTime, Double, Integer, LargeBinary, Text, TypeEngine
+
+from scorer.identifiers import digest_of
+
+PAST, FUTURE = "2020-03-14T12:00:00+00:00", "2999-03-14T12:00:00+00:00"
+SLUG, TOKEN = "dogs", "secret-of-kay"
+Row = tuple[str, Mapping[str, Any]]
+
+ROWS: Mapping[str, Sequence[Row]] = {
+    "0001": (
+        ("accounts", {"handle": "olga", "role": "organizer"}),
+        ("accounts", {"handle": "kay", "role": "participant"}),
+        ("competitions", {"slug": SLUG, "image_count": 8, "opens_at": PAST, "closes_at": FUTURE, "prizes": []}),
+        ("reference_sets", {}),
+        ("tokens", {"account_id": 2, "digest": digest_of(TOKEN)}),
+        ("competition_references", {"role": "train"}),
+        ("preparations", {"reference_set_ids": [1], "finished_at": PAST}),
+        ("publications", {"published": False}),
+        ("teams", {"name": "Kay"}),
+        ("teams", {"name": "Lee"}),
+        ("memberships", {"account_id": 2}),
+        ("submissions", {"id": "first", "account_id": 2, "status": "scored", "copied_share": 0.0}),
+        ("tracks", {"kind": "public", "extractor": "tiny@1", "preparation_id": 1}),
+        ("tracks", {"kind": "private", "extractor": "tiny@1", "preparation_id": 1}),
+        ("jobs", {"queue": "score", "state": "done", "submission_ref": 1, "track_id": 1, "team_id": 1}),
+        ("labels", {"label": "legitimate"}),
+        ("thresholds", {"tau": 0.2, "method": "manual", "author_id": 1}),
+        ("measurements", {"fid": 30.0, "memorization_distance": 0.5}),
+    ),
+    "0002": (("provisional_measurements", {}),),
+    "0003": (
+        ("mails", {"state": "sent"}),
+        ("audit_entries", {}),
+        ("identities", {}),
+        ("one_time_links", {"purpose": "reset"}),
+        ("web_sessions", {}),
+        ("rules_acceptances", {}),
+    ),
+    "0004": (("uploads", {"method": "tus", "state": "receiving", "length": 10}),),
+    "0005": (
+        ("submission_events", {"status": "scored"}),
+        ("notices", {}),
+        ("mail_choices", {}),
+        ("webhooks", {}),
+        ("deliveries", {"state": "sent"}),
+    ),
+    "0006": (
+        ("team_renamings", {}),
+        ("team_merges", {"team_id": 2, "into_team_id": 1}),
+        ("team_invitations", {"account_id": 2, "state": "open"}),
+    ),
+    "0007": (("pick_sets", {"submission_refs": [1]}), ("code_attachments", {"kind": "zip"})),
+    "0008": (
+        ("coarse_labels", {"label": "mgan", "source": "hand"}),
+        ("reviews", {"label": "mgan"}),
+        ("rulings", {"kind": "keep"}),
+        ("rebuttals", {}),
+        ("rebuttal_answers", {}),
+    ),
+    "0009": (("data_files", {}),),
+    "0010": (("board_changes", {"kind": "entries"}),),
+    "0011": (
+        ("comparisons", {"preparation_ids": [1]}),
+        ("compared_distances", {}),
+        ("tracks", {"kind": "former", "extractor": "tiny@1", "replaced_at": PAST}),
+    ),
+    "0012": (
+        ("rating_studies", {"side": 2}),
+        ("releases", {"id": "release", "images": "none"}),
+        ("release_acts", {"release_id": "release"}),
+        ("raters", {"account_id": 2}),
+        ("rating_items", {"kind": "realism"}),
+        ("ratings", {}),
+    ),
+    "0013": (
+        ("submissions", {"id": "imported", "external_id": "17", "status": "scored"}),
+        ("measurements", {"submission_ref": 2, "track_id": 2}),
+    ),
+    "0014": (("guests", {"account_id": 2}),),
+    "0015": (("evidence", {}),),
+    "0016": (
+        ("generators", {"distribution": "normal"}),
+        ("recoveries", {"report": {}, "arrays_key": "x"}),
+    ),
+    "0022": (("pauses", {"queue": "score", "paused": False}),),
+    "0023": (("last_sweep", {}),),
+}
+"""By migration: rows of the tables that it brings, and of those that it lets have new ones. A column that is not named
+has a value of its type where it needs one; of rows that are referred to, the first is meant."""
+
+
+def add_rows(connection: Connection, revision: str) -> None:
+    """Insert the rows of a migration into tables that are now of this migration."""
+    rows = ROWS.get(revision, ())
+    tables = MetaData()
+    tables.reflect(connection, only=[name for name, _ in rows], resolve_fks=False)
+    for name, given in rows:
+        table = tables.tables[name]
+        connection.execute(insert(table).values(_needed(table) | dict(given)))
+
+
+def _needed(table: Table) -> dict[str, Any]:
+    """A value for each column that must have one and has no default."""
+    return {
+        column.name: _value_of(column.type)
+        for column in table.columns
+        if not column.nullable and column.server_default is None and column.identity is None
+    }
+
+
+def _value_of(kind: TypeEngine[Any]) -> Any:
+    values: Sequence[tuple[type[Any], Any]] = (
+        (JSONB, {}),
+        (ARRAY, []),
+        (Boolean, False),
+        (DateTime, PAST),
+        (Integer, 1),
+        (Double, 0.5),
+        (LargeBinary, b"x"),
+        (Text, "x"),
+    )
+    return next(value for each, value in values if isinstance(kind, each))

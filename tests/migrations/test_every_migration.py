@@ -1,0 +1,168 @@
+"""Every migration in turn, on a database with rows in all of its tables: nothing is lost, no rule is broken, and this
+version serves what has come out of it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, Engine, event, inspect, text
+
+import migrations
+from deploy.standalone.database_roles import APP
+from deploy.standalone.ephemeral import Servers
+from scorer.db.tables import Table
+from scorer.settings import Settings
+from tests.api.conftest import API, running_service
+from tests.conftest import empty_database
+from tests.migrations.lock_rules import broken_rules
+from tests.migrations.rows import ROWS, SLUG, TOKEN, add_rows
+
+Rows = Mapping[str, Sequence[Mapping[str, Any]]]
+"""By table: its rows, each by column."""
+OLDER = "it is older than the rule"
+ALLOWED: Mapping[str, Mapping[str, str]] = {
+    "0003": {"index": OLDER, "default": OLDER},
+    "0005": {"index": OLDER, "rows": OLDER},
+    "0006": {"index": OLDER, "default": OLDER},
+    "0007": {"default": OLDER},
+    "0011": {"index": OLDER, "constraint": OLDER},
+    "0012": {"index": OLDER, "constraint": OLDER},
+    "0013": {"constraint": OLDER},
+    "0015": {"constraint": OLDER, "rows": OLDER},
+    "0016": {"index": OLDER, "constraint": OLDER},
+    "0017": {"index": OLDER},
+    "0018": {"index": OLDER},
+    "0020": {"index": OLDER},
+    "0021": {"index": OLDER},
+    "0025": {"rows": "a competition has few publications"},
+}
+"""By migration: the rules that it may break, each with the reason."""
+
+
+@dataclass
+class Walk:
+    """A database that was at every migration in turn and got rows at each: its addresses for service and owner, and by
+    migration the rules that its statements break."""
+
+    app_url: str
+    owner_url: str
+    broken: dict[str, set[str]] = field(default_factory=dict)
+
+
+def revisions() -> list[str]:
+    """Every migration, oldest first."""
+    script = ScriptDirectory.from_config(migrations.config_for(""))
+    return [each.revision for each in script.walk_revisions()][::-1]
+
+
+def rows_of(connection: Connection) -> Rows:
+    """Everything that a database has."""
+    tables = set(inspect(connection).get_table_names()) - {"alembic_version"}
+    if not tables:
+        return {}
+    query = " UNION ALL ".join(f"SELECT '{name}', to_jsonb({name}) FROM {name}" for name in sorted(tables))
+    rows: dict[str, list[Mapping[str, Any]]] = {name: [] for name in tables}
+    for name, row in connection.execute(text(query)):
+        rows[name].append(row)
+    return rows
+
+
+def lost_rows(before: Rows, after: Rows) -> list[str]:
+    """The rows that have gone, or have another value in a column that is still there."""
+    return [
+        f"{table}: {row}"
+        for table, rows in before.items()
+        for row in rows
+        if not any(all(now[name] == row[name] for name in row.keys() & now.keys()) for now in after.get(table, ()))
+    ]
+
+
+@pytest.fixture(scope="module")
+def walk(servers: Servers) -> Iterator[Walk]:
+    """The walk from the first migration to the newest one."""
+    executed: list[str] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        executed.append(statement)
+
+    with empty_database(servers) as (app_url, owner_url):
+        walk = Walk(app_url, owner_url)
+        engine = sqlalchemy.create_engine(owner_url)
+        before: Rows = {}
+        for revision in revisions():
+            executed.clear()
+            event.listen(Engine, "before_cursor_execute", note)
+            migrations.upgrade(owner_url, APP, revision)
+            event.remove(Engine, "before_cursor_execute", note)
+            walk.broken[revision] = broken_rules(executed, {*before, "scores"})
+            with engine.begin() as connection:
+                assert lost_rows(before, rows_of(connection)) == [], revision
+                add_rows(connection, revision)
+                before = rows_of(connection)
+        engine.dispose()
+        yield walk
+
+
+def one(url: str, query: str) -> Any:
+    """The first column of a query's one row."""
+    engine = sqlalchemy.create_engine(url)
+    with engine.connect() as connection:
+        value = connection.execute(text(query)).scalar_one()
+    engine.dispose()
+    return value
+
+
+def test_every_migration_keeps_the_rules_or_says_why_not(walk: Walk) -> None:
+    assert {revision: rules for revision, rules in walk.broken.items() if rules} == {
+        revision: set(rules) for revision, rules in ALLOWED.items()
+    }
+    assert all(reason for rules in ALLOWED.values() for reason in rules.values())
+
+
+def test_every_table_has_had_rows_since_it_came(walk: Walk) -> None:
+    engine = sqlalchemy.create_engine(walk.owner_url)
+    with engine.connect() as connection:
+        rows = rows_of(connection)
+    engine.dispose()
+    assert set(rows) == set(Table.metadata.tables)
+    assert [name for name in Table.metadata.tables if not rows[name]] == []
+    assert set(ROWS) <= set(revisions())
+
+
+def test_tables_are_those_in_code(walk: Walk) -> None:
+    migrations.check(walk.owner_url)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("SELECT scopes FROM tokens WHERE id = 1", ["read", "submit", "organize"]),
+        ("SELECT status FROM submission_events ORDER BY id LIMIT 1", "scored"),
+        ("SELECT joined FROM memberships WHERE id = 1", True),
+        ("SELECT max_team_size FROM competitions WHERE id = 1", 5),
+        ("SELECT late FROM submissions WHERE ref = 1", False),
+        ("SELECT count(*) FROM jobs WHERE queue = 'evidence' AND state = 'waiting' AND submission_ref = 1", 1),
+        ("SELECT deferrals FROM jobs WHERE id = 1", 0),
+    ],
+)
+def test_rows_get_what_later_columns_mean_of_them(walk: Walk, query: str, expected: object) -> None:
+    assert one(walk.owner_url, query) == expected
+
+
+def test_this_version_serves_it(walk: Walk, servers: Servers, tmp_path: Path) -> None:
+    settings = Settings(
+        database_url=walk.app_url,
+        redis_url=servers.redis.url,
+        blob_url=(tmp_path / "blobs").as_uri(),
+        scratch=tmp_path / "scratch",
+    )
+    with running_service(settings) as service:
+        service.tokens["kay"] = TOKEN
+        board = service.call(None, "GET", f"/competitions/{SLUG}/leaderboard").json()
+        assert [(each["team"], each["score"]) for each in board["entries"]] == [("Kay", 30.0)]
+        assert service.call("kay", "GET", "/submissions/first").json()["status"] == "scored"
+        assert service.http.get(f"{API}/competitions/{SLUG}").json()["slug"] == SLUG

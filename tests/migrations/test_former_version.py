@@ -1,0 +1,233 @@
+"""An upgrade without a pause: the former version answers while the newest migrations run, and works beside this one."""
+
+import io
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis import Redis
+from sqlalchemy import create_engine, text
+
+import migrations
+from deploy.client.api import Client, Refused
+from deploy.client.references import prepare
+from deploy.standalone.database_roles import APP
+from deploy.standalone.ephemeral import Servers
+from deploy.standalone.ports import free_port
+from tests.compose.compose_file import ROOT
+from tests.conftest import empty_database
+from tests.factories import make_spec, noise_images, zip_of
+from tests.migrations.former_version import QUEUES, extract, run, running, wait_for
+from tests.migrations.test_every_migration import revisions
+
+pytestmark = pytest.mark.slow
+
+CLIENTS = ("reader", "another reader", "uploader")
+REQUESTS = 5
+"""How many each of them makes before the migrations begin, and again after they have ended."""
+ADMIN = "import sys; from deploy.cli.main import main; main()"
+
+
+@dataclass
+class Installation:
+    """The former version at work on tables of its own: web, and a worker."""
+
+    version: Path
+    variables: dict[str, str]
+    owner_url: str
+    url: str
+    admin: Client
+    ada: Client
+    slug: str
+    outputs: list[Callable[[], str]] = field(default_factory=list)
+
+    def submit(self, seed: int) -> Any:
+        """Upload an entry of noise."""
+        return self.ada.submit(self.slug, io.BytesIO(zip_of(noise_images(seed))), file_name="entry.zip")
+
+    def scored(self, entry: Any) -> Any:
+        """An entry once both tracks are scored, as an organizer sees it."""
+
+        def both() -> Any:
+            view = self.admin.get(f"/submissions/{entry['id']}")
+            assert view["status"] not in {"failed", "rejected"}, view
+            return view if (view["status"], view["private_state"]) == ("scored", "done") else None
+
+        return wait_for(both, "both scores", *self.outputs)
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        """The rows of a query."""
+        engine = create_engine(self.owner_url)
+        with engine.connect() as connection:
+            rows = [tuple(row) for row in connection.execute(text(query))]
+        engine.dispose()
+        return rows
+
+
+@pytest.fixture(scope="module")
+def installation(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    """The former version with a competition that is open, and tables of the last migration but one."""
+    version = tmp_path_factory.mktemp("former")
+    if not extract(version):
+        pytest.skip("needs the repository's history (git)")
+    with Redis.from_url(servers.redis.url) as redis:
+        redis.flushdb()
+    with ExitStack() as resources:
+        app_url, owner_url = resources.enter_context(empty_database(servers))
+        migrations.upgrade(owner_url, APP, revisions()[-2])
+        port = free_port()
+        variables = {
+            "DATABASE_URL": app_url,
+            "REDIS_URL": servers.redis.url,
+            "BLOB_URL": tmp_path_factory.mktemp("blobs").as_uri(),
+            "KENNEL_SCRATCH": str(tmp_path_factory.mktemp("scratch")),
+            "KENNEL_SWEEP_SECONDS": "1",
+            "KENNEL_RATES": '{"request": "1000000/minute"}',
+        }
+        where = run(
+            version, variables, "import api, worker, scorer; print(api.__file__, worker.__file__, scorer.__file__)"
+        )
+        assert all(each.startswith(str(version)) for each in where.split()), where
+        outputs = [
+            resources.enter_context(running(version, variables, *web(port))),
+            resources.enter_context(running(version, variables, *worker("former"))),
+            resources.enter_context(running(version, variables, *beat(tmp_path_factory.mktemp("beat")))),
+        ]
+        url = f"http://127.0.0.1:{port}"
+        token = run(version, variables, ADMIN, "admin", "create-admin", "admin").strip()
+        admin = resources.enter_context(Client(url, token))
+        wait_for(lambda: answers(admin), "the web process", *outputs)
+        slug = competition(admin)
+        made = admin.post("/admin/accounts", {"handle": "ada", "name": "Ada"})
+        ada = resources.enter_context(Client(url, made["token"]))
+        yield Installation(version, variables, owner_url, url, admin, ada, slug, outputs)
+
+
+def web(port: int) -> list[str]:
+    """The module and arguments of a web process."""
+    return ["uvicorn", "--factory", "api.main:served_app", "--port", str(port)]
+
+
+def worker(name: str) -> list[str]:
+    """The module and arguments of a worker for all that an entry needs."""
+    return ["celery", "-A", "worker.app", "worker", "-Q", QUEUES, "--concurrency", "1", "-n", f"{name}@%h"]
+
+
+def beat(folder: Path) -> list[str]:
+    """The module and arguments of beat."""
+    return ["celery", "-A", "worker.app", "beat", "-s", str(folder / "schedule"), "--pidfile="]
+
+
+def answers(client: Client) -> bool:
+    """Whether the web process is there."""
+    try:
+        return bool(client.get("/ready"))
+    except Refused:
+        return False
+
+
+def competition(admin: Client) -> str:
+    """An open competition with prepared references."""
+    body = make_spec(datetime.now(UTC), pending_limit=100_000).model_dump(mode="json")
+    admin.post("/competitions", body)
+    slug = str(body["slug"])
+    for role, seed in (("train", 1), ("held_out", 2), ("private_extra", 3)):
+        admin.attach_references(slug, role, io.BytesIO(zip_of(noise_images(seed, 40))))
+    prepare(admin, slug, say=lambda _: None, every=0.2)
+    return slug
+
+
+@dataclass
+class Traffic:
+    """Readers and uploaders that go on until they are told to end; every answer but a success is a fault."""
+
+    installation: Installation
+    done: Counter[str] = field(default_factory=Counter)
+    faults: list[str] = field(default_factory=list)
+    entries: list[Any] = field(default_factory=list)
+    _end: threading.Event = field(default_factory=threading.Event)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """All of them, for the length of the block."""
+        threads = [threading.Thread(target=self._go_on, args=(name,)) for name in CLIENTS]
+        for each in threads:
+            each.start()
+        try:
+            yield
+        finally:
+            self._end.set()
+            for each in threads:
+                each.join()
+
+    def _go_on(self, name: str) -> None:
+        while not self._end.is_set():
+            try:
+                self._request(name)
+            except Refused as refused:
+                self.faults.append(f"{name}: {refused.status} {refused}")
+            self.done[name] += 1
+
+    def _request(self, name: str) -> None:
+        of = self.installation
+        if name == "uploader":
+            self.entries.append(of.submit(1000 + len(self.entries)))
+            return
+        of.ada.get(f"/competitions/{of.slug}/leaderboard")
+        of.ada.get(f"/competitions/{of.slug}/submissions")
+        of.ada.get(f"/competitions/{of.slug}")
+
+    def wait_for_more(self) -> None:
+        """Until each of them has made so many requests more."""
+        before = dict(self.done)
+        wait_for(
+            lambda: (
+                len(self.done) == len(CLIENTS)
+                and all(self.done[name] >= before.get(name, 0) + REQUESTS for name in self.done)
+            ),
+            "requests",
+            *self.installation.outputs,
+        )
+
+
+def test_the_former_version_answers_while_the_newest_migrations_run(installation: Installation) -> None:
+    traffic = Traffic(installation)
+    with traffic.running():
+        traffic.wait_for_more()
+        assert migrations.upgrade(installation.owner_url, APP)
+        traffic.wait_for_more()
+    assert traffic.faults == []
+    assert len(traffic.entries) >= 2 * REQUESTS
+    for entry in traffic.entries:
+        assert installation.scored(entry)["measurements"]
+
+
+def test_a_worker_of_this_version_and_one_of_the_former_score_side_by_side(installation: Installation) -> None:
+    migrations.upgrade(installation.owner_url, APP)
+    with running(ROOT, installation.variables, *worker("ours")) as output:
+        wait_for(lambda: "this worker is ready" in output(), "our worker", output)
+        theirs = {name for (name,) in installation.rows("SELECT DISTINCT worker FROM jobs WHERE worker IS NOT NULL")}
+        ((newest,),) = installation.rows("SELECT max(id) FROM jobs")
+        scores = f"SELECT worker FROM jobs WHERE queue = 'score' AND state = 'done' AND id > {newest}"
+        entries: list[Any] = []
+
+        def scored_by_both() -> bool:
+            entries.extend(installation.submit(7) for _ in range(4))
+            for entry in entries[-4:]:
+                installation.scored(entry)
+            names = {name for (name,) in installation.rows(scores)}
+            return bool(names & theirs) and bool(names - theirs)
+
+        wait_for(scored_by_both, "scores by both", output, *installation.outputs)
+    numbers = {
+        (each["track"], each["fid"], each["memorization_distance"])
+        for entry in entries
+        for each in installation.scored(entry)["measurements"]
+    }
+    assert len(numbers) == 2, "the same zip has the same two numbers, whoever measured it"

@@ -1,0 +1,76 @@
+"""``kennel migrate``: what it does to older and later tables, and how another process waits for it."""
+
+import threading
+from pathlib import Path
+
+import pytest
+import sqlalchemy
+from pydantic import SecretStr
+from sqlalchemy import text
+
+import migrations
+from deploy.cli.migrate import migrate_database, wait_for_tables
+from deploy.standalone.database_roles import APP
+from deploy.standalone.ephemeral import Servers
+from scorer.errors import Unavailable
+from scorer.settings import Settings
+from tests.conftest import empty_database
+from tests.migrations.test_every_migration import revisions
+
+PATIENCE = 60
+
+
+def settings_of(app_url: str, owner_url: str, folder: Path) -> Settings:
+    """Settings with a database and nothing else."""
+    return Settings(
+        database_url=SecretStr(app_url),
+        database_owner_url=SecretStr(owner_url),
+        redis_url=SecretStr("redis://127.0.0.1:1/0"),
+        blob_url=folder.as_uri(),
+    )
+
+
+def test_a_process_waits_until_another_has_migrated(
+    servers: Servers, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with empty_database(servers) as (app_url, owner_url):
+        settings = settings_of(app_url, owner_url, tmp_path)
+        said: list[str] = []
+        waiting = threading.Thread(target=lambda: said.append(wait_for_tables(settings, poll_seconds=0.01)))
+        waiting.start()
+        migrations.upgrade(owner_url, APP, revisions()[-2])
+        waiting.join(0.1)
+        assert waiting.is_alive()
+        assert migrate_database(settings) == "The database is at the newest version."
+        waiting.join(PATIENCE)
+        assert said == ["The database has this version's tables."]
+    assert "run `kennel migrate`" in capsys.readouterr().err
+
+
+def test_a_version_that_was_taken_back_leaves_later_tables_as_they_are(servers: Servers, tmp_path: Path) -> None:
+    with empty_database(servers) as (app_url, owner_url):
+        settings = settings_of(app_url, owner_url, tmp_path)
+        migrate_database(settings)
+        engine = sqlalchemy.create_engine(owner_url)
+        with engine.begin() as connection:
+            connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+            connection.execute(text(f"CREATE TABLE later (id BIGINT); GRANT SELECT ON later TO {APP}"))
+        assert migrate_database(settings).startswith("The database has later migrations")
+        with engine.connect() as connection:
+            migrations.require_migrated(connection)
+            assert migrations.current_revision(connection) == "9999"
+            rights = text(f"SELECT has_table_privilege('{APP}', 'later', 'SELECT')")
+            assert connection.execute(rights).scalar_one(), "a later version beside it keeps its rights"
+        engine.dispose()
+        assert wait_for_tables(settings) == "The database has this version's tables."
+
+
+@pytest.mark.parametrize("revision", [None, "0001"])
+def test_older_tables_are_not_enough(servers: Servers, revision: str | None) -> None:
+    with empty_database(servers) as (_, owner_url):
+        if revision is not None:
+            migrations.upgrade(owner_url, APP, revision)
+        engine = sqlalchemy.create_engine(owner_url)
+        with engine.connect() as connection, pytest.raises(Unavailable, match="run `kennel migrate`"):
+            migrations.require_migrated(connection)
+        engine.dispose()
