@@ -1,0 +1,235 @@
+"""What Kubernetes adds to the services: GPU pools, scaling from zero, disruptions, networks, ingress, metrics."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+import yaml
+
+from scorer.db.connection_budget import max_open_connections
+from scorer.jobs.broker import SWEEP_QUEUE
+from scorer.lifecycle import Queue
+from scorer.settings import Settings
+from tests.compose.compose_file import ROOT, services
+from tests.kubernetes.manifests import (
+    BASE,
+    COMPONENT,
+    EXAMPLE,
+    OVERLAYS,
+    container_of,
+    environment_of,
+    named,
+    pod_of,
+    secrets_of,
+    selected_components,
+    workloads,
+)
+
+COMPOSE = services({"DOMAIN": "kennel.example.org"})
+WORKERS = ("worker-check", "worker-cpu", "worker-gpu")
+SELECTOR = re.compile(r"(?P<metric>\w+)\{(?P<labels>[^}]*)\}")
+
+
+def option(workload: Mapping[str, Any], name: str) -> str:
+    """The value behind an option of a workload's command."""
+    command: list[str] = container_of(workload)["command"]
+    return command[command.index(name) + 1]
+
+
+def queues_of(workload: Mapping[str, Any]) -> set[str]:
+    """The queues that a worker takes jobs from."""
+    return set(option(workload, "-Q").split(","))
+
+
+@pytest.mark.parametrize("folder", [BASE, *OVERLAYS])
+def test_the_database_has_connections_for_all_pods(folder: str) -> None:
+    """For the most that there can be of each, one more of web while they are replaced."""
+    found, scaled = workloads(folder), named("ScaledObject", folder)
+    most = {
+        name: scaled[name]["spec"]["maxReplicaCount"] if name in scaled else found[name]["spec"]["replicas"]
+        for name in WORKERS
+    }
+    workers = sum(most[name] * int(option(found[name], "--concurrency")) for name in WORKERS)
+    web = found["api"]["spec"]["replicas"] + found["api"]["spec"]["strategy"]["rollingUpdate"]["maxSurge"]
+    assert all(found[name]["spec"]["strategy"]["rollingUpdate"]["maxSurge"] == 0 for name in WORKERS)
+    environment = environment_of(folder, container_of(found["api"]))
+    assert environment["KENNEL_WORKER_PROCESSES"] == str(workers)
+    assert environment["KENNEL_WEB_PROCESSES"] == str(web)
+    settings = Settings(
+        database_url="postgresql://x/x",
+        redis_url="redis://x",
+        blob_url="file:///x",
+        worker_processes=workers,
+        web_processes=web,
+    )
+    (limit,) = (word for word in COMPOSE["postgres"]["command"] if word.startswith("-cmax_connections"))
+    assert max_open_connections(settings) < int(limit.partition("=")[2])
+
+
+@pytest.mark.parametrize("folder", OVERLAYS)
+def test_a_pod_has_one_gpu_or_none(folder: str) -> None:
+    worker = workloads(folder)["worker-gpu"]
+    device = environment_of(folder, container_of(worker))["KENNEL_DEVICE"]
+    gpus = container_of(worker)["resources"]["limits"].get("nvidia.com/gpu")
+    assert option(worker, "--concurrency") == "1"
+    assert (device, gpus) == (("cpu", None) if folder.endswith("-cpu") else ("cuda", "1"))
+    assert ("tolerations" in pod_of(worker), "nodeSelector" in pod_of(worker)) == (gpus == "1", gpus == "1")
+
+
+def test_eight_gpus_are_eight_pods() -> None:
+    most = {folder: named("ScaledObject", folder)["worker-gpu"]["spec"]["maxReplicaCount"] for folder in OVERLAYS}
+    assert most["overlays/example-eight-gpus"] == 8
+    assert most[EXAMPLE] < 8
+
+
+def triggers_of(folder: str, name: str) -> Iterator[tuple[str, dict[str, str], float]]:
+    """The metrics by which a worker is scaled: metric, labels, and how much of it is a pod's."""
+    for trigger in named("ScaledObject", folder)[name]["spec"]["triggers"]:
+        match = SELECTOR.fullmatch(trigger["metadata"]["valueLocation"])
+        assert match is not None
+        labels = dict(re.findall(r'(\w+)="([^"]*)"', match["labels"]))
+        yield match["metric"], labels, float(trigger["metadata"]["targetValue"])
+
+
+@pytest.mark.parametrize("name", WORKERS)
+def test_workers_are_scaled_by_the_age_of_their_queues_and_by_what_runs(name: str) -> None:
+    """What waits starts a pod; what runs keeps it, or a long job would be ended as soon as nothing waits behind it."""
+    worker = workloads(EXAMPLE)[name]
+    triggers = list(triggers_of(EXAMPLE, name))
+    queues = queues_of(worker) & set(Queue)
+    age, jobs = "kennel_queue_oldest_due_seconds", "kennel_queue_jobs"
+    assert {labels["queue"] for metric, labels, _ in triggers if metric == age} == queues
+    running = [(labels["queue"], target) for metric, labels, target in triggers if metric == jobs]
+    assert {queue for queue, _ in running} == queues
+    assert {target for _, target in running} == {float(option(worker, "--concurrency"))}
+    assert len(triggers) == 2 * len(queues)
+
+
+@pytest.mark.parametrize("name", WORKERS)
+def test_workers_go_to_zero_but_for_those_that_sweep(name: str) -> None:
+    scaled, worker = named("ScaledObject", EXAMPLE)[name]["spec"], workloads(EXAMPLE)[name]
+    assert scaled["scaleTargetRef"] == {"name": name}
+    assert scaled["minReplicaCount"] == (SWEEP_QUEUE in queues_of(worker))
+    assert "replicas" not in worker["spec"], "applying the files again would undo the scaling"
+
+
+def test_keda_reads_the_metrics_with_their_token() -> None:
+    authentication = named("TriggerAuthentication", EXAMPLE)["metrics"]["spec"]["secretTargetRef"]
+    assert authentication == [{"parameter": "token", "name": "kennel-secrets", "key": "metrics_token"}]
+    service = named("Service", EXAMPLE)["api"]
+    address = f"http://api.{service['metadata']['namespace']}.svc:{service['spec']['ports'][0]['port']}/metrics"
+    for scaled in named("ScaledObject", EXAMPLE).values():
+        for trigger in scaled["spec"]["triggers"]:
+            assert trigger["authenticationRef"] == {"name": "metrics"}
+            assert trigger["metadata"]["url"] == address
+            assert (trigger["metadata"]["authMode"], trigger["metadata"]["format"]) == ("bearer", "prometheus")
+
+
+def test_a_drain_of_nodes_takes_one_pod_at_a_time() -> None:
+    budgets = named("PodDisruptionBudget", EXAMPLE)
+    assert set(budgets) == {"api", *WORKERS}
+    for name, budget in budgets.items():
+        assert budget["spec"]["maxUnavailable"] == 1
+        assert selected_components(budget["spec"]["selector"], EXAMPLE) == {name}
+
+
+def test_web_ends_after_the_ingress_has_heard_of_it() -> None:
+    pod = pod_of(workloads(EXAMPLE)["api"])
+    (pause,) = (each["lifecycle"]["preStop"]["exec"]["command"][1] for each in pod["containers"])
+    assert 0 < int(pause) < pod["terminationGracePeriodSeconds"]
+    assert workloads(EXAMPLE)["api"]["spec"]["replicas"] > 1
+
+
+def test_what_reads_the_database_waits_for_its_tables() -> None:
+    for name, workload in workloads(EXAMPLE).items():
+        waiting = [each["command"] for each in pod_of(workload).get("initContainers", ())]
+        needed = "database_password" in secrets_of(workload)
+        assert waiting == ([["kennel", "migrate", "--wait"]] if needed else []), name
+        for container in pod_of(workload).get("initContainers", ()):
+            environment = environment_of(EXAMPLE, container)
+            assert environment["DATABASE_PASSWORD_FILE"] == "/run/secrets/database_password"
+
+
+def components_allowed(policy: str, folder: str = EXAMPLE) -> set[str]:
+    """The workloads that a network policy is about."""
+    return selected_components(named("NetworkPolicy", folder)[policy]["spec"]["podSelector"], folder)
+
+
+@pytest.mark.parametrize(
+    ("policy", "port", "secrets"),
+    [
+        ("allow-database", 5432, {"database_password", "database_owner_password"}),
+        ("allow-queue-server", 6379, {"redis_password"}),
+        ("allow-object-store", 443, {"objects_secret"}),
+    ],
+)
+def test_a_server_is_reached_by_those_who_know_its_secret(policy: str, port: int, secrets: set[str]) -> None:
+    knowing = {name for name, each in workloads(EXAMPLE).items() if secrets_of(each) & secrets}
+    assert components_allowed(policy) == knowing
+    (rule,) = named("NetworkPolicy", EXAMPLE)[policy]["spec"]["egress"]
+    assert rule["ports"] == [{"protocol": "TCP", "port": port}]
+
+
+def test_the_internet_is_reached_by_those_whom_compose_gives_a_way_out() -> None:
+    with_way_out = {name for name in workloads(EXAMPLE) if set(COMPOSE[name]["networks"]) - {"inner"}}
+    assert components_allowed("allow-internet") == with_way_out
+
+
+def test_nothing_is_reached_without_being_allowed() -> None:
+    policies = {name: each["spec"] for name, each in named("NetworkPolicy", EXAMPLE).items()}
+    assert policies["default-deny"] == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
+    reached = {
+        name: {port["port"] for rule in each["ingress"] for port in rule["ports"]}
+        for name, each in policies.items()
+        if "ingress" in each
+    }
+    assert reached == {
+        "allow-ingress-controller": {"http"},
+        "allow-keda": {"http"},
+        "allow-monitoring": {"http", "metrics"},
+    }
+    assert components_allowed("allow-ingress-controller") == components_allowed("allow-keda") == {"api"}
+    assert all(each["from"] for policy in policies.values() for each in policy.get("ingress", ()))
+
+
+def test_the_address_has_a_certificate() -> None:
+    (ingress,) = named("Ingress", EXAMPLE).values()
+    host = urlsplit(environment_of(EXAMPLE, container_of(workloads(EXAMPLE)["api"]))["KENNEL_PUBLIC_URL"]).hostname
+    assert ingress["metadata"]["annotations"]["cert-manager.io/cluster-issuer"]
+    assert [each["hosts"] for each in ingress["spec"]["tls"]] == [[host]]
+    (rule,) = ingress["spec"]["rules"]
+    assert rule["host"] == host
+    (path,) = rule["http"]["paths"]
+    assert path["backend"]["service"] == {"name": "api", "port": {"name": "http"}}
+    service = named("Service", EXAMPLE)["api"]["spec"]
+    assert selected_components({"matchLabels": service["selector"]}, EXAMPLE) == {"api"}
+    assert service["ports"][0]["targetPort"] == container_of(workloads(EXAMPLE)["api"])["ports"][0]["name"]
+
+
+def test_scrapes_have_the_names_that_alerts_know() -> None:
+    known = yaml.safe_load((ROOT / "deploy" / "monitoring" / "prometheus.yml").read_text())["scrape_configs"]
+    monitors = named("PodMonitor", EXAMPLE)
+    jobs = {
+        each["relabelings"][0]["replacement"]
+        for one in monitors.values()
+        for each in one["spec"]["podMetricsEndpoints"]
+    }
+    assert jobs == {each["job_name"] for each in known} == set(monitors)
+    scraped = {name: selected_components(each["spec"]["selector"], EXAMPLE) for name, each in monitors.items()}
+    assert scraped == {"kennel-web": {"api"}, "kennel-worker": set(WORKERS)}
+    assert components_allowed("allow-monitoring") == {"api", *WORKERS}
+    for name in WORKERS:
+        container = container_of(workloads(EXAMPLE)[name])
+        (port,) = container["ports"]
+        environment = environment_of(EXAMPLE, container)
+        assert port == {"name": "metrics", "containerPort": int(environment["KENNEL_METRICS_PORT"])}
+        mounts = {each["mountPath"] for each in container["volumeMounts"]}
+        assert environment["PROMETHEUS_MULTIPROC_DIR"] in mounts
+
+
+def test_selectors_select_their_own_pods() -> None:
+    for name, workload in named("Deployment", EXAMPLE).items():
+        assert selected_components(workload["spec"]["selector"], EXAMPLE) == {name}
+        assert workload["metadata"]["labels"][COMPONENT] == name

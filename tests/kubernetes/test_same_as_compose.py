@@ -1,0 +1,198 @@
+"""Each service of docker-compose.yml on Kubernetes: the same command, settings, secrets, check of health, limits."""
+
+import re
+from typing import Any
+
+import pytest
+
+from scorer.settings import FILE_SUFFIX
+from tests.compose.compose_file import MAIN, ROOT, read, services
+from tests.kubernetes.manifests import (
+    BASE,
+    EXAMPLE,
+    container_of,
+    environment_of,
+    mounts_of,
+    named,
+    pod_of,
+    secrets_of,
+    workloads,
+)
+
+COMPOSE = services({"DOMAIN": "kennel.example.org"})
+ELSEWHERE = {"proxy", "postgres", "valkey", "objects", "bucket"}
+"""The cluster's ingress controller, and servers that run outside of this namespace."""
+OURS = sorted(COMPOSE.keys() - ELSEWHERE)
+WORKLOADS = workloads(EXAMPLE)
+OF_THE_PLACE = {
+    "AWS_ENDPOINT",
+    "DATABASE_OWNER_URL",
+    "DATABASE_URL",
+    "FORWARDED_ALLOW_IPS",
+    "KENNEL_WEB_PROCESSES",
+    "KENNEL_WORKER_PROCESSES",
+    "REDIS_URL",
+}
+"""What depends on where the service runs: addresses, and how many processes there are."""
+NOT_HERE = {
+    "AWS_ALLOW_HTTP": "the store of compose's own network has no TLS",
+    "CUDA_VISIBLE_DEVICES": "a pod sees its own GPU alone",
+    "WEB_CONCURRENCY": "a pod has one web process, and there are several pods",
+}
+HERE_ALONE = {
+    "FORWARDED_ALLOW_IPS": "in compose for the web process, here in the ConfigMap of all",
+    "KENNEL_METRICS_PORT": "workers are scraped",
+    "PROMETHEUS_MULTIPROC_DIR": "workers are scraped",
+}
+DOCKERFILE = (ROOT / "deploy" / "Dockerfile").read_text()
+
+each_service = pytest.mark.parametrize("name", OURS)
+
+
+def seconds(duration: str) -> int:
+    """Compose's durations, in seconds."""
+    number, unit = re.fullmatch(r"(\d+)(s|m)", duration).groups()  # type: ignore[union-attr]
+    return int(number) * {"s": 1, "m": 60}[unit]
+
+
+def quantity(size: str) -> str:
+    """Compose's sizes as Kubernetes writes them: both count in powers of two."""
+    number, unit = re.fullmatch(r"(\d+)([mg])b?", size).groups()  # type: ignore[union-attr]
+    return f"{number}{unit.upper()}i"
+
+
+def test_every_service_is_there_or_elsewhere() -> None:
+    assert set(WORKLOADS) == set(OURS)
+    assert set(COMPOSE) > ELSEWHERE
+
+
+@each_service
+def test_commands(name: str) -> None:
+    """Without one, a container runs its image's own, in compose as here."""
+    assert container_of(WORKLOADS[name]).get("command") == COMPOSE[name].get("command")
+
+
+@each_service
+def test_images(name: str) -> None:
+    image = container_of(workloads(BASE)[name])["image"]
+    assert image == f"kennel-{COMPOSE[name]['build']['target']}"
+
+
+@each_service
+def test_settings(name: str) -> None:
+    compose, here = COMPOSE[name]["environment"], environment_of(EXAMPLE, container_of(WORKLOADS[name]))
+    assert compose.keys() - here.keys() <= NOT_HERE.keys()
+    assert here.keys() - compose.keys() <= HERE_ALONE.keys()
+    common = compose.keys() & here.keys() - OF_THE_PLACE
+    assert {key: here[key] for key in common} == {key: compose[key] for key in common}
+
+
+@each_service
+def test_every_setting_can_be_set(name: str) -> None:
+    """A setting that compose passes on from .env is a line in the ConfigMap of all."""
+    (settings,) = (each for each in named("ConfigMap", EXAMPLE) if each.startswith("settings-"))
+    pod = pod_of(WORKLOADS[name])
+    for container in (*pod["containers"], *pod.get("initContainers", ())):
+        assert container["envFrom"][0] == {"configMapRef": {"name": settings}}
+
+
+@each_service
+def test_secrets(name: str) -> None:
+    assert secrets_of(WORKLOADS[name]) == set(COMPOSE[name]["secrets"])
+    environment = environment_of(EXAMPLE, container_of(WORKLOADS[name]))
+    files = {value for key, value in environment.items() if key.endswith(FILE_SUFFIX)}
+    assert files == {f"/run/secrets/{secret}" for secret in secrets_of(WORKLOADS[name])}
+    volume, read_only = mounts_of(WORKLOADS[name])["/run/secrets"]
+    assert volume["secret"]["secretName"] == "kennel-secrets"
+    assert volume["secret"]["defaultMode"] == 0o440
+    assert read_only
+
+
+def test_secrets_have_the_names_of_compose_s_files() -> None:
+    """So `kubectl create secret --from-file=secrets/` makes all of them."""
+    used = {item for workload in WORKLOADS.values() for item in secrets_of(workload)}
+    assert used == set(read(MAIN)["secrets"])
+
+
+def test_checks_of_health() -> None:
+    for name in OURS:
+        check = COMPOSE[name].get("healthcheck", {})
+        container = container_of(WORKLOADS[name])
+        if check.get("disable"):
+            assert "livenessProbe" not in container
+        elif name == "api":
+            _check_web(container)
+        else:
+            kind, script = check["test"]
+            assert kind == "CMD-SHELL"
+            command = ["/bin/sh", "-c", script]
+            assert container["readinessProbe"]["exec"]["command"] == command
+            assert container["livenessProbe"]["exec"]["command"] == command
+            assert container["readinessProbe"]["periodSeconds"] == seconds(check["interval"])
+            assert container["readinessProbe"]["timeoutSeconds"] == seconds(check["timeout"])
+            assert container["livenessProbe"]["initialDelaySeconds"] == seconds(check["start_period"])
+
+
+def _check_web(container: dict[str, Any]) -> None:
+    interval, timeout, address = re.search(  # type: ignore[union-attr]
+        r"HEALTHCHECK --interval=(\d+)s --timeout=(\d+)s CMD .*'http://127.0.0.1:8000([^']*)'", DOCKERFILE
+    ).groups()
+    for probe in ("readinessProbe", "livenessProbe"):
+        assert container[probe]["httpGet"] == {"path": address, "port": "http"}
+        assert container[probe]["periodSeconds"] == int(interval)
+        assert container[probe]["timeoutSeconds"] == int(timeout)
+    assert container["startupProbe"]["httpGet"]["path"] == "/readyz"
+    assert container["ports"] == [{"name": "http", "containerPort": 8000}]
+
+
+@pytest.mark.parametrize("name", ["worker-check", "worker-cpu", "worker-gpu"])
+def test_a_queue_server_that_is_away_ends_no_score(name: str) -> None:
+    """A worker without its queue server touches no file, and may be an hour into a score."""
+    probe = container_of(WORKLOADS[name])["livenessProbe"]
+    assert probe["failureThreshold"] * probe["periodSeconds"] >= 1800
+
+
+@each_service
+def test_rights(name: str) -> None:
+    pod = pod_of(WORKLOADS[name])
+    user = int(re.findall(r"^USER (\d+)$", DOCKERFILE, re.MULTILINE)[-1])
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert {pod["securityContext"][each] for each in ("runAsUser", "runAsGroup", "fsGroup")} == {user}
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert pod["shareProcessNamespace"] is COMPOSE[name]["init"]
+    assert pod["automountServiceAccountToken"] is False
+    assert pod["enableServiceLinks"] is False, "variables of services are read as settings"
+    for container in (*pod["containers"], *pod.get("initContainers", ())):
+        context = container["securityContext"]
+        assert context["readOnlyRootFilesystem"] is COMPOSE[name]["read_only"]
+        assert context["capabilities"] == {"drop": COMPOSE[name]["cap_drop"]}
+        assert context["allowPrivilegeEscalation"] is False
+        assert container["resources"]["limits"]["memory"]
+        assert {"cpu", "memory"} <= container["resources"]["requests"].keys()
+
+
+@each_service
+def test_limits(name: str) -> None:
+    limits = container_of(WORKLOADS[name])["resources"]["limits"]
+    assert limits["memory"] == quantity(COMPOSE[name]["mem_limit"])
+    grace = pod_of(WORKLOADS[name])["terminationGracePeriodSeconds"]
+    assert grace == seconds(COMPOSE[name].get("stop_grace_period", "30s"))
+
+
+@each_service
+def test_volumes(name: str) -> None:
+    """Those of compose, and a folder each for temporary files, metrics and secrets."""
+    mounts = mounts_of(WORKLOADS[name])
+    compose = {each.split(":")[1]: each.endswith(":ro") for each in COMPOSE[name].get("volumes", ())}
+    compose |= dict.fromkeys(COMPOSE[name]["tmpfs"], False)
+    shared_memory = {"/dev/shm": False} if "shm_size" in COMPOSE[name] else {}
+    expected = compose | shared_memory | {"/metrics": False, "/run/secrets": True}
+    assert {path: read_only for path, (_, read_only) in mounts.items()} == expected
+    if shared_memory:
+        assert mounts["/dev/shm"][0]["emptyDir"]["sizeLimit"] == quantity(COMPOSE[name]["shm_size"])
+
+
+def test_what_is_compared_is_in_the_compose_file() -> None:
+    """The exceptions above are of variables that exist."""
+    known = {key for name in OURS for key in COMPOSE[name]["environment"]}
+    assert known >= (OF_THE_PLACE | NOT_HERE.keys())
