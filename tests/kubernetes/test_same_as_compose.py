@@ -28,7 +28,7 @@ OF_THE_PLACE = {
     "AWS_ENDPOINT",
     "DATABASE_OWNER_URL",
     "DATABASE_URL",
-    "FORWARDED_ALLOW_IPS",
+    "KENNEL_TRUSTED_PROXIES",
     "KENNEL_WEB_PROCESSES",
     "KENNEL_WORKER_PROCESSES",
     "REDIS_URL",
@@ -40,7 +40,7 @@ NOT_HERE = {
     "WEB_CONCURRENCY": "a pod has one web process, and there are several pods",
 }
 HERE_ALONE = {
-    "FORWARDED_ALLOW_IPS": "in compose for the web process, here in the ConfigMap of all",
+    "KENNEL_TRUSTED_PROXIES": "in compose for the web process, here in the ConfigMap of all",
     "KENNEL_METRICS_PORT": "workers are scraped",
     "PROMETHEUS_MULTIPROC_DIR": "workers are scraped",
 }
