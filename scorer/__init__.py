@@ -4,6 +4,7 @@ From the bottom up, each package importing only earlier ones (``docs/architectur
 
 circuit_breaker, errors, identifiers, settings, lifecycle, extractor_catalogue, onnx_files: what all others use
 monitoring: structured logs and Prometheus metrics
+confinement: what a process gives up before it opens uploaded files
 archive, metrics, ranking, findings: zips to images; arrays to numbers; the order of a board; numbers to sentences
 blobs: files by key, in a folder or S3
 extractors, generators: images to features; uploaded ONNX files, read and searched in a sandbox

@@ -149,6 +149,7 @@ def fresh_settings(servers: Servers, folder: Path, template: str = TEMPLATE_WITH
         scratch=folder / "scratch",
         lease_seconds=5,
         sweep_seconds=1,
+        decoding_processes=0,  # each takes a quarter of a second to start; the tests of decoding have them
     )
     _as_admin(servers, f"DROP DATABASE {name} WITH (FORCE)")
 

@@ -7,6 +7,7 @@ faults: error messages about faulty members
 central_directory, zip_bombs, zip_reader: a zip's directory; limits on what it declares; members unpacked in threads
 listing: the cheap check, from the directory alone
 png_check, deep_check: one PNG; the deep check of every image
+decoder_pool, decoder_process, shared_window: images decoded by limited processes
 pixel_hashes, exact_duplicates: training-image copies; equal and mirrored images within one zip
 reference_image, reference_set: one reference image, resized; an organizer's zip of them
 selected_images, sprite_sheet: a few images by index; a sample of them tiled into one PNG

@@ -1,24 +1,32 @@
 """The deep check: every image of a participant's zip is decoded, and every fault reported."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
 import numpy as np
 
+from scorer.archive.decoder_pool import DecoderPool
 from scorer.archive.faults import MemberError, bad_images
 from scorer.archive.listing import ImageSpec, Listing
 from scorer.archive.pixel_hashes import HASH_BYTES, Images, PixelHashes, pixel_hash
 from scorer.archive.png_check import decode_png
-from scorer.archive.zip_reader import MemberProgress, map_members
+from scorer.archive.zip_reader import MemberProgress, map_members, map_windows
 
 
 def check_images(
-    file: BinaryIO, listing: Listing, spec: ImageSpec, out: Images, *, progress: MemberProgress | None = None
+    file: BinaryIO,
+    listing: Listing,
+    spec: ImageSpec,
+    out: Images,
+    *,
+    processes: int = 0,
+    progress: MemberProgress | None = None,
 ) -> PixelHashes:
     """Decode every image into ``out`` in canonical order and return their pixel hashes, (n, 16) uint8.
 
-    ``out`` is (n, size, size, 3) uint8, in memory or mapped. ``progress(done, n)`` is called now and then,
-    from the caller's thread. All images are checked even after a fault.
+    ``out`` is (n, size, size, 3) uint8, in memory or mapped. They are decoded by so many limited processes
+    (:mod:`scorer.archive.decoder_pool`), or by 0 of them in threads of this one. ``progress(done, n)`` is called now
+    and then, from the caller's thread. All images are checked even after a fault, unless they end ten processes.
 
     Raises ``Invalid("bad-images")``: ``faults`` are the first ten by name with what is wrong,
     ``extra["fault_count"]`` counts them all; ``out`` is then only partly filled. Raises ``ValueError`` if
@@ -28,13 +36,9 @@ def check_images(
     if out.shape != shape or out.dtype != np.uint8:
         raise ValueError(f"out must be {shape} uint8, not {out.shape} {out.dtype}")
 
-    def decode(index: int, content: bytes) -> bytes:
-        out[index] = decode_png(content, spec.size)
-        return pixel_hash(out[index])
-
     hashes = np.zeros((len(listing.members), HASH_BYTES), np.uint8)
     errors: dict[int, MemberError] = {}
-    for index, result in map_members(file, listing.members, decode, progress):
+    for index, result in _decoded(file, listing, spec, out, processes, progress):
         if isinstance(result, MemberError):
             errors[index] = result
         else:
@@ -42,6 +46,26 @@ def check_images(
     if errors:
         raise bad_images(listing.names, errors)
     return hashes
+
+
+def _decoded(
+    file: BinaryIO, listing: Listing, spec: ImageSpec, out: Images, processes: int, progress: MemberProgress | None
+) -> Iterator[tuple[int, bytes | MemberError]]:
+    """Each image's hash, once its pixels are in ``out``, or what is wrong with it."""
+
+    def decode(index: int, content: bytes) -> bytes:
+        out[index] = decode_png(content, spec.size)
+        return pixel_hash(out[index])
+
+    def receive(index: int, pixels: Images) -> bytes:
+        out[index] = pixels
+        return pixel_hash(out[index])
+
+    if processes == 0:
+        yield from map_members(file, listing.members, decode, progress)
+        return
+    with DecoderPool(listing.members, spec, receive) as pool:
+        yield from map_windows(file, listing.members, pool.outcomes, processes, progress)
 
 
 def read_images_at(file: BinaryIO, listing: Listing, spec: ImageSpec, indexes: Sequence[int]) -> list[Images]:

@@ -31,14 +31,27 @@ def map_members(
     """``work(index, unpacked bytes)`` of every member, as (index, result), in no particular order.
 
     ``index`` counts in ``members``; a ``MemberError`` of unpacking or of ``work`` takes the result's place.
-    ``work`` runs in threads (the decoders release the interpreter's lock); the file is read by the caller's
-    thread alone, one window more than there are threads at most. ``progress(done, total)`` after each.
+    ``work`` runs in threads (the decoders release the interpreter's lock). ``progress(done, total)`` now and then.
     """
 
     def outcomes(records: Sequence[Record]) -> list[tuple[int, Result | MemberError]]:
         return [(index, _outcome(members[index], index, record, work)) for index, record in records]
 
-    threads = min(4, os.cpu_count() or 1)
+    return map_windows(file, members, outcomes, min(4, os.cpu_count() or 1), progress)
+
+
+def map_windows(
+    file: BinaryIO,
+    members: Sequence[Member],
+    outcomes: Callable[[Sequence[Record]], list[tuple[int, Result | MemberError]]],
+    threads: int,
+    progress: MemberProgress | None = None,
+) -> Iterator[tuple[int, Result | MemberError]]:
+    """What ``outcomes`` returns for the records of each window, all in one row.
+
+    ``outcomes`` runs in threads; the file is read by the caller's thread alone, one window more than there are threads
+    at most. ``progress(done, total)`` after each.
+    """
     done = 0
     with ThreadPoolExecutor(threads) as pool:
         for finished in _bounded_map(pool, outcomes, _windows(file, members), ahead=threads + 1):
@@ -53,21 +66,25 @@ def unpack(member: Member, record: bytes) -> bytes:
 
     Never unpacks more than one byte beyond ``member.size``. Raises ``MemberError``.
     """
-    data = _packed(member, record)
-    if member.method == DEFLATED:
+    return inflate(packed(member, record), member.method, member.size, member.crc)
+
+
+def inflate(data: bytes, method: int, size: int, crc: int) -> bytes:
+    """A member's content from its compressed bytes; see :func:`unpack`."""
+    if method == DEFLATED:
         inflater = zlib.decompressobj(-zlib.MAX_WBITS)
         try:
-            content = inflater.decompress(data, member.size + 1)
+            content = inflater.decompress(data, size + 1)
         except zlib.error:
             raise MemberError("can't be unpacked: its compressed data is damaged") from None
-        if len(content) <= member.size and not inflater.eof:
+        if len(content) <= size and not inflater.eof:
             raise MemberError("can't be unpacked: its compressed data is cut short")
     else:
         content = data
-    if len(content) != member.size:
-        longer = "longer" if len(content) > member.size else "shorter"
-        raise MemberError(f"is {longer} than the {member.size:,} bytes the zip declares for it")
-    if zlib.crc32(content) != member.crc:
+    if len(content) != size:
+        longer = "longer" if len(content) > size else "shorter"
+        raise MemberError(f"is {longer} than the {size:,} bytes the zip declares for it")
+    if zlib.crc32(content) != crc:
         raise MemberError("does not match its checksum: the zip is damaged")
     return content
 
@@ -79,8 +96,11 @@ def _outcome(member: Member, index: int, record: bytes, work: Callable[[int, byt
         return error
 
 
-def _packed(member: Member, record: bytes) -> bytes:
-    """The compressed bytes behind the local header, which must name the same member as the directory."""
+def packed(member: Member, record: bytes) -> bytes:
+    """The compressed bytes behind the local header, which must name the same member as the directory.
+
+    Raises ``MemberError``.
+    """
     if len(record) < _LOCAL.size or not record.startswith(b"PK\3\4"):
         raise MemberError("is not where the zip's directory says")
     *_, name_bytes, extra_bytes = _LOCAL.unpack_from(record)

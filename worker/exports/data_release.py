@@ -167,7 +167,8 @@ def _repack_images(
     """Store an entry's pixels in a new zip, without the names, texts and times of its files."""
     with TemporaryDirectory(prefix="images-", dir=context.scratch) as folder:
         decoded = Path(folder) / "images.npy"
-        decoded_images.decode(context.blobs, stored_zip(entry), spec, decoded, lambda _: None)
+        processes = decoded_images.decoding_processes_of(context.settings)
+        decoded_images.decode(context.blobs, stored_zip(entry), spec, decoded, lambda _: None, processes=processes)
         packed = Path(folder) / "images.zip"
         with packed.open("wb") as file:
             write_images(np.load(decoded, mmap_mode="r"), file)

@@ -14,12 +14,14 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from scorer.archive import ImageSpec, Listing, PixelHashes, check_images, list_images
+from scorer.archive.decoder_pool import default_processes
 from scorer.archive.reference_set import Allocate
 from scorer.blobs import Blobs
 from scorer.db.tables import Submission
 from scorer.errors import Unavailable
 from scorer.extractors import ProgressCallback
 from scorer.jobs import leases
+from scorer.settings import Settings
 from scorer.submissions.files import StoredZip, stored_zip
 from worker.runtime.context import WorkerContext
 
@@ -41,19 +43,27 @@ def image_spec_of(submission: Submission) -> ImageSpec:
     return ImageSpec(count=submission.competition.image_count, size=submission.competition.image_size)
 
 
-def decode(blobs: Blobs, stored: StoredZip, spec: ImageSpec, path: Path, progress: ProgressCallback) -> PixelHashes:
+def decoding_processes_of(settings: Settings) -> int:
+    """How many limited processes decode an entry by the operator's settings."""
+    return default_processes() if settings.decoding_processes is None else settings.decoding_processes
+
+
+def decode(
+    blobs: Blobs, stored: StoredZip, spec: ImageSpec, path: Path, progress: ProgressCallback, *, processes: int = 0
+) -> PixelHashes:
     """Check and decode a stored zip; see :func:`decode_file`. ``Invalid`` also for faults in its directory;
     ``DamagedBlob`` if it is not the zip that was uploaded, before anything in it can be held against the team."""
     blobs.require_unchanged(stored.key, stored.sha256)
     path.parent.mkdir(parents=True, exist_ok=True)
     with blobs.open(stored.key) as file:
-        return decode_file(file, list_images(file, spec), spec, path, progress)
+        return decode_file(file, list_images(file, spec), spec, path, progress, processes=processes)
 
 
 def decode_file(
-    file: BinaryIO, listing: Listing, spec: ImageSpec, path: Path, progress: ProgressCallback
+    file: BinaryIO, listing: Listing, spec: ImageSpec, path: Path, progress: ProgressCallback, *, processes: int = 0
 ) -> PixelHashes:
-    """Check and decode a listed zip into one uint8 array (n, h, w, 3) at ``path``, whole or not at all.
+    """Check and decode a listed zip into one uint8 array (n, h, w, 3) at ``path``, whole or not at all, by so many
+    limited processes (0: in this one).
 
     Returns the hash of each image in canonical order. ``Invalid`` lists the first faults by name; ``Unavailable``
     (``no-room``) where the disk is too full.
@@ -61,7 +71,9 @@ def decode_file(
     draft = path.with_suffix(f".npy.{uuid4().hex}")
     try:
         images = new_array(draft, (spec.count, spec.size, spec.size, 3), np.uint8)
-        hashes = check_images(file, listing, spec, images, progress=lambda done, of: progress(done / of))
+        hashes = check_images(
+            file, listing, spec, images, processes=processes, progress=lambda done, of: progress(done / of)
+        )
         images.flush()
         draft.rename(path)
     finally:
@@ -109,7 +121,9 @@ def _decode_to_scratch(
     context: WorkerContext, submission_id: str, stored: StoredZip, spec: ImageSpec, progress: ProgressCallback
 ) -> PixelHashes:
     make_room(context, bytes_of(spec))
-    return decode(context.blobs, stored, spec, path_of(context.scratch, submission_id), progress)
+    path = path_of(context.scratch, submission_id)
+    processes = decoding_processes_of(context.settings)
+    return decode(context.blobs, stored, spec, path, progress, processes=processes)
 
 
 def decode_submission(context: WorkerContext, submission: Submission, progress: ProgressCallback) -> PixelHashes:

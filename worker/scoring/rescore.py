@@ -86,7 +86,14 @@ def rescore(
     with TemporaryDirectory(prefix="kennel-rescore-") as folder:
         path = Path(folder) / "images.npy"
         try:
-            decoded_images.decode(context.blobs, entry.stored, entry.spec, path, partial(progress, "decoding"))
+            decoded_images.decode(
+                context.blobs,
+                entry.stored,
+                entry.spec,
+                path,
+                partial(progress, "decoding"),
+                processes=decoded_images.decoding_processes_of(context.settings),
+            )
         except DamagedBlob as error:
             raise Conflict(
                 "other-zip", f"The stored zip of {entry.id} is not the one that was handed in. {error}"

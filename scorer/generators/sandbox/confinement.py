@@ -1,80 +1,27 @@
-"""Confinement of a process, and limits on its resources, before it opens an uploaded file.
+"""Confinement of the process that audits a generator: no file is opened without it."""
 
-Two measures each keep it from the network: an empty network namespace, where the system lets a process make one, and a
-system call filter. If neither is available, the file is not opened. Landlock, where the system has it, keeps the
-process from its user's files.
-"""
-
-import ctypes
-import os
-import resource
-import signal
 from pathlib import Path
 
+from scorer.confinement import process
 from scorer.errors import Unavailable
 from scorer.generators.limits import GeneratorLimits
-from scorer.generators.sandbox import landlock, seccomp
-
-_CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
-_PR_SET_PDEATHSIG = 1
 
 
 def confine(folder: Path, limits: GeneratorLimits) -> dict[str, bool]:
-    """Give up the network, other programs and processes, and all files outside ``folder``; end with the parent.
-
-    Returns which measures are in force (``network_namespace``, ``system_call_filter``, ``file_access``);
-    ``Unavailable`` (``no-sandbox``) if neither of the first two is. Call it first, while there is only one thread.
-    """
-    _die_with_parent()
-    for kind, limit in (
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_FSIZE, limits.written_bytes),
-        (resource.RLIMIT_NOFILE, limits.open_files),
-    ):
-        _lower(kind, limit)
-    network = _own_network()
-    files = landlock.open_only(folder)
-    calls = seccomp.forbid()
-    if not (network or calls):
+    """Confine this process to ``folder``; which measures are in force (:func:`scorer.confinement.process.confine`).
+    ``Unavailable`` (``no-sandbox``) if neither measure against the network is."""
+    measures = process.confine(folder, written_bytes=limits.written_bytes, open_files=limits.open_files)
+    if not (measures["network_namespace"] or measures["system_call_filter"]):
         raise Unavailable(
             "no-sandbox",
             "This system lets a process neither have a network namespace of its own nor filter its system calls; "
             "a stranger's generator is not opened without either.",
         )
-    return {"network_namespace": network, "file_access": files, "system_call_filter": calls}
+    return measures
 
 
 def limit_resources(limits: GeneratorLimits) -> None:
-    """Limit memory and processor time to ``limits`` beyond what this process has used so far.
-
-    Call it when everything is imported: libraries take gigabytes of address space, most of which they never touch.
-    """
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    _lower(resource.RLIMIT_AS, _address_space() + limits.memory_bytes)
-    seconds = int(used.ru_utime + used.ru_stime) + 1 + limits.cpu_seconds
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
-
-
-def _lower(kind: int, limit: int) -> None:
-    _, hard = resource.getrlimit(kind)
-    if hard != resource.RLIM_INFINITY:
-        limit = min(limit, hard)
-    resource.setrlimit(kind, (limit, limit))
-
-
-def _own_network() -> bool:
-    libc = ctypes.CDLL(None, use_errno=True)
-    return any(libc.unshare(flags) == 0 for flags in (_CLONE_NEWNET, _CLONE_NEWUSER | _CLONE_NEWNET))
-
-
-def _die_with_parent() -> None:
-    parent = os.getppid()
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:  # the parent ended before the signal was asked for
-        os.kill(os.getpid(), signal.SIGKILL)
-
-
-def _address_space() -> int:
-    """Bytes of address space that this process uses, as Linux counts them."""
-    with open("/proc/self/statm") as file:  # noqa: PTH123 - pathlib is not needed for one number
-        return int(file.read().split()[0]) * resource.getpagesize()
+    """Limit memory and processor time to ``limits`` beyond what this process has used so far; call it when everything
+    is imported."""
+    process.limit_memory(limits.memory_bytes)
+    process.limit_processor_time(limits.cpu_seconds)

@@ -141,10 +141,11 @@ ATTEMPTS = """
 import ctypes, os, socket, subprocess, sys
 from pathlib import Path
 from scorer.generators.limits import GeneratorLimits
-from scorer.generators.sandbox import confinement, seccomp
+from scorer.confinement import process, seccomp
+from scorer.generators.sandbox import confinement
 
 for wall in sys.argv[3:]:
-    module, name = {"network": (confinement, "_own_network"), "calls": (seccomp, "forbid")}[wall]
+    module, name = {"network": (process, "_own_network"), "calls": (seccomp, "forbid")}[wall]
     setattr(module, name, lambda: False)
 walls = confinement.confine(Path(sys.argv[1]), GeneratorLimits())
 
@@ -242,8 +243,9 @@ def test_without_any_wall_nothing_is_opened(tmp_path: Path) -> None:
     from pathlib import Path
     from scorer.errors import Unavailable
     from scorer.generators.limits import GeneratorLimits
-    from scorer.generators.sandbox import confinement, seccomp
-    confinement._own_network = seccomp.forbid = lambda: False
+    from scorer.confinement import process, seccomp
+    from scorer.generators.sandbox import confinement
+    process._own_network = seccomp.forbid = lambda: False
     try:
         confinement.confine(Path("/tmp"), GeneratorLimits())
     except Unavailable as error:

@@ -1,4 +1,4 @@
-"""File access limited by Landlock, irrevocably and for all threads: one folder, and the interpreter's own files.
+"""File access limited by Landlock, irrevocably and for all threads: one folder and the interpreter's files, or none.
 
 Without it a compromised process could still read its user's files, among them the environment of the worker that
 started it. Linux has Landlock since 5.13; where it is switched off, files are not protected.
@@ -29,17 +29,19 @@ SYSTEM = (
 DEVICES = ("/sys/devices/system", "/dev/null", "/dev/urandom")
 
 
-def open_only(folder: Path) -> bool:
-    """Let this process open only ``folder``, and read its own libraries. False where Landlock is not available."""
+def open_only(folder: Path | None) -> bool:
+    """Let this process open only ``folder``, and read its own libraries; without a folder nothing at all. False where
+    Landlock is not available."""
     libc = ctypes.CDLL(None, use_errno=True)
     attributes = struct.pack("<Q", _ALL)
     rules = libc.syscall(_CREATE, attributes, len(attributes), 0)
     if rules < 0:
         return False
     try:
-        _allow(libc, rules, folder, _ALL)
-        for path in _readable():
-            _allow(libc, rules, path, _READ)
+        if folder is not None:
+            _allow(libc, rules, folder, _ALL)
+            for path in _readable():
+                _allow(libc, rules, path, _READ)
         libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0)
         return bool(libc.syscall(_RESTRICT, rules, 0) == 0)
     finally:

@@ -59,7 +59,7 @@ FORBIDDEN = {
     "setns": 308,
     "open_by_handle_at": 304,
 }
-"""System calls that no audit needs, with their numbers on x86-64."""
+"""System calls that no process which opens uploads needs, with their numbers on x86-64."""
 
 
 class _Program(ctypes.Structure):

@@ -1,0 +1,189 @@
+"""The images of an upload, decoded by limited processes: what one of them does, no other entry and no worker feels.
+
+A process that ends, or that is silent for too long, is replaced, and the images that it had are decoded one by one, so
+that the one which ended it is known by name. Processes are started for one upload and end with it. Nothing that they
+answer is trusted: texts are cut and cleaned, and pixels are copied before they are hashed.
+"""
+
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from types import TracebackType
+
+from scorer.archive.central_directory import Member
+from scorer.archive.faults import MAX_FAULTS_LISTED, MemberError, printable_name
+from scorer.archive.listing import ImageSpec
+from scorer.archive.pixel_hashes import Images
+from scorer.archive.shared_window import PackedImage, SharedWindow, WindowShape, new_memory
+from scorer.archive.zip_reader import WINDOW_BYTES, Record, packed
+
+MAX_PROCESSES = 4
+PIXEL_BYTES = 8 << 20
+"""Pixels that a process decodes before it answers: at most these are copied out of its memory at a time."""
+START_SECONDS, WINDOW_SECONDS, IMAGE_SECONDS = 120.0, 60.0, 20.0
+"""How long a process may take until it is ready, for a window, and for one image: hundreds of times what they need."""
+MAX_ANSWER_BYTES = 1 << 20
+_MODULE = "scorer.archive.decoder_process"
+_ROOT = Path(__file__).parents[2]
+
+
+def default_processes() -> int:
+    """As many processes as there are cores, up to ``MAX_PROCESSES``; 0, for threads instead, on systems without Linux's
+    means to limit a process."""
+    return min(MAX_PROCESSES, len(os.sched_getaffinity(0))) if sys.platform == "linux" else 0
+
+
+class _Ended(Exception):
+    """A process has ended or is silent; the text ends a sentence about the image that it was decoding."""
+
+
+class DecoderPool:
+    """Decodes the records of ``members`` by limited processes, one for each thread that calls :meth:`outcomes`.
+
+    ``receive(index, pixels)`` is called for each image, and its result is the image's.
+    """
+
+    def __init__(self, members: Sequence[Member], spec: ImageSpec, receive: Callable[[int, Images], bytes]) -> None:
+        slots = max(1, min(spec.count, PIXEL_BYTES // (3 * spec.size**2)))
+        self._shape = WindowShape(spec.size, slots, max(WINDOW_BYTES, spec.member_bytes))
+        self._members = members
+        self._receive = receive
+        self._idle: SimpleQueue[_Process] = SimpleQueue()
+        self._ended_by = 0
+
+    def __enter__(self) -> "DecoderPool":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        while not self._idle.empty():
+            self._idle.get().close()
+
+    def outcomes(self, records: Sequence[Record]) -> list[tuple[int, bytes | MemberError]]:
+        """Index, and what ``receive`` returned or what is wrong, of each record; of none any more once as many images
+        have ended a process as are listed by name."""
+        found: list[tuple[int, bytes | MemberError]] = []
+        readable: list[tuple[int, PackedImage]] = []
+        for index, record in records:
+            member = self._members[index]
+            try:
+                readable.append((index, (packed(member, record), member.method, member.size, member.crc)))
+            except MemberError as error:
+                found.append((index, error))
+        for start in range(0, len(readable), self._shape.slots):
+            found += self._decode(readable[start : start + self._shape.slots])
+        return found
+
+    def _decode(self, images: Sequence[tuple[int, PackedImage]]) -> list[tuple[int, bytes | MemberError]]:
+        try:
+            return self._attempt(images, WINDOW_SECONDS)
+        except _Ended:
+            return [outcome for each in images for outcome in self._decode_alone(each)]
+
+    def _decode_alone(self, image: tuple[int, PackedImage]) -> list[tuple[int, bytes | MemberError]]:
+        """Decode an image of a window that has ended its process."""
+        if self._ended_by >= MAX_FAULTS_LISTED:
+            return []
+        try:
+            return self._attempt([image], IMAGE_SECONDS)
+        except _Ended as error:
+            self._ended_by += 1
+            return [(image[0], MemberError(str(error)))]
+
+    def _attempt(
+        self, images: Sequence[tuple[int, PackedImage]], seconds: float
+    ) -> list[tuple[int, bytes | MemberError]]:
+        try:
+            process = self._idle.get_nowait()
+        except Empty:
+            process = _Process(self._shape)
+        try:
+            faults = process.decode([image for _, image in images], seconds)
+            found = [
+                (index, MemberError(faults[slot]) if slot in faults else self._receive(index, process.pixels[slot]))
+                for slot, (index, _) in enumerate(images)
+            ]
+        except BaseException:
+            process.close()
+            raise
+        self._idle.put(process)
+        return found
+
+
+class _Process:
+    """One process, from its start to its end."""
+
+    def __init__(self, shape: WindowShape) -> None:
+        descriptor = new_memory(shape)
+        try:
+            self._window = SharedWindow(shape, descriptor)
+            numbers = (descriptor, shape.size, shape.slots, shape.data_bytes)
+            self._process = subprocess.Popen(  # noqa: S603 - our own module
+                [sys.executable, "-P", "-s", "-m", _MODULE, *map(str, numbers)],
+                env={"PYTHONPATH": str(_ROOT), "PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1"},
+                cwd="/",
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                pass_fds=(descriptor,),
+            )
+        finally:
+            os.close(descriptor)
+        self.pixels = self._window.pixels
+        try:
+            self._answer(START_SECONDS)
+        except _Ended as error:  # no byte of the upload has reached it
+            self._process.kill()
+            _, errors = self._process.communicate()
+            raise RuntimeError(f"a decoding process did not start: it {error}: {errors[-2000:]!r}") from None
+
+    def decode(self, images: Sequence[PackedImage], seconds: float) -> dict[int, str]:
+        """Decode images into :attr:`pixels`; what is wrong, by slot. ``_Ended`` if there is no answer in time."""
+        assert self._process.stdin is not None  # noqa: S101 - it is a pipe
+        self._window.put(images)
+        try:
+            os.write(self._process.stdin.fileno(), b"%d\n" % len(images))
+        except BrokenPipeError:
+            raise _Ended("ended the process that decodes images") from None
+        return _faults(self._answer(seconds), len(images))
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.communicate()
+
+    def _answer(self, seconds: float) -> bytes:
+        """The next line of the process. ``_Ended`` if there is none in time, or it has no end."""
+        assert self._process.stdout is not None  # noqa: S101 - it is a pipe
+        descriptor = self._process.stdout.fileno()
+        readable = select.poll()
+        readable.register(descriptor, select.POLLIN)
+        deadline = time.monotonic() + seconds
+        answer = b""
+        while not answer.endswith(b"\n"):
+            left = deadline - time.monotonic()
+            if left <= 0 or not readable.poll(1000 * left):
+                raise _Ended(f"took longer than {seconds:g} s to decode")
+            read = os.read(descriptor, MAX_ANSWER_BYTES)
+            answer += read
+            if not read or len(answer) > MAX_ANSWER_BYTES:
+                raise _Ended("ended the process that decodes images")
+        return answer
+
+
+def _faults(answer: bytes, count: int) -> dict[int, str]:
+    """The faults in an answer, by slot; ``_Ended`` if it is not one."""
+    try:
+        faults = {int(slot): printable_name(text) for slot, text in json.loads(answer).items()}
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        raise _Ended("ended the process that decodes images") from None
+    if not faults.keys() <= set(range(count)):
+        raise _Ended("ended the process that decodes images")
+    return faults

@@ -1,0 +1,71 @@
+"""Memory that a worker and a process that decodes for it share: compressed bytes go in, pixels come out."""
+
+import fcntl
+import mmap
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scorer.archive.pixel_hashes import Images
+
+PackedImage = tuple[bytes, int, int, int]
+"""A member's compressed bytes, method, size and CRC."""
+_NUMBERS = 4  # method, size, CRC, compressed bytes
+
+
+@dataclass(frozen=True)
+class WindowShape:
+    """Up to ``slots`` images of ``size`` pixels a side, and their compressed bytes: ``data_bytes`` at most."""
+
+    size: int
+    slots: int
+    data_bytes: int
+
+    @property
+    def pixels_at(self) -> int:
+        """Where the pixels begin."""
+        return 8 * self.slots * _NUMBERS + self.data_bytes
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the whole window."""
+        return self.pixels_at + 3 * self.slots * self.size**2
+
+
+class SharedWindow:
+    """A window over shared memory, the same for both processes."""
+
+    def __init__(self, shape: WindowShape, descriptor: int) -> None:
+        self._memory = mmap.mmap(descriptor, shape.bytes)
+        self._numbers: NDArray[np.int64] = np.ndarray((shape.slots, _NUMBERS), np.int64, self._memory)
+        images = (shape.slots, shape.size, shape.size, 3)
+        self.pixels: Images = np.ndarray(images, np.uint8, self._memory, shape.pixels_at)
+        """(slots, size, size, 3)"""
+
+    def put(self, images: Sequence[PackedImage]) -> None:
+        """Write compressed images into the window, from its first slot on."""
+        start = self._numbers.nbytes
+        for slot, (data, *numbers) in enumerate(images):
+            self._numbers[slot] = (*numbers, len(data))
+            self._memory[start : start + len(data)] = data
+            start += len(data)
+
+    def take(self, count: int) -> Sequence[PackedImage]:
+        """The first ``count`` compressed images."""
+        images: list[PackedImage] = []
+        start = self._numbers.nbytes
+        for method, size, crc, length in self._numbers[:count].tolist():
+            images.append((self._memory[start : start + length], method, size, crc))
+            start += length
+        return images
+
+
+def new_memory(shape: WindowShape) -> int:
+    """The descriptor of new memory for a window. No process can make it shorter, which would end those that read it."""
+    descriptor = os.memfd_create("kennel-images", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.ftruncate(descriptor, shape.bytes)
+    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
+    return descriptor

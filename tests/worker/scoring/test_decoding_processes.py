@@ -1,0 +1,205 @@
+"""Images are decoded by processes without files, network and much memory; what one of them does, nobody else feels."""
+
+import io
+import os
+import socket
+import sys
+import zipfile
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+from numpy.typing import NDArray
+
+from scorer.archive import ImageSpec, PixelHashes, check_images, decoder_pool, hash_pixels, list_images
+from scorer.archive.faults import MemberError
+from scorer.archive.shared_window import SharedWindow, WindowShape, new_memory
+from scorer.errors import Invalid
+from scorer.lifecycle import Queue
+from tests.api.conftest import Service
+from tests.factories import noise_images, zip_of
+from tests.pure.archive.broken_files import BrokenZipEntry, png, pngs, random_images, raw_zip, zipped
+from tests.worker.scoring.hostile_decoder import COMMAND, WRITTEN, attempt
+from worker.dispatch import run_next
+from worker.runtime import decoded_images
+
+HOSTILE = "tests.worker.scoring.hostile_decoder"
+SIZE = 8
+
+
+def checked(
+    file: io.BytesIO, count: int, processes: int, progress: Callable[[int, int], None] | None = None
+) -> tuple[NDArray[np.uint8], PixelHashes]:
+    spec = ImageSpec(count, SIZE)
+    out = np.zeros((count, SIZE, SIZE, 3), np.uint8)
+    return out, check_images(file, list_images(file, spec), spec, out, processes=processes, progress=progress)
+
+
+def refused(file: io.BytesIO, count: int, processes: int) -> Invalid:
+    with pytest.raises(Invalid) as caught:
+        checked(file, count, processes)
+    return caught.value
+
+
+def children() -> set[int]:
+    return {each.pid for each in psutil.Process().children()}
+
+
+def obedient(command: bytes, seed: int = 99) -> bytes:
+    """A valid image that tells the hostile decoder what to do."""
+    return png(random_images(1, SIZE, seed)[0], before=[(b"tEXt", COMMAND + command + b"\0")])
+
+
+@pytest.fixture
+def hostile(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decoder_pool, "_MODULE", HOSTILE)
+
+
+def test_pixels_and_hashes_are_those_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Through two processes, many windows, and more portions than windows."""
+    monkeypatch.setattr(decoder_pool, "PIXEL_BYTES", 3 * SIZE * SIZE * 3)
+    members = [member for name, data in pngs(40) for member in ((name, data), (f"__MACOSX/{name}", bytes(70_000)))]
+    file = zipped(members, zipfile.ZIP_STORED)
+    steps: list[tuple[int, int]] = []
+    before = children()
+    out, hashes = checked(file, 40, 2, lambda *step: steps.append(step))
+    expected, expected_hashes = checked(file, 40, 0)
+    np.testing.assert_array_equal(out, expected)
+    np.testing.assert_array_equal(hashes, expected_hashes)
+    np.testing.assert_array_equal(hashes, hash_pixels(out))
+    assert steps[-1] == (40, 40)
+    assert children() == before, "they end with the upload"
+
+
+def test_faults_are_those_of_threads() -> None:
+    sound = png(random_images(1)[0])
+    entries = [
+        BrokenZipEntry(b"0.png", sound),
+        BrokenZipEntry(b"1.png", b"hello"),
+        BrokenZipEntry(b"2.png", sound[:-5]),
+        BrokenZipEntry(b"3.png", png(random_images(1, 4)[0])),
+        BrokenZipEntry(b"4.png", sound, method=zipfile.ZIP_DEFLATED, size=len(sound) + 1),
+        BrokenZipEntry(b"5.png", sound, local_name=b"x.png"),
+        BrokenZipEntry(b"6.png", b""),
+        BrokenZipEntry(b"7.png", png(random_images(1)[0], before=[(b"iCCP", b"p")])),
+    ]
+    by_threads, by_processes = (refused(raw_zip(entries), len(entries), processes) for processes in (0, 1))
+    assert len(by_threads.faults) == 7
+    assert by_processes.faults == by_threads.faults
+    assert by_processes.message == by_threads.message
+    assert by_processes.extra == by_threads.extra
+
+
+@pytest.mark.usefixtures("hostile")
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        (b"crash", "ended the process that decodes images"),
+        (b"lie", "ended the process that decodes images"),
+        (b"hang", "took longer than 5 s to decode"),
+        (b"bomb", "takes more memory to decode than an image may"),
+        (b"attempt", "could nothing"),
+    ],
+)
+def test_an_image_that_takes_the_decoder_over_harms_its_own_entry_alone(
+    command: bytes, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decoder_pool, "WINDOW_SECONDS", 0.5)  # whoever is slower is decoded alone
+    monkeypatch.setattr(decoder_pool, "IMAGE_SECONDS", 5.0)
+    before = children()
+    members = [*pngs(12), ("dog.png", obedient(command))]
+    error = refused(zipped(members), 13, 1)
+    assert error.faults == (f"dog.png {says}",)
+    assert error.message == "1 of 13 images can't be used."
+    assert children() == before
+
+
+def test_the_attempts_would_have_worked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a process without limits, this one; nothing is forked and nobody listens there."""
+    monkeypatch.setattr(os, "fork", lambda: 1)
+    monkeypatch.setattr(socket, "create_connection", lambda *_, **__: None)
+    with pytest.raises(MemberError, match="could read write environment socket fork signal"):
+        attempt()
+    WRITTEN.unlink()
+
+
+@pytest.mark.usefixtures("hostile")
+def test_an_upload_that_ends_process_after_process_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decoder_pool, "MAX_FAULTS_LISTED", 2)
+    members = [(f"{index}.png", obedient(b"crash", index)) for index in range(9)]
+    error = refused(zipped(members), 9, 1)
+    assert error.faults == tuple(f"{index}.png ended the process that decodes images" for index in range(2))
+
+
+def test_a_process_that_does_not_start_is_no_fault_of_the_upload(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decoder_pool, "_MODULE", "scorer.no_such_module")
+    before = children()
+    with pytest.raises(RuntimeError, match=r"did not start: .*No module named"):
+        checked(zipped(pngs()), 3, 1)
+    assert children() == before
+
+
+def test_a_job_that_lets_go_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stop(Exception):
+        pass
+
+    def stop(done: int, of: int) -> None:
+        raise Stop
+
+    before = children()
+    with pytest.raises(Stop):
+        checked(zipped(pngs()), 3, 1, stop)
+    assert children() == before
+
+
+def test_shared_memory_cannot_be_made_shorter_under_its_reader() -> None:
+    shape = WindowShape(SIZE, 2, 10)
+    descriptor = new_memory(shape)
+    window = SharedWindow(shape, descriptor)
+    for length in (0, shape.bytes + 1):
+        with pytest.raises(PermissionError):
+            os.ftruncate(descriptor, length)
+    os.close(descriptor)
+    window.put([(b"", 0, 0, 0), (b"0123456789", 8, 77, 0xFFFFFFFF)])
+    assert window.take(2) == [(b"", 0, 0, 0), (b"0123456789", 8, 77, 0xFFFFFFFF)]
+    assert not window.pixels.any()
+
+
+def test_as_many_processes_as_cores_where_they_can_be_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    for cores, expected in ((1, 1), (3, 3), (64, decoder_pool.MAX_PROCESSES)):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _, cores=cores: set(range(cores)))
+        assert decoder_pool.default_processes() == expected
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert decoder_pool.default_processes() == 0
+
+
+@pytest.mark.usefixtures("hostile")
+def test_an_entry_that_crashes_the_decoder_is_rejected_and_others_are_scored(service: Service) -> None:
+    context = service.context
+    context.settings = context.settings.model_copy(update={"decoding_processes": 1})
+    slug = service.competition()
+    content = io.BytesIO(zip_of(noise_images(3)))
+    with zipfile.ZipFile(content) as archive:
+        members = [(name, archive.read(name)) for name in archive.namelist()]
+    size = noise_images(3).shape[1]
+    crash = png(random_images(1, size)[0], before=[(b"tEXt", COMMAND + b"crash\0")])
+    members[1] = (members[1][0], crash)
+    entries: Any = [
+        service.submit("ada", slug, zipped(members).getvalue()).json()["id"],
+        service.submit("bob", slug, zip_of(noise_images(4))).json()["id"],
+    ]
+    while run_next(context, Queue.CHECK) or run_next(context, Queue.SCORE):
+        pass
+    bad, good = (service.call("organizer", "GET", f"/submissions/{entry}").json() for entry in entries)
+    assert (bad["status"], good["status"]) == ("rejected", "scored")
+    assert bad["faults"] == [f"{members[1][0]} ended the process that decodes images"]
+    assert not context.health.failed_jobs
+
+
+def test_the_setting_decides(service: Service) -> None:
+    settings = service.context.settings
+    assert decoded_images.decoding_processes_of(settings) == 0
+    default = settings.model_copy(update={"decoding_processes": None})
+    assert decoded_images.decoding_processes_of(default) == decoder_pool.default_processes() > 0
