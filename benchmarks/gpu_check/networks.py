@@ -15,6 +15,8 @@ from benchmarks.speed.roofline import Device, count_cost
 from scorer.extractor_catalogue import ExtractorSpec
 from scorer.extractors import ExtractorOptions, Features
 from scorer.extractors.torch_extractor import TorchExtractor
+from scorer.metrics.cosine import host_shortlist
+from scorer.metrics.memorization import nearest
 
 SIDE = 64
 """Pixels: as in the competition of 2019."""
@@ -69,6 +71,7 @@ def check_network(
             ("captured as uncaptured", f"within {MAX_FROM_UNCAPTURED:g}", _compare_with_uncaptured),
             ("equality with the CPU", f"within {MAX_FROM_CPU:g}", _compare_with_cpu),
             ("determinism", "equal, bit for bit", _repeat),
+            ("nearest neighbours", "the CPU's, bit for bit", _compare_neighbours),
         )
     ]
     measured: list[Throughput] = []
@@ -114,6 +117,16 @@ def _repeat(extractor: TorchExtractor, images: NDArray[np.uint8], options: Extra
     others["loaded again"] = anew.features(images)
     faults = [how for how, other in others.items() if not np.array_equal(features, other)]
     return (f"not equal: {', '.join(faults)}" if faults else "equal: " + ", ".join(others)), not faults
+
+
+def _compare_neighbours(extractor: TorchExtractor, images: NDArray[np.uint8], _: ExtractorOptions) -> tuple[str, bool]:
+    """Each image's nearest among all, mirrored, with the shortlist made on the device and by the CPU."""
+    features, others = extractor.features(images), extractor.features(np.ascontiguousarray(images[:, :, ::-1]))
+    on_device, on_cpu = (
+        nearest(features, others, shortlister=each) for each in (extractor.shortlister, host_shortlist)
+    )
+    equal = np.array_equal(on_device.index, on_cpu.index) and np.array_equal(on_device.distance, on_cpu.distance)
+    return ("equal" if equal else "not equal"), equal
 
 
 def _throughput(extractor: TorchExtractor, plan: Plan, peaks: Device) -> Throughput:

@@ -167,8 +167,7 @@ which is the most that `torch.compile` can do. Weights are read once a batch and
 The bound is the lower of a network's two roofs. Networks of many small convolutions don't reach it; that they reach
 {reached} is an assumption for planning, and the measurement's to replace. These are the features alone. Copying an
 entry's {megabytes:.0f} MB of pixels takes {milliseconds:.0f} ms over PCIe 5 (50 GB/s) and is hidden behind the network.
-Neighbours and Fréchet distance run on the host's CPUs, as long as [RESULTS.md](RESULTS.md) says for two cores; where a
-GPU computes the features they are the larger part, and so the next thing to move there.
+What the host does beside that is not in the table; [RESULTS.md](RESULTS.md) has what two cores take for parts of it.
 
 ## What the code does on a GPU
 
@@ -177,13 +176,20 @@ GPU computes the features they are the larger part, and so the next thing to mov
   its own (`scorer/extractors/cuda_graphs.py`). What the CPU has in common with it is the same code: order, filling of
   the last batch, naming of degenerate images (`scorer/extractors/batches.py`).
 - Everything that a graph needs is on the device before it is captured: constants are buffers.
-- The largest batch, a power of two up to 256, that keeps within 80 % of the memory is found at the first start, written
-  to the cache folder and fixed from then on; `KENNEL_BATCH_SIZE` overrides it. Where a GPU runs out of memory all the
+- Two processes take turns on a GPU: while one computes an entry's features, the other has claimed the next entry, reads
+  or decodes it, and does what follows the features (`worker/runtime/device_turns.py`). A GPU's worker takes scores,
+  references and comparisons alone; checks, evidence, audits and releases are those of workers without one.
+- The products by which nearest neighbours are shortlisted are the GPU's; the pairs of the shortlist are decided in
+  float64 on the host, so the answer is the CPU's to the last bit (`scorer/extractors/device_neighbours.py`). The
+  Fréchet distance stays on the host: beside the next entry's features it costs the GPU nothing.
+- The largest batch, a power of two up to 256, with which a network's weights, graphs and activations keep within a
+  fifth of the memory is found at the first start, written to the cache folder and fixed from then on: the networks of
+  both tracks stay loaded in both processes. `KENNEL_BATCH_SIZE` overrides it. Where a GPU runs out of memory all the
   same, the process halves its batch, says so in its log, and computes all images of the entry anew. Each measurement
   records the batch that all its features come from, since their last bits depend on it.
 - Graphs of one image size are held at a time, so that what was measured to fit does fit. A network that has no room
   beside others takes theirs; they are loaded again when needed.
-- One process uses one GPU: `KENNEL_DEVICE=cuda:3`, or `CUDA_VISIBLE_DEVICES=3` and `KENNEL_DEVICE=cuda`. A scoring
+- One worker uses one GPU: `KENNEL_DEVICE=cuda:3`, or `CUDA_VISIBLE_DEVICES=3` and `KENNEL_DEVICE=cuda`. A scoring
   worker whose GPU does not compute does not start.
 - After any other error of CUDA the process ends, and its job goes back to the queue without an attempt, however often.
   Celery starts a new process, which asks a further one whether the GPU computes before it claims a job, and claims none
@@ -202,6 +208,10 @@ CUDA itself has not run this code. On CPUs it was verified that
   raises torch's errors (`tests/worker/extractors/test_devices.py`);
 - a lost GPU costs no entry an attempt: a real worker of Celery, whose process is replaced
   (`tests/worker/scoring/test_device_loss.py`);
+- processes take turns, and one that waits has its images by then: a real worker of Celery with two processes
+  (`tests/worker/scoring/test_device_turns.py`);
+- neighbours by torch's products are the host's, also with products that are off by nearly as much as the bound allows:
+  on CPU tensors (`tests/worker/extractors/test_device_neighbours.py`);
 - the check itself finds what is wrong: on the CPU, and over that imitation
   (`tests/worker/benchmarks/test_gpu_check.py`).
 

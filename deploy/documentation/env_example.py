@@ -69,7 +69,7 @@ FIXED = frozenset(
     | {"liveness_path", "trusted_proxies", *PASSWORDS.values()}
 )
 """Settings to which ``docker-compose.yml`` gives values of its own."""
-OWN_DEFAULTS = {"worker_processes": "4"}
+OWN_DEFAULTS = {"worker_processes": "5"}
 """Defaults of ``docker-compose.yml`` that are not those of the service."""
 
 

@@ -6,7 +6,7 @@ import secrets
 import shutil
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -123,13 +123,19 @@ def ensure_admin(settings: Settings) -> str | None:
 WORKER_NICENESS = 5
 """Workers use every core for minutes; pages and uploads on the same machine come first."""
 
+NETWORK_QUEUES = "score,prepare,compare"
+"""All that a worker with a GPU takes."""
+OTHER_QUEUES = "release,ratings,evidence,recover"
+
 
 def service_children(environment: Mapping[str, str], data: Path, port: int, web_processes: int = 1) -> list[Child]:
-    """The service's own processes: web, a worker for each group of queues, and beat."""
+    """The service's own processes: web, a worker for each group of queues, and beat. Where the settings ask for a GPU,
+    its worker only scores, by two processes that take turns, and another has what needs no GPU."""
     url = f"http://{HOST}:{port}/api/v1/ready"
     python = (sys.executable, "-m")
     celery = (*python, "celery", "-A", "worker.app", "--quiet")
-    worker = (*celery, "worker", "--concurrency", "1", "--without-gossip", "--without-mingle")
+    worker = (*celery, "worker", "--without-gossip", "--without-mingle", "--concurrency")
+    has_gpu = environment.get("KENNEL_DEVICE", "").startswith("cuda")
     uvicorn = (*python, "uvicorn", "--factory", "api.main:served_app", "--http", "httptools")
     web = (
         *uvicorn,
@@ -147,22 +153,22 @@ def service_children(environment: Mapping[str, str], data: Path, port: int, web_
     def child(name: str, *argv: str, **how: Any) -> Child:
         return Child(name, argv, env=environment, restart=True, **how)
 
-    worker_child = partial(child, niceness=WORKER_NICENESS)
+    def worker_child(name: str, concurrency: int, queues: str, **how: Any) -> Child:
+        argv = (*worker, str(concurrency), "-Q", queues, "-n", f"{name}@%h")
+        return child(name, *argv, niceness=WORKER_NICENESS, **how)
 
+    # A score that takes minutes is not waited for: its lease expires and the job is claimed again.
+    scorer = partial(worker_child, "scorer", stop_timeout=5.0)
+    if has_gpu:
+        without_gpu = {**environment, "KENNEL_DEVICE": "cpu"}
+        scoring = [scorer(2, NETWORK_QUEUES), replace(worker_child("analyst", 1, OTHER_QUEUES), env=without_gpu)]
+    else:
+        scoring = [scorer(1, f"{NETWORK_QUEUES},{OTHER_QUEUES}")]
     return [
         # All web processes begin at once and share the cores.
         child("api", *web, ready=lambda: _is_healthy(url), ready_timeout=60.0 * web_processes),
-        worker_child("checker", *worker, "-Q", "check,sweep", "-n", "checker@%h"),
-        # A score that takes minutes is not waited for: its lease expires and the job is claimed again.
-        worker_child(
-            "scorer",
-            *worker,
-            "-Q",
-            "score,prepare,compare,release,ratings,evidence,recover",
-            "-n",
-            "scorer@%h",
-            stop_timeout=5.0,
-        ),
+        worker_child("checker", 1, "check,sweep"),
+        *scoring,
         child("beat", *celery, "beat", *schedule),
     ]
 

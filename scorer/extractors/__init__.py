@@ -15,7 +15,7 @@ torch_extractor: networks as extractors; the modules below are imported by it al
 networks, preprocessing: networks filled from weight files; images resized and normalised
 determinism, malloc: settings for bit-equal results; freed memory kept for the next batch
 batchnorm_folding, fused_convolutions: faster forms of a network on CPUs
-cuda_graphs: batches on a GPU
+cuda_graphs, device_neighbours: batches on a GPU; shortlists of nearest neighbours on it
 """
 
 import hashlib
@@ -30,6 +30,7 @@ from scorer.extractors.batches import DeviceLost, Features, Images, ProgressCall
 from scorer.extractors.compiler import require_compiler
 from scorer.extractors.options import ExtractorOptions, Mode, Precision, default_mode
 from scorer.extractors.tiny import Tiny
+from scorer.metrics.cosine import Shortlister
 
 __all__ = [
     "DeviceLost",
@@ -49,10 +50,16 @@ __all__ = [
 class Extractor(Protocol):
     """A loaded extractor."""
 
-    spec: ExtractorSpec
-    provenance: dict[str, Any]
-    """JSON: identity, weights_sha256, device, precision, mode, batch, threads, versions: enough to repeat it. The batch
-    is that of the newest features: a GPU that runs out of memory halves it."""
+    @property
+    def spec(self) -> ExtractorSpec:
+        """What the extractor is."""
+        ...
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """JSON: identity, weights_sha256, device, precision, mode, batch, threads, versions: enough to repeat it. The
+        batch is that of the newest features: a GPU that runs out of memory halves it."""
+        ...
 
     def features(self, images: Images, *, progress: ProgressCallback | None = None) -> Features:
         """Features (n, d) float32 of images (n, h, w, 3), uint8 or float32 in 0..255, possibly memory-mapped.
@@ -61,6 +68,11 @@ class Extractor(Protocol):
         naming the images whose features are zero or not finite, ``Unavailable`` (``no-gpu-memory``), and
         ``DeviceLost`` if the GPU fails.
         """
+        ...
+
+    @property
+    def shortlister(self) -> Shortlister:
+        """Makes the shortlists of nearest neighbours where the features are computed, if that is faster."""
         ...
 
     def logits(self, features: Features) -> Features | None:

@@ -21,8 +21,9 @@ from scorer.extractors.devices import OutOfMemorySuppressed
 IN_FLIGHT = 2
 """Batches in flight at once: one is read and copied while the other is computed."""
 MIN_BATCH, MAX_BATCH = 8, 256
-MAX_MEMORY_SHARE = 0.8
-"""Of a GPU's memory: other processes, and the workspaces of later versions, need the rest."""
+MAX_MEMORY_SHARE = 0.2
+"""Of a GPU's memory, for one network: the networks of both tracks stay loaded in each of the two processes that take
+turns on a GPU. Others, and the workspaces of later versions, need the rest."""
 
 
 class Gpu:
@@ -36,8 +37,7 @@ class Gpu:
     @property
     def name(self) -> str:
         """The model and its memory in bytes, on which a safe batch size depends."""
-        properties = torch.cuda.get_device_properties(self.device)
-        return f"{properties.name}, {properties.total_memory} bytes"
+        return f"{torch.cuda.get_device_properties(self.device).name}, {self.memory_bytes} bytes"
 
     def pinned(self, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
         """Pinned host memory, which the device reads and writes by itself."""
@@ -75,17 +75,24 @@ class Gpu:
             output = run()
         return graph.replay, output
 
-    def used_share(self, run: Callable[[], object]) -> float:
-        """The share of the device's memory that ``run`` needs at its peak; infinite if there is not enough."""
+    @property
+    def memory_bytes(self) -> int:
+        """The device's whole memory."""
+        return int(torch.cuda.get_device_properties(self.device).total_memory)
+
+    def peak_bytes(self, run: Callable[[], object]) -> float:
+        """The device memory that ``run`` needs at its peak, beyond what is held already; infinite if there is not
+        enough."""
         self.release_memory()
+        held = torch.cuda.memory_reserved(self.device)
         torch.cuda.reset_peak_memory_stats(self.device)
-        used = float("inf")
+        peak = float("inf")
         with OutOfMemorySuppressed():
             run()
             torch.cuda.synchronize(self.device)
-            used = torch.cuda.max_memory_reserved(self.device)
+            peak = torch.cuda.max_memory_reserved(self.device) - held
         self.release_memory()
-        return used / torch.cuda.get_device_properties(self.device).total_memory
+        return peak
 
     def release_memory(self) -> None:
         """Return all memory that no tensor holds. A graph that is captured can't take what others have left behind."""

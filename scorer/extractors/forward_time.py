@@ -4,16 +4,17 @@ A batch counts from its launch until its features are collected. So a device tha
 collected counts as busy until then: the idle share is what the host leaves unused between batches and between entries.
 """
 
+import os
 import time
 from collections.abc import Callable, Sequence
 
 from scorer.extractors.batches import Features, Images, Slot
-from scorer.monitoring.instruments import FORWARD_SECONDS, SCORING_PROCESSES
+from scorer.monitoring.instruments import FORWARD_SECONDS, SCORING_WORKERS
 
 
-def count_process(device: str) -> None:
-    """Say that this process has loaded a network on a device (``cpu`` or ``cuda``)."""
-    SCORING_PROCESSES.labels(device).set(1)
+def count_worker(device: str) -> None:
+    """Say that this process's worker, which has started it, has loaded a network on a device (``cpu`` or ``cuda``)."""
+    SCORING_WORKERS.labels(device, str(os.getppid())).set(1)
 
 
 def timed(slots: Sequence[Slot], device: str, clock: Callable[[], float] = time.monotonic) -> Sequence[Slot]:

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from scorer.errors import Unavailable
 from scorer.extractor_catalogue import ExtractorSpec
 from scorer.extractors.batches import Features, Images, ProgressCallback, immediate_slots, in_batches
-from scorer.extractors.forward_time import count_process, timed
+from scorer.extractors.forward_time import count_worker, timed
 from scorer.extractors.options import CPU_BATCH, ExtractorOptions
+from scorer.metrics.cosine import Shortlister, host_shortlist
 
 SEED = 2019
 PEDESTAL = 0.05
@@ -37,7 +38,8 @@ class Tiny:
             "batch_size": self._batch_size,
             "numpy": np.__version__,
         }
-        count_process("cpu")
+        self.shortlister: Shortlister = host_shortlist
+        count_worker("cpu")
 
     def features(self, images: Images, *, progress: ProgressCallback | None = None) -> Features:
         """Features (n, d) float32 of images (n, h, w, 3); see :func:`scorer.extractors.batches.in_batches`."""

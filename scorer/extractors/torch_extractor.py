@@ -26,16 +26,25 @@ from scorer.extractors.batches import (
     require_images,
 )
 from scorer.extractors.batchnorm_folding import fold
-from scorer.extractors.cuda_graphs import Gpu, fixed_batch, gpu_of, graph_slots, largest_safe_batch
+from scorer.extractors.cuda_graphs import (
+    MAX_MEMORY_SHARE,
+    Gpu,
+    fixed_batch,
+    gpu_of,
+    graph_slots,
+    largest_safe_batch,
+)
 from scorer.extractors.determinism import exact_arithmetic
+from scorer.extractors.device_neighbours import shortlister_on
 from scorer.extractors.devices import OutOfMemorySuppressed, device_of, translated_device_errors
-from scorer.extractors.forward_time import count_process, timed
+from scorer.extractors.forward_time import count_worker, timed
 from scorer.extractors.fused_convolutions import can_fuse, fuse
 from scorer.extractors.malloc import keep_freed_memory
 from scorer.extractors.networks import build_network
 from scorer.extractors.options import CPU_BATCH, ExtractorOptions, Precision
 from scorer.extractors.preprocessing import Preprocessing
 from scorer.extractors.weights import Weights, record_sha256
+from scorer.metrics.cosine import Shortlister, host_shortlist
 
 T = TypeVar("T")
 
@@ -56,6 +65,7 @@ class TorchExtractor:
             self._gpu = gpu_of(self._device)
             self._dtype = _dtype(options.precision, self._device)
             module = fold(trunk).to(device=self._device, dtype=self._dtype).to(memory_format=torch.channels_last)
+            self._weight_bytes = sum(each.nbytes for each in (*module.parameters(), *module.buffers()))
             fused = options.resolved_mode == "eager" and self._gpu is None and can_fuse()
             self._network: Callable[[Tensor], Tensor] = fuse(module) if fused else module
             if options.resolved_mode == "compiled":
@@ -65,7 +75,7 @@ class TorchExtractor:
                 self.batch_size = self._first_batch_size()
                 self.provenance = self._provenance(weights, fused)
                 self._run_or_halve(self._warm_up)
-        count_process(self._device.type)
+        count_worker(self._device.type)
         log.info("loaded %s on %s: %s", spec.identity, self._device, self.provenance)
 
     def features(self, images: Images, *, progress: ProgressCallback | None = None) -> Features:
@@ -73,6 +83,11 @@ class TorchExtractor:
         are computed anew if the GPU runs out of memory on the way, so that they come from batches of one size."""
         with translated_device_errors(), self._deterministic():
             return self._run_or_halve(lambda: self._features_in_batches(images, progress))
+
+    @property
+    def shortlister(self) -> Shortlister:
+        """A GPU's, or the host's: on CPUs torch's products are no faster than numpy's."""
+        return host_shortlist if self._gpu is None else shortlister_on(self._device, self._options.resolved_threads)
 
     def uncaptured_features(self, images: Images) -> Features:
         """The features as the device computes them without graphs: what those of graphs can be compared with."""
@@ -150,13 +165,15 @@ class TorchExtractor:
         return lambda batch: network(preprocessing(batch).to(dtype)).to(torch.float32)
 
     def _measured_batch_size(self) -> int:
+        """The largest batch whose graphs and activations, with the network's weights, keep within a network's share."""
         gpu = self._gpu
         side = self.spec.input_size
         assert gpu is not None  # noqa: S101 - for the type checker
 
         def used_share(batch: int) -> float:
             images = np.zeros((batch, side, side, 3), np.uint8)
-            return gpu.used_share(lambda: graph_slots(gpu, self._forward_for(images), images, batch))
+            peak = gpu.peak_bytes(lambda: graph_slots(gpu, self._forward_for(images), images, batch))
+            return (self._weight_bytes + peak) / gpu.memory_bytes
 
         return largest_safe_batch(used_share)
 
@@ -164,7 +181,8 @@ class TorchExtractor:
         """The file with the batch size of this network on this kind of GPU."""
         if self._options.cache_dir is None:
             return None
-        key = (self.spec.identity, gpu.name, self._options.resolved_mode, self._options.precision, torch.__version__)
+        how = (self._options.resolved_mode, self._options.precision, torch.__version__, MAX_MEMORY_SHARE)
+        key = (self.spec.identity, gpu.name, *how)
         return self._options.cache_dir / "batches" / f"{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.json"
 
     def _warm_up(self) -> None:

@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 from scorer.metrics.features import Features, Vector, degenerate, require_matrix
 
 Indices = NDArray[np.int64]
+Shortlist = tuple[Indices, Indices, Indices]
+"""Rows and columns of the pairs that may be a generated row's nearest, and the crowded rows, which are left out because
+too many columns of one tile compete for them."""
 
 # Sizes that are measured, not derived: a tile of products (32 MB in float32) is large enough for the
 # matrix product to run at full speed, and a segment short enough that few products are read twice.
@@ -79,16 +82,11 @@ class CosineComparison:
     reference: NormalisedFeatures
     signed: bool
 
-    def shortlist(
-        self, precision: type[np.floating[Any]], crowd: int, done: Callable[[float], None]
-    ) -> tuple[Indices, Indices, Indices]:
-        """Every pair that may be a generated row's nearest, by products in ``precision``.
-
-        Returns (rows, columns, crowded): the pairs, and the rows left out because more than ``crowd``
-        columns of one tile compete for them. ``done`` is called with the finished share in (0, 1].
+    def shortlist(self, precision: type[np.floating[Any]], crowd: int, done: Callable[[float], None]) -> Shortlist:
+        """Every pair that may be a generated row's nearest, by products in ``precision``. A row is crowded if more than
+        ``crowd`` columns of one tile compete for it. ``done`` is called with the finished share in (0, 1].
         """
-        window = 2.0 * error_bound(self.generated.features.shape[1], precision)
-        candidates = _Candidates(len(self.generated), window, crowd, precision)
+        candidates = _Candidates(len(self.generated), self.window(precision), crowd, precision)
         left = self.generated.unit(0, len(self.generated), precision)
         non_negative = bool(left.min() >= 0.0)
         buffer = np.empty(TILE_ROWS * TILE_COLUMNS, precision)
@@ -100,6 +98,10 @@ class CosineComparison:
                 candidates.add_tile(tile, row, column)
                 done((column + len(right) * min(1.0, (row + TILE_ROWS) / len(left))) / len(self.reference))
         return candidates.result()
+
+    def window(self, precision: type[np.floating[Any]]) -> float:
+        """How far below a row's highest product its nearest neighbour's may lie, both computed in ``precision``."""
+        return 2.0 * error_bound(self.generated.features.shape[1], precision)
 
     def distances(self, rows: Indices, columns: Indices) -> Vector:
         """The distance of generated row rows[i] and reference row columns[i], float64, >= 0.
@@ -116,6 +118,16 @@ class CosineComparison:
             cosines = terms.sum(axis=1) / np.sqrt(own.squares[row] * other.squares[column])
             distances[start : start + _CHUNK] = 1.0 - (cosines if self.signed else np.abs(cosines))
         return np.maximum(distances, 0.0)
+
+
+Shortlister = Callable[[CosineComparison, int, Callable[[float], None]], Shortlist]
+"""Makes the shortlist of a comparison, for a size of crowds and a progress, by float32 products: on the host
+(:func:`host_shortlist`), or on another device. A device may add up in any order; it may not round to fewer bits."""
+
+
+def host_shortlist(comparison: CosineComparison, crowd: int, done: Callable[[float], None]) -> Shortlist:
+    """The shortlist by float32 products of this machine's processors."""
+    return comparison.shortlist(np.float32, crowd, done)
 
 
 def error_bound(dimension: int, precision: type[np.floating[Any]]) -> float:
@@ -173,7 +185,7 @@ class _Candidates:
         columns = column + which[pair] * _SEGMENT + offset
         self._pairs.append((row + where[pair], columns, contending[pair, offset]))
 
-    def result(self) -> tuple[Indices, Indices, Indices]:
+    def result(self) -> Shortlist:
         """The pairs within the window of the final best, and the crowded rows."""
         rows, columns, scores = (np.concatenate(parts) for parts in zip(*self._pairs, strict=True))
         close = scores >= self._best[rows] - self._window

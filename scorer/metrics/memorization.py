@@ -14,7 +14,14 @@ from typing import NamedTuple
 import numpy as np
 
 from scorer.errors import Invalid
-from scorer.metrics.cosine import CosineComparison, Indices, NormalisedFeatures, normalise
+from scorer.metrics.cosine import (
+    CosineComparison,
+    Indices,
+    NormalisedFeatures,
+    Shortlister,
+    host_shortlist,
+    normalise,
+)
 from scorer.metrics.features import Features, Vector, require_same_dimension
 
 __all__ = [
@@ -67,16 +74,18 @@ def nearest(
     reference: Features | NormalisedFeatures,
     *,
     signed: bool = False,
+    shortlister: Shortlister = host_shortlist,
     progress: Callable[[float], None] | None = None,
 ) -> Nearest:
     """The nearest reference row of every generated row by cosine distance, ties to the lowest index.
 
     ``generated`` (n, d) and ``reference`` (m, d), float32 or float64, or the same already normalised (a
     reference is normalised once and stored). ``signed`` takes 1 - cos in place of 1 - |cos|, for spaces
-    whose features can be negative. ``progress`` is called with the finished share, rising to 1.0.
+    whose features can be negative. ``shortlister`` makes the products that exclude most pairs, wherever
+    that is fast. ``progress`` is called with the finished share, rising to 1.0.
 
-    The result is that of comparing all n m pairs in float64, bit for bit the same whatever the batch or
-    the number of threads, while n x m numbers are never held. Raises :class:`Invalid`
+    The result is that of comparing all n m pairs in float64, bit for bit the same whatever the batch,
+    the number of threads or the device, while n x m numbers are never held. Raises :class:`Invalid`
     (``degenerate-features`` naming the rows, ``bad-features``, ``dimension-mismatch``).
     """
     own = generated if isinstance(generated, NormalisedFeatures) else normalise(generated, "generated")
@@ -87,7 +96,7 @@ def nearest(
     distance = np.full(len(own), np.inf)
     index = np.full(len(own), -1, np.int64)
     comparison = CosineComparison(own, other, signed)
-    rows, columns, crowded = comparison.shortlist(np.float32, _CROWD, lambda share: report(0.9 * share))
+    rows, columns, crowded = shortlister(comparison, _CROWD, lambda share: report(0.9 * share))
     decided, columns, distances = _lowest(rows, columns, comparison.distances(rows, columns))
     distance[decided], index[decided] = distances, columns
     for start in range(0, len(crowded), _MAX_REDONE_AT_ONCE):

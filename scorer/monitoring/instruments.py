@@ -51,11 +51,12 @@ FORWARD_SECONDS = Counter(
     ("device",),
     registry=REGISTRY,
 )
-SCORING_PROCESSES = Gauge(
-    "kennel_scoring_processes",
-    "Processes that have loaded a network, by device. 1 - rate(forward pass seconds) / processes is the idle share.",
-    ("device",),
-    multiprocess_mode="livesum",
+SCORING_WORKERS = Gauge(
+    "kennel_scoring_workers",
+    "Workers that have loaded a network, by device; the processes of a worker take turns on its device. "
+    "1 - rate(forward pass seconds) / workers is the idle share.",
+    ("device", "worker"),
+    multiprocess_mode="livemax",
     registry=REGISTRY,
 )
 MAILS = Counter("kennel_mails_total", "Mails, by outcome: sent, refused or unknown.", ("outcome",), registry=REGISTRY)

@@ -1,5 +1,6 @@
 """Liveness, readiness, and the metrics of a service that works."""
 
+import os
 from typing import Any
 
 import pytest
@@ -106,7 +107,7 @@ def test_an_entry_is_in_the_metrics_from_its_upload_to_its_score(service: Servic
         name = "kennel_job_stage_duration_seconds_count"
         assert changes(before, after, name, queue="score", stage=stage) >= 1
     assert changes(before, after, "kennel_forward_pass_seconds_total", device="cpu") > 0
-    assert after["kennel_scoring_processes", frozenset({("device", "cpu")})] == 1
+    assert after["kennel_scoring_workers", frozenset({("device", "cpu"), ("worker", str(os.getppid()))})] == 1
     assert after["kennel_last_sweep_timestamp_seconds", frozenset()] > 0
     assert after["kennel_database_up", frozenset()] == 1
 

@@ -189,17 +189,20 @@ def test_without_a_gpu_none_is_asked_for() -> None:
     service = services({"DOMAIN": "localhost"}, MAIN, "docker-compose.cpu.yml")["worker-gpu"]
     assert "deploy" not in service
     assert service["environment"]["KENNEL_DEVICE"] == "cpu"
-    assert service["command"] == SERVICES["worker-gpu"]["command"]
+    with_gpu = SERVICES["worker-gpu"]["command"]
+    assert option(service["command"], "-Q") == option(with_gpu, "-Q")
+    assert (option(service["command"], "--concurrency"), option(with_gpu, "--concurrency")) == ("1", "2")
 
 
-def test_eight_gpus_have_a_process_each() -> None:
+def test_eight_gpus_have_a_worker_each() -> None:
     added = read("docker-compose.gpus.yml")["services"]
     inherited = {"file": MAIN, "service": "worker-gpu"}
     assert all(each["extends"] == inherited for each in added.values())
     first = SERVICES["worker-gpu"]["environment"]["CUDA_VISIBLE_DEVICES"]
     devices = [first, *(each["environment"]["CUDA_VISIBLE_DEVICES"] for each in added.values())]
     assert devices == [str(number) for number in range(GPUS)]
-    processes = int(SERVICES["api"]["environment"]["KENNEL_WORKER_PROCESSES"]) + len(added)
+    of_each = int(option(SERVICES["worker-gpu"]["command"], "--concurrency"))
+    processes = int(SERVICES["api"]["environment"]["KENNEL_WORKER_PROCESSES"]) + of_each * len(added)
     assert f"KENNEL_WORKER_PROCESSES={processes}" in (ROOT / "docker-compose.gpus.yml").read_text()
 
 

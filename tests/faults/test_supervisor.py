@@ -21,6 +21,8 @@ from deploy.standalone.child_process import Child, RestartPolicy
 from deploy.standalone.log import Log
 from deploy.standalone.supervisor import SAME_INTERRUPT_SECONDS, Supervisor
 from scorer.errors import Unavailable
+from scorer.jobs.broker import SWEEP_QUEUE
+from scorer.lifecycle import Queue
 
 REPOSITORY = Path(__file__).parents[2]
 # Prints what it receives, ends at SIGTERM, and loops in short sleeps so that traps run soon.
@@ -84,6 +86,20 @@ def test_workers_stand_back_for_the_web_process(tmp_path: Path) -> None:
     with Supervisor(Log(out)) as supervisor:
         supervisor.start(shell("part", "nice; echo up; sleep 60", out, niceness=3))
     assert out.getvalue().split() == ["part", "|", str(own + 3), "part", "|", "up"]
+
+
+def test_a_worker_with_a_gpu_only_scores(tmp_path: Path) -> None:
+    children = {each.name: each for each in service.service_children({"KENNEL_DEVICE": "cuda:1"}, tmp_path, 1)}
+
+    def options(name: str) -> tuple[set[str], str, str]:
+        argv = [str(each) for each in children[name].argv]
+        device = (children[name].env or {})["KENNEL_DEVICE"]
+        return set(argv[argv.index("-Q") + 1].split(",")), argv[argv.index("--concurrency") + 1], device
+
+    assert options("scorer") == ({"score", "prepare", "compare"}, "2", "cuda:1")
+    assert options("analyst") == ({"release", "ratings", "evidence", "recover"}, "1", "cpu")
+    taken = [queue for name in ("checker", "scorer", "analyst") for queue in options(name)[0]]
+    assert sorted(taken) == sorted([*Queue, SWEEP_QUEUE])
 
 
 def test_lines_stay_whole_and_aligned_when_parts_talk_at_once() -> None:

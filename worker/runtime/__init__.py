@@ -8,6 +8,7 @@ outages: tasks end in one line while the database is away
 preemption: background jobs yield to public scoring
 decoded_images: decoded submissions in the scratch folder
 health: when a worker on which jobs have failed claims nothing
+device_turns: the processes of a worker compute on its device one at a time
 device_loss: a lost GPU ends the process
 self_test: what is wrong with a worker
 liveness: the file that workers and beat touch while they do their work

@@ -18,6 +18,7 @@ from scorer.extractors.options import parse_device
 from scorer.lifecycle import Queue
 from scorer.settings import Settings
 from worker.runtime import device_loss
+from worker.runtime.device_turns import TakingTurns, device_turn
 from worker.runtime.health import WorkerHealth
 
 log = logging.getLogger(__name__)
@@ -62,14 +63,16 @@ class WorkerContext:
         """A folder whose loss costs only time."""
         return self.settings.scratch
 
-    def extractor(self, identity: str, precision: Precision = "float32") -> Extractor:
-        """The extractor ``name@version``, loaded once per process; ``Unavailable`` if its weights are missing or
-        wrong, or the processor does not have the precision."""
+    def extractor(self, identity: str, precision: Precision = "float32", *, public: bool = False) -> Extractor:
+        """The extractor ``name@version``, loaded once per process, which computes features when it is this process's
+        turn, ``public`` ones before those of background jobs; ``Unavailable`` if its weights are missing or wrong, or
+        the processor does not have the precision."""
         key = (identity, precision)
         if key not in self._extractors:
             options = replace(extractor_options_of(self.settings), precision=precision)
-            self._extractors[key] = self._load(identity, options)
-        return self._extractors[key]
+            with device_turn():  # loading measures how much memory a batch needs
+                self._extractors[key] = self._load(identity, options)
+        return TakingTurns(self._extractors[key], public)
 
     def _load(self, identity: str, options: ExtractorOptions) -> Extractor:
         """Load an extractor; where the GPU has no room for it, without those that were loaded before."""
@@ -86,7 +89,7 @@ class WorkerContext:
 
     def loaded_extractors(self) -> Collection[Extractor]:
         """The extractors that this process has loaded."""
-        return self._extractors.values()
+        return [TakingTurns(each) for each in self._extractors.values()]
 
 
 def extractor_options_of(settings: Settings) -> ExtractorOptions:

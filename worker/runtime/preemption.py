@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from scorer.db.jobs import job_queue
 from scorer.jobs.broker import transaction
 from scorer.lifecycle import Queue
+from worker.runtime import device_turns
 from worker.runtime.context import WorkerContext
 from worker.runtime.heartbeat import Heartbeat
 from worker.runtime.progress import StageProgress
@@ -18,8 +19,9 @@ class Preempted(Exception):
 
 
 def preemptible(context: WorkerContext, heartbeat: Heartbeat) -> StageProgress:
-    """A progress callback that checks from time to time whether a public score waits for this worker, and then raises
-    :class:`Preempted`. A worker that does not score is never preempted."""
+    """A progress callback that checks from time to time whether a public score waits for this worker, or in another of
+    its processes for the device, and then raises :class:`Preempted`. A worker that does not score is never
+    preempted."""
     checked_at: datetime = context.now()
 
     def progress(stage: str, fraction: float) -> None:
@@ -29,6 +31,8 @@ def preemptible(context: WorkerContext, heartbeat: Heartbeat) -> StageProgress:
         if Queue.SCORE not in context.queues or now - checked_at < PREEMPT_AFTER:
             return
         checked_at = now
+        if device_turns.is_wanted():
+            raise Preempted
         with transaction(context.sessions, context.broker) as session:
             if job_queue.waits_longer(session, Queue.SCORE, PREEMPT_AFTER):
                 raise Preempted

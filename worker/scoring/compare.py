@@ -29,6 +29,7 @@ def measure_candidate(context: WorkerContext, claim: Claim, heartbeat: Heartbeat
         features,
         reference.normalised,
         signed=reference.signed,
+        shortlister=extractor.shortlister,
         progress=lambda fraction: progress("neighbours", fraction),
     )
     provenance = extractor.provenance | environment() | {"zip_sha256": submission.sha256, "worker": context.name}

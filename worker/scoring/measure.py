@@ -60,6 +60,7 @@ def measure(
             features,
             reference.normalised,
             signed=reference.signed,
+            shortlister=extractor.shortlister,
             progress=lambda fraction: progress("neighbours", fraction),
         )
     progress("frechet", 0.0)

@@ -33,7 +33,7 @@ def measure_provisionally(
     if not (context.settings.provisional and claim.public):
         return
     try:
-        extractor = context.extractor(identity, PROVISIONAL_PRECISION)
+        extractor = context.extractor(identity, PROVISIONAL_PRECISION, public=claim.public)
         # Only the features take long enough for a progress of their own.
         numbers = measure(
             images,

@@ -37,10 +37,11 @@ def score_submission(context: WorkerContext, claim: leases.Claim, heartbeat: Hea
         track = session.get_one(Track, claim.track_id)
         preparation = session.get_one(Preparation, track.preparation_id)
         sets = competitions.reference_sets(session, preparation.reference_set_ids)
-    extractor = context.extractor(track.extractor)
-    require_same_weights(extractor.provenance, preparation)
+    # Before the extractor, which may have to wait for its turn to be loaded.
     heartbeat("decoding", 0.0)
     images = decoded_images.submission_images(context, submission, lambda fraction: heartbeat("decoding", fraction))
+    extractor = context.extractor(track.extractor, public=claim.public)
+    require_same_weights(extractor.provenance, preparation)
     reference = load_prepared(context, preparation.key, signed=track.signed)
     measure_provisionally(context, claim, images, track.extractor, reference, heartbeat)
     numbers = measure(images, extractor, reference, heartbeat)

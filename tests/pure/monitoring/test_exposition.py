@@ -18,7 +18,7 @@ PROCESS = """
 import os
 from scorer.monitoring import exposition, instruments
 instruments.UPLOADS.inc({uploads})
-instruments.SCORING_PROCESSES.labels("cpu").set(1)
+instruments.SCORING_WORKERS.labels("cpu", "7").set(1)
 instruments.LAST_SWEEP.set({uploads})
 print(exposition.metrics_text().decode())
 """
@@ -61,7 +61,7 @@ def test_processes_that_share_a_folder_add_up_and_the_dead_have_no_gauges(tmp_pa
     first, second = map(values_of, texts)
     assert first["kennel_uploads_total"] == 3
     assert second["kennel_uploads_total"] == 7
-    assert second["kennel_scoring_processes"] == 1  # the first has ended
+    assert second["kennel_scoring_workers"] == 1  # the first has ended
     assert second["kennel_last_sweep_timestamp_seconds"] == 4
 
 

@@ -60,6 +60,7 @@ def test_a_rehearsal_on_the_cpu_passes(capsys: pytest.CaptureFixture[str]) -> No
         "captured as uncaptured": "ok",
         "equality with the CPU": "ok",
         "determinism": "ok",
+        "nearest neighbours": "ok",
         "throughput": "ok",
     }
     assert checks["determinism"][2] == "equal: again, in another order, loaded again"

@@ -24,9 +24,11 @@ class HostGpu:
     """
 
     name = "imitation"
+    memory_bytes = 1 << 30
 
     def __init__(self, room: int = 1_000_000, faults: Sequence[Exception | None] = ()) -> None:
         self.room = room
+        self.image_bytes = 0.0
         self._faults = list(faults)
         self.captures: list[tuple[int, ...]] = []
 
@@ -58,13 +60,13 @@ class HostGpu:
 
         return replay, output
 
-    def used_share(self, run: Callable[[], object]) -> float:
-        """Half of the memory as long as there is room."""
+    def peak_bytes(self, run: Callable[[], object]) -> float:
+        """``image_bytes`` for each image of a batch, as long as there is room."""
         try:
             run()
         except torch.OutOfMemoryError:
             return float("inf")
-        return 0.5
+        return self.image_bytes * self.captures[-1][0]
 
     def release_memory(self) -> None:
         pass

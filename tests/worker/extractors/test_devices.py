@@ -165,6 +165,19 @@ def test_the_batch_is_the_largest_that_fits(folder: Path, monkeypatch: pytest.Mo
     assert extractor_on(HostGpu(room=50), folder, monkeypatch).provenance["batch_size"] == 32
 
 
+def test_weights_and_activations_of_all_networks_that_stay_loaded_have_room(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both tracks' networks, in each of the two processes that take turns."""
+    weights_bytes = extractor_on(HostGpu(), folder, monkeypatch, batch_size=1)._weight_bytes
+    gpu = HostGpu()
+    gpu.image_bytes = weights_bytes / 40
+    gpu.memory_bytes = 5 * 2 * weights_bytes
+    batch = extractor_on(gpu, folder, monkeypatch).provenance["batch_size"]
+    assert batch == 32, "64 images would fit beside no weights"
+    assert 2 * 2 * (weights_bytes + batch * gpu.image_bytes) <= 0.8 * gpu.memory_bytes
+
+
 def test_graphs_of_one_shape_are_held_at_a_time(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gpu = HostGpu()
     extractor = extractor_on(gpu, folder, monkeypatch, batch_size=2)

@@ -20,10 +20,10 @@ def asked(service: Service, monkeypatch: pytest.MonkeyPatch) -> list[Precision]:
     has both."""
     heard: list[Precision] = []
 
-    def extractor(_: WorkerContext, identity: str, precision: Precision = "float32") -> Extractor:
+    def extractor(_: WorkerContext, identity: str, precision: Precision = "float32", **__: bool) -> Extractor:
         heard.append(precision)
         loaded = load(identity, options=ExtractorOptions())
-        loaded.provenance = loaded.provenance | {"precision": precision}
+        loaded.provenance["precision"] = precision
         return loaded
 
     settings = service.context.settings.model_copy(update={"provisional": True})
@@ -63,7 +63,7 @@ def test_a_team_sees_it_only_until_the_final_one_is_there(
 def test_what_goes_wrong_with_it_delays_nothing(
     service: Service, asked: list[Precision], between: list[Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    def refuse(context: WorkerContext, identity: str, precision: Precision = "float32") -> Extractor:
+    def refuse(_: WorkerContext, identity: str, precision: Precision = "float32", **__: bool) -> Extractor:
         if precision == "bfloat16":
             raise Unavailable("no-bfloat16", "This processor does not have it.")
         return load(identity, options=ExtractorOptions())

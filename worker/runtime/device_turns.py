@@ -1,0 +1,119 @@
+"""Turns on a device: the processes of one worker compute on it one at a time.
+
+So while one process computes the features of an entry, another reads and decodes the next one, finds neighbours of the
+one before, or records it, and the device waits for none of that. Each process has claimed its own job, with its own
+lease, and gives it back by itself.
+
+The locks are the process's, in a file without a name that the processes forked for this worker's jobs share. They end
+with a process, however it ends.
+"""
+
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import RawValue
+from tempfile import TemporaryFile
+from typing import Any
+
+from scorer.extractor_catalogue import ExtractorSpec
+from scorer.extractors import Extractor, Features, Images, ProgressCallback
+from scorer.metrics.cosine import Shortlister
+
+POLL_SECONDS = 0.02
+_DEVICE, _WANTED = 0, 1
+
+
+def _file_without_name() -> int:
+    with TemporaryFile() as file:
+        return os.dup(file.fileno())
+
+
+_file = _file_without_name()
+"""The descriptor, opened before the worker forks and for as long as it runs."""
+_batches = RawValue("Q", 0)
+"""Batches that all processes of this worker have computed."""
+_WAITING = 1e-6
+"""A share that nobody tells from 0."""
+
+
+@contextmanager
+def device_turn(waiting: Callable[[], object] = lambda: None, *, public: bool = False) -> Iterator[None]:
+    """A context in which no other process of this worker computes on its device. ``waiting`` is called now and then
+    until the turn comes, and may raise. ``public`` has a background job that is computing let go
+    (:func:`is_wanted`)."""
+    if public:
+        fcntl.lockf(_file, fcntl.LOCK_SH, 1, _WANTED)
+    try:
+        while not _locked(_DEVICE):
+            waiting()
+            time.sleep(POLL_SECONDS)
+    finally:
+        if public:
+            fcntl.lockf(_file, fcntl.LOCK_UN, 1, _WANTED)
+    try:
+        yield
+    finally:
+        fcntl.lockf(_file, fcntl.LOCK_UN, 1, _DEVICE)
+
+
+def is_wanted() -> bool:
+    """Whether a public job waits for this process's turn to end."""
+    if not _locked(_WANTED):
+        return True
+    fcntl.lockf(_file, fcntl.LOCK_UN, 1, _WANTED)
+    return False
+
+
+@dataclass(frozen=True)
+class TakingTurns:
+    """An extractor that computes features when it is this process's turn on the device.
+
+    Until then it reports a progress of about 0, another one after each batch of the process that computes: who waits
+    for one that stalls, stalls.
+    """
+
+    extractor: Extractor
+    public: bool = False
+
+    @property
+    def spec(self) -> ExtractorSpec:
+        """The extractor's specification."""
+        return self.extractor.spec
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """The extractor's provenance."""
+        return self.extractor.provenance
+
+    def features(self, images: Images, *, progress: ProgressCallback | None = None) -> Features:
+        """The extractor's features."""
+        report = progress or (lambda _share: None)
+
+        def computed(share: float) -> None:
+            _batches.value += 1
+            report(share)
+
+        with device_turn(lambda: report(_WAITING * (_batches.value % 2)), public=self.public):
+            return self.extractor.features(images, progress=computed)
+
+    @property
+    def shortlister(self) -> Shortlister:
+        """The extractor's shortlister. It waits for no turn: the products take a device milliseconds and little memory,
+        and would wait for another entry's features."""
+        return self.extractor.shortlister
+
+    def logits(self, features: Features) -> Features | None:
+        """The extractor's logits."""
+        return self.extractor.logits(features)
+
+
+def _locked(byte: int) -> bool:
+    """Lock a byte of the file for this process alone; False if another process has locked it."""
+    try:
+        fcntl.lockf(_file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
+    except (BlockingIOError, PermissionError):
+        return False
+    return True
