@@ -139,18 +139,15 @@ class Settings(LogSettings):
     """Hashes (hex) required of those weights, by extractor name; else the first load records them beside the files."""
     device: Annotated[str, StringConstraints(pattern=r"^(auto|cpu|cuda(:[0-9]+)?)$")] = "auto"
     """Where extractors run: ``cpu``, ``cuda`` for the first GPU, ``cuda:3`` for the fourth, ``auto`` for the first GPU
-    if there is one. A worker's processes take turns on one GPU: start a worker for each, with its index here, or with
-    its GPU as the only one in ``CUDA_VISIBLE_DEVICES``."""
+    if there is one. A worker has one GPU, on which its processes take turns: start one for each."""
     mode: Literal["auto", "compiled", "eager"] = "auto"
     """How extractors run: ``compiled`` is torch.compile with frozen weights, which needs a C++ compiler and gains
     about 15 % for ``nasnetalarge`` on CPUs; ``auto`` is ``eager``. Each measurement's provenance records the mode."""
     batch_size: int | None = Field(default=None, ge=1)
-    """Images at a time. Without it: 8 on a CPU, and on a GPU the largest that safely fits, measured once.
-    A worker whose GPU runs out of memory halves it until it ends, and says so in its log and in each measurement."""
+    """Images at a time. Without it 8 on a CPU, and on a GPU the largest that safely fits; halved where memory ends."""
     decoding_processes: int | None = Field(None, ge=0)
-    """Processes that decode an entry's images, without files or network and with little memory. Without it as many as
-    there are cores, up to 4, which decode faster than a GPU computes features; 0 decodes in the worker itself, as on
-    systems other than Linux."""
+    """Processes without files, network and much memory that decode an entry's images. Without it as many as there are
+    cores, up to 4; 0, as on systems other than Linux, decodes in the worker itself."""
     recovery: dict[str, int] = {}
     """Changes to the plan of latent recovery, which decides how thoroughly a generator is searched: numbers by name,
     for example ``{"train": 400, "held_out": 400}``."""

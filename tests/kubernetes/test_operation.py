@@ -73,8 +73,8 @@ def test_a_pod_has_one_gpu_or_none(folder: str) -> None:
     worker = workloads(folder)["worker-gpu"]
     device = environment_of(folder, container_of(worker))["KENNEL_DEVICE"]
     gpus = container_of(worker)["resources"]["limits"].get("nvidia.com/gpu")
-    assert option(worker, "--concurrency") == "1"
-    assert (device, gpus) == (("cpu", None) if folder.endswith("-cpu") else ("cuda", "1"))
+    expected = ("cpu", None, "1") if folder.endswith("-cpu") else ("cuda", "1", "2")
+    assert (device, gpus, option(worker, "--concurrency")) == expected
     assert ("tolerations" in pod_of(worker), "nodeSelector" in pod_of(worker)) == (gpus == "1", gpus == "1")
 
 
@@ -93,11 +93,12 @@ def triggers_of(folder: str, name: str) -> Iterator[tuple[str, dict[str, str], f
         yield match["metric"], labels, float(trigger["metadata"]["targetValue"])
 
 
+@pytest.mark.parametrize("folder", OVERLAYS)
 @pytest.mark.parametrize("name", WORKERS)
-def test_workers_are_scaled_by_the_age_of_their_queues_and_by_what_runs(name: str) -> None:
+def test_workers_are_scaled_by_the_age_of_their_queues_and_by_what_runs(name: str, folder: str) -> None:
     """What waits starts a pod; what runs keeps it, or a long job would be ended as soon as nothing waits behind it."""
-    worker = workloads(EXAMPLE)[name]
-    triggers = list(triggers_of(EXAMPLE, name))
+    worker = workloads(folder)[name]
+    triggers = list(triggers_of(folder, name))
     queues = queues_of(worker) & set(Queue)
     age, jobs = "kennel_queue_oldest_due_seconds", "kennel_queue_jobs"
     assert {labels["queue"] for metric, labels, _ in triggers if metric == age} == queues

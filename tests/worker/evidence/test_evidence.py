@@ -19,6 +19,7 @@ from scorer.db.jobs import failed_jobs
 from scorer.db.submissions import submissions
 from scorer.db.tables import Evidence, Job, Measurement, Submission
 from scorer.evidence import records
+from scorer.extractors.tiny import Tiny
 from scorer.jobs import leases, retries
 from scorer.lifecycle import Queue, Status
 from tests.api.conftest import Service, running_service
@@ -353,24 +354,24 @@ def test_what_is_made_of_the_references_goes_on_where_it_was_left(
         assert competition is not None
         training = competitions.references_of(session, competition.id)["held_out"].reference_set
     address = reference_features.SetAddress(training.sha256, training.blob_key, SIZE)
-    extractor = service.context.extractor("tiny@1")
+    expected = service.context.extractor("tiny@1").features(np.ascontiguousarray(HELD_OUT[:, :, ::-1]))
+    features = Tiny.features
     seen = list[int]()
 
     def interrupted(stage: str, share: float) -> None:
         if stage == "mirrored" and share > 0.7:
             raise Preempted
 
-    def watched(images: Any, **named: Any) -> Any:
+    def watched(tiny: Tiny, images: Any, **named: Any) -> Any:
         seen.append(len(images))
-        return features(images, **named)
+        return features(tiny, images, **named)
 
-    features = extractor.features
-    monkeypatch.setattr(extractor, "features", watched)
+    monkeypatch.setattr(Tiny, "features", watched)
     with pytest.raises(Preempted):
         reference_features.mirrored_features_of(service.context, address, "tiny@1", interrupted)
     mirrored = reference_features.mirrored_features_of(service.context, address, "tiny@1", lambda *_: None)
     assert seen == [100, 50, 50]
-    assert np.array_equal(mirrored, features(np.ascontiguousarray(HELD_OUT[:, :, ::-1])))
+    assert np.array_equal(mirrored, expected)
     reference_features.mirrored_features_of(service.context, address, "tiny@1", lambda *_: None)
     assert seen == [100, 50, 50]
 
