@@ -2,7 +2,9 @@
 
 cli: the ``kennel`` command: for operators, organizers and participants.
 client: the HTTP client of the API that the command and the demo use.
+doctor: ``kennel admin doctor``: what is wrong with an installation, and the remedy.
 standalone: ``kennel up``: PostgreSQL, Redis, web and workers as one process tree.
+systemd: ``kennel admin service``: the service as systemd units.
 demo: ``kennel demo``: a whole competition on real photographs.
 documentation: the generated reference pages in ``docs/reference/``.
 migration_drift: a check that tables in code and migrations agree.

@@ -38,6 +38,11 @@ def current_revision(connection: Connection) -> str | None:
     return MigrationContext.configure(connection).get_current_revision()
 
 
+def newest_revision() -> str | None:
+    """The newest migration that this version has."""
+    return ScriptDirectory.from_config(config_for("")).get_current_head()
+
+
 def is_known(revision: str) -> bool:
     """Whether this version has a migration."""
     return revision in {each.revision for each in ScriptDirectory.from_config(config_for("")).walk_revisions()}
@@ -51,8 +56,7 @@ def check(url: str) -> None:
 def require_migrated(connection: Connection) -> None:
     """``Unavailable`` if the database lacks a migration that this version has. One with later migrations passes: those
     of the next version leave what this one reads and writes as it is."""
-    newest = ScriptDirectory.from_config(config_for("")).get_current_head()
-    current = current_revision(connection)
+    newest, current = newest_revision(), current_revision(connection)
     if current is None or (current != newest and is_known(current)):
         raise Unavailable(
             "old-tables", f"The database's tables are of migration {current}, not {newest}: run `kennel migrate`."

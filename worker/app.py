@@ -16,4 +16,6 @@ def log_as_everywhere(**_: object) -> None:
 
 
 app = create_celery_app(settings)
-app.conf.update(imports=("worker.runtime.startup", "worker.runtime.liveness", "worker.tasks"))
+app.conf.update(
+    imports=("worker.runtime.startup", "worker.runtime.liveness", "worker.runtime.worker_report", "worker.tasks")
+)

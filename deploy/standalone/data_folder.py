@@ -18,6 +18,8 @@ from scorer.settings import Settings, read_settings
 LOCK = "lock"
 SECRETS = "secrets.json"
 ADDRESSES = "addresses.json"
+METRICS = "metrics"
+"""The folder in which all parts add up their metrics."""
 ROOTS_FOLDER = Path("/var/lib")
 
 
@@ -45,6 +47,11 @@ class DataFolder:
     def has_secret(self, name: str) -> bool:
         """Whether ``secret(name)`` was made before."""
         return name in self._secrets()
+
+    def forget_secrets(self, *names: str) -> None:
+        """Forget the secrets of these names, so that the next use makes new ones."""
+        left = {name: secret for name, secret in self._secrets().items() if name not in names}
+        self.write_private(SECRETS, json.dumps(left, indent=1) + "\n")
 
     def _secrets(self) -> dict[str, str]:
         file = self.path / SECRETS
@@ -93,6 +100,11 @@ def addresses_in(path: Path) -> dict[str, str]:
             "no-addresses", f"{path / ADDRESSES} cannot be read ({error.strerror}): has Kennel run on this folder?"
         ) from None
     return addresses
+
+
+def secret_files(path: Path) -> list[Path]:
+    """The files of the folder ``path`` that have secrets in them, as far as they are there."""
+    return [file for file in (path.expanduser() / SECRETS, path.expanduser() / ADDRESSES) if file.exists()]
 
 
 def settings_of(path: Path | None) -> Settings:

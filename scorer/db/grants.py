@@ -1,8 +1,11 @@
 """Rights of the service's database role: no DDL, no changes of append-only tables, DELETE only where rows expire."""
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import Connection, func, inspect, select, text
+from sqlalchemy.orm import Session
 
 from scorer.db.tables import Table
 
@@ -17,8 +20,29 @@ def grant(connection: Connection, role: str) -> None:
     connection.execute(text(f"REVOKE ALL ON ALL TABLES IN SCHEMA public FROM {role}"))
     existing = set(inspect(connection).get_table_names())  # after a downgrade, fewer than the code has
     for table in (table for table in Table.metadata.sorted_tables if table.name in existing):
-        rights = "SELECT, INSERT" if table.info.get("append_only") else "SELECT, INSERT, UPDATE"
-        rights += ", DELETE" if table.info.get("expiring") else ""
-        connection.execute(text(f"GRANT {rights} ON {table.name} TO {role}"))
+        connection.execute(text(f"GRANT {', '.join(_rights_on(table.info))} ON {table.name} TO {role}"))
     connection.execute(text(f"GRANT SELECT ON scores, alembic_version TO {role}"))
     connection.execute(text(f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {role}"))
+
+
+def _rights_on(info: Mapping[Any, Any]) -> list[str]:
+    """The service's rights on a table, by the table's ``info``."""
+    rights = ["SELECT", "INSERT", *([] if info.get("append_only") else ["UPDATE"])]
+    return [*rights, *(["DELETE"] if info.get("expiring") else [])]
+
+
+def missing_rights(session: Session) -> list[str]:
+    """The rights that the session's own role lacks, as ``INSERT on jobs``."""
+    wanted = [(table.name, right) for table in Table.metadata.sorted_tables for right in _rights_on(table.info)]
+    held = session.execute(select(*(func.has_table_privilege(name, right) for name, right in wanted))).one()
+    return [f"{right} on {name}" for (name, right), has in zip(wanted, held, strict=True) if not has]
+
+
+def excessive_rights(session: Session) -> list[str]:
+    """What the session's own role is and should not be: a superuser, or the owner of tables."""
+    facts = text(
+        "SELECT rolsuper, EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = 'public' AND tableowner = current_user)"
+        " FROM pg_roles WHERE rolname = current_user"
+    )
+    superuser, owner = session.execute(facts).one()
+    return [*(["a superuser"] if superuser else []), *(["the owner of tables"] if owner else [])]

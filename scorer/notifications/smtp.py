@@ -34,10 +34,7 @@ def deliver(mail: Mail, url: str, sender: str, site: str) -> None:
 
     Raises ``Unavailable`` if the server takes no mail at all, ``MailRefused`` or ``MailUncertain`` for this mail.
     """
-    try:
-        server = _connected(urlsplit(url))
-    except (OSError, smtplib.SMTPException) as error:
-        raise Unavailable("no-mail-server", f"The mail server cannot be used: {error}.") from error
+    server = connect(url)
     try:
         server.send_message(message_of(mail, sender, site))
     except smtplib.SMTPRecipientsRefused as error:
@@ -53,6 +50,14 @@ def deliver(mail: Mail, url: str, sender: str, site: str) -> None:
         raise MailUncertain(str(error)) from error
     finally:
         server.close()
+
+
+def connect(url: str) -> smtplib.SMTP:
+    """A connection to the SMTP server at ``url``, logged in; ``Unavailable`` if the server takes no mail at all."""
+    try:
+        return _connected(urlsplit(url))
+    except (OSError, smtplib.SMTPException) as error:
+        raise Unavailable("no-mail-server", f"The mail server cannot be used: {error}.") from error
 
 
 def _connected(url: SplitResult) -> smtplib.SMTP:

@@ -1,60 +1,486 @@
-"""``kennel admin doctor``: what is there, and what is wrong, a line each."""
+"""``kennel admin doctor``: nothing is wrong with an installation that is well, and each check finds its fault."""
 
+import json
+import resource
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from types import SimpleNamespace
 from typing import Any
 
+import httpx
 import pytest
 from pydantic import SecretStr
 from sqlalchemy import create_engine, make_url, text
+from sqlalchemy.orm import Session, sessionmaker
 from typer.testing import CliRunner
 
 from deploy.cli import doctor
+from deploy.doctor import blob_store, database, machine, queue_server, surroundings
+from deploy.doctor.check import Check, Outcome
+from deploy.doctor.examination import CHECKS, examine, outcome_of
+from deploy.doctor.installation import Installation
 from deploy.standalone.ephemeral import Servers
-from scorer.settings import Settings
-from tests.api.conftest import Service
+from scorer.blobs import Blobs
+from scorer.db import competitions
+from scorer.db.diagnostics import ServerSettings, server_settings
+from scorer.db.jobs import sweeps
+from scorer.db.session import engine_of, sessions_of
+from scorer.db.tables import Delivery, Job, Mail, Pause, Webhook
+from scorer.lifecycle import Queue
+from tests.api.conftest import Service, running_service
+from tests.conftest import TEMPLATE, fresh_settings
+from tests.factories import noise_images, zip_of
+from tests.http_server import serve
+from worker.maintenance.sweeper import sweep_once
+from worker.runtime import startup, worker_report
+
+Patch = pytest.MonkeyPatch
+LONG_AGO = timedelta(days=2)
+KEY = "submissions/of-nobody"
 
 
-def run(monkeypatch: pytest.MonkeyPatch, settings: Settings, **changes: Any) -> tuple[int, dict[str, str]]:
-    """Exit status, and each line by the name of its check."""
-    monkeypatch.setattr(doctor, "settings_of", lambda _: settings.model_copy(update=changes))
-    result = CliRunner().invoke(doctor.app, [])
-    lines = dict(line[7:].split(": ", 1) for line in result.stdout.splitlines())
-    wrong = {line[7:].split(": ", 1)[0] for line in result.stdout.splitlines() if line.startswith("WRONG")}
-    return result.exit_code, {name: ("WRONG " if name in wrong else "") + line for name, line in lines.items()}
+@pytest.fixture(scope="module")
+def running(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, Servers]]:
+    """A service with a competition and an entry."""
+    with (
+        fresh_settings(servers, tmp_path_factory.mktemp("service"), TEMPLATE) as settings,
+        running_service(settings) as service,
+    ):
+        slug = service.competition()
+        assert service.submit("ada", slug, zip_of(noise_images(0))).status_code == 202
+        yield service, servers
 
 
-def test_all_is_well(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    service.competition()
-    status, lines = run(monkeypatch, service.context.settings)
-    assert status == 0
-    assert list(lines) == ["database", "clock", "connections", "queue server", "blob store", "weights"]
-    assert lines["connections"] == "all processes may open 50 of 297"
-    assert list(service.context.blobs.older_than("uploads/", service.context.now())) == []
+@pytest.fixture
+def service(running: tuple[Service, Servers]) -> Service:
+    """The service of all tests of this module."""
+    return running[0]
 
 
-def test_each_fault_is_told_beside_the_others(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    url = make_url(service.context.settings.database_url.get_secret_value()).set(port=1)
-    status, lines = run(
-        monkeypatch,
-        service.context.settings,
-        redis_url=SecretStr("redis://127.0.0.1:1/0"),
-        database_url=SecretStr(url.render_as_string(hide_password=False)),
-        blob_url="file:///proc/nowhere",
+@pytest.fixture
+def installation(service: Service) -> Iterator[Installation]:
+    """The installation as the service's own role sees it, with workers; what tests write is rolled back."""
+    engine = engine_of(service.context.settings)
+    with engine.connect() as connection, connection.begin() as outer:
+        sessions = sessionmaker(connection, join_transaction_mode="create_savepoint", expire_on_commit=False)
+        yield with_workers(Installation(service.context.settings, sessions, {}))
+        outer.rollback()
+    engine.dispose()
+
+
+def with_workers(installation: Installation, **changes: object) -> Installation:
+    """The installation with a worker for all queues, of this version."""
+    report = worker_report.report(
+        SimpleNamespace(
+            consumer=SimpleNamespace(
+                task_consumer=SimpleNamespace(queues=[SimpleNamespace(name=name) for name in ("sweep", *Queue)])
+            )
+        )
     )
-    assert status == 1
-    wrong = {name for name, line in lines.items() if line.startswith("WRONG")}
-    assert wrong == {"database", "clock", "connections", "queue server", "blob store", "weights"}
-    assert "Connection refused" in lines["database"]
+    installation.__dict__["workers"] = {"all@here": {**report, **changes}}
+    return installation
 
 
-def test_tables_of_another_version_are_told(
-    service: Service, servers: Servers, monkeypatch: pytest.MonkeyPatch
+@contextmanager
+def answering(status: int, body: bytes = b"{}") -> Iterator[str]:
+    """A server that answers everything alike; its address."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def _answer(self) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_GET = do_POST = do_PUT = _answer  # noqa: N815
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def changed(installation: Installation, **settings: Any) -> Installation:
+    """The installation with other settings."""
+    made = replace(installation, settings=installation.settings.model_copy(update=settings))
+    return with_workers(made)
+
+
+@contextmanager
+def as_superuser(
+    running: tuple[Service, Servers], installation: Installation, *statements: str
+) -> Iterator[Installation]:
+    """The installation as a superuser sees it, after statements that are rolled back."""
+    service, servers = running
+    name = make_url(service.context.settings.database_url.get_secret_value()).database
+    engine = create_engine(make_url(servers.postgres.admin_url).set(database=name))
+    with engine.connect() as connection, connection.begin() as outer:
+        for statement in statements:
+            connection.execute(text(statement))
+        yield replace(installation, sessions=sessionmaker(connection, join_transaction_mode="create_savepoint"))
+        outer.rollback()
+    engine.dispose()
+
+
+@contextmanager
+def configured(installation: Installation, name: str, value: str) -> Iterator[Installation]:
+    """The installation while its queue server has another configuration."""
+    with installation.queue_server() as client:
+        before = client.config_get(name)[name]
+        client.config_set(name, value)
+        try:
+            yield installation
+        finally:
+            client.config_set(name, before)
+
+
+@contextmanager
+def without_zip(service: Service, installation: Installation) -> Iterator[Installation]:
+    """The installation without the zip of its entry."""
+    with service.context.sessions() as session:
+        key = session.execute(text("SELECT blob_key FROM submissions")).scalar_one()
+    content = service.context.blobs.read(key)
+    service.context.blobs.delete(key)
+    try:
+        yield installation
+    finally:
+        service.context.blobs.write(key, content)
+
+
+@contextmanager
+def readable_secret(installation: Installation) -> Iterator[Installation]:
+    """The installation with a file of secrets that everybody reads."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "redis_password"
+        file.write_text("secret")
+        file.chmod(0o644)
+        Path(folder).chmod(0o755)
+        yield replace(installation, environ={"REDIS_PASSWORD_FILE": str(file)})
+
+
+def with_rows(installation: Installation, *rows: Any) -> Installation:
+    """The installation with these rows, each of which may need those before it."""
+    with installation.sessions() as session:
+        for row in rows:
+            session.add(row)
+            session.flush()
+        session.commit()
+    return installation
+
+
+def job(**values: Any) -> Job:
+    """A job of nothing, that was due long ago."""
+    then = datetime.now(UTC) - LONG_AGO
+    usual = {"queue": "check", "state": "waiting", "priority": 0, "turn": 0, "attempts": 0}
+    return Job(**{**usual, "due_at": then, "created_at": then, **values})
+
+
+def overdue(**values: Any) -> dict[str, Any]:
+    """What a mail and a call of a webhook have in common."""
+    then = datetime.now(UTC) - LONG_AGO
+    return {
+        "subject": "",
+        "body": "",
+        "link": "",
+        "state": "waiting",
+        "attempts": 1,
+        "created_at": then,
+        "due_at": then,
+    } | values
+
+
+def with_late_delivery(installation: Installation) -> Installation:
+    """The installation with a webhook whose call is late."""
+    with installation.sessions() as session:
+        account = session.execute(text("SELECT min(id) FROM accounts")).scalar_one()
+    hook = Webhook(account_id=account, url="https://example.org", secret="s", created_at=datetime.now(UTC))
+    made = with_rows(installation, hook)
+    return with_rows(made, Delivery(webhook_id=hook.id, kind="ping", **overdue()))
+
+
+class Case:
+    """What a break may use."""
+
+    def __init__(self, running: tuple[Service, Servers], installation: Installation, patch: Patch) -> None:
+        self.running, self.installation, self.patch = running, installation, patch
+
+    def with_server_settings(self, **values: Any) -> Installation:
+        """The installation on a database server with other settings."""
+        self.patch.setattr(database, "server_settings", lambda session: server_settings(session)._replace(**values))
+        return self.installation
+
+    def with_info(self, **values: Any) -> Installation:
+        """The installation with a queue server that says other things of itself."""
+        info = queue_server._info(self.installation)
+        self.patch.setattr(queue_server, "_info", lambda _: {**info, **values})
+        return self.installation
+
+    def patched(self, owner: object, name: str, value: object) -> Installation:
+        """The installation with something else in place of an attribute."""
+        self.patch.setattr(owner, name, value)
+        return self.installation
+
+    def changed(self, **settings: Any) -> Installation:
+        """The installation with other settings."""
+        return changed(self.installation, **settings)
+
+
+def fail(*_: object, **__: object) -> Any:
+    """Do what a store does that forbids it."""
+    raise PermissionError("403 Forbidden")
+
+
+@contextmanager
+def refusing_store(case: Case) -> Iterator[Installation]:
+    """The installation with a store whose public address refuses."""
+    with answering(403) as url:
+
+        def sign(*_: object) -> str:
+            return url
+
+        case.installation.__dict__["blobs"] = SimpleNamespace(
+            supports_presigned_put=True, presigned_put=sign, presigned_get=sign, delete_all=lambda _: None
+        )
+        yield case.installation
+
+
+@contextmanager
+def public(case: Case, status: int, **settings: Any) -> Iterator[Installation]:
+    """The installation behind something that answers like this."""
+    with answering(status) as url:
+        yield case.changed(public_url=url, **settings)
+
+
+@contextmanager
+def other_issuer(case: Case) -> Iterator[Installation]:
+    """The installation with an issuer that calls itself otherwise."""
+    with answering(200, b'{"issuer": "https://other.example.org"}') as url:
+        yield case.changed(oidc_issuer=url)
+
+
+def away(case: Case) -> Installation:
+    """The installation without its database."""
+    url = make_url(case.installation.settings.database_url.get_secret_value()).set(port=1)
+    settings = case.installation.settings.model_copy(
+        update={"database_url": SecretStr(url.render_as_string(hide_password=False))}
+    )
+    return replace(case.installation, settings=settings, sessions=sessions_of(engine_of(settings)))
+
+
+def swept(case: Case) -> Installation:
+    """The installation whose last sweep began an hour ago."""
+    with case.installation.sessions() as session:
+        sweeps.begin_sweep(session)
+        session.execute(text("UPDATE last_sweep SET swept_at = now() - interval '1 hour'"))
+        session.commit()
+    return case.installation
+
+
+SMTP = {"smtp_url": SecretStr("smtp://127.0.0.1:1")}
+BREAKS: dict[str, tuple[Callable[[Case], Installation | AbstractContextManager[Installation]], str]] = {
+    "database": (away, "Connection refused"),
+    "clock": (lambda c: replace(c.installation, now=lambda: datetime.now(UTC) + timedelta(minutes=1)), "60 s ahead"),
+    "database version": (lambda c: c.with_server_settings(major_version=12), "PostgreSQL 12"),
+    "migrations": (
+        lambda c: as_superuser(c.running, c.installation, "UPDATE alembic_version SET version_num = '0016'"),
+        "are of migration 0016, not",
+    ),
+    "durability": (lambda c: c.installation, "fsync, full_page_writes, synchronous_commit: off"),
+    "encoding": (lambda c: c.with_server_settings(encoding="SQL_ASCII"), "SQL_ASCII"),
+    "connections": (lambda c: c.changed(web_processes=100), "may open 3020 connections"),
+    "rights": (
+        lambda c: as_superuser(
+            c.running, c.installation, "REVOKE INSERT ON jobs FROM kennel_app", "SET LOCAL ROLE kennel_app"
+        ),
+        "no INSERT on jobs.",
+    ),
+    "role": (lambda c: as_superuser(c.running, c.installation), "is a superuser"),
+    "pooler": (lambda c: c.changed(database_pooler=True), "DATABASE_OWNER_URL is not set"),
+    "admin": (
+        lambda c: as_superuser(c.running, c.installation, "UPDATE accounts SET role = 'organizer'"),
+        "No account",
+    ),
+    "queue server": (lambda c: c.changed(redis_url=SecretStr("redis://127.0.0.1:1/0")), "refused"),
+    "queue server version": (lambda c: c.with_info(redis_version="5.0.14"), "5.0.14, older than 6.2"),
+    "queue server eviction": (
+        lambda c: configured(c.installation, "maxmemory-policy", "allkeys-lru"),
+        "allkeys-lru throws away",
+    ),
+    "queue server memory": (lambda c: configured(c.installation, "maxmemory", "1"), "of the 1 bytes"),
+    "queue server disk": (lambda c: c.with_info(rdb_last_bgsave_status="err"), "(rdb_last_bgsave_status)"),
+    "queue server password": (lambda c: c.changed(redis_url=SecretStr("redis://valkey:6379/0")), "reaches valkey"),
+    "blob store": (lambda c: c.changed(blob_url="file:///proc/nowhere"), "cannot be opened"),
+    "large blobs": (lambda c: c.patched(Blobs, "join", fail), "in parts: PermissionError"),
+    "free space": (lambda c: replace(c.installation, free_bytes=lambda _: 1), "1 bytes are free"),
+    "direct uploads": (refusing_store, "answers PUT with 403"),
+    "zips": (lambda c: without_zip(c.running[0], c.installation), "1 of the 1 newest"),
+    "scratch": (lambda c: replace(c.installation, free_bytes=lambda _: 1), "1 bytes are free in"),
+    "open files": (lambda c: c.patched(resource, "getrlimit", lambda _: (256, 4096)), "open 256 files"),
+    "secret files": (lambda c: readable_secret(c.installation), "redis_password"),
+    "secrets": (lambda c: c.changed(metrics_token=SecretStr("prometheus")), "KENNEL_METRICS_TOKEN: shorter"),
+    "weights": (
+        lambda c: c.patched(competitions, "extractors_in_use", lambda _: ["nasnetalarge@1"]),
+        "missing",
+    ),
+    "GPU": (
+        lambda c: (c.patched(startup, "device_fault", lambda _: "It is lost."), c.changed(device="cuda"))[1],
+        "lost",
+    ),
+    "sandbox": (lambda c: c.patched(sys, "executable", "/bin/false"), "ended with status 1"),
+    "metrics folder": (lambda c: c.changed(metrics_port=9100), "PROMETHEUS_MULTIPROC_DIR names no folder"),
+    "workers": (lambda c: with_workers(c.installation, queues=["sweep", "check"]), "queues score, prepare"),
+    "versions": (lambda c: with_workers(c.installation, migration="0016"), "0016"),
+    "sweeps": (swept, "began 3,6"),
+    "queues": (lambda c: with_rows(c.installation, job()), "none runs: check"),
+    "failed jobs": (
+        lambda c: with_rows(c.installation, job(state="failed", error="No disk.", finished_at=datetime.now(UTC))),
+        "on check: No disk.",
+    ),
+    "pauses": (
+        lambda c: with_rows(
+            c.installation, Pause(worker="gpu-1", paused=True, reason="", created_at=datetime.now(UTC) - LONG_AGO)
+        ),
+        "gpu-1",
+    ),
+    "mails": (lambda c: with_rows(c.changed(**SMTP), Mail(recipient="ada@example.org", **overdue())), "1 mails wait"),
+    "webhooks": (lambda c: with_late_delivery(c.installation), "1 calls of webhooks wait"),
+    "public address": (lambda c: public(c, 404), "answers 404"),
+    "encryption": (lambda c: c.changed(public_url="http://kennel.example.org"), "is not HTTPS"),
+    "proxy": (
+        lambda c: (
+            c.patched(surroundings, "_probe", lambda *_, **__: httpx.Response(200)),
+            c.changed(public_url="https://kennel.example.org"),
+        )[1],
+        "does not believe the proxy",
+    ),
+    "request size": (lambda c: public(c, 413, max_upload_bytes=10**9), "refuses requests of 1,000,000,000 bytes"),
+    "mail server": (lambda c: c.changed(**SMTP), "cannot be used"),
+    "mail sender": (lambda c: c.changed(**SMTP), "kennel@localhost"),
+    "OpenID Connect": (other_issuer, "names another issuer: https://other.example.org"),
+}
+
+
+def test_every_check_has_a_test_that_breaks_it() -> None:
+    assert list(BREAKS) == [check.name for check in CHECKS]
+    assert len(CHECKS) >= 20
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name)
+def test_a_check_finds_its_fault(
+    check: Check, running: tuple[Service, Servers], installation: Installation, monkeypatch: Patch
 ) -> None:
-    database = make_url(service.context.settings.database_url.get_secret_value()).database
-    owner = create_engine(make_url(servers.postgres.owner_url).set(database=database))
-    with owner.begin() as connection:
-        connection.execute(text("UPDATE alembic_version SET version_num = '0016'"))
-    owner.dispose()
-    status, lines = run(monkeypatch, service.context.settings)
-    assert status == 1
-    assert lines["database"].startswith("WRONG The database's tables are of migration 0016, not ")
-    assert {name for name, line in lines.items() if line.startswith("WRONG")} == {"database"}
+    break_it, words = BREAKS[check.name]
+    broken = break_it(Case(running, installation, monkeypatch))
+    with nullcontext(broken) if isinstance(broken, Installation) else broken as seen:
+        outcome = outcome_of(check, seen)
+    assert outcome.state == "wrong"
+    assert words in outcome.finding
+    assert outcome.remedy == check.remedy
+
+
+@pytest.fixture
+def healthy(service: Service, installation: Installation, monkeypatch: Patch) -> Iterator[Installation]:
+    """The installation with everything that tests leave out: a server that survives a power cut, sweeps, web."""
+
+    def durable(session: Session) -> ServerSettings:
+        return server_settings(session)._replace(fsync="on", full_page_writes="on", synchronous_commit="on")
+
+    monkeypatch.setattr(database, "server_settings", durable)
+    sweep_once(service.context)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=10**12))
+    with serve(service.app) as url:
+        yield changed(installation, public_url=url, sweep_seconds=60)
+
+
+def test_nothing_is_wrong_where_all_is_well(healthy: Installation) -> None:
+    outcomes = list(examine(healthy))
+    assert [outcome for outcome in outcomes if outcome.state == "wrong"] == []
+    assert {outcome.name for outcome in outcomes if outcome.state == "skipped"} == {
+        "pooler",
+        "direct uploads",
+        "secret files",
+        "GPU",
+        "metrics folder",
+        "proxy",
+        "mail server",
+        "mail sender",
+        "OpenID Connect",
+    }
+    assert list(healthy.blobs.older_than("uploads/", datetime.now(UTC) + timedelta(days=1))) in ([], [[]])
+
+
+def test_what_cannot_be_reached_has_no_other_faults(healthy: Installation) -> None:
+    broken = replace(healthy, sessions=away(Case((None, None), healthy, None)).sessions)  # type: ignore[arg-type]
+    outcomes = {outcome.name: outcome for outcome in examine(with_workers(broken))}
+    assert outcomes["clock"] == Outcome("clock", "skipped", "not looked at, because of database")
+    # That of migrations is skipped itself, and what needs it is, too.
+    assert outcomes["rights"].state == "skipped"
+    assert {name for name, outcome in outcomes.items() if outcome.state == "wrong"} == {"database"}
+
+
+@pytest.mark.parametrize(
+    ("method", "words"),
+    [("write", "written to"), ("read", "read"), ("older_than", "listed"), ("delete_all", "deleted from")],
+)
+def test_the_blob_store_says_what_it_does_not_allow(
+    method: str, words: str, installation: Installation, monkeypatch: Patch
+) -> None:
+    monkeypatch.setattr(Blobs, method, fail)
+    (check,) = (check for check in blob_store.CHECKS if check.name == "blob store")
+    assert outcome_of(check, installation).finding == f"It cannot be {words}: PermissionError: 403 Forbidden"
+
+
+def test_later_tables_are_no_fault(running: tuple[Service, Servers], installation: Installation) -> None:
+    (check,) = (check for check in database.CHECKS if check.name == "migrations")
+    with as_superuser(running, installation, "UPDATE alembic_version SET version_num = '9999'") as later:
+        outcome = outcome_of(check, later)
+    assert (outcome.state, "9999, later than this version's" in outcome.finding) == ("ok", True)
+
+
+def test_an_installation_without_any_sweep(running: tuple[Service, Servers], installation: Installation) -> None:
+    (check,) = (check for check in CHECKS if check.name == "sweeps")
+    with as_superuser(running, installation, "DELETE FROM last_sweep") as never_swept:
+        assert outcome_of(check, never_swept).finding.startswith("No sweep has ever begun")
+
+
+def test_trusting_every_proxy_is_a_fault(installation: Installation) -> None:
+    (check,) = (check for check in surroundings.CHECKS if check.name == "proxy")
+    trusting = replace(
+        changed(installation, public_url="https://kennel.example.org"), environ={"FORWARDED_ALLOW_IPS": "*"}
+    )
+    assert "may claim any address" in outcome_of(check, trusting).finding
+
+
+def test_weights_of_another_machine_are_not_missed(installation: Installation) -> None:
+    (check,) = (check for check in machine.CHECKS if check.name == "weights")
+    assert outcome_of(check, changed(installation, weights_dir=Path("/no/weights"))).state == "skipped"
+
+
+def test_the_command_prints_remedies_and_has_a_status(healthy: Installation, monkeypatch: Patch) -> None:
+    monkeypatch.setattr(doctor, "settings_of", lambda _: healthy.settings)
+    monkeypatch.setattr(Installation, "workers", {})
+    result = CliRunner().invoke(doctor.app, [])
+    assert result.exit_code == 1
+    assert "ok     database: it answers\n" in result.stdout
+    assert "WRONG  workers: No worker that answers takes the queues sweep, check" in result.stdout
+    assert "\n         Start a worker for these queues" in result.stdout
+    result = CliRunner().invoke(doctor.app, ["--json"])
+    assert result.exit_code == 1
+    wrong = {each["name"]: each["remedy"] for each in json.loads(result.stdout) if each["state"] == "wrong"}
+    assert set(wrong) == {"workers"}
+    monkeypatch.setattr(Installation, "workers", with_workers(healthy).workers)
+    assert CliRunner().invoke(doctor.app, []).exit_code == 0

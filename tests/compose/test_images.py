@@ -45,8 +45,10 @@ def compete(engine: Engine | Docker, domain: str) -> None:
     answer = json.loads(seen.stdout)
     assert [each["track"] for each in answer["entry"]["measurements"]] == ["public", "private"]
     assert [place["team"] for place in answer["board"]["entries"]] == [answer["entry"]["team"]]
-    doctor = engine.execute("worker-check", "kennel", "admin", "doctor")
-    assert doctor.returncode == 0, doctor.stdout + doctor.stderr
+    doctor = engine.execute("worker-check", "kennel", "admin", "doctor", "--json")
+    wrong = [each for each in json.loads(doctor.stdout) if each["state"] == "wrong"]
+    # The proxy's certificate is its own, and no container but the client's knows who has signed it.
+    assert [each for each in wrong if each["name"] != "public address"] == []
 
 
 def compete_in_images(targets: dict[str, str]) -> None:

@@ -12,5 +12,6 @@ device_turns: the processes of a worker compute on its device one at a time
 device_loss: a lost GPU ends the process
 self_test: what is wrong with a worker
 liveness: the file that workers and beat touch while they do their work
+worker_report: what a worker answers when it is asked for its version and queues
 startup: the checks before a scoring worker takes jobs
 """

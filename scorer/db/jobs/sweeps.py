@@ -29,3 +29,8 @@ def extend_expired(session: Session, lease: timedelta) -> int:
     expired = update(Job).where(Job.state == JobState.RUNNING, Job.lease_until < func.now())
     result = session.execute(expired.values(lease_until=func.now() + lease))
     return result.rowcount if isinstance(result, CursorResult) else 0
+
+
+def time_since_sweep(session: Session) -> timedelta | None:
+    """How long ago the last sweep began; None if there has been none."""
+    return session.scalar(select(type_coerce(func.now() - LastSweep.swept_at, Interval)))

@@ -1,0 +1,133 @@
+"""Checks of PostgreSQL: that it answers as fast, as safe and as large as the service needs it."""
+
+import migrations
+from deploy.doctor.check import Check, Fault, Skipped
+from deploy.doctor.installation import Installation
+from scorer.db import grants
+from scorer.db.accounts import any_admin
+from scorer.db.connection_budget import max_open_connections, require_connections, server_connections
+from scorer.db.diagnostics import server_settings
+from scorer.db.session import clock_skew, ping, require_right_clock
+
+MIN_VERSION = 15
+"""The oldest major version of PostgreSQL that its project still mends."""
+
+
+def _answers(installation: Installation) -> str:
+    ping(installation.sessions)
+    return "it answers"
+
+
+def _clock(installation: Installation) -> str:
+    require_right_clock(installation.sessions, installation.now)
+    skew = abs(clock_skew(installation.sessions, installation.now)).total_seconds()
+    return f"this machine's and the database's differ by {skew:.1f} s"
+
+
+def _tables(installation: Installation) -> str:
+    with installation.sessions() as session:
+        migrations.require_migrated(session.connection())
+        current = migrations.current_revision(session.connection())
+    newest = migrations.newest_revision()
+    return f"those of this version, {newest}" if current == newest else f"{current}, later than this version's {newest}"
+
+
+def _version(installation: Installation) -> str:
+    with installation.sessions() as session:
+        version = server_settings(session).major_version
+    if version < MIN_VERSION:
+        raise Fault(f"PostgreSQL {version} is older than {MIN_VERSION}.")
+    return f"PostgreSQL {version}"
+
+
+def _durability(installation: Installation) -> str:
+    with installation.sessions() as session:
+        settings = server_settings(session)
+    names = ("fsync", "full_page_writes", "synchronous_commit")
+    off = [name for name in names if getattr(settings, name) == "off"]
+    if off:
+        raise Fault(f"{', '.join(off)}: off. A power cut can lose entries that were accepted, or damage the database.")
+    return "what is committed survives a power cut"
+
+
+def _encoding(installation: Installation) -> str:
+    with installation.sessions() as session:
+        encoding = server_settings(session).encoding
+    if encoding != "UTF8":
+        raise Fault(f"The database's encoding is {encoding}: names of people and files outside of it are refused.")
+    return encoding
+
+
+def _connections(installation: Installation) -> str:
+    sessions, settings = installation.sessions, installation.settings
+    require_connections(sessions, settings)
+    if settings.database_pooler:
+        return f"all processes may open {max_open_connections(settings)}, to a pooler"
+    return f"all processes may open {max_open_connections(settings)} of {server_connections(sessions)}"
+
+
+def _rights(installation: Installation) -> str:
+    with installation.sessions() as session:
+        missing = grants.missing_rights(session)
+    if missing:
+        raise Fault(f"The role of DATABASE_URL has no {', '.join(missing[:3])}{' ...' if len(missing) > 3 else ''}.")
+    return "the service's role may read and write what it must"
+
+
+def _role(installation: Installation) -> str:
+    with installation.sessions() as session:
+        excess = grants.excessive_rights(session)
+    if excess:
+        raise Fault(f"The role of DATABASE_URL is {' and '.join(excess)}: a flaw in the service could drop history.")
+    return "the service's role can neither change tables nor rewrite history"
+
+
+def _admin(installation: Installation) -> str:
+    with installation.sessions() as session:
+        if not any_admin(session):
+            raise Fault("No account is an admin.")
+    return "there is one"
+
+
+def _sessions_of_a_pooler(installation: Installation) -> str:
+    url = installation.settings.database_owner_url
+    if not installation.settings.database_pooler:
+        raise Skipped("DATABASE_URL is PostgreSQL itself")
+    if url is None or url == installation.settings.database_url:
+        raise Fault("Migrations would go through the pooler: DATABASE_OWNER_URL is not set.")
+    return "migrations go past the pooler"
+
+
+CHECKS = (
+    Check("database", _answers, "Start PostgreSQL, and compare DATABASE_URL and its password with the server's."),
+    Check(
+        "clock", _clock, "Synchronise the clocks of both machines by NTP (`timedatectl set-ntp true`).", ["database"]
+    ),
+    Check("database version", _version, "Restore a backup into a newer PostgreSQL; 18 is tested.", ["database"]),
+    Check("migrations", _tables, "`kennel migrate`, once a backup is made.", ["database"]),
+    Check("durability", _durability, "Set these to `on` in postgresql.conf and reload the server.", ["database"]),
+    Check(
+        "encoding", _encoding, "Make the database with `ENCODING 'UTF8'` and restore a backup into it.", ["database"]
+    ),
+    Check(
+        "connections",
+        _connections,
+        "Raise max_connections in postgresql.conf and restart PostgreSQL, or see `run-many-processes` in the manual.",
+        ["database"],
+    ),
+    Check(
+        "rights",
+        _rights,
+        "`kennel migrate` with DATABASE_OWNER_URL set renews the rights of the role in DATABASE_URL.",
+        ["migrations"],
+    ),
+    Check(
+        "role",
+        _role,
+        "Make a role without rights (`CREATE ROLE kennel_app LOGIN PASSWORD ...`), name it in DATABASE_URL and the "
+        "owner in DATABASE_OWNER_URL, then `kennel migrate`.",
+        ["database"],
+    ),
+    Check("pooler", _sessions_of_a_pooler, "Set DATABASE_OWNER_URL to PostgreSQL itself, for `kennel migrate`."),
+    Check("admin", _admin, "`kennel admin create-admin NAME` where the service runs.", ["migrations"]),
+)

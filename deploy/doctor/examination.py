@@ -1,0 +1,46 @@
+"""The examination: every check in order."""
+
+from collections.abc import Iterator
+
+from deploy.doctor import blob_store, database, machine, queue_server, surroundings, work
+from deploy.doctor.check import Check, Fault, Outcome, Skipped
+from deploy.doctor.installation import Installation
+from scorer.errors import KennelError
+
+CHECKS: tuple[Check, ...] = (
+    *database.CHECKS,
+    *queue_server.CHECKS,
+    *blob_store.CHECKS,
+    *machine.CHECKS,
+    *work.CHECKS,
+    *surroundings.CHECKS,
+)
+
+
+def examine(installation: Installation) -> Iterator[Outcome]:
+    """The outcome of every check, as they are made."""
+    unmet: set[str] = set()
+    for check in CHECKS:
+        lacking = [name for name in check.needs if name in unmet]
+        if lacking:
+            outcome = Outcome(check.name, "skipped", f"not looked at, because of {lacking[0]}")
+        else:
+            outcome = outcome_of(check, installation)
+        if lacking or outcome.state == "wrong":
+            unmet.add(check.name)
+        yield outcome
+
+
+def outcome_of(check: Check, installation: Installation) -> Outcome:
+    """What one check finds."""
+    try:
+        return Outcome(check.name, "ok", check.look(installation))
+    except Skipped as reason:
+        return Outcome(check.name, "skipped", str(reason))
+    except Fault as fault:
+        finding = str(fault)
+    except KennelError as error:
+        finding = error.message
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is what the operator must know
+        finding = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
+    return Outcome(check.name, "wrong", finding, check.remedy)

@@ -1,0 +1,58 @@
+"""The installation as checks see it: settings, environment and connections, opened when the first check needs them."""
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from redis import Redis
+
+from scorer.blobs import Blobs, blobs_of
+from scorer.db.session import Sessions
+from scorer.jobs.broker import create_celery_app
+from scorer.settings import Settings
+from worker.runtime.worker_report import COMMAND
+
+SECONDS = 5.0
+"""How long a server may take to answer."""
+REPLY_SECONDS = 2.0
+"""How long workers have to answer; all of this time is waited for."""
+
+
+@dataclass
+class Installation:
+    """Settings and connections. ``environ``: this process's environment. ``secret_files``: files with secrets besides
+    those that variables name."""
+
+    settings: Settings
+    sessions: Sessions
+    environ: Mapping[str, str]
+    secret_files: Sequence[Path] = ()
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    free_bytes: Callable[[Path], int] = field(default=lambda path: shutil.disk_usage(path).free)
+
+    @cached_property
+    def blobs(self) -> Blobs:
+        """The blob store; ``Unavailable`` if it cannot be opened."""
+        return blobs_of(self.settings)
+
+    @contextmanager
+    def queue_server(self) -> Iterator[Any]:
+        """A client of the queue server."""
+        url = self.settings.redis_url.get_secret_value()
+        with Redis.from_url(url, socket_timeout=SECONDS, socket_connect_timeout=SECONDS) as client:
+            yield client
+
+    @cached_property
+    def workers(self) -> Mapping[str, Mapping[str, Any]]:
+        """What running workers report of themselves, by name; an ``error`` from those that do not know the question."""
+        broker = create_celery_app(self.settings)
+        try:
+            replies = broker.control.broadcast(COMMAND, reply=True, timeout=REPLY_SECONDS) or []
+        finally:
+            broker.close()
+        return {name: report for reply in replies for name, report in reply.items()}

@@ -1,0 +1,147 @@
+"""Checks of this machine: disk, limits, secrets, weights, GPU and sandbox."""
+
+import errno
+import resource
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryFile
+from urllib.parse import unquote, urlsplit
+
+from pydantic import SecretStr
+
+from deploy.doctor.check import Check, Fault, Skipped
+from deploy.doctor.installation import Installation
+from scorer.generators.sandbox.probe import available_measures
+from scorer.monitoring.exposition import FOLDER_VARIABLE
+from scorer.settings import FILE_SUFFIX, PASSWORDS, Settings, is_secret, variable_of
+from worker.runtime.startup import require_device, require_weights
+
+MIN_SCRATCH_BYTES = 4_000_000_000
+"""Room for some decoded entries of 10,000 images; a reference set takes as much again."""
+MIN_OPEN_FILES = 1024
+MIN_SECRET_LENGTH = 16
+MOUNTED_SECRETS = (Path("/run/secrets"), Path("/run/credentials"))
+"""Where container engines and systemd put secrets: who else sees them there is their affair."""
+
+
+def _scratch(installation: Installation) -> str:
+    folder = installation.settings.scratch
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        TemporaryFile(dir=folder).close()
+    except OSError as error:
+        if error.errno == errno.EROFS:
+            raise Skipped(f"{folder} is read-only here: look where workers run") from None
+        raise
+    free = installation.free_bytes(folder)
+    if free < MIN_SCRATCH_BYTES:
+        raise Fault(f"{free:,} bytes are free in {folder}; decoded entries need {MIN_SCRATCH_BYTES:,}.")
+    return f"{folder} can be written to, and {free:,} bytes are free"
+
+
+def _open_files(installation: Installation) -> str:  # noqa: ARG001 - every check is asked alike
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < MIN_OPEN_FILES:
+        raise Fault(f"A process may open {soft} files and connections; a web process needs {MIN_OPEN_FILES}.")
+    return f"a process may open {soft:,}"
+
+
+def _secret_files(installation: Installation) -> str:
+    variables = [
+        f"{variable_of(name)}{FILE_SUFFIX}" for name, field in Settings.model_fields.items() if is_secret(field)
+    ]
+    named = [Path(installation.environ[name]) for name in variables if installation.environ.get(name)]
+    files = [path for path in (*named, *installation.secret_files) if not _is_mounted(path)]
+    open_ = [str(path) for path in files if _others_can_read(path.resolve())]
+    if open_:
+        raise Fault(f"Every account of this machine can read {', '.join(open_)}.")
+    if not files:
+        raise Skipped("no secrets are in files of this machine")
+    return "only their owner can read them"
+
+
+def _is_mounted(path: Path) -> bool:
+    return any(path.is_relative_to(folder) for folder in MOUNTED_SECRETS)
+
+
+def _others_can_read(path: Path) -> bool:
+    reaches = all(folder.stat().st_mode & stat.S_IXOTH for folder in path.parents)
+    return reaches and bool(path.stat().st_mode & stat.S_IROTH)
+
+
+def _secrets(installation: Installation) -> str:
+    short = [name for name, secret in _known_secrets(installation.settings) if len(secret) < MIN_SECRET_LENGTH]
+    if short:
+        raise Fault(f"{', '.join(short)}: shorter than {MIN_SECRET_LENGTH} characters, so it can be guessed.")
+    return "long enough to withstand guessing"
+
+
+def _known_secrets(settings: Settings) -> Iterator[tuple[str, str]]:
+    """Variables and secrets, without those that are not set and those that another service has chosen."""
+    for name in PASSWORDS:
+        url: SecretStr | None = getattr(settings, name)
+        password = urlsplit(url.get_secret_value()).password if url is not None else None
+        if password:
+            yield f"the password of {variable_of(name)}", unquote(password)
+    for name in ("s3_secret_key", "metrics_token"):
+        secret: SecretStr | None = getattr(settings, name)
+        if secret is not None:
+            yield variable_of(name), secret.get_secret_value()
+
+
+def _weights(installation: Installation) -> str:
+    folder = installation.settings.weights_dir
+    if folder is not None and not folder.is_dir():
+        raise Skipped(f"{folder} is not on this machine: look where scores are made")
+    require_weights(installation.settings)
+    return "those of all tracks are there and are the required ones"
+
+
+def _gpu(installation: Installation) -> str:
+    if not installation.settings.device.startswith("cuda"):
+        raise Skipped("KENNEL_DEVICE asks for none here")
+    require_device(installation.settings)
+    return f"{installation.settings.device} computes"
+
+
+def _sandbox(installation: Installation) -> str:  # noqa: ARG001
+    measures = available_measures()
+    lacking = [name.replace("_", " ") for name, is_there in measures.items() if not is_there]
+    return "uploaded generators can be confined" + (f", but without {' and '.join(lacking)}" if lacking else "")
+
+
+def _metrics_folder(installation: Installation) -> str:
+    settings = installation.settings
+    if settings.metrics_port is None and (settings.metrics_token is None or settings.web_processes == 1):
+        raise Skipped("no processes add up their metrics")
+    folder = installation.environ.get(FOLDER_VARIABLE)
+    if not folder or not Path(folder).is_dir():
+        raise Fault(f"{FOLDER_VARIABLE} names no folder: each process would tell metrics of its own alone.")
+    return "processes add up their metrics in it"
+
+
+CHECKS = (
+    Check("scratch", _scratch, "Set KENNEL_SCRATCH to a folder of the service's account on a disk with more room."),
+    Check(
+        "open files",
+        _open_files,
+        "`ulimit -n 65536` before the start; with systemd `LimitNOFILE=65536`; with compose `ulimits`.",
+    ),
+    Check("secret files", _secret_files, "`chmod 600` these files, or `chmod 700` their folder."),
+    Check("secrets", _secrets, "Exchange it for 32 random bytes (`openssl rand -hex 32`), there and here."),
+    Check(
+        "weights",
+        _weights,
+        "Put the file into KENNEL_WEIGHTS_DIR, compare it with `kennel weights check`, and set KENNEL_WEIGHTS_SHA256.",
+        ["migrations"],
+    ),
+    Check("GPU", _gpu, "`nvidia-smi` shows the driver's side; KENNEL_DEVICE and CUDA_VISIBLE_DEVICES name the GPU."),
+    Check(
+        "sandbox",
+        _sandbox,
+        "Let the container or unit filter system calls or make network namespaces: a kernel with seccomp, no profile "
+        "that forbids it.",
+    ),
+    Check("metrics folder", _metrics_folder, "Set PROMETHEUS_MULTIPROC_DIR to an empty folder that processes share."),
+)

@@ -1,0 +1,82 @@
+"""Checks of the queue server (Valkey or Redis): that it keeps messages, and takes them from nobody else."""
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from deploy.doctor.check import Check, Fault
+from deploy.doctor.installation import Installation
+
+MIN_VERSION = (6, 2)
+"""The oldest version that the client library and Celery's transport are made for."""
+FULL_SHARE = 0.9
+LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+
+
+def _answers(installation: Installation) -> str:
+    with installation.queue_server() as client:
+        client.ping()
+    return "it answers"
+
+
+def _info(installation: Installation) -> dict[str, Any]:
+    with installation.queue_server() as client:
+        info: dict[str, Any] = client.info()
+    return info
+
+
+def _version(installation: Installation) -> str:
+    info = _info(installation)
+    version = str(info["redis_version"])  # Valkey tells the version that it is compatible with, too
+    if tuple(map(int, version.split(".")[:2])) < MIN_VERSION:
+        raise Fault(
+            f"The queue server speaks the protocol of Redis {version}, older than {MIN_VERSION[0]}.{MIN_VERSION[1]}."
+        )
+    return f"{info.get('server_name', 'redis')} {info.get('valkey_version', version)}"
+
+
+def _eviction(installation: Installation) -> str:
+    policy = _info(installation)["maxmemory_policy"]
+    if policy != "noeviction":
+        raise Fault(f"Where memory runs out, maxmemory-policy {policy} throws away queues and rate limits.")
+    return "nothing is thrown away"
+
+
+def _memory(installation: Installation) -> str:
+    info = _info(installation)
+    used, limit = int(info["used_memory"]), int(info["maxmemory"])
+    if limit and used > FULL_SHARE * limit:
+        raise Fault(f"{used:,} of the {limit:,} bytes of maxmemory are used: messages will be refused.")
+    return f"{used:,} bytes are used" + (f" of {limit:,}" if limit else "")
+
+
+def _disk(installation: Installation) -> str:
+    info = _info(installation)
+    names = ("rdb_last_bgsave_status", "aof_last_bgrewrite_status", "aof_last_write_status")
+    failed = [name for name in names if info.get(name, "ok") != "ok"]
+    if failed:
+        raise Fault(f"It could not write to its disk ({', '.join(failed)}), and may refuse every message for that.")
+    return "what it wrote last has reached its disk"
+
+
+def _password(installation: Installation) -> str:
+    parts = urlsplit(installation.settings.redis_url.get_secret_value())
+    if not parts.password and parts.hostname not in LOOPBACK:
+        raise Fault(f"REDIS_URL has no password: whoever reaches {parts.hostname} can empty the queues.")
+    return "it asks for a password" if parts.password else "only this machine reaches it"
+
+
+CHECKS = (
+    Check("queue server", _answers, "Start Valkey, and compare REDIS_URL and its password with the server's."),
+    Check(
+        "queue server version",
+        _version,
+        "Install Valkey 8 or newer; messages need not be taken along.",
+        ["queue server"],
+    ),
+    Check(
+        "queue server eviction", _eviction, "Set `maxmemory-policy noeviction` in its configuration.", ["queue server"]
+    ),
+    Check("queue server memory", _memory, "Raise maxmemory, or remove what else uses this server.", ["queue server"]),
+    Check("queue server disk", _disk, "Make room on its disk, or mend the owner of its folder.", ["queue server"]),
+    Check("queue server password", _password, "Set `requirepass` there and REDIS_PASSWORD_FILE here."),
+)

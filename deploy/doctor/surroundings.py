@@ -1,0 +1,140 @@
+"""Checks of what lies around the service: its public address, the proxy, the mail server, the OpenID Connect issuer."""
+
+import secrets
+from contextlib import closing
+from email.utils import parseaddr
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from urllib.parse import urlsplit
+
+import httpx
+
+from deploy.doctor.check import Check, Fault, Skipped
+from deploy.doctor.installation import SECONDS, Installation
+from scorer.notifications import smtp
+from scorer.settings import Settings
+
+PROBE = "/healthz"
+LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+TOO_LARGE = 413
+
+
+def _is_local(settings: Settings) -> bool:
+    return urlsplit(settings.public_url).hostname in LOOPBACK
+
+
+def _public_address(installation: Installation) -> str:
+    url = installation.settings.public_url
+    try:
+        answer = _probe(url)
+    except httpx.HTTPError as error:
+        if _is_local(installation.settings):
+            raise Skipped(f"{url} is for the machine of the web process alone") from None
+        raise Fault(f"{url} cannot be reached: {error}") from error
+    if answer.status_code != httpx.codes.OK or answer.headers.get("content-type") != "application/json":
+        raise Fault(f"{url}{PROBE} answers {answer.status_code}, and not as this service does.")
+    return f"{url} answers"
+
+
+def _probe(url: str, **headers: str) -> httpx.Response:
+    return httpx.get(f"{url}{PROBE}", headers=headers, timeout=SECONDS, trust_env=False)
+
+
+def _encryption(installation: Installation) -> str:
+    settings = installation.settings
+    if settings.public_url.startswith("https:"):
+        return "cookies are sent over HTTPS only"
+    if _is_local(settings):
+        return "the service is for this machine alone"
+    raise Fault(f"{settings.public_url} is not HTTPS: passwords, tokens and cookies travel readable.")
+
+
+def _proxy(installation: Installation) -> str:
+    """The web process takes an id of a request, as it takes an address, from a proxy that it trusts alone."""
+    url = installation.settings.public_url
+    if not url.startswith("https:"):
+        raise Skipped("without HTTPS there is no proxy")
+    if installation.environ.get("FORWARDED_ALLOW_IPS") == "*":
+        raise Fault("FORWARDED_ALLOW_IPS is `*`: every visitor may claim any address, and pass all rate limits.")
+    name = f"doctor-{secrets.token_hex(8)}"
+    try:
+        answer = _probe(url, **{"X-Request-ID": name})
+    except httpx.HTTPError:
+        raise Skipped(f"{url} was not reached from here") from None
+    if answer.headers.get("x-request-id") != name:
+        raise Fault("The web process does not believe the proxy: all visitors share one address and its rate limits.")
+    return "the web process learns visitors' addresses from the proxy"
+
+
+def _request_size(installation: Installation) -> str:
+    """A proxy with a limit refuses a body by its announced length, before a byte of it."""
+    settings = installation.settings
+    parts = urlsplit(settings.public_url)
+    kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+    with closing(kind(parts.netloc, timeout=SECONDS)) as connection:
+        try:
+            connection.putrequest("POST", f"{parts.path}{PROBE}")
+            connection.putheader("Content-Length", str(settings.max_upload_bytes))
+            connection.endheaders()
+            status = connection.getresponse().status
+        except (OSError, HTTPException) as error:
+            raise Skipped(f"{settings.public_url} gave no answer: {error}") from None
+    if status == TOO_LARGE:
+        raise Fault(f"{settings.public_url} refuses requests of {settings.max_upload_bytes:,} bytes (413).")
+    return f"requests of {settings.max_upload_bytes:,} bytes are let through"
+
+
+def _mail_server(installation: Installation) -> str:
+    url = installation.settings.smtp_url
+    if url is None:
+        raise Skipped("KENNEL_SMTP_URL is not set: links are made by `kennel admin reset-link`")
+    smtp.connect(url.get_secret_value()).close()
+    return "it takes us in"
+
+
+def _mail_sender(installation: Installation) -> str:
+    settings = installation.settings
+    if settings.smtp_url is None:
+        raise Skipped("no mails are sent")
+    domain = parseaddr(settings.mail_from)[1].rpartition("@")[2]
+    if "." not in domain:
+        raise Fault(f"Mails come from {settings.mail_from!r}, which no other server takes mails from.")
+    return f"mails come from {settings.mail_from}"
+
+
+def _issuer(installation: Installation) -> str:
+    issuer = installation.settings.oidc_issuer
+    if issuer is None:
+        raise Skipped("KENNEL_OIDC_ISSUER is not set")
+    address = f"{issuer}/.well-known/openid-configuration"
+    try:
+        document = httpx.get(address, timeout=SECONDS).raise_for_status().json()
+    except (httpx.HTTPError, ValueError) as error:
+        raise Fault(f"{address} does not answer as an issuer: {error}") from error
+    told = str(document.get("issuer", "")).rstrip("/") if isinstance(document, dict) else ""
+    if told != issuer:
+        raise Fault(f"{address} names another issuer: {told or 'none'}.")
+    return f"{issuer} answers"
+
+
+CHECKS = (
+    Check("public address", _public_address, "See to the name, its certificate, the proxy and KENNEL_PUBLIC_URL."),
+    Check(
+        "encryption", _encryption, "Put a proxy with TLS before the service and set KENNEL_PUBLIC_URL to https://..."
+    ),
+    Check(
+        "proxy",
+        _proxy,
+        "Set FORWARDED_ALLOW_IPS of the web process to the proxy's address, and let the proxy send X-Forwarded-For and "
+        "pass X-Request-ID on.",
+        ["public address"],
+    ),
+    Check(
+        "request size",
+        _request_size,
+        "Raise the proxy's limit (nginx: client_max_body_size), or lower KENNEL_MAX_UPLOAD_BYTES.",
+        ["public address"],
+    ),
+    Check("mail server", _mail_server, "Compare KENNEL_SMTP_URL with what your mail server wants."),
+    Check("mail sender", _mail_sender, "Set KENNEL_MAIL_FROM to an address of a domain of yours."),
+    Check("OpenID Connect", _issuer, "Set KENNEL_OIDC_ISSUER as the issuer writes itself in that document."),
+)

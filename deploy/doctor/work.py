@@ -1,0 +1,135 @@
+"""Checks of the work: whether workers take every queue, whether sweeps run, and what has waited for too long."""
+
+from datetime import datetime, timedelta
+from importlib.metadata import version
+
+import migrations
+from deploy.doctor.check import Check, Fault, Skipped
+from deploy.doctor.installation import Installation
+from scorer.db.diagnostics import Backlog, delivery_backlog, mail_backlog
+from scorer.db.jobs import failed_jobs, pauses, sweeps
+from scorer.jobs.broker import SWEEP_QUEUE
+from scorer.lifecycle import Queue
+
+MISSED_SWEEPS = 8
+"""Sweeps that may be missing before beat counts as dead: a worker that cleans up holds some back."""
+STALLED = timedelta(minutes=10)
+"""How long a job may be due while nothing of its queue runs."""
+LATE = timedelta(hours=1)
+"""How long a mail or a webhook's call may be due."""
+RECENT = timedelta(days=1)
+FORGOTTEN = timedelta(days=1)
+"""The age from which a pause counts as forgotten."""
+
+
+def _workers(installation: Installation) -> str:
+    served = {queue for report in installation.workers.values() for queue in report.get("queues", ())}
+    lonely = [queue for queue in (SWEEP_QUEUE, *Queue) if queue not in served]
+    if lonely:
+        raise Fault(f"No worker that answers takes the queues {', '.join(lonely)}.")
+    return f"{len(installation.workers)} answer and take every queue"
+
+
+def _versions(installation: Installation) -> str:
+    own = version("kennel"), migrations.newest_revision()
+    reported = {name: (each.get("version"), each.get("migration")) for name, each in installation.workers.items()}
+    others = [f"{name} ({of or 'unknown'}, {at or '?'})" for name, (of, at) in reported.items() if (of, at) != own]
+    if others:
+        raise Fault(f"This is version {own[0]} with migration {own[1]}, other than {', '.join(others)}.")
+    if not reported:
+        raise Skipped("no worker answers")
+    return f"all workers are of this version, {own[0]}"
+
+
+def _sweep(installation: Installation) -> str:
+    with installation.sessions() as session:
+        age = sweeps.time_since_sweep(session)
+    if age is None:
+        raise Fault("No sweep has ever begun: leases of lost workers do not expire.")
+    if age > timedelta(seconds=MISSED_SWEEPS * installation.settings.sweep_seconds):
+        raise Fault(f"The last sweep began {age.total_seconds():,.0f} s ago: what a lost worker held stays with it.")
+    return f"the last one began {age.total_seconds():.0f} s ago"
+
+
+def _queues(installation: Installation) -> str:
+    with installation.sessions() as session:
+        loads, now = failed_jobs.queues(session), failed_jobs.database_time(session)
+        paused = pauses.active_pauses(session)
+    late = [
+        load.queue
+        for load in loads
+        if load.oldest_due_at is not None
+        and now - load.oldest_due_at > STALLED
+        and not load.running
+        and load.queue not in paused.queues
+    ]
+    if late:
+        raise Fault(f"Jobs have been due for more than {STALLED.seconds // 60} min, and none runs: {', '.join(late)}.")
+    return f"{sum(load.waiting for load in loads)} jobs wait and {sum(load.running for load in loads)} run"
+
+
+def _failures(installation: Installation) -> str:
+    with installation.sessions() as session:
+        failed = failed_jobs.failed(session)
+    if failed:
+        last = failed[0]
+        raise Fault(f"{len(failed)} jobs have failed for good, the last on {last.queue}: {last.error}")
+    return "none is left that has failed"
+
+
+def _pauses(installation: Installation) -> str:
+    with installation.sessions() as session:
+        held, now = pauses.list_pauses(session), failed_jobs.database_time(session)
+    old = [pause for pause in held if now - pause.created_at > FORGOTTEN]
+    if old:
+        names = [pause.queue or pause.competition or pause.worker or "" for pause in old]
+        raise Fault(f"Paused for more than a day: {', '.join(names)}.")
+    return f"{len(held)} hold" if held else "nothing is paused"
+
+
+def _mails(installation: Installation) -> str:
+    with installation.sessions() as session:
+        now = failed_jobs.database_time(session)
+        backlog = mail_backlog(session, now - RECENT)
+    if backlog.waiting and installation.settings.smtp_url is None:
+        raise Skipped(f"{backlog.waiting} stay in the outbox: KENNEL_SMTP_URL names no server")
+    return _require_sent("mails", backlog, now)
+
+
+def _webhooks(installation: Installation) -> str:
+    with installation.sessions() as session:
+        now = failed_jobs.database_time(session)
+        backlog = delivery_backlog(session, now - RECENT)
+    return _require_sent("calls of webhooks", Backlog(backlog.waiting, backlog.oldest_due_at, 0), now)
+
+
+def _require_sent(what: str, backlog: Backlog, now: datetime) -> str:
+    if backlog.oldest_due_at is not None and now - backlog.oldest_due_at > LATE:
+        raise Fault(f"{backlog.waiting} {what} wait, the oldest for more than an hour.")
+    if backlog.failed:
+        raise Fault(f"{backlog.failed} {what} have failed within a day.")
+    return f"{backlog.waiting} wait"
+
+
+CHECKS = (
+    Check(
+        "workers", _workers, "Start a worker for these queues (`celery -A worker.app worker -Q ...`).", ["queue server"]
+    ),
+    Check("versions", _versions, "Start web and workers anew from the same version.", ["queue server"]),
+    Check("sweeps", _sweep, f"Start beat, and a worker for the queue `{SWEEP_QUEUE}`.", ["migrations"]),
+    Check(
+        "queues",
+        _queues,
+        "`kennel admin work` and the log of that queue's worker say why it takes none.",
+        ["migrations"],
+    ),
+    Check("failed jobs", _failures, "Mend the cause, then `kennel admin requeue`.", ["migrations"]),
+    Check("pauses", _pauses, "`kennel admin resume`, or `kennel admin drain NAME --end` for a worker.", ["migrations"]),
+    Check(
+        "mails",
+        _mails,
+        "See to the mail server (below); the sweep's worker sends them and logs why not.",
+        ["migrations"],
+    ),
+    Check("webhooks", _webhooks, f"Start beat, and a worker for `{SWEEP_QUEUE}` with a way out.", ["migrations"]),
+)

@@ -1,0 +1,58 @@
+"""SQL for the examination of an installation: the server's settings, and what has been left undone for long."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from scorer.db.tables import Delivery, Mail, Submission
+from scorer.lifecycle import DeliveryState, MailState
+
+
+class ServerSettings(NamedTuple):
+    """PostgreSQL's major version, the encoding of the database, and the settings that protect its data."""
+
+    major_version: int
+    encoding: str
+    fsync: str
+    full_page_writes: str
+    synchronous_commit: str
+
+
+class Backlog(NamedTuple):
+    """What is to be sent: how many wait, since when the oldest of those is due, how many have failed since a moment."""
+
+    waiting: int
+    oldest_due_at: datetime | None
+    failed: int
+
+
+def server_settings(session: Session) -> ServerSettings:
+    """How the server is set up for this database."""
+    names = ("server_version_num", "server_encoding", "fsync", "full_page_writes", "synchronous_commit")
+    version, *others = session.execute(select(*map(func.current_setting, names))).one()
+    return ServerSettings(int(version) // 10_000, *others)
+
+
+def mail_backlog(session: Session, failed_since: datetime) -> Backlog:
+    """The mails of the outbox."""
+    waiting, failed = Mail.state == MailState.WAITING, Mail.state.in_((MailState.FAILED, MailState.UNKNOWN))
+    oldest = func.min(Mail.due_at).filter(waiting)
+    query = select(func.count().filter(waiting), oldest, func.count().filter(failed & (Mail.due_at >= failed_since)))
+    return Backlog(*session.execute(query).one())
+
+
+def delivery_backlog(session: Session, failed_since: datetime) -> Backlog:
+    """The calls of webhooks."""
+    waiting, failed = Delivery.state == DeliveryState.WAITING, Delivery.state == DeliveryState.FAILED
+    oldest = func.min(Delivery.due_at).filter(waiting)
+    late = failed & (Delivery.due_at >= failed_since)
+    return Backlog(*session.execute(select(func.count().filter(waiting), oldest, func.count().filter(late))).one())
+
+
+def newest_zips(session: Session, limit: int) -> Sequence[str]:
+    """The keys of the newest entries' zips."""
+    stored = select(Submission.blob_key).where(Submission.blob_key.is_not(None))
+    return [key for key in session.scalars(stored.order_by(Submission.ref.desc()).limit(limit)) if key is not None]
