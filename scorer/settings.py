@@ -163,6 +163,9 @@ class Settings(LogSettings):
     kept_days: int = Field(30, ge=1)
     """Retention in days of ended sessions, used links, sent mails, webhook deliveries and closed uploads (with the
     responses to their Idempotency-Keys). History is kept for ever."""
+    kept_zip_days: int | None = Field(None, ge=1)
+    """Days after the publication of a final board after which zips leave that no decision rests on: those of entries of
+    teams that win nothing, if nobody has reviewed, labelled, ruled on or appealed for them. Without it all stay."""
     s3_public_endpoint: HttpAddress | None = None
     """The S3 endpoint as participants reach it. With it programs may upload zips directly to S3; without it all bytes
     pass through the API."""

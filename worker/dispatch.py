@@ -13,6 +13,7 @@ from scorer.jobs.broker import transaction
 from scorer.lifecycle import Queue
 from scorer.monitoring.instruments import JOB_FAILURES, JOBS
 from scorer.monitoring.logs import log_context
+from scorer.submissions.files import ZipRemoved
 from worker.evidence.evidence_job import make_evidence
 from worker.evidence.generator_audit import run_generator_audit
 from worker.exports.rating_images import make_rating_images
@@ -118,7 +119,7 @@ def _give_back(context: WorkerContext, claim: leases.Claim, error: DeviceLost) -
 
 def _settle_failure(context: WorkerContext, claim: leases.Claim, error: Exception) -> None:
     text = _error_text(error)
-    if isinstance(error, Invalid):  # the same input is as wrong next time
+    if isinstance(error, (Invalid, ZipRemoved)):  # the same input is as wrong next time
         reason = error.message
         retry_transaction(
             context, lambda session: retries.fail(session, claim, error=text, reason=reason, now=context.now())

@@ -84,6 +84,9 @@ def checklist(slug: str, url: Url = DEFAULT_URL, token: Token = "") -> None:
         view = client.get(f"/competitions/{slug}/publication")
     for point in view["points"]:
         print("ok  " if point["passed"] else f"{point['count']:4}", point["title"])
+    zips = view["zips"]
+    if zips["kept_days"] is not None:
+        print(f"Then, {zips['kept_days']} days after publication, {zips['leaving']['zips']:,} entries' zips leave.")
     print(f"To publish this and nothing else: --after {view['version']}")
     if not view["ready"]:
         raise Refused(0, {"title": "There are open points."})

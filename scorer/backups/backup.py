@@ -70,7 +70,7 @@ def make_backup(
 
 def _back_up_table(connection: Connection, table: str, own: Path) -> TableRows:
     file = f"{table}.copy.gz"
-    columns = backups.columns_of(table)
+    columns = backups.columns_of(connection, table)
     with gzip.open(own / file, "wb", compresslevel=3) as out:
         rows = backups.copy_out(connection, table, columns, out)
     return TableRows(table, columns, rows, file, file_sha256(own / file))

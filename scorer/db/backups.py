@@ -59,9 +59,9 @@ def tables_in(connection: Connection) -> Sequence[str]:
     return [table.name for table in TABLES if table.name in existing]
 
 
-def columns_of(table: str) -> Sequence[str]:
-    """The columns of a table, in the order in which a backup has them."""
-    return [column.name for column in Table.metadata.tables[table].columns]
+def columns_of(connection: Connection, table: str) -> Sequence[str]:
+    """The columns that a table of this database has, which may be of a former version; without computed ones."""
+    return [column["name"] for column in inspect(connection).get_columns(table) if "computed" not in column]
 
 
 def copy_out(connection: Connection, table: str, columns: Sequence[str], file: io.BufferedIOBase) -> int:

@@ -47,7 +47,8 @@ def preparations(session: Session, ids: Sequence[int]) -> list[Preparation]:
 
 
 def refs_with_images(session: Session, competition_id: int) -> set[int]:
-    """The refs of a competition's scored entries in time that have a zip (imported ones have none)."""
+    """The refs of a competition's scored entries in time that have a zip: neither imported ones nor those
+    whose zip has left."""
     query = select(Submission.ref).where(
         Submission.competition_id == competition_id,
         Submission.status == Status.SCORED,
@@ -58,7 +59,7 @@ def refs_with_images(session: Session, competition_id: int) -> set[int]:
 
 
 def count_without_images(session: Session, competition_id: int) -> int:
-    """How many scored entries of a competition have no zip, because they were imported."""
+    """How many scored entries of a competition have no zip: they were imported, or their zip has left."""
     query = select(func.count()).where(
         Submission.competition_id == competition_id, Submission.status == Status.SCORED, Submission.blob_key.is_(None)
     )

@@ -13,6 +13,10 @@ def sprite_key(submission: Submission) -> str:
     return submission.sprite_key
 
 
+class ZipRemoved(Conflict):
+    """The zip of a finished competition's entry has left the store; measuring it again will never succeed."""
+
+
 @dataclass(frozen=True)
 class StoredZip:
     """The blob key of a submission's zip, and the SHA-256 (hex) of its bytes."""
@@ -22,7 +26,14 @@ class StoredZip:
 
 
 def stored_zip(submission: Submission) -> StoredZip:
-    """The stored zip of a submission; ``Conflict`` (``imported``) for an imported one, which has measurements only."""
+    """The stored zip of a submission; ``Conflict`` (``imported``) for an imported one, which has measurements only,
+    ``ZipRemoved`` (``zip-removed``) for one whose zip has left."""
+    if submission.zip_removed_at is not None:
+        raise ZipRemoved(
+            "zip-removed",
+            f"The zip of {submission.id} was removed on {submission.zip_removed_at:%Y-%m-%d}, long after the "
+            "publication: scores and evidence stay, but its images can be neither shown nor measured again.",
+        )
     if submission.blob_key is None or submission.sha256 is None:
         raise Conflict(
             "imported", f"{submission.id} was imported from a table of results: there is no zip to measure again."

@@ -12,6 +12,7 @@ from scorer.db import retention
 from scorer.db.blob_references import FOLDERS, referenced_keys
 from scorer.identifiers import new_public_id
 from scorer.jobs.broker import transaction
+from scorer.review import zip_retention
 from scorer.submissions import upload_bytes, uploads
 from worker.runtime.context import WorkerContext
 from worker.runtime.self_test import SELF_TESTS
@@ -20,6 +21,8 @@ from worker.scoring import feature_cache
 log = logging.getLogger(__name__)
 BATCH_SIZE = 5000
 """Rows removed in one transaction, so that none is long."""
+ZIP_BATCH = 500
+"""Zips taken off their entries in one transaction."""
 DECODED_SET_DEPTH = 3
 """Parts of the path of a decoded reference set's folder (:class:`worker.scoring.reference_features.SetAddress`)."""
 MAX_FINISHED = 50
@@ -110,4 +113,24 @@ def remove_expired_rows(context: WorkerContext) -> dict[str, int]:
             removed[table.__tablename__] = removed.get(table.__tablename__, 0) + count
     if any(removed.values()):
         log.info("removed what is over: %s", {name: count for name, count in removed.items() if count})
+    return removed
+
+
+def remove_old_zips(context: WorkerContext) -> int:
+    """Remove the zips of finished competitions that no decision rests on, if the operator has set how long they are
+    kept; returns how many. Rows are changed first: a blob that a killed worker leaves is removed as an orphan."""
+    days, removed = context.settings.kept_zip_days, 0
+    if days is None:
+        return removed
+    with transaction(context.sessions, context.broker) as session:
+        slugs = zip_retention.competitions_past_retention(session, days, context.now())
+    for slug in slugs:
+        keys = None
+        while keys is None or len(keys) == ZIP_BATCH:
+            with transaction(context.sessions, context.broker) as session:
+                keys = zip_retention.take_zips(session, slug, days, now=context.now(), limit=ZIP_BATCH)
+            context.blobs.delete_all(keys)
+            removed += len(keys)
+    if removed:
+        log.info("removed the zips of %d entries of finished competitions", removed)
     return removed

@@ -7,14 +7,15 @@ from fastapi import APIRouter
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
-from api.http.dependencies import Caller, DbSession, Now, Organizer, SignedIn
+from api.http.dependencies import AppSettings, Caller, DbSession, Now, Organizer, SignedIn
 from api.http.forms import FormFields, text
 from api.http.problem_details import status_of
 from api.rendering.templates import render_page, see_other
 from scorer.competitions import competition_state
 from scorer.errors import KennelError
-from scorer.review import failed_scores, publication
+from scorer.review import failed_scores, publication, zip_retention
 from scorer.review.checklist import checklist
+from scorer.settings import Settings
 
 router = APIRouter(prefix="/competitions/{slug}/publication", include_in_schema=False)
 MAX_TEXT_LENGTH = 2000
@@ -27,16 +28,23 @@ DONE_MESSAGES = {
 
 @router.api_route("", methods=["GET", "HEAD"])
 def show_publication(
-    slug: str, session: DbSession, author: Organizer, viewer: SignedIn, now: Now, done: str = ""
+    slug: str,
+    session: DbSession,
+    settings: AppSettings,
+    author: Organizer,
+    viewer: SignedIn,
+    now: Now,
+    done: str = "",
 ) -> Response:
-    """The checklist, and the history of publications."""
-    return _page(session, slug, viewer, now, done=DONE_MESSAGES.get(done))
+    """The checklist, the history of publications, and which zips leave afterwards."""
+    return _page(session, slug, viewer, settings, now, done=DONE_MESSAGES.get(done))
 
 
 def _page(
     session: Session,
     slug: str,
     viewer: Caller,
+    settings: Settings,
     now: datetime,
     *,
     status: int = 200,
@@ -52,6 +60,7 @@ def _page(
         state=state,
         checklist=checklist(session, state, now),
         acts=publication.publication_history(session, state),
+        zips=zip_retention.zip_retention(session, state, settings.kept_zip_days, now),
         max_length=MAX_TEXT_LENGTH,
         now=now,
         reason=reason,
@@ -62,7 +71,13 @@ def _page(
 
 @router.post("")
 def publish_or_withdraw(
-    slug: str, fields: FormFields, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
+    slug: str,
+    fields: FormFields,
+    session: DbSession,
+    settings: AppSettings,
+    author: Organizer,
+    viewer: SignedIn,
+    now: Now,
 ) -> Response:
     """Publish the final board (the field ``act`` is ``publish``), or withdraw it."""
     published = text(fields, "act") == "publish"
@@ -74,7 +89,7 @@ def publish_or_withdraw(
         publication.publish(session, state, published=published, **words, after=after, author=author, now=now)
     except KennelError as error:
         status = status_of(error)
-        return _page(session, slug, viewer, now, status=status, error=error.message, **words)
+        return _page(session, slug, viewer, settings, now, status=status, error=error.message, **words)
     return see_other(f"/competitions/{slug}/publication?done={'published' if published else 'withdrawn'}")
 
 

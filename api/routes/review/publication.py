@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter
 
-from api.http.dependencies import DbSession, Now, Organizer
+from api.http.dependencies import AppSettings, DbSession, Now, Organizer
 from api.schemas.review.publication import (
     ActView,
     ChecklistView,
@@ -11,25 +11,28 @@ from api.schemas.review.publication import (
     PointView,
     PublicationView,
     RequeuedView,
+    ZipRetentionView,
 )
 from scorer.competitions import competition_state
-from scorer.review import failed_scores, publication
+from scorer.review import failed_scores, publication, zip_retention
 from scorer.review.checklist import ChecklistPoint, checklist
 
 router = APIRouter(prefix="/competitions/{slug}/publication", tags=["publication"])
 
 
 @router.get("")
-def show(slug: str, session: DbSession, author: Organizer, now: Now) -> ChecklistView:
-    """The checklist before publication, each point with the number of open cases, and the history of publishing and
-    withdrawing. Organizers only."""
+def show(slug: str, session: DbSession, settings: AppSettings, author: Organizer, now: Now) -> ChecklistView:
+    """The checklist before publication, each point with the number of open cases, the history of publishing and
+    withdrawing, and which zips leave afterwards. Organizers only."""
     state = competition_state.state_of(session, slug, now)
     seen = checklist(session, state, now)
     acts = publication.publication_history(session, state)
     history = [ActView.model_validate(vars(act) | {"by": act.author.handle}) for act in acts]
     points = [_point(each) for each in seen.points]
+    zips = zip_retention.zip_retention(session, state, settings.kept_zip_days, now)
     values = {"published": state.published, "version": seen.version, "ready": not seen.open}
-    return ChecklistView(**values, points=points, history=history)
+    zips_view = ZipRetentionView.model_validate(zips, from_attributes=True)
+    return ChecklistView(**values, points=points, history=history, zips=zips_view)
 
 
 def _point(point: ChecklistPoint) -> PointView:

@@ -54,14 +54,37 @@ class ActView(PublicationView):
     by: str
 
 
+class ZipTotalView(BaseModel):
+    """How many zips, and their bytes."""
+
+    zips: int
+    bytes: int
+
+
+class RemovedZipsView(ZipTotalView):
+    last_at: datetime | None = Field(description="When the last one left.")
+
+
+class ZipRetentionView(BaseModel):
+    """Which zips of entries leave after the publication. Those of winning teams and of benchmarks stay, and those that
+    somebody has reviewed, labelled, ruled on or appealed for; hashes, scores and evidence stay of all."""
+
+    kept_days: int | None = Field(description="From the publication on, as the operator has set it; null: all stay.")
+    leave_from: datetime | None = Field(description="Null before the publication, and where all stay.")
+    stored: ZipTotalView
+    leaving: ZipTotalView = Field(description="Of those stored: those that leave then, as things are now.")
+    removed: RemovedZipsView
+
+
 class ChecklistView(BaseModel):
-    """The checklist, and the history of publishing and withdrawing."""
+    """The checklist, the history of publishing and withdrawing, and the retention of zips."""
 
     published: bool
     version: str = Field(description="Send it as `after` to publish what this shows, and nothing else.")
     ready: bool = Field(description="Whether nothing is open.")
     points: list[PointView]
     history: list[ActView]
+    zips: ZipRetentionView
 
 
 class RequeuedView(BaseModel):

@@ -74,6 +74,9 @@ class SubmissionView(BaseModel):
     bytes: int
     sha256: str | None = Field(description="Of the zip; null for an imported entry, which has none.")
     imported: bool = Field(description="From a table of results: it has measurements but no images.")
+    zip_removed_at: datetime | None = Field(
+        None, description="When its zip left the store, long after the final publication: its images are gone."
+    )
     note: str
     status: Status
     reason: str | None

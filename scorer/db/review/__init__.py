@@ -6,4 +6,5 @@ flag_query: the parameters and results of the flags' query, as plain data
 flags: which entries are flagged for review, and why
 contents: hashes of what zips contain, as columns
 publication: entries that stand between a competition and its publication
+zip_removal: which zips of a finished competition no decision rests on, and their removal
 """

@@ -22,7 +22,11 @@ class Submission(Table):
     __table_args__ = (
         UniqueConstraint("competition_id", "account_id", "idempotency_key"),
         UniqueConstraint("competition_id", "external_id"),
-        CheckConstraint("num_nulls(blob_key, sha256) = CASE WHEN external_id IS NULL THEN 0 ELSE 2 END", name="zip"),
+        CheckConstraint(
+            "CASE WHEN external_id IS NULL THEN sha256 IS NOT NULL AND num_nonnulls(blob_key, zip_removed_at) = 1"
+            " ELSE num_nonnulls(blob_key, sha256, zip_removed_at) = 0 END",
+            name="zip",
+        ),
         Index("ix_submissions_team", "team_id", "accepted_at"),
         Index("ix_submissions_competition", "competition_id", text("ref DESC")),
         Index(
@@ -48,6 +52,8 @@ class Submission(Table):
     sha256: Mapped[str | None] = mapped_column(index=True)
     note: Mapped[str]
     blob_key: Mapped[str | None] = mapped_column(index=True)
+    zip_removed_at: Mapped[datetime | None]
+    """When its zip left the store, in place of ``blob_key``: long after the final publication."""
     external_id: Mapped[str | None]
     """Its id in the table that it was imported from; None for an uploaded submission."""
     idempotency_key: Mapped[str | None]
