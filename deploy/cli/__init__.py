@@ -7,8 +7,10 @@ admin_tuning: ``kennel admin``: labels, tau, the private extractor.
 admin_publication: ``kennel admin``: failed jobs, publication, data releases.
 admin_backups: ``kennel admin``: backup, verify-backup, restore.
 admin_pauses: ``kennel admin``: pausing queues and competitions, draining workers.
-doctor: ``kennel admin doctor``: whether everything that an installation needs is there.
 migrate: ``kennel migrate``: the database's tables, or waiting for them.
+admin_secrets: ``kennel admin rotate-secrets``: new passwords for the servers of a ``kennel up``.
+admin_service: ``kennel admin service``: systemd units.
+doctor: ``kennel admin doctor``: what is wrong with an installation, and the remedy.
 weights: ``kennel weights``: the extractors' weight files and their hashes.
 participant: the subcommands for taking part: login, check, submit, status, ...
 score: ``kennel score``: both measurements of a zip without a server.

@@ -14,6 +14,8 @@ from deploy.cli import (
     admin_backups,
     admin_pauses,
     admin_publication,
+    admin_secrets,
+    admin_service,
     admin_tuning,
     doctor,
     exit_codes,
@@ -39,7 +41,16 @@ app = typer.Typer(
     help=__doc__,
     epilog=exit_codes.exit_codes_help(),
 )
-for each in (admin_accounts, admin_tuning, admin_publication, admin_backups, admin_pauses, doctor):
+for each in (
+    admin_accounts,
+    admin_tuning,
+    admin_publication,
+    admin_backups,
+    admin_pauses,
+    admin_secrets,
+    admin_service,
+    doctor,
+):
     admin.app.add_typer(each.app)
 app.add_typer(admin.app, name="admin")
 app.add_typer(weights.app, name="weights")
@@ -57,12 +68,15 @@ Data = Annotated[
 def up(
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8000,
     data: Data = None,
+    host: Annotated[
+        str, typer.Option(help="The address to listen on. Any but 127.0.0.1 needs KENNEL_PUBLIC_URL.")
+    ] = "127.0.0.1",
 ) -> None:
     """Run the whole service on this machine: database, queue, web, workers. Ctrl-C ends it."""
     # Only this command needs the servers' wheels.
     from deploy.standalone.run import up as run  # noqa: PLC0415
 
-    raise typer.Exit(run(data, port))
+    raise typer.Exit(run(data, port, host))
 
 
 @app.command()

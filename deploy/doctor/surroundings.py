@@ -53,8 +53,8 @@ def _proxy(installation: Installation) -> str:
     url = installation.settings.public_url
     if not url.startswith("https:"):
         raise Skipped("without HTTPS there is no proxy")
-    if installation.environ.get("FORWARDED_ALLOW_IPS") == "*":
-        raise Fault("FORWARDED_ALLOW_IPS is `*`: every visitor may claim any address, and pass all rate limits.")
+    if any(network.prefixlen == 0 for network in installation.settings.trusted_proxies):
+        raise Fault("KENNEL_TRUSTED_PROXIES is everybody: each visitor may claim any address, and pass rate limits.")
     name = f"doctor-{secrets.token_hex(8)}"
     try:
         answer = _probe(url, **{"X-Request-ID": name})
@@ -124,7 +124,7 @@ CHECKS = (
     Check(
         "proxy",
         _proxy,
-        "Set FORWARDED_ALLOW_IPS of the web process to the proxy's address, and let the proxy send X-Forwarded-For and "
+        "Set KENNEL_TRUSTED_PROXIES of the web process to the proxy's address, and let the proxy send X-Forwarded-For and "
         "pass X-Request-ID on.",
         ["public address"],
     ),

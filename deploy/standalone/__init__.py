@@ -3,6 +3,7 @@
 run: ``kennel up`` itself.
 service: starts all parts: servers, migrations, first admin, web, workers, beat.
 supervisor: starts, restarts and ends the parts.
+commands: the command lines of the service's own processes.
 child_process: one part: its command, its process, its restarts.
 launch: the script between fork and exec: drops root, asks for a signal when the runner dies.
 watchdog: the process that ends what a killed runner left behind.

@@ -9,15 +9,16 @@ from deploy.standalone.log import Log
 from deploy.standalone.supervisor import Supervisor
 
 
-def up(data_folder: Path | None, port: int) -> int:
-    """Run until a stop is requested; returns the exit status. Raises ``Unavailable`` if it cannot start."""
+def up(data_folder: Path | None, port: int, host: str = service.HOST) -> int:
+    """Run, on ``port`` of ``host``, until a stop is requested; returns the exit status. Raises ``Unavailable`` if it
+    cannot start."""
     log = Log(sys.stdout)
     with (
         open_data_folder(data_folder or default_data_folder()) as data,
         Supervisor(log, signals=True, hold=[data.lock]) as supervisor,
     ):
         try:
-            running = service.start_service(supervisor, data, port=port, log_format=log.format)
+            running = service.start_service(supervisor, data, host=host, port=port, log_format=log.format)
         except KeyboardInterrupt:
             return 0
         print_greeting(running, data.path)

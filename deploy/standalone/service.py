@@ -4,8 +4,7 @@ import json
 import os
 import secrets
 import shutil
-import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -17,7 +16,16 @@ from sqlalchemy import make_url
 
 import migrations
 from deploy.standalone.child_process import Child
-from deploy.standalone.data_folder import ADDRESSES, DataFolder
+from deploy.standalone.commands import (
+    BACKGROUND_QUEUES,
+    CHECKING_QUEUES,
+    PROCESSES_OF_A_GPU,
+    SCORING_QUEUES,
+    beat_command,
+    web_command,
+    worker_command,
+)
+from deploy.standalone.data_folder import ADDRESSES, METRICS, DataFolder
 from deploy.standalone.ports import free_port, require_port
 from deploy.standalone.postgres import Postgres
 from deploy.standalone.redis import Redis
@@ -26,12 +34,15 @@ from scorer.accounts import accounts, api_tokens
 from scorer.db.accounts import any_admin
 from scorer.db.connection_budget import require_connections
 from scorer.db.session import connected
+from scorer.errors import Unavailable
 from scorer.monitoring.exposition import FOLDER_VARIABLE
 from scorer.monitoring.logs import LogFormat
 from scorer.settings import Settings, read_settings
 from worker.runtime.startup import require_weights
 
 HOST = "127.0.0.1"
+LOOPBACK = {HOST, "localhost"}
+ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - only compared
 ADMIN = "admin"
 
 
@@ -49,19 +60,21 @@ def start_service(
     supervisor: Supervisor,
     data: DataFolder,
     *,
+    host: str = HOST,
     port: int = 0,
     environ: Mapping[str, str] = os.environ,
     durable: bool = True,
     log_format: LogFormat = "auto",
 ) -> RunningService:
     """Start every part and return when the service answers. ``DATABASE_URL``, ``REDIS_URL`` and ``BLOB_URL`` in
-    ``environ`` replace the embedded parts, and ``KENNEL_LOG_FORMAT`` there the ``log_format``. Raises ``Unavailable``
-    with one clear sentence."""
+    ``environ`` replace the embedded parts, and ``KENNEL_LOG_FORMAT`` there the ``log_format``. ``host`` is the address
+    on which the web process listens. Raises ``Unavailable`` with one clear sentence."""
+    require_public_url(host, environ)
     if port:
-        require_port(port)
+        require_port(port, host)
     addresses = _addresses(supervisor, data, environ, durable=durable)
-    port = port or free_port()
-    url = f"http://{HOST}:{port}"
+    port = port or free_port(host)
+    url = f"http://{_reachable(host)}:{port}"
     addresses["KENNEL_PUBLIC_URL"] = environ.get("KENNEL_PUBLIC_URL", url)
     # All parts share the cores here: torch's threads, were they to spin while waiting for each other, would be several
     # times slower than threads that sleep.
@@ -75,15 +88,31 @@ def start_service(
     with connected(settings) as sessions:
         require_connections(sessions, settings)
     require_weights(settings)
-    for child in service_children(environment, data.path, port, settings.web_processes):
+    for child in service_children(environment, data.path, port, settings.web_processes, host=host):
         supervisor.start(child)
     # Last, so that a failed or interrupted start does not lose the token.
     return RunningService(url, settings, ensure_admin(settings))
 
 
+def require_public_url(host: str, environ: Mapping[str, str]) -> None:
+    """``Unavailable`` if others reach the web process (``host`` is not this machine's loopback) and nobody has said
+    under which address: it speaks HTTP without TLS, so what stands before it has to be known."""
+    if host not in LOOPBACK and not environ.get("KENNEL_PUBLIC_URL"):
+        raise Unavailable(
+            "no-public-url",
+            f"On {host} others reach the service, and it speaks HTTP without TLS. Put a proxy with TLS before it and "
+            "set KENNEL_PUBLIC_URL to its https:// address (and KENNEL_TRUSTED_PROXIES to the proxy's own); or set KENNEL_PUBLIC_URL to http://..., where passwords may travel readable.",
+        )
+
+
+def _reachable(host: str) -> str:
+    """The address by which this machine reaches what listens on ``host``, as URLs have it."""
+    return HOST if host == ALL_ADDRESSES else host
+
+
 def _metrics_folder(data: Path) -> str:
     """The folder in which all parts add up their metrics, emptied: they count from zero."""
-    folder = data / "metrics"
+    folder = data / METRICS
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700)
     return str(folder)
@@ -123,53 +152,44 @@ def ensure_admin(settings: Settings) -> str | None:
 WORKER_NICENESS = 5
 """Workers use every core for minutes; pages and uploads on the same machine come first."""
 
-NETWORK_QUEUES = "score,prepare,compare"
-"""All that a worker with a GPU takes."""
-OTHER_QUEUES = "release,ratings,evidence,recover"
 
-
-def service_children(environment: Mapping[str, str], data: Path, port: int, web_processes: int = 1) -> list[Child]:
-    """The service's own processes: web, a worker for each group of queues, and beat. Where the settings ask for a GPU,
-    its worker only scores, by two processes that take turns, and another has what needs no GPU."""
-    url = f"http://{HOST}:{port}/api/v1/ready"
-    python = (sys.executable, "-m")
-    celery = (*python, "celery", "-A", "worker.app", "--quiet")
-    worker = (*celery, "worker", "--without-gossip", "--without-mingle", "--concurrency")
+def service_children(
+    environment: Mapping[str, str], data: Path, port: int, web_processes: int = 1, *, host: str = HOST
+) -> list[Child]:
+    """The service's own processes: web on ``port`` of ``host``, a worker for each group of queues, and beat. Where the
+    settings ask for a GPU, its worker only scores, by two processes that take turns, and another has what needs no
+    GPU."""
+    url = f"http://{_reachable(host)}:{port}/api/v1/ready"
     has_gpu = environment.get("KENNEL_DEVICE", "").startswith("cuda")
-    uvicorn = (*python, "uvicorn", "--factory", "api.main:served_app", "--http", "httptools")
-    web = (
-        *uvicorn,
-        "--no-server-header",
-        "--no-proxy-headers",
-        "--host",
-        HOST,
-        "--port",
-        str(port),
-        "--workers",
-        str(web_processes),
-    )
-    schedule = ("-s", str(data / "beat-schedule"), "--pidfile=")
 
-    def child(name: str, *argv: str, **how: Any) -> Child:
+    def child(name: str, argv: Sequence[str], **how: Any) -> Child:
         return Child(name, argv, env=environment, restart=True, **how)
 
-    def worker_child(name: str, concurrency: int, queues: str, **how: Any) -> Child:
-        argv = (*worker, str(concurrency), "-Q", queues, "-n", f"{name}@%h")
-        return child(name, *argv, niceness=WORKER_NICENESS, **how)
+    def worker_child(name: str, processes: int, queues: Sequence[str], **how: Any) -> Child:
+        command = worker_command(name, queues, processes=processes)
+        return child(name, command, niceness=WORKER_NICENESS, **how)
 
     # A score that takes minutes is not waited for: its lease expires and the job is claimed again.
     scorer = partial(worker_child, "scorer", stop_timeout=5.0)
     if has_gpu:
         without_gpu = {**environment, "KENNEL_DEVICE": "cpu"}
-        scoring = [scorer(2, NETWORK_QUEUES), replace(worker_child("analyst", 1, OTHER_QUEUES), env=without_gpu)]
+        scoring = [
+            scorer(PROCESSES_OF_A_GPU, SCORING_QUEUES),
+            replace(worker_child("analyst", 1, BACKGROUND_QUEUES), env=without_gpu),
+        ]
     else:
-        scoring = [scorer(1, f"{NETWORK_QUEUES},{OTHER_QUEUES}")]
+        scoring = [scorer(1, (*SCORING_QUEUES, *BACKGROUND_QUEUES))]
     return [
         # All web processes begin at once and share the cores.
-        child("api", *web, ready=lambda: _is_healthy(url), ready_timeout=60.0 * web_processes),
-        worker_child("checker", 1, "check,sweep"),
+        child(
+            "api",
+            web_command(host, port, web_processes),
+            ready=lambda: _is_healthy(url),
+            ready_timeout=60.0 * web_processes,
+        ),
+        worker_child("checker", 1, CHECKING_QUEUES),
         *scoring,
-        child("beat", *celery, "beat", *schedule),
+        child("beat", beat_command(str(data / "beat-schedule"))),
     ]
 
 

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_network
 from pathlib import Path
 from threading import Thread
 from types import SimpleNamespace
@@ -459,9 +460,8 @@ def test_an_installation_without_any_sweep(running: tuple[Service, Servers], ins
 
 def test_trusting_every_proxy_is_a_fault(installation: Installation) -> None:
     (check,) = (check for check in surroundings.CHECKS if check.name == "proxy")
-    trusting = replace(
-        changed(installation, public_url="https://kennel.example.org"), environ={"FORWARDED_ALLOW_IPS": "*"}
-    )
+    everybody = (ip_network("0.0.0.0/0"),)
+    trusting = changed(installation, public_url="https://kennel.example.org", trusted_proxies=everybody)
     assert "may claim any address" in outcome_of(check, trusting).finding
 
 

@@ -19,7 +19,9 @@ import psutil
 import psycopg2
 import pytest
 import redis
+from sqlalchemy import make_url
 
+from deploy.cli.admin_secrets import rotate_secrets
 from deploy.standalone.child_process import Child
 from deploy.standalone.data_folder import DataFolder, open_data_folder
 from deploy.standalone.database_roles import APP, OWNER
@@ -437,3 +439,18 @@ def test_ephemeral_servers_wait_for_no_disk_and_leave_nothing() -> None:
         assert saving == {"save": "", "appendonly": "no"}
     assert not folder.exists()
     assert working_in(folder / "postgres", "postgres") == []
+
+
+def test_rotated_secrets_replace_the_old_ones_at_the_next_start(used: Path) -> None:
+    with running_postgres(used) as (postgres, _):
+        old = make_url(postgres.app_url)
+        with pytest.raises(Unavailable, match="Another Kennel"):
+            rotate_secrets(used)
+    rotate_secrets(used)
+    with running_postgres(used) as (postgres, _):
+        new = make_url(postgres.app_url)
+        assert new.password != old.password
+        assert ask(postgres.owner_url, "SELECT x FROM kept") == [(1,)]
+        before = old.set(port=postgres.port, drivername="postgresql").render_as_string(hide_password=False)
+        with pytest.raises(psycopg2.OperationalError, match="password authentication failed"):
+            psycopg2.connect(before)

@@ -1,0 +1,26 @@
+"""``kennel admin service``: the service as systemd units."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deploy.systemd.units import CONFIGURATION, Plan, files_of
+
+app = typer.Typer()
+
+
+@app.command()
+def service(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to write the files; made if need be.")],
+    gpus: Annotated[int, typer.Option(min=0, help="Scoring workers, one for each GPU; 0: one without a GPU.")] = 1,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="The web process's port on this machine.")] = 8000,
+    user: Annotated[str, typer.Option(help="The account under which everything runs.")] = "kennel",
+) -> None:
+    """Write systemd units for one machine without containers: web, beat and workers of this very environment, hardened
+    and with limits; and kennel.env with the settings to be completed. Nothing is installed or started."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files_of(Plan(gpus, port, user)).items():
+        (folder / name).write_text(text)
+        print(folder / name)
+    print(f"Units go to /etc/systemd/system, kennel.env and operator.env to {CONFIGURATION}.")

@@ -1,0 +1,24 @@
+"""The form of a systemd unit file: sections of ``Key=value`` lines."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+
+Section = Mapping[str, str | Sequence[str]]
+"""Values by key; several values are several lines."""
+
+
+def unit_text(sections: Mapping[str, Section]) -> str:
+    """A unit file."""
+    return "\n".join(_section_text(name, section) for name, section in sections.items())
+
+
+def _section_text(name: str, section: Section) -> str:
+    lines = [f"[{name}]"]
+    for key, value in section.items():
+        lines += [f"{key}={each}" for each in ([value] if isinstance(value, str) else value)]
+    return "\n".join(lines) + "\n"
+
+
+def command_line(words: Sequence[str]) -> str:
+    """A command as ``ExecStart`` takes it, with systemd's specifiers; ``%h`` is Celery's own (the host)."""
+    return shlex.join(words).replace("%h", "%%h")

@@ -1,0 +1,230 @@
+"""The units of the service: web, beat, a worker for the checks, one without a GPU, and one for each GPU.
+
+Each unit knows the secrets that it needs and no others, may write to the service's own folders alone, and has the
+memory limits of the compose file. ``KillMode=mixed``: the main process of a worker gets the signal alone and ends its
+own processes, so that jobs go back to their queue.
+"""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from deploy.standalone.commands import (
+    BACKGROUND_QUEUES,
+    CHECKING_QUEUES,
+    PROCESSES_OF_A_GPU,
+    SCORING_QUEUES,
+    beat_command,
+    web_command,
+    worker_command,
+)
+from deploy.systemd.unit_file import Section, command_line, unit_text
+
+CONFIGURATION, STATE, CACHE = "/etc/kennel", "/var/lib/kennel", "/var/cache/kennel"
+SECRETS = {
+    "database_password": "DATABASE_PASSWORD_FILE",
+    "database_owner_password": "DATABASE_OWNER_PASSWORD_FILE",
+    "redis_password": "REDIS_PASSWORD_FILE",
+    "objects_secret": "AWS_SECRET_ACCESS_KEY_FILE",
+    "smtp_url": "KENNEL_SMTP_URL_FILE",
+    "oidc_client_secret": "KENNEL_OIDC_CLIENT_SECRET_FILE",
+    "metrics_token": "KENNEL_METRICS_TOKEN_FILE",
+}
+"""The files that ``deploy/make_secrets.sh`` makes, with the variables that name them."""
+OF_WORKERS = ("database_password", "redis_password", "objects_secret")
+CHECK_PROCESSES = 2
+GIVE_BACK_SECONDS = 120
+"""A score goes back to its queue at the next batch."""
+HOMES = (Path("/home"), Path("/root"))
+HARDENING: Section = {
+    "NoNewPrivileges": "yes",
+    "CapabilityBoundingSet": "",
+    "ProtectSystem": "strict",
+    "PrivateTmp": "yes",
+    "ProtectClock": "yes",
+    "ProtectControlGroups": "yes",
+    "ProtectHostname": "yes",
+    "ProtectKernelLogs": "yes",
+    "ProtectKernelModules": "yes",
+    "ProtectKernelTunables": "yes",
+    "RestrictAddressFamilies": "AF_INET AF_INET6 AF_UNIX AF_NETLINK",
+    "RestrictRealtime": "yes",
+    "RestrictSUIDSGID": "yes",
+    "LockPersonality": "yes",
+    "SystemCallArchitectures": "native",
+    "UMask": "0077",
+}
+"""No ``RestrictNamespaces``: the sandbox of uploaded generators makes namespaces, in which it has less than before."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the machine shall run: workers for ``gpus`` GPUs (0: scores are made on the processor), the web process on
+    ``port`` of this machine, all as the account ``user``."""
+
+    gpus: int
+    port: int
+    user: str
+
+    @property
+    def worker_processes(self) -> int:
+        """All worker processes together."""
+        return CHECK_PROCESSES + 1 + (self.gpus * PROCESSES_OF_A_GPU or 1)
+
+
+@dataclass(frozen=True)
+class Process:
+    """One of the services: its name, what it is, its command, secrets, memory, and seconds until it must have ended."""
+
+    name: str
+    description: str
+    command: Sequence[str]
+    secrets: Sequence[str]
+    memory: str
+    stop_seconds: int
+    environment: Sequence[str] = ()
+    once: bool = False
+    """Whether it does its work and ends, before the others start."""
+    devices: bool = False
+    """Whether it needs the machine's devices."""
+
+
+def files_of(plan: Plan) -> Mapping[str, str]:
+    """The unit files and the two files of variables, by name."""
+    units = {f"{each.name}.service": _service_text(each, plan) for each in processes_of(plan)}
+    return {
+        **units,
+        "kennel.target": _target_text(plan),
+        "kennel.env": _settings_text(plan),
+        "operator.env": "".join(f"{name}={CONFIGURATION}/secrets/{file}\n" for file, name in SECRETS.items()),
+    }
+
+
+def processes_of(plan: Plan) -> list[Process]:
+    """All services. That of GPUs is a template, whose instance is the GPU's index."""
+    return [
+        Process(
+            "kennel-migrate",
+            "Kennel: brings the tables to this version",
+            (str(Path(sys.executable).with_name("kennel")), "migrate"),
+            ["database_owner_password"],
+            "1G",
+            60,
+            once=True,
+        ),
+        Process(
+            "kennel-web",
+            "Kennel: web",
+            web_command("127.0.0.1", plan.port, 1),
+            [name for name in SECRETS if name != "database_owner_password"],
+            "4G",
+            30,
+        ),
+        Process("kennel-beat", "Kennel: beat", beat_command("%t/kennel-beat/schedule"), ["redis_password"], "512M", 30),
+        Process(
+            "kennel-check",
+            "Kennel: checks of uploads, sweeps, mails and webhooks",
+            worker_command("check", CHECKING_QUEUES, processes=CHECK_PROCESSES),
+            [*OF_WORKERS, "smtp_url"],
+            "4G",
+            60,
+        ),
+        Process(
+            "kennel-cpu",
+            "Kennel: evidence, audits of generators and data releases",
+            worker_command("cpu", BACKGROUND_QUEUES),
+            OF_WORKERS,
+            "16G",
+            GIVE_BACK_SECONDS,
+            environment=["KENNEL_DEVICE=cpu"],
+        ),
+        _scoring_process(plan),
+    ]
+
+
+def _scoring_process(plan: Plan) -> Process:
+    if plan.gpus == 0:
+        name, description, device = "kennel-score", "Kennel: scores", "cpu"
+        command = worker_command("score", SCORING_QUEUES)
+    else:
+        name, description, device = "kennel-gpu@", "Kennel: scores on GPU %i", "cuda:%i"
+        command = worker_command("gpu-%i", SCORING_QUEUES, processes=PROCESSES_OF_A_GPU)
+    environment = [f"KENNEL_DEVICE={device}"]
+    return Process(
+        name, description, command, OF_WORKERS, "32G", GIVE_BACK_SECONDS, environment, devices=bool(plan.gpus)
+    )
+
+
+def _service_text(process: Process, plan: Plan) -> str:
+    before = ["network-online.target", "postgresql.service", "valkey-server.service", "redis-server.service"]
+    order: dict[str, str] = {"After": " ".join([*before, *([] if process.once else ["kennel-migrate.service"])])}
+    order |= {"Wants": "network-online.target"} if process.once else {"Requires": "kennel-migrate.service"}
+    runs = (
+        {"Type": "oneshot", "RemainAfterExit": "yes"}
+        if process.once
+        else {"Type": "exec", "Restart": "always", "RestartSec": "5"}
+    )
+    folder = process.name.rstrip("@") + ("-%i" if process.name.endswith("@") else "")
+    return unit_text(
+        {
+            "Unit": {"Description": process.description, **order, "PartOf": "kennel.target"},
+            "Service": {
+                **runs,
+                "User": plan.user,
+                "ExecStart": command_line(process.command),
+                "EnvironmentFile": f"{CONFIGURATION}/kennel.env",
+                "Environment": [
+                    *process.environment,
+                    f"PROMETHEUS_MULTIPROC_DIR=%t/{folder}",
+                    *(f"{SECRETS[name]}=%d/{name}" for name in process.secrets),
+                ],
+                "LoadCredential": [f"{name}:{CONFIGURATION}/secrets/{name}" for name in process.secrets],
+                "WorkingDirectory": STATE,
+                "StateDirectory": "kennel",
+                "CacheDirectory": "kennel",
+                "RuntimeDirectory": folder,
+                "KillMode": "mixed",
+                "KillSignal": "SIGTERM",
+                "TimeoutStopSec": str(process.stop_seconds),
+                "MemoryMax": process.memory,
+                "TasksMax": "1000",
+                "LimitNOFILE": "65536",
+                **HARDENING,
+                "PrivateDevices": "no" if process.devices else "yes",
+                "ProtectHome": "read-only" if _is_in_a_home() else "yes",
+            },
+            "Install": {"WantedBy": "kennel.target"},
+        }
+    )
+
+
+def _is_in_a_home() -> bool:
+    """Whether this environment lies where ``ProtectHome=yes`` would hide it."""
+    return any(Path(sys.prefix).is_relative_to(home) for home in HOMES)
+
+
+def _target_text(plan: Plan) -> str:
+    names = [each.name for each in processes_of(plan) if not each.name.endswith("@")]
+    wanted = [f"{name}.service" for name in names] + [f"kennel-gpu@{index}.service" for index in range(plan.gpus)]
+    return unit_text(
+        {
+            "Unit": {"Description": "Kennel: the whole service", "Wants": " ".join(wanted)},
+            "Install": {"WantedBy": "multi-user.target"},
+        }
+    )
+
+
+def _settings_text(plan: Plan) -> str:
+    settings = {
+        "DATABASE_URL": "postgresql://kennel_app@127.0.0.1/kennel",
+        "DATABASE_OWNER_URL": "postgresql://kennel_owner@127.0.0.1/kennel",
+        "REDIS_URL": "redis://127.0.0.1:6379/0",
+        "BLOB_URL": f"file://{STATE}/blobs",
+        "KENNEL_PUBLIC_URL": "https://kennel.example.org",
+        "KENNEL_TRUSTED_PROXIES": "127.0.0.1",
+        "KENNEL_SCRATCH": f"{CACHE}/scratch",
+        "KENNEL_WEIGHTS_DIR": f"{STATE}/weights",
+        "KENNEL_WORKER_PROCESSES": str(plan.worker_processes),
+    }
+    return "".join(f"{name}={value}\n" for name, value in settings.items())

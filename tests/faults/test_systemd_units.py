@@ -1,0 +1,273 @@
+"""The systemd units of ``kennel admin service``: what they say, and that their commands hold a competition."""
+
+import json
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+from sqlalchemy import make_url
+from typer.testing import CliRunner
+
+from deploy.cli import admin_service
+from deploy.standalone.ephemeral import Servers
+from deploy.standalone.ports import free_port
+from deploy.systemd.units import CACHE, CONFIGURATION, SECRETS, STATE, Plan, files_of, processes_of
+from scorer.lifecycle import Queue
+from scorer.settings import Settings
+from tests.compose.compose_file import MAIN, services
+from tests.documents import ROOT
+from tests.faults.test_compose import without_password
+
+PATIENCE = 60
+PLAN = Plan(gpus=0, port=8000, user="kennel")
+
+
+class Unit:
+    """A unit file as it is written; keys may stand in several lines."""
+
+    def __init__(self, text: str) -> None:
+        self.lines = [line.split("=", 1) for line in text.splitlines() if "=" in line]
+
+    def all(self, key: str) -> list[str]:
+        """The values of a key in order."""
+        return [value for name, value in self.lines if name == key]
+
+    def one(self, key: str) -> str:
+        """The only value of a key."""
+        (value,) = self.all(key)
+        return value
+
+
+def units(plan: Plan = PLAN) -> dict[str, Unit]:
+    """All services, by name without suffix."""
+    return {
+        name.removesuffix(".service"): Unit(text) for name, text in files_of(plan).items() if name.endswith(".service")
+    }
+
+
+def queues_of(unit: Unit) -> list[str]:
+    """The queues of a worker's command."""
+    words = shlex.split(unit.one("ExecStart"))
+    return words[words.index("-Q") + 1].split(",") if "-Q" in words else []
+
+
+@pytest.mark.parametrize("gpus", [0, 1, 8])
+def test_every_queue_has_its_worker_once(gpus: int) -> None:
+    taken = [queue for unit in units(Plan(gpus, 8000, "kennel")).values() for queue in queues_of(unit)]
+    assert sorted(taken) == sorted([*Queue, "sweep"])
+
+
+def test_each_gpu_has_a_worker_of_its_own() -> None:
+    files = files_of(Plan(8, 8000, "kennel"))
+    unit = Unit(files["kennel-gpu@.service"])
+    assert "KENNEL_DEVICE=cuda:%i" in unit.all("Environment")
+    assert unit.one("PrivateDevices") == "no"
+    assert unit.one("RuntimeDirectory") == "kennel-gpu-%i"
+    wanted = Unit(files["kennel.target"]).one("Wants").split()
+    assert [name for name in wanted if "gpu" in name] == [f"kennel-gpu@{index}.service" for index in range(8)]
+    assert "KENNEL_WORKER_PROCESSES=19\n" in files["kennel.env"]
+    assert "kennel-score.service" not in files
+
+
+def test_units_are_hardened_and_limited() -> None:
+    for name, unit in units(Plan(2, 8000, "kennel")).items():
+        assert unit.one("User") == "kennel", name
+        for key, value in {"NoNewPrivileges": "yes", "ProtectSystem": "strict", "PrivateTmp": "yes"}.items():
+            assert unit.one(key) == value, name
+        assert unit.one("CapabilityBoundingSet") == "", name
+        assert unit.one("MemoryMax"), name
+        assert unit.one("KillMode") == "mixed", name
+        assert unit.one("PrivateDevices") == ("no" if "gpu" in name else "yes")
+        assert (unit.one("Type") == "oneshot") == (name == "kennel-migrate")
+        assert (unit.all("Restart") == ["always"]) == (name != "kennel-migrate")
+
+
+def test_secrets_memory_and_time_to_stop_are_those_of_the_compose_file() -> None:
+    """A unit knows what its container knows."""
+    composed = services({"DOMAIN": "kennel.example.org"}, MAIN)
+    twins = {"kennel-web": "api", "kennel-beat": "beat", "kennel-check": "worker-check", "kennel-cpu": "worker-cpu"}
+    twins |= {"kennel-gpu@": "worker-gpu", "kennel-migrate": "migrate"}
+    assert {process.name for process in processes_of(Plan(1, 8000, "kennel"))} == set(twins)
+    for process in processes_of(Plan(1, 8000, "kennel")):
+        container = composed[twins[process.name]]
+        assert set(process.secrets) == set(container["secrets"]), process.name
+        assert process.memory.lower() == str(container["mem_limit"]).lower(), process.name
+
+
+def test_secrets_are_on_no_command_line_and_in_no_variable() -> None:
+    for unit in units().values():
+        named = dict(line.split("=", 1) for line in unit.all("Environment"))
+        given = {line.split(":")[0] for line in unit.all("LoadCredential")}
+        assert {Path(value).name for name, value in named.items() if name.endswith("_FILE")} == given
+        assert all(value.startswith("%d/") for name, value in named.items() if name.endswith("_FILE"))
+
+
+def test_the_command_writes_the_files(tmp_path: Path) -> None:
+    done = CliRunner().invoke(admin_service.app, [str(tmp_path / "units"), "--gpus", "2", "--user", "scoring"])
+    assert done.exit_code == 0, done.output
+    assert {path.name for path in (tmp_path / "units").iterdir()} == set(files_of(Plan(2, 8000, "scoring")))
+    assert Unit((tmp_path / "units" / "kennel-web.service").read_text()).one("User") == "scoring"
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+@pytest.mark.parametrize("gpus", [0, 2])
+def test_systemd_takes_the_units(gpus: int, tmp_path: Path) -> None:
+    for name, text in files_of(Plan(gpus, 8000, "root")).items():
+        (tmp_path / name.replace("gpu@.", "gpu@0.")).write_text(text)
+    files = sorted(path for path in tmp_path.iterdir() if path.suffix != ".env")
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", *files],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+@dataclass(frozen=True)
+class Host:
+    """A machine with the units' servers: what systemd would put in place of specifiers and files."""
+
+    folder: Path
+    settings: Mapping[str, str]
+
+    def environment(self, unit: Unit) -> dict[str, str]:
+        """The variables of a unit's process."""
+        own = dict(self.resolved(line).split("=", 1) for line in unit.all("Environment"))
+        bare = {name: os.environ[name] for name in ("PATH", "HOME")}
+        return {**bare, "PYTHONPATH": str(ROOT), **self.settings, **own}
+
+    def command(self, unit: Unit) -> list[str]:
+        """The command of a unit."""
+        return shlex.split(self.resolved(unit.one("ExecStart")))
+
+    def resolved(self, text: str) -> str:
+        """The text without specifiers."""
+        for specifier, value in {"%t": self.folder / "run", "%d": self.folder / "secrets"}.items():
+            text = text.replace(specifier, str(value))
+        return text.replace("%%", "%")
+
+
+@pytest.fixture
+def host(settings: Settings, servers: Servers, tmp_path: Path) -> Host:
+    """The machine: secrets and folders as the units have them, and the variables of kennel.env with this test's
+    addresses."""
+    passwords = {
+        "database_owner_password": str(make_url(servers.postgres.owner_url).password),
+        "database_password": str(make_url(servers.postgres.app_url).password),
+        "redis_password": str(make_url(servers.redis.url).password),
+    }
+    (tmp_path / "secrets").mkdir()
+    for name in SECRETS:
+        (tmp_path / "secrets" / name).write_text(passwords.get(name, ""))
+    database = str(make_url(settings.database_url.get_secret_value()).database)
+    owner = make_url(servers.postgres.owner_url).set(database=database).render_as_string(hide_password=False)
+    for unit in units().values():
+        (tmp_path / "run" / unit.one("RuntimeDirectory")).mkdir(parents=True, exist_ok=True)
+    values = dict(line.split("=", 1) for line in files_of(PLAN)["kennel.env"].splitlines())
+    here = {name: value.replace(STATE, str(tmp_path)).replace(CACHE, str(tmp_path)) for name, value in values.items()}
+    here |= {
+        "DATABASE_URL": without_password(settings.database_url.get_secret_value()),
+        "DATABASE_OWNER_URL": without_password(owner),
+        "REDIS_URL": without_password(settings.redis_url.get_secret_value()),
+        "KENNEL_SWEEP_SECONDS": "3",
+    }
+    return Host(tmp_path, here)
+
+
+@contextmanager
+def started(host: Host, port: int) -> Iterator[dict[str, subprocess.Popen[str]]]:
+    """Every unit's process, once the migration is done; all are killed in the end."""
+    written = units(Plan(0, port, "kennel"))
+    migration = written.pop("kennel-migrate")
+    done = subprocess.run(
+        host.command(migration),
+        env=host.environment(migration),
+        cwd=host.folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    processes: dict[str, subprocess.Popen[str]] = {}
+    try:
+        for name, unit in written.items():
+            with (host.folder / f"{name}.log").open("w") as log:
+                processes[name] = subprocess.Popen(
+                    host.command(unit),
+                    env=host.environment(unit),
+                    cwd=host.folder,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    text=True,
+                    start_new_session=True,
+                )
+        yield processes
+    finally:
+        for process in processes.values():
+            with ExitStack() as ended:
+                ended.callback(process.wait)
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+
+
+def logs(host: Host) -> str:
+    """What all processes have printed."""
+    return "\n".join(f"{path.name}\n{path.read_text()[-2000:]}" for path in host.folder.glob("*.log"))
+
+
+def wait_until_ready(url: str, host: Host) -> None:
+    """Wait until the web process answers that it is ready."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            if httpx.get(f"{url}/readyz").status_code == httpx.codes.OK:
+                return
+        except httpx.TransportError:
+            pass
+        assert time.monotonic() < end, logs(host)
+        time.sleep(0.1)
+
+
+@pytest.mark.heavy
+def test_the_units_processes_score_an_entry_and_end_when_they_are_told_to(host: Host) -> None:
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    with started(host, port) as processes:
+        wait_until_ready(url, host)
+        operator = dict(line.split("=", 1) for line in files_of(PLAN)["operator.env"].splitlines())
+        variables = {
+            **host.environment(units()["kennel-web"]),
+            **{name: value.replace(CONFIGURATION, str(host.folder)) for name, value in operator.items()},
+            "KENNEL_PUBLIC_URL": url,
+        }
+        kennel = str(Path(sys.executable).with_name("kennel"))
+        made = _run(variables, kennel, "admin", "create-admin", "admin")
+        answer = json.loads(_run(variables, sys.executable, "-m", "tests.compose.client", url, made.strip()))
+        assert [each["track"] for each in answer["entry"]["measurements"]] == ["public", "private"]
+        examined = json.loads(_run(variables, kennel, "admin", "doctor", "--json", codes=(0, 1)))
+        wrong = {each["name"]: each["finding"] for each in examined if each["state"] == "wrong"}
+        assert set(wrong) == {"durability"}, wrong
+        assert next(each for each in examined if each["name"] == "workers")["finding"].startswith("3 answer")
+        for process in processes.values():
+            process.send_signal(signal.SIGTERM)
+        limits = {process.name: process.stop_seconds for process in processes_of(PLAN)}
+        ended = {process.wait(limits[name]) for name, process in processes.items()}
+        assert ended <= {0, -signal.SIGTERM}, logs(host)  # systemd takes both for a clean end
+
+
+def _run(variables: Mapping[str, str], *command: str, codes: tuple[int, ...] = (0,)) -> str:
+    """Run a command of the operator to its end; what it prints."""
+    done = subprocess.run(command, env=variables, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode in codes, done.stdout + done.stderr
+    return done.stdout
