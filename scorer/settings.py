@@ -161,11 +161,9 @@ class Settings(LogSettings):
     upload_life_seconds: int = Field(24 * 3600, ge=60, le=7 * 24 * 3600)
     """Seconds without progress after which an upload is removed."""
     kept_days: int = Field(30, ge=1)
-    """Retention in days of ended sessions, used links, sent mails, webhook deliveries and closed uploads (with the
-    responses to their Idempotency-Keys). History is kept for ever."""
+    """Retention in days of ended sessions, used links, sent mails, webhook calls and closed uploads; not of history."""
     kept_zip_days: int | None = Field(None, ge=1)
-    """Days after the publication of a final board after which zips leave that no decision rests on: those of entries of
-    teams that win nothing, if nobody has reviewed, labelled, ruled on or appealed for them. Without it all stay."""
+    """Days after a final publication after which the zips leave that no decision rests on. Without it all stay."""
     s3_public_endpoint: HttpAddress | None = None
     """The S3 endpoint as participants reach it. With it programs may upload zips directly to S3; without it all bytes
     pass through the API."""
@@ -191,9 +189,8 @@ class Settings(LogSettings):
     max_stall_seconds: int = 600
     """Seconds without any progress after which a job's lease is no longer renewed, so that another worker takes it."""
     retry_factor: float = Field(1.0, gt=0)
-    """Factor on all pauses after a failure: until a failed or deferred job is due again, while a suspected worker
-    claims nothing, between tries to record a result, and until an upload that a web process has left whole is finished
-    by another. Below 1 for rehearsals of outages."""
+    """Factor on all pauses after a failure: of jobs and suspected workers, between tries to record a result, and until
+    an upload that a web process has left whole is finished by another. Below 1 for rehearsals of outages."""
 
     public_url: HttpAddress = "http://127.0.0.1:8000"
     """The public address of this service, used in links. With ``https://`` cookies are sent over HTTPS only."""

@@ -124,8 +124,8 @@ CHECKS = (
     Check(
         "proxy",
         _proxy,
-        "Set KENNEL_TRUSTED_PROXIES of the web process to the proxy's address, and let the proxy send X-Forwarded-For and "
-        "pass X-Request-ID on.",
+        "Set KENNEL_TRUSTED_PROXIES of the web process to the proxy's address, and let the proxy send X-Forwarded-For "
+        "and pass X-Request-ID on.",
         ["public address"],
     ),
     Check(

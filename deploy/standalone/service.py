@@ -101,7 +101,8 @@ def require_public_url(host: str, environ: Mapping[str, str]) -> None:
         raise Unavailable(
             "no-public-url",
             f"On {host} others reach the service, and it speaks HTTP without TLS. Put a proxy with TLS before it and "
-            "set KENNEL_PUBLIC_URL to its https:// address (and KENNEL_TRUSTED_PROXIES to the proxy's own); or set KENNEL_PUBLIC_URL to http://..., where passwords may travel readable.",
+            "set KENNEL_PUBLIC_URL to its https:// address and KENNEL_TRUSTED_PROXIES to the proxy's own; or set "
+            "KENNEL_PUBLIC_URL to http://..., where passwords may travel readable.",
         )
 
 
