@@ -16,6 +16,7 @@ from api.http.problem_details import (
     problem,
     problem_of,
 )
+from api.http.request_bodies import RefusedBody
 from api.rendering.templates import error_page, see_other, wants_page
 from scorer.db.session import DATABASE_ERROR, UNAVAILABLE, is_unavailable, unavailability
 from scorer.errors import KennelError
@@ -26,6 +27,8 @@ def add_error_handlers(app: FastAPI) -> None:
     """Make every failure of ``app`` a problem, or an error page where a browser asks for HTML."""
     for kind in (*UNAVAILABLE, DATABASE_ERROR):
         app.add_exception_handler(kind, _database_unavailable)
+    app.add_exception_handler(RefusedBody, refused_body)
+    app.add_exception_handler(ClientDisconnect, _gone)
 
     @app.exception_handler(KennelError)
     async def _domain(request: Request, error: KennelError) -> Response:
@@ -43,11 +46,6 @@ def add_error_handlers(app: FastAPI) -> None:
     async def _http(request: Request, error: HTTPException) -> Response:
         title = str(error.detail)
         return _answer(request, problem(error.status_code, "http", title, headers=error.headers), title)
-
-    @app.exception_handler(ClientDisconnect)
-    async def _gone(_request: Request, _: ClientDisconnect) -> Response:
-        annotate_request(error="the client went away")
-        return Response(status_code=400)  # nobody reads it
 
     @app.exception_handler(Exception)
     async def _ours(request: Request, _: Exception) -> Response:
@@ -70,3 +68,15 @@ async def _database_unavailable(request: Request, error: Exception) -> Response:
     title = DATABASE_UNAVAILABLE
     headers = {"Retry-After": str(RETRY_SECONDS)}
     return _answer(request, problem(503, "database-unavailable", title, headers=headers), title)
+
+
+async def refused_body(request: Request, error: Exception) -> Response:
+    """The answer to a ``RefusedBody``."""
+    if not isinstance(error, RefusedBody):
+        raise error
+    return _answer(request, error.as_problem(), error.detail)
+
+
+async def _gone(_request: Request, _: Exception) -> Response:
+    annotate_request(error="the client went away")
+    return Response(status_code=400)  # nobody reads it

@@ -15,6 +15,7 @@ from api.http.access_log import API_PREFIX, AccessLog
 from api.http.client_address import ClientAddress
 from api.http.dependencies import refuse_nul, utc_now
 from api.http.log_redaction import has_secret_address
+from api.http.request_bodies import RequestBodies
 from api.http.response_cache import ResponseCache
 from api.http.server_sent_events import EventHub, closed_by_signals
 from api.kaggle import router as kaggle
@@ -56,8 +57,8 @@ class Application(FastAPI):
     made outside of all middleware: errors of ours."""
 
     def build_middleware_stack(self) -> ASGIApp:
-        """FastAPI's middleware within the access log, within what finds the visitor's address."""
-        return ClientAddress(AccessLog(super().build_middleware_stack()))
+        """FastAPI's middleware within the limits on bodies, the access log, and what finds the visitor's address."""
+        return ClientAddress(AccessLog(RequestBodies(super().build_middleware_stack())))
 
 
 def served_app() -> FastAPI:

@@ -2,7 +2,8 @@
 
 From the bottom up, each package importing only earlier ones (``docs/architecture.md``):
 
-circuit_breaker, errors, identifiers, settings, lifecycle, extractor_catalogue, onnx_files: what all others use
+circuit_breaker, errors, identifiers, setting_types, settings: what all others use
+lifecycle, extractor_catalogue, onnx_files: plain data about competitions, networks and generators
 monitoring: structured logs and Prometheus metrics
 confinement: what a process gives up before it opens uploaded files
 archive, metrics, ranking, findings: zips to images; arrays to numbers; the order of a board; numbers to sentences

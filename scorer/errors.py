@@ -58,3 +58,7 @@ class TooMany(KennelError):
 
 class Unavailable(KennelError):
     """A part that the operator must provide is missing: weights, a server, a folder."""
+
+
+class OutOfSpace(KennelError):
+    """The disk is full; nothing that is there is lost."""

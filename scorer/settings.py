@@ -6,7 +6,6 @@ from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeVar, get_args
-from urllib.parse import quote, urlsplit, urlunsplit
 
 from platformdirs import user_cache_path
 from pydantic import BeforeValidator, Field, SecretStr, StringConstraints, ValidationError, model_validator
@@ -14,6 +13,7 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from scorer.errors import Unavailable
+from scorer.setting_types import DatabaseUrl, HttpAddress, parts_of, with_password
 
 FILE_SUFFIX = "_FILE"
 PASSWORDS = {
@@ -24,36 +24,6 @@ PASSWORDS = {
 """By field with a URL: the field with its password."""
 
 
-def _psycopg2(url: object) -> object:
-    """The URL with the psycopg2 driver: SQLAlchemy 2.1 takes ``postgresql://`` for psycopg 3."""
-    if isinstance(url, str):
-        for scheme in ("postgresql://", "postgres://"):
-            if url.startswith(scheme):
-                return "postgresql+psycopg2://" + url.removeprefix(scheme)
-    return url
-
-
-def _with_password(url: str, password: str) -> str:
-    """The URL with the password, percent-encoded, if it has none."""
-    parts = urlsplit(url)
-    user, _, host = parts.netloc.rpartition("@")
-    name, _, given = user.partition(":")
-    return url if given else urlunsplit(parts._replace(netloc=f"{name}:{quote(password, safe='')}@{host}"))
-
-
-def _without_slash(url: object) -> object:
-    return url.rstrip("/") if isinstance(url, str) else url
-
-
-def _parts(text: object) -> object:
-    """The parts of a text that are separated by commas."""
-    return [part.strip() for part in text.split(",")] if isinstance(text, str) else text
-
-
-HttpAddress = Annotated[
-    str, BeforeValidator(_without_slash), StringConstraints(pattern=r"^https?://[^\s/?#]+[^\s?#]*$")
-]
-DatabaseUrl = Annotated[SecretStr, BeforeValidator(_psycopg2)]
 S = TypeVar("S", bound=BaseSettings)
 
 
@@ -129,8 +99,12 @@ class Settings(LogSettings):
     s3_secret_key: SecretStr | None = Field(default=None, validation_alias="AWS_SECRET_ACCESS_KEY")
     """The secret key of an S3 store; its name and the store's address are among the variables of [S3](#s3)."""
 
+    min_free_bytes: int = Field(500_000_000, ge=0)
+    """While the disk for uploads has less room than this, new ones are refused: databases and files that are there keep
+    it."""
     scratch: Path = Field(default_factory=lambda: user_cache_path("kennel") / "scratch")
-    """A worker's folder for decoded images and local copies of reference features; may be lost at any time."""
+    """The folder of a worker for decoded images and local copies of reference features, and of a web process for parts
+    of uploads on their way to S3; may be lost at any time."""
     max_scratch_bytes: int = 20_000_000_000
     """Bytes of decoded images that a machine keeps there; the least recently used ones go first."""
     weights_dir: Path | None = None
@@ -201,7 +175,7 @@ class Settings(LogSettings):
     makes links with ``kennel admin reset-link``."""
     mail_from: str = "Kennel <kennel@localhost>"
     """The sender of mails."""
-    trusted_proxies: Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode, BeforeValidator(_parts)] = ()
+    trusted_proxies: Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode, BeforeValidator(parts_of)] = ()
     """Addresses and networks of the proxies before the web processes, separated by commas, whose ``X-Forwarded-For``
     and ``X-Forwarded-Proto`` say who visits: ``127.0.0.1`` for one on the same machine. Without it a visitor has the
     address of the connection."""
@@ -250,7 +224,7 @@ class Settings(LogSettings):
             secret = _value_of(values, password)
             for key in (url, variable_of(url)):
                 if secret and isinstance(added.get(key), str):
-                    added[key] = _with_password(added[key], secret)
+                    added[key] = with_password(added[key], secret)
         return added
 
     @model_validator(mode="after")

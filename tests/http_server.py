@@ -10,6 +10,8 @@ from typing import Literal
 import uvicorn
 from fastapi import FastAPI
 
+from api.http.server_protocol import BoundedHttpProtocol
+
 
 @contextmanager
 def serve(app: FastAPI, *, lifespan: Literal["on", "off"] = "off") -> Iterator[str]:
@@ -17,10 +19,9 @@ def serve(app: FastAPI, *, lifespan: Literal["on", "off"] = "off") -> Iterator[s
     runs already, such as that of ``service.http``."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
-        # httptools, as the service runs: it takes the request lines of clients that ask us as their proxy.
         config = uvicorn.Config(
             app,
-            http="httptools",
+            http=BoundedHttpProtocol,
             ws="none",
             lifespan=lifespan,
             proxy_headers=False,

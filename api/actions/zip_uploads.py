@@ -13,6 +13,7 @@ from fastapi.concurrency import run_in_threadpool
 from sqlalchemy.orm import Session
 
 from api.http.dependencies import Transaction, utc_now
+from api.http.request_bodies import content_length
 from scorer.archive import list_images
 from scorer.blobs import Blobs, ReceivedBlob
 from scorer.competitions.competition_state import CompetitionState
@@ -37,8 +38,7 @@ def declared_bytes(request: Request) -> int | None:
             "not-a-form",
             "Send the zip itself as the body, not a form: curl -X POST -T entry.zip URL",
         )
-    declared = request.headers.get("content-length", "")
-    return int(declared) if declared.isdecimal() else None
+    return content_length(request.scope)
 
 
 @contextmanager

@@ -16,6 +16,8 @@ media: headers of files, and their bytes in chunks
 csv: cells that no spreadsheet runs as formulas
 server_sent_events: event streams of submissions
 client_address: the visitor's address, on a trusted proxy's word
+request_bodies: limits on the size, the time and the number of request bodies
+server_protocol: limits on the time and size of headers
 access_log: one line for each request, its id and its metrics
 log_redaction: secrets in addresses kept out of logs and spans
 """

@@ -6,6 +6,7 @@ from urllib.parse import parse_qsl
 from fastapi import Depends, Request
 from starlette.datastructures import ImmutableMultiDict
 
+from api.http.request_bodies import content_length
 from scorer.errors import Invalid, TooLarge
 
 Fields = ImmutableMultiDict[str, str]
@@ -24,8 +25,8 @@ async def fields_of(request: Request) -> Fields:
     is read."""
     if not is_form(request):
         raise Invalid("not-a-form", "This address takes the form of its page.")
-    declared = request.headers.get("content-length", "")
-    if not declared.isdecimal() or int(declared) > MAX_FORM_BYTES:
+    declared = content_length(request.scope)
+    if declared is None or declared > MAX_FORM_BYTES:
         raise TooLarge("too-large", f"A form may have {MAX_FORM_BYTES:,} bytes here.", limit=MAX_FORM_BYTES)
     try:
         pairs = parse_qsl((await request.body()).decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS)

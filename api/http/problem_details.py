@@ -11,6 +11,7 @@ from scorer.errors import (
     Invalid,
     KennelError,
     NotFound,
+    OutOfSpace,
     TooLarge,
     TooMany,
     Unauthenticated,
@@ -27,6 +28,7 @@ STATUS_BY_ERROR: Mapping[type[KennelError], int] = {
     Invalid: 422,
     TooMany: 429,
     Unavailable: 503,
+    OutOfSpace: 507,
 }
 DATABASE_UNAVAILABLE = "The database is busy or away. Please try again in a moment."
 RETRY_SECONDS = 5

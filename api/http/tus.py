@@ -2,23 +2,21 @@
 
 import base64
 import binascii
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from email.utils import format_datetime
 from typing import Any
 
-from anyio import fail_after
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
 from api.http.problem_details import problem, problem_of
+from api.http.request_bodies import RefusedBody
 from scorer.db.tables import Upload
 from scorer.errors import Invalid, KennelError
 
 VERSION = "1.0.0"
 CHECKSUMS = ("sha1", "sha256")
-IDLE_SECONDS = 60
-"""A request that sends no byte for so long is ended; the client can resume with another."""
 PATCH_MEDIA_TYPE = "application/offset+octet-stream"
 DISCOVERY = {
     "Tus-Resumable": VERSION,
@@ -54,8 +52,8 @@ class TusRoute(APIRoute):
                 response = problem_of(error)
                 if "offset" in error.extra:
                     response.headers["Upload-Offset"] = str(error.extra["offset"])
-            except TimeoutError:
-                response = problem(408, "too-slow", f"No byte arrived for {IDLE_SECONDS} s.")
+            except RefusedBody as refusal:
+                response = refusal.as_problem()
             response.headers["Tus-Resumable"] = VERSION
             return response
 
@@ -121,16 +119,6 @@ def require_patch_body(request: Request) -> None:
     """``TusError`` unless the content type is that of a part of an upload."""
     if request.headers.get("content-type", "").lower() != PATCH_MEDIA_TYPE:
         raise TusError(415, "wrong-content-type", f"A piece of an upload has the Content-Type {PATCH_MEDIA_TYPE}.")
-
-
-async def with_idle_timeout(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The same chunks; ``TimeoutError`` when the next one takes too long."""
-    while True:
-        with fail_after(IDLE_SECONDS):
-            chunk = await anext(chunks, None)
-        if chunk is None:
-            return
-        yield chunk
 
 
 def headers_of(upload: Upload) -> dict[str, str]:

@@ -9,7 +9,6 @@ from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from api.actions.zip_uploads import begin_upload, finalise_upload
-from api.http import tus
 from api.http.dependencies import (
     AppRateLimiter,
     AppSettings,
@@ -22,6 +21,8 @@ from api.http.dependencies import (
     Transactions,
     utc_now,
 )
+from api.http.multipart import drain
+from api.http.request_bodies import streamed_body
 from api.kaggle.protocol import KaggleRoute, Submitter, absolute_url_of
 from api.kaggle.schemas import (
     CreateSubmissionRequest,
@@ -76,11 +77,10 @@ async def receive_upload(
     starts again from the first byte, so earlier bytes are dropped."""
     await run_in_threadpool(rates.hit, "request", "address", network_of(browser.address))
     writer = secrets.token_hex(8)
-    chunks = tus.with_idle_timeout(request.stream())
     upload = await run_in_threadpool(_restart_upload, begin, store, upload_id, secret, writer)
-    if upload.state == "done":
-        async for _ in chunks:
-            pass  # a repeat after a lost answer; the client reads an answer only after it has sent everything
+    chunks = streamed_body(request, upload.account_id)
+    if upload.state == "done":  # a repeat after a lost answer; the client reads one only after it has sent everything
+        await drain(chunks, upload.length)
     else:
         life = timedelta(seconds=settings.upload_life_seconds)
         appender = Appender(begin, store, upload.id, writer, 0, upload.length, life, utc_now)

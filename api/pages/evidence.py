@@ -10,6 +10,7 @@ from api.actions.generator_uploads import store_generator
 from api.http.dependencies import AppSettings, BlobStore, Caller, Transaction, Transactions, Uploader, utc_now
 from api.http.multipart import drain, open_page_form
 from api.http.problem_details import status_of
+from api.http.request_bodies import streamed_body
 from api.pages.review.review_queue import ReviewContext
 from api.pages.submissions.submissions import page_with_error
 from api.rendering.templates import see_other
@@ -26,7 +27,7 @@ async def upload_generator(
     submission_id: str, request: Request, begin: Transactions, store: BlobStore, settings: AppSettings, viewer: Uploader
 ) -> Response:
     """Store the uploaded file as the entry's generator."""
-    body = request.stream()
+    body = streamed_body(request, viewer.account.id)
     review_path = ""
     max_bytes = settings.generator_max_bytes
     try:

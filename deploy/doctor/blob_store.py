@@ -10,7 +10,7 @@ import httpx
 
 from deploy.doctor.check import Check, Fault, Skipped
 from deploy.doctor.installation import SECONDS, Installation
-from scorer.blobs import WRITE_BUFFER_BYTES
+from scorer.blobs.store import WRITE_BUFFER_BYTES
 from scorer.db.diagnostics import newest_zips
 from scorer.identifiers import new_public_id
 

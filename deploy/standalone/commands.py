@@ -8,6 +8,7 @@ from scorer.jobs.broker import SWEEP_QUEUE
 PYTHON = (sys.executable, "-m")
 CELERY = (*PYTHON, "celery", "-A", "worker.app", "--quiet")
 
+HTTP_PROTOCOL = "api.http.server_protocol:BoundedHttpProtocol"
 SCORING_QUEUES = ("score", "prepare", "compare")
 """All that a worker with a GPU takes."""
 PROCESSES_OF_A_GPU = 2
@@ -18,8 +19,9 @@ CHECKING_QUEUES = ("check", SWEEP_QUEUE)
 
 def web_command(host: str, port: int, processes: int) -> tuple[str, ...]:
     """The web server: ``processes`` of them share one port of ``host``."""
-    uvicorn = (*PYTHON, "uvicorn", "--factory", "api.main:served_app", "--http", "httptools", "--no-server-header")
-    return (*uvicorn, "--no-proxy-headers", "--host", host, "--port", str(port), "--workers", str(processes))
+    uvicorn = (*PYTHON, "uvicorn", "--factory", "api.main:served_app", "--http", HTTP_PROTOCOL)
+    address = ("--host", host, "--port", str(port), "--workers", str(processes))
+    return (*uvicorn, "--no-server-header", "--no-proxy-headers", *address)
 
 
 def worker_command(name: str, queues: Iterable[str], *, processes: int = 1) -> tuple[str, ...]:

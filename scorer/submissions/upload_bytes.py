@@ -12,7 +12,7 @@ from anyio import to_thread
 from sqlalchemy.orm import Session
 
 from scorer.archive import ImageSpec, list_images
-from scorer.blobs import Blobs, ReceivedBlob
+from scorer.blobs import Blobs, BlobWriter, ReceivedBlob
 from scorer.db.submissions import uploads as rows
 from scorer.db.tables import Account, Upload
 from scorer.errors import Conflict, Invalid, KennelError, NotFound, Unavailable
@@ -40,7 +40,8 @@ class Appender:
     length: int
     life: timedelta
     now: Callable[[], datetime]
-    _filling: bytearray = field(default_factory=bytearray)
+    _filling: BlobWriter | None = None
+    """The part that is being received."""
     _since: datetime | None = None
     _parts: list[str] = field(default_factory=list)
     """Keys of stored parts from ``offset`` on that are not recorded yet."""
@@ -53,10 +54,10 @@ class Appender:
             async for chunk in chunks:
                 moment = self.now()
                 self._since = self._since or moment
-                if self._buffer(chunk) or moment - self._since >= PART_FLUSH_AFTER:
+                if await self._add(chunk) or moment - self._since >= PART_FLUSH_AFTER:
                     await self._flush()
         finally:
-            if self._filling:
+            if self._filling is not None:
                 await self._flush()
 
     async def append_whole(self, chunks: AsyncIterator[bytes], algorithm: str, digest: bytes) -> bool:
@@ -66,7 +67,7 @@ class Appender:
         try:
             async for chunk in chunks:
                 actual.update(chunk)
-                if self._buffer(chunk):
+                if await self._add(chunk):
                     await self._store()
         except BaseException:
             await self._discard()
@@ -74,24 +75,27 @@ class Appender:
         if actual.digest() != digest:
             await self._discard()
             return False
-        if self._filling or self._parts:
+        if self._filling is not None or self._parts:
             await self._flush()
         return True
 
-    def _buffer(self, chunk: bytes) -> bool:
-        """Buffer a chunk; whether the buffer has reached the size of a part."""
-        if self.offset + self._stored + len(self._filling) + len(chunk) > self.length:
+    async def _add(self, chunk: bytes) -> bool:
+        """Add a chunk to the part; whether that has its full size now."""
+        part = self._filling or self.store.writer(
+            uploads.part_key(self.upload_id, self.offset + self._stored, self.writer)
+        )
+        if self.offset + self._stored + part.bytes + len(chunk) > self.length:
             raise uploads.too_long_error(self.length)
-        self._filling += chunk
-        return len(self._filling) >= PART_BYTES
+        self._filling = part
+        await part.write(chunk)
+        return part.bytes >= PART_BYTES
 
     async def _store(self) -> None:
-        data = bytes(self._filling)
-        self._filling = bytearray()
-        self._since = None
-        self._parts.append(uploads.part_key(self.upload_id, self.offset + self._stored, self.writer))
-        await self.store.write_async(self._parts[-1], data)
-        self._stored += len(data)
+        if self._filling is not None:
+            stored = await self._filling.close()
+            self._filling = self._since = None
+            self._parts.append(stored.key)
+            self._stored += stored.bytes
 
     async def _flush(self) -> None:
         """Store the buffer, and record all that is stored. Parts that may have been recorded stay: the acknowledgement
@@ -116,7 +120,9 @@ class Appender:
         parts = self._parts
         self._parts = []
         self._stored = 0
-        self._filling = bytearray()
+        if self._filling is not None:
+            await self._filling.abort()
+            self._filling = None
         if parts:
             await to_thread.run_sync(self.store.delete_all, parts)
 

@@ -1,6 +1,10 @@
 """The blob store in a folder and in S3 as moto imitates it."""
 
+import errno
+import shutil
+import tracemalloc
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -9,7 +13,8 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from scorer.blobs import Blobs
-from scorer.errors import NotFound, TooLarge
+from scorer.blobs.blob_writer import MEMORY_BYTES, StagedFile, StagedParts
+from scorer.errors import NotFound, OutOfSpace, TooLarge
 
 MIB = 1 << 20
 
@@ -57,6 +62,57 @@ def test_a_stream_over_the_limit_leaves_no_blob(store: Blobs) -> None:
     with pytest.raises(TooLarge):
         anyio.run(lambda: store.receive("a/b.zip", stream(3), limit=2 * MIB))
     assert not store.exists("a/b.zip")
+
+
+def test_a_stream_that_breaks_off_leaves_nothing(store: Blobs, tmp_path: Path) -> None:
+    async def broken() -> AsyncIterator[bytes]:
+        yield bytes(MIB)
+        raise ConnectionError
+
+    with pytest.raises(ConnectionError):
+        anyio.run(lambda: store.receive("a/b.zip", broken(), limit=2 * MIB))
+    assert not list(store.stored())
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+def test_bytes_of_a_slow_upload_wait_on_the_disk(store: Blobs) -> None:
+    """A hundred idle uploads of some MB had a GB of the web process."""
+
+    async def peak() -> int:
+        writer = store.writer("a/b.zip")
+        tracemalloc.start()
+        for number in range(7 * 16):  # less than a part, as slow senders leave it
+            await writer.write(bytes([number]) * (MIB // 16))
+        size = tracemalloc.get_traced_memory()[0]
+        tracemalloc.stop()
+        await writer.abort()
+        return size
+
+    assert anyio.run(peak) < 2 * MEMORY_BYTES
+
+
+@pytest.mark.parametrize("error", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_refuses_new_bytes_and_keeps_the_old(
+    store: Blobs, monkeypatch: pytest.MonkeyPatch, error: int
+) -> None:
+    store.write("a/old.zip", b"old")
+
+    def full(*_: object) -> None:
+        raise OSError(error, "no room")
+
+    for kind in (StagedFile, StagedParts):
+        monkeypatch.setattr(kind, "add", full)
+    for key in ("a/b.zip", "a/old.zip"):
+        with pytest.raises(OutOfSpace):
+            anyio.run(partial(store.receive, key, stream(1), limit=2 * MIB))
+    assert [blob.key for blob in store.stored()] == ["a/old.zip"]
+    assert store.read("a/old.zip") == b"old"
+
+
+def test_a_disk_is_full_before_its_last_bytes(tmp_path: Path) -> None:
+    free = shutil.disk_usage(tmp_path).free
+    with pytest.raises(OutOfSpace):
+        anyio.run(lambda: Blobs(tmp_path.as_uri(), min_free_bytes=2 * free).receive("a", stream(1), limit=MIB))
 
 
 def test_a_file_is_stored_whole(store: Blobs, tmp_path: Path) -> None:

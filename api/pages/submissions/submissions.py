@@ -30,6 +30,7 @@ from api.http.etags import etag_of, is_known
 from api.http.forms import FormFields, text
 from api.http.multipart import drain, open_page_form
 from api.http.problem_details import status_of
+from api.http.request_bodies import streamed_body
 from api.pages.submissions.sections import evidence_sections_of, generator_section_of, rulings_section_of
 from api.rendering.charts.histogram import histogram_of
 from api.rendering.templates import BUILD_DIGEST, not_modified, render_page, see_other
@@ -123,7 +124,7 @@ async def upload_code(
     submission_id: str, request: Request, begin: Transactions, store: BlobStore, settings: AppSettings, viewer: Uploader
 ) -> Response:
     """Attach the uploaded file as the entry's code."""
-    body = request.stream()
+    body = streamed_body(request, viewer.account.id)
     try:
         form = await open_page_form(request, body)
         await store_code(submission_id, form.chunks, begin, store, viewer.account)

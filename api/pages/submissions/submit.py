@@ -22,6 +22,7 @@ from api.http.dependencies import (
 )
 from api.http.multipart import drain, open_page_form
 from api.http.problem_details import headers_of, status_of
+from api.http.request_bodies import streamed_body
 from api.rendering import formatting, templates
 from api.rendering.quota import quota_message_of
 from api.schemas.submissions.uploads import MAX_NAME_LENGTH, MAX_NOTE_LENGTH
@@ -93,7 +94,7 @@ async def submit_zip(
 ) -> Response:
     """Accept the plain form: the zip is streamed into the blob store."""
     note = ""
-    body = request.stream()
+    body = streamed_body(request, viewer.account.id)
     try:
         form = await open_page_form(request, body)
         note = form.fields.get("note", "").strip()

@@ -18,6 +18,7 @@ from api.http.dependencies import (
     Transactions,
     Visitor,
 )
+from api.http.request_bodies import streamed_body
 from api.schemas.accounts import Acceptance, AcceptanceView
 from api.schemas.competitions import CompetitionView, PreparationView, ReferenceView, TrackView
 from scorer.accounts import roles
@@ -122,7 +123,7 @@ async def attach(
         return view, unused_key_of(received, images.blob_key)
 
     key = f"references/{secrets.token_hex(16)}.zip"
-    return await receive_blob(store, key, request.stream(), limit=limit, accept=accept)
+    return await receive_blob(store, key, streamed_body(request, author.id), limit=limit, accept=accept)
 
 
 def _attach(

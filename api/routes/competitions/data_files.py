@@ -21,6 +21,7 @@ from api.http.dependencies import (
     Transactions,
     Visitor,
 )
+from api.http.request_bodies import streamed_body
 from api.schemas.competitions import DataFileView
 from scorer.blobs import ReceivedBlob, require_bytes
 from scorer.competitions import competition_state, data_files
@@ -72,7 +73,7 @@ async def offer(
         return _offer(slug, name, received, begin, store, author, now), None
 
     key = f"data/{secrets.token_hex(8)}/{name}"
-    return await receive_blob(store, key, request.stream(), limit=limit, accept=accept)
+    return await receive_blob(store, key, streamed_body(request, author.id), limit=limit, accept=accept)
 
 
 def _offer_training(

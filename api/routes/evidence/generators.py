@@ -9,6 +9,7 @@ from api.actions.zip_uploads import declared_bytes
 from api.http.dependencies import AppSettings, BlobStore, CurrentUser, DbSession, Submitter, Transactions
 from api.http.etags import etag_of, is_known
 from api.http.media import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS
+from api.http.request_bodies import streamed_body
 from api.schemas.evidence.generators import GeneratorView, generator_view
 from scorer.accounts.roles import is_organizer
 from scorer.blobs import require_bytes
@@ -38,7 +39,8 @@ async def hand_in(
     max_bytes = settings.generator_max_bytes
     require_bytes(declared_bytes(request), max_bytes)
     declared = DeclaredLatent(latent, distribution)
-    return await store_generator(submission_id, declared, request.stream(), begin, store, account, max_bytes=max_bytes)
+    body = streamed_body(request, account.id)
+    return await store_generator(submission_id, declared, body, begin, store, account, max_bytes=max_bytes)
 
 
 @router.get("/submissions/{submission_id}/generator")

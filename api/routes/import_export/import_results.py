@@ -12,6 +12,7 @@ from fastapi.concurrency import run_in_threadpool
 
 from api.actions.zip_uploads import declared_bytes
 from api.http.dependencies import Now, Organizer, Transaction, Transactions
+from api.http.request_bodies import streamed_body
 from api.schemas.insights.insights import ImportView
 from scorer.blobs import require_bytes
 from scorer.db.tables import Account
@@ -42,7 +43,7 @@ async def load(
     adds nothing (200). Organizers only."""
     require_bytes(declared_bytes(request), MAX_CSV_BYTES)
     with SpooledTemporaryFile(MAX_MEMORY_BYTES) as file:
-        sha256 = await _received(request.stream(), file)
+        sha256 = await _received(streamed_body(request, author.id), file)
         result = await run_in_threadpool(_load_results, begin, slug, file, sha256, options, author, now)
     if not result.added:
         response.status_code = 200

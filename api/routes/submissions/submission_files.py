@@ -8,6 +8,7 @@ from api.actions.zip_uploads import declared_bytes
 from api.http.dependencies import BlobStore, CurrentUser, DbSession, Submitter, Transactions
 from api.http.etags import etag_of, is_known
 from api.http.media import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS, chunks_of
+from api.http.request_bodies import streamed_body
 from api.schemas.submissions.submissions import CodeView
 from scorer.evidence import code_uploads
 from scorer.submissions import access, files
@@ -35,7 +36,7 @@ async def attach(
     """Attach the code that made the entry, for its reviewers: the body is a zip or a notebook of at most 20 MB. It can
     be replaced until the close."""
     size = declared_bytes(request)
-    return await store_code(submission_id, request.stream(), begin, store, account, declared=size)
+    return await store_code(submission_id, streamed_body(request, account.id), begin, store, account, declared=size)
 
 
 @router.get("/submissions/{submission_id}/code", response_class=Response)

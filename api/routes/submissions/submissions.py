@@ -6,6 +6,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 
 from api.actions.zip_uploads import ZipUpload, declared_bytes
 from api.http.dependencies import AppSettings, BlobStore, CurrentUser, DbSession, Now, Submitter, Transactions
+from api.http.request_bodies import streamed_body
 from api.schemas.submissions.submissions import SubmissionPage, SubmissionView, submission_view
 from scorer.competitions.competition_state import visible_state
 from scorer.db.tables import Submission
@@ -37,7 +38,7 @@ async def submit(
         slug,
         entry,
         account,
-        request.stream(),
+        streamed_body(request, account.id),
         declared=declared_bytes(request),
         view_of=lambda session, submission: submission_view(session, submission, account),
     )

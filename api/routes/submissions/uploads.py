@@ -23,6 +23,7 @@ from api.http.dependencies import (
     Transactions,
     utc_now,
 )
+from api.http.request_bodies import streamed_body
 from api.schemas.submissions.uploads import (
     MAX_NAME_LENGTH,
     MAX_NOTE_LENGTH,
@@ -151,7 +152,7 @@ async def append(
     if upload.completed_at is None:
         life = timedelta(seconds=settings.upload_life_seconds)
         appender = Appender(begin, store, upload.id, writer, upload_offset, upload.length, life, utc_now)
-        await _append(appender, tus.with_idle_timeout(request.stream()), checksum)
+        await _append(appender, streamed_body(request, account.id), checksum)
     upload = await finalise_upload(joins, begin, store, settings, upload.id)
     return Response(status_code=204, headers=tus.headers_of(upload))
 

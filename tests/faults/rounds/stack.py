@@ -224,6 +224,7 @@ def _started(
             "REDIS_URL": redis.url.replace(f":{redis.port}/", f":{broker.port}/"),
             "BLOB_URL": folders["blobs"].as_uri(),
             "KENNEL_SCRATCH": str(folders["scratch"]),
+            "KENNEL_MIN_FREE_BYTES": "1000000",  # the disks of a round are small
         }
         port = free_port()
         environment = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE", **RATES, **SHORTENED, **addresses}

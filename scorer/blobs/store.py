@@ -8,34 +8,25 @@ import zlib
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import Any, BinaryIO, cast
 from urllib.parse import unquote, urlsplit
 
 import obstore
 from obstore.exceptions import NotFoundError
 from obstore.store import LocalStore, ObjectStore, S3Store, from_url
 
+from scorer.blobs.blob_reader import BlobReader
+from scorer.blobs.blob_writer import BlobWriter, ReceivedBlob, StagedFile, StagedParts
 from scorer.errors import NotFound, TooLarge, Unavailable
 from scorer.settings import Settings
-
-if TYPE_CHECKING:  # obstore names this type for type checkers only
-    from obstore import ReadableFile
 
 READ_AHEAD = 1 << 20
 """Bytes fetched at once from a blob that is read in parts: a zip's directory takes one or two requests."""
 WRITE_BUFFER_BYTES, WRITE_CONCURRENCY = 8 << 20, 3
-"""A written blob goes to the store in parts of this size, so many at once: their product is the memory of an upload."""
-
-
-@dataclass(frozen=True)
-class ReceivedBlob:
-    """A stored upload: its key, size in bytes and SHA-256 (hex)."""
-
-    key: str
-    bytes: int
-    sha256: str
+"""Joined blobs go to the store in parts of this size, so many at once: their product is the memory of a join."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +52,21 @@ def require_bytes(size: int | None, limit: int) -> None:
 
 class Blobs:
     """The blob store at ``url`` (``file:///folder`` or ``s3://bucket/prefix``). ``public_endpoint`` is the S3 endpoint
-    that participants reach, None if they reach none; ``secret_key`` that of S3, None for the environment's."""
+    that participants reach, None if they reach none; ``secret_key`` that of S3, None for the environment's. Parts of
+    received blobs wait for S3 in files in the folder ``scratch``, None for the system's. ``min_free_bytes``: a disk is
+    taken to be full while it has less."""
 
-    def __init__(self, url: str, *, public_endpoint: str | None = None, secret_key: str | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        public_endpoint: str | None = None,
+        secret_key: str | None = None,
+        scratch: Path | None = None,
+        min_free_bytes: int = 0,
+    ) -> None:
+        self._scratch = scratch
+        self._min_free_bytes = min_free_bytes
         self._folder: Path | None = None
         self._public: S3Store | None = None
         parts = urlsplit(url)
@@ -80,23 +83,23 @@ class Blobs:
             raise Unavailable("blob-store", f"The blob store at {url} cannot be opened: {error}.") from error
 
     async def receive(self, key: str, chunks: AsyncIterator[bytes], *, limit: int) -> ReceivedBlob:
-        """Store a stream under ``key`` in constant memory; ``TooLarge`` as soon as it exceeds ``limit`` bytes.
+        """Store a stream under ``key``; ``TooLarge`` as soon as it exceeds ``limit`` bytes, ``OutOfSpace`` where the
+        disk is full. If the stream breaks off nothing is stored."""
+        writer = self.writer(key)
+        try:
+            async for chunk in chunks:
+                require_bytes(writer.bytes + len(chunk), limit)
+                await writer.write(chunk)
+            return await writer.close()
+        except BaseException:
+            await writer.abort()
+            raise
 
-        If the stream breaks off nothing is stored; parts that an S3 store has received already are left to the bucket's
-        rule for aborted uploads.
-        """
-        digest = hashlib.sha256()
-        size = 0
-        writer = obstore.open_writer_async(
-            self._store, key, buffer_size=WRITE_BUFFER_BYTES, max_concurrency=WRITE_CONCURRENCY
-        )
-        async for chunk in chunks:
-            size += len(chunk)
-            require_bytes(size, limit)  # an unclosed writer stores nothing: the upload is staged until close
-            digest.update(chunk)
-            await writer.write(chunk)
-        await writer.close()
-        return ReceivedBlob(key, size, digest.hexdigest())
+    def writer(self, key: str) -> BlobWriter:
+        """Writes ``key`` from bytes that come one after the other, with at most ``MEMORY_BYTES`` of them in memory."""
+        if self._folder is not None:
+            return BlobWriter(key, partial(StagedFile, self._folder / key, self._min_free_bytes))
+        return BlobWriter(key, partial(StagedParts, self._store, key, self._scratch, self._min_free_bytes))
 
     def write(self, key: str, data: bytes) -> None:
         """Store ``data`` under ``key`` atomically, replacing an earlier blob."""
@@ -105,10 +108,6 @@ class Blobs:
     def write_file(self, key: str, path: Path) -> None:
         """Store a file's content under ``key`` atomically and in constant memory, replacing an earlier blob."""
         obstore.put(self._store, key, path)
-
-    async def write_async(self, key: str, data: bytes) -> None:
-        """``write`` for the event loop."""
-        await obstore.put_async(self._store, key, data)
 
     def join(self, keys: Sequence[str], key: str) -> ReceivedBlob:
         """Concatenate the blobs ``keys`` into ``key``, with one of them in memory at a time; ``NotFound`` if one is
@@ -224,7 +223,7 @@ class Blobs:
             reader = obstore.open_reader(self._store, key)
         except (FileNotFoundError, NotFoundError):
             raise NotFound("blob-missing", f"The blob {key} is missing.") from None
-        return cast(BinaryIO, io.BufferedReader(_Raw(reader), READ_AHEAD))
+        return cast(BinaryIO, io.BufferedReader(BlobReader(reader), READ_AHEAD))
 
     def delete(self, key: str) -> None:
         """Delete a blob; it need not exist."""
@@ -272,28 +271,10 @@ class Blobs:
 def blobs_of(settings: Settings) -> Blobs:
     """The blob store of the settings. ``Unavailable`` if it cannot be opened."""
     secret = settings.s3_secret_key.get_secret_value() if settings.s3_secret_key else None
-    return Blobs(settings.blob_url, public_endpoint=settings.s3_public_endpoint, secret_key=secret)
-
-
-class _Raw(io.RawIOBase):
-    """obstore's reader as an ``io.RawIOBase``."""
-
-    def __init__(self, reader: "ReadableFile") -> None:
-        self._reader = reader
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        return self._reader.seek(offset, whence)
-
-    def tell(self) -> int:
-        return self._reader.tell()
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        data = self._reader.read(len(buffer))
-        buffer[: len(data)] = memoryview(data)
-        return len(data)
+    return Blobs(
+        settings.blob_url,
+        public_endpoint=settings.s3_public_endpoint,
+        secret_key=secret,
+        scratch=settings.scratch,
+        min_free_bytes=settings.min_free_bytes,
+    )

@@ -1,0 +1,168 @@
+"""Limits on request bodies: their size, the time they take, and how many are received at once.
+
+They hold before anything reads a body, whatever its type and whoever sends it. Routes that stream a file to the store
+ask for :func:`streamed_body`, which has no limit of its own: they know how large their file may be.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Hashable
+
+from fastapi import Request
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from api.http.problem_details import problem
+from scorer.accounts.rate_limits import network_of
+
+MAX_BODY_BYTES = 1 << 20
+"""Of a body that is read into memory."""
+MAX_BODY_SECONDS = 60.0
+"""For the whole of such a body."""
+IDLE_SECONDS = 60.0
+"""A streamed body that brings no byte for so long is ended; tus clients resume with another request."""
+MAX_BODIES_OF_A_CLIENT = 32
+"""Bodies that one network address may be sending at once to this process."""
+MAX_FILES_OF_AN_ACCOUNT = 8
+"""Files that one account may be sending at once to this process."""
+MAX_WAITING_BYTES = 8 << 20
+"""Of all bodies together that are being read into memory."""
+SCOPE_KEY = "kennel.body"
+
+
+class RefusedBody(HTTPException):
+    """A body that is too large, too slow or one too many; ``slug`` names the problem for programs.
+
+    An ``HTTPException``, because FastAPI answers every other error during the reading of a body with 400.
+    """
+
+    def __init__(self, status: int, slug: str, title: str) -> None:
+        super().__init__(status, title, {"Connection": "close"})
+        self.slug = slug
+
+    def as_problem(self) -> JSONResponse:
+        """The answer."""
+        return problem(self.status_code, self.slug, self.detail, headers=self.headers)
+
+
+class RequestBodies:
+    """Applies the limits to every request of ``app``."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._senders: Counter[Hashable] = Counter()
+        self._waiting_bytes = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        body = scope[SCOPE_KEY] = _Body(self, receive, scope)
+        try:
+            await self._app(scope, body.receive, send)
+        finally:
+            body.end()
+
+    def begin(self, sender: Hashable, limit: int) -> None:
+        """Count a body that an address or account begins to send; ``RefusedBody`` if it is one too many."""
+        if self._senders[sender] >= limit:
+            title = f"You are sending {limit} requests at once already. Please wait until one has ended."
+            raise RefusedBody(429, "too-many-bodies", title)
+        self._senders[sender] += 1
+
+    def end(self, sender: Hashable) -> None:
+        """Count a body that has ended."""
+        self._senders[sender] -= 1
+        if not self._senders[sender]:
+            del self._senders[sender]
+
+    def hold(self, count: int) -> None:
+        """Count bytes that wait in memory for the rest of their body; ``RefusedBody`` if all together are too many."""
+        if self._waiting_bytes + count > MAX_WAITING_BYTES:
+            raise RefusedBody(503, "busy", "Too many requests are being received. Please try again in a moment.")
+        self._waiting_bytes += count
+
+    def release(self, count: int) -> None:
+        """Count bytes that no longer wait."""
+        self._waiting_bytes -= count
+
+
+class _Body:
+    """The body of one request."""
+
+    def __init__(self, bodies: RequestBodies, receive: Receive, scope: Scope) -> None:
+        client = scope.get("client")
+        self._bodies = bodies
+        self._receive = receive
+        self._scope = scope
+        self._client = network_of(client[0]) if client else ""
+        self._senders: list[Hashable] = []
+        self.is_streamed = False
+        self._bytes = 0
+        self._deadline: float | None = None
+        self._is_over = False
+
+    async def receive(self) -> Message:
+        """The next message. After the last of the body it waits as long as the request lives, for its end."""
+        if self._is_over:
+            return await self._receive()
+        now = asyncio.get_running_loop().time()
+        if self._deadline is None:
+            self._begin(("address", self._client), MAX_BODIES_OF_A_CLIENT)
+            self._deadline = now + MAX_BODY_SECONDS
+            self._require_size(content_length(self._scope) or 0)
+        message = await self._next(now + IDLE_SECONDS if self.is_streamed else self._deadline)
+        if not self.is_streamed:
+            self._count(len(message.get("body", b"")))
+        if not message.get("more_body", False):
+            self.end()
+        return message
+
+    def stream_from(self, account_id: int) -> None:
+        """Take the body as a file that an account sends."""
+        self._begin(("account", account_id), MAX_FILES_OF_AN_ACCOUNT)
+        self.is_streamed = True
+
+    def _begin(self, sender: Hashable, limit: int) -> None:
+        self._bodies.begin(sender, limit)
+        self._senders.append(sender)
+
+    async def _next(self, deadline: float) -> Message:
+        try:
+            async with asyncio.timeout_at(deadline):
+                return await self._receive()
+        except TimeoutError:
+            told = f"No byte arrived for {IDLE_SECONDS:.0f} s." if self.is_streamed else "The request took too long."
+            raise RefusedBody(408, "too-slow", told) from None
+
+    def _count(self, count: int) -> None:
+        self._require_size(self._bytes + count)
+        self._bodies.hold(count)
+        self._bytes += count
+
+    def _require_size(self, size: int) -> None:
+        if size > MAX_BODY_BYTES and not self.is_streamed:
+            title = f"The body of a request may have {MAX_BODY_BYTES:,} bytes here."
+            raise RefusedBody(413, "too-large", title)
+
+    def end(self) -> None:
+        """The body is complete, or nobody reads it further."""
+        if not self._is_over:
+            for sender in self._senders:
+                self._bodies.end(sender)
+            self._bodies.release(self._bytes)
+        self._is_over = True
+
+
+def content_length(scope: Scope) -> int | None:
+    """The ``Content-Length`` of a request, None without a valid one."""
+    declared = dict(scope["headers"]).get(b"content-length", b"")
+    return int(declared) if declared.isdigit() else None
+
+
+def streamed_body(request: Request, account_id: int) -> AsyncIterator[bytes]:
+    """The body as it arrives from an account, of any size, for a route that knows its limit. ``RefusedBody`` when no
+    byte has arrived for ``IDLE_SECONDS``, and for one of too many files at once."""
+    request.scope[SCOPE_KEY].stream_from(account_id)
+    return request.stream()

@@ -1,0 +1,11 @@
+"""The blob store: files by key, in a folder or S3.
+
+store: reading, writing, copying, listing and deleting blobs
+blob_reader: a blob as a file
+blob_writer: blobs whose bytes come slowly, with few of them in memory
+"""
+
+from scorer.blobs.blob_writer import BlobWriter, ReceivedBlob
+from scorer.blobs.store import Blobs, DamagedBlob, StoredBlob, blobs_of, require_bytes
+
+__all__ = ["BlobWriter", "Blobs", "DamagedBlob", "ReceivedBlob", "StoredBlob", "blobs_of", "require_bytes"]

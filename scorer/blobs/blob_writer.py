@@ -1,0 +1,192 @@
+"""Writes a blob whose bytes come slowly: few of them wait in memory, the others on disk.
+
+Hashing and writing happen in threads of their own, some hundred KiB at a time, so that many uploads keep neither the
+event loop nor the threads of requests.
+"""
+
+import hashlib
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from errno import EDQUOT, ENOSPC
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO, Any, Protocol
+
+import obstore
+from anyio import CancelScope, CapacityLimiter, to_thread
+from anyio.lowlevel import RunVar
+from obstore.store import ObjectStore
+
+from scorer.errors import OutOfSpace
+
+MEMORY_BYTES = 1 << 17
+"""Bytes of a blob that wait in memory until they are written together."""
+PART_BYTES = 8 << 20
+"""The size of a part of a blob in S3, which takes none below 5 MiB but the last; it waits on disk until it is full."""
+MAX_WRITES = 8
+"""Blobs of this process whose bytes are written at once; each has a part in memory meanwhile if it goes to S3."""
+
+
+_limiter: RunVar[CapacityLimiter] = RunVar("blob_writes")
+
+
+@dataclass(frozen=True)
+class ReceivedBlob:
+    """A stored upload: its key, size in bytes and SHA-256 (hex)."""
+
+    key: str
+    bytes: int
+    sha256: str
+
+
+class Staged(Protocol):
+    """Bytes on their way into the store. Nothing is under the blob's key before ``finish``."""
+
+    def add(self, data: bytes | bytearray) -> None:
+        """Append bytes."""
+
+    def finish(self) -> None:
+        """Store what was added, replacing an earlier blob."""
+
+    def abort(self) -> None:
+        """Drop what was added; may be called at any time."""
+
+
+class BlobWriter:
+    """Writes the blob ``key``; ``bytes`` is how many it has so far. ``OutOfSpace`` where the disk is full. After an
+    error it is to be aborted."""
+
+    def __init__(self, key: str, stage: Callable[[], Staged]) -> None:
+        self.key = key
+        self.bytes = 0
+        self._stage = stage
+        self._staged: Staged | None = None
+        self._waiting = bytearray()
+        self._sha256 = hashlib.sha256()
+
+    async def write(self, chunk: bytes) -> None:
+        """Append bytes."""
+        self.bytes += len(chunk)
+        self._waiting += chunk
+        if len(self._waiting) >= MEMORY_BYTES:
+            await to_thread.run_sync(self._add, limiter=_write_limiter())
+
+    async def close(self) -> ReceivedBlob:
+        """Store the blob under its key."""
+        await to_thread.run_sync(self._finish, limiter=_write_limiter())
+        return ReceivedBlob(self.key, self.bytes, self._sha256.hexdigest())
+
+    async def abort(self) -> None:
+        """Drop the bytes: nothing is stored."""
+        self._waiting = bytearray()
+        if self._staged is not None:
+            with CancelScope(shield=True):
+                await to_thread.run_sync(self._staged.abort)
+
+    def _add(self) -> Staged:
+        self._sha256.update(self._waiting)
+        with _full_disk_is_refused():
+            staged = self._staged = self._staged or self._stage()
+            staged.add(self._waiting)
+        self._waiting = bytearray()
+        return staged
+
+    def _finish(self) -> None:
+        staged = self._add()
+        with _full_disk_is_refused():
+            staged.finish()
+
+
+class StagedFile:
+    """A file beside the final one, which it replaces in the end. The cleanup removes what a killed process leaves."""
+
+    def __init__(self, path: Path, min_free_bytes: int) -> None:
+        self._final = path
+        self._partial = path.with_name(f"{path.name}#{secrets.token_hex(4)}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        require_free(path.parent, min_free_bytes)
+        self._min_free_bytes = min_free_bytes
+        self._file: IO[bytes] = self._partial.open("wb", buffering=0)
+
+    def add(self, data: bytes | bytearray) -> None:
+        """Append bytes."""
+        require_free(self._final.parent, self._min_free_bytes)
+        written = 0
+        while written < len(data):
+            written += self._file.write(memoryview(data)[written:])
+
+    def finish(self) -> None:
+        """Give the file its name."""
+        self._file.close()
+        os.replace(self._partial, self._final)  # noqa: PTH105 - the atomic rename, by its own name
+
+    def abort(self) -> None:
+        """Remove the file."""
+        self._file.close()
+        self._partial.unlink(missing_ok=True)
+
+
+class StagedParts:
+    """Parts for S3: one waits in a file without a name, full ones are with the store, which joins them in the end."""
+
+    def __init__(self, store: ObjectStore, key: str, scratch: Path | None, min_free_bytes: int) -> None:
+        if scratch is not None:
+            scratch.mkdir(parents=True, exist_ok=True)
+            require_free(scratch, min_free_bytes)
+        self._part = TemporaryFile(dir=scratch)  # noqa: SIM115 - closed by finish or abort
+        self._writer: Any = obstore.open_writer(store, key, buffer_size=PART_BYTES, max_concurrency=1)
+
+    def add(self, data: bytes | bytearray) -> None:
+        """Append bytes; a full part goes to the store."""
+        self._part.write(data)
+        if self._part.tell() >= PART_BYTES:
+            self._send()
+
+    def finish(self) -> None:
+        """Send the last part and let the store join them."""
+        self._send()
+        self._part.close()
+        self._writer.close()
+
+    def abort(self) -> None:
+        """Drop the part that waits; those that the store has are left to the bucket's rule for aborted uploads."""
+        self._part.close()
+
+    def _send(self) -> None:
+        self._part.seek(0)
+        self._writer.write(self._part.read())
+        self._part.seek(0)
+        self._part.truncate()
+
+
+def _write_limiter() -> CapacityLimiter:
+    """Of this event loop."""
+    limiter = _limiter.get(None)
+    if limiter is None:
+        limiter = CapacityLimiter(MAX_WRITES)
+        _limiter.set(limiter)
+    return limiter
+
+
+def require_free(folder: Path, min_free_bytes: int) -> None:
+    """``OutOfSpace`` if the disk of a folder has less than ``min_free_bytes``: what is there keeps its room."""
+    if min_free_bytes and shutil.disk_usage(folder).free < min_free_bytes:
+        raise _out_of_space()
+
+
+def _out_of_space() -> OutOfSpace:
+    return OutOfSpace("disk-full", "The disk for uploads is full, which is not your fault. Please try again later.")
+
+
+@contextmanager
+def _full_disk_is_refused() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in {ENOSPC, EDQUOT}:
+            raise _out_of_space() from error
+        raise

@@ -1,0 +1,203 @@
+"""Requests that are too large, too slow or too many are ended, whatever their type and without an account."""
+
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from time import monotonic, sleep
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from fastapi import FastAPI, Request
+
+from api import error_handlers
+from api.http import request_bodies, server_protocol
+from api.http.request_bodies import MAX_BODY_BYTES, RefusedBody, RequestBodies, streamed_body
+from api.main import create_app
+from scorer.settings import Settings
+from tests.http_server import serve
+
+CHUNK = b"x" * (1 << 16)
+SIGN_IN = b"POST /api/v1/session HTTP/1.1\r\nHost: kennel\r\nContent-Type: application/json\r\n"
+UNREAD = b"POST /api/v1/nothing HTTP/1.1\r\nHost: kennel\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """The application on a real port, without a database: what is refused here is refused before one is asked."""
+    settings = Settings(
+        database_url="postgresql://x@127.0.0.1:1/x", redis_url="redis://127.0.0.1:1", blob_url="file:///tmp"
+    )
+    with serve(create_app(settings)) as address:
+        yield address
+
+
+@contextmanager
+def connection(address: str, data: bytes = b"") -> Iterator[socket.socket]:
+    """A connection on which ``data`` was sent."""
+    with socket.create_connection(("127.0.0.1", urlsplit(address).port or 0), timeout=60) as raw:
+        raw.sendall(data)
+        yield raw
+
+
+def answer_of(raw: socket.socket) -> bytes:
+    """What the server sends until it closes the connection; fails if it does not."""
+    answer = b""
+    try:
+        while data := raw.recv(1 << 16):
+            answer += data
+    except ConnectionResetError:  # it was closed while bytes of ours were on their way
+        pass
+    return answer
+
+
+@pytest.mark.parametrize("content_type", ["application/json", "text/plain", "application/vnd.x+json"])
+@pytest.mark.parametrize("path", ["/api/v1/session", "/api/v1/password-resets"])
+def test_a_body_without_an_end_is_refused_at_its_limit(address: str, path: str, content_type: str) -> None:
+    sent = 0
+
+    def endless() -> Iterator[bytes]:
+        nonlocal sent
+        while sent < 16 * MAX_BODY_BYTES:
+            sent += len(CHUNK)
+            yield CHUNK
+
+    with httpx.Client(trust_env=False, timeout=60) as http:
+        answer = http.post(address + path, content=endless(), headers={"Content-Type": content_type})
+    assert answer.status_code == 413
+    assert answer.json()["type"] == "urn:kennel:problem:too-large"
+
+
+def test_a_body_that_is_declared_too_large_is_not_waited_for(address: str) -> None:
+    with connection(address, SIGN_IN + b"Content-Length: 999999999\r\n\r\n{") as raw:
+        assert b" 413 " in answer_of(raw).splitlines()[0]
+
+
+def test_a_body_that_does_not_end_in_time_is_refused(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request_bodies, "MAX_BODY_SECONDS", 0.2)
+    with connection(address, SIGN_IN + b"Content-Length: 100\r\n\r\n{") as raw:
+        answer = answer_of(raw)
+    assert b" 408 " in answer.splitlines()[0]
+    assert b"urn:kennel:problem:too-slow" in answer
+
+
+def test_an_address_sends_a_bounded_number_of_bodies_at_once(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request_bodies, "MAX_BODIES_OF_A_CLIENT", 2)
+    begun = SIGN_IN + b"Content-Length: 100\r\n\r\n{"
+    with ExitStack() as connections:
+        for _ in range(2):
+            connections.enter_context(connection(address, begun))
+        assert _first_refusal(address) == (429, "urn:kennel:problem:too-many-bodies")
+    _wait_until(lambda: _sign_in(address).status_code != 429)  # the server has seen that the two are gone
+
+
+def test_bodies_that_wait_for_their_end_have_bounded_memory_together(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(request_bodies, "MAX_WAITING_BYTES", 1000)
+    with connection(address, SIGN_IN + b"Content-Length: 990\r\n\r\n{" + b" " * 980):
+        assert _first_refusal(address) == (503, "urn:kennel:problem:busy")
+
+
+def _wait_until(is_so: Callable[[], bool]) -> None:
+    deadline = monotonic() + 60
+    while not is_so():
+        assert monotonic() < deadline
+        sleep(0.02)
+
+
+def _sign_in(address: str) -> httpx.Response:
+    body = {"email": "a@example.org", "password": "-"}
+    return httpx.post(f"{address}/api/v1/session", json=body, trust_env=False, timeout=60)
+
+
+def _first_refusal(address: str) -> tuple[int, str]:
+    """The first answer that comes from a limit, once the server has read what other connections have sent."""
+    answers: list[httpx.Response] = []
+
+    def is_refused() -> bool:
+        answers.append(_sign_in(address))
+        return bool(answers[-1].json()["type"] != "urn:kennel:problem:database-unavailable")
+
+    _wait_until(is_refused)
+    return answers[-1].status_code, answers[-1].json()["type"]
+
+
+def test_a_route_that_streams_has_no_limit_but_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = FastAPI()
+
+    @app.post("/")
+    async def count(request: Request) -> int:
+        return sum([len(chunk) async for chunk in streamed_body(request, 1)])
+
+    app.add_middleware(RequestBodies)
+    monkeypatch.setattr(request_bodies, "MAX_BODY_SECONDS", 0.0)
+    content = CHUNK * (2 * MAX_BODY_BYTES // len(CHUNK))
+    with serve(app) as address:
+        assert httpx.post(address, content=content, trust_env=False, timeout=60).json() == 2 * MAX_BODY_BYTES
+
+
+def test_an_account_sends_a_bounded_number_of_files_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = FastAPI()
+    sent: list[int] = []
+
+    @app.post("/{account}")
+    async def count(account: int, request: Request) -> int:
+        async for chunk in streamed_body(request, account):
+            sent.append(len(chunk))  # noqa: PERF401 - the test looks at it meanwhile
+        return len(sent)
+
+    app.add_middleware(RequestBodies)
+    app.add_exception_handler(RefusedBody, error_handlers.refused_body)
+    monkeypatch.setattr(request_bodies, "MAX_FILES_OF_AN_ACCOUNT", 1)
+    with (
+        serve(app) as address,
+        connection(address, b"POST /1 HTTP/1.1\r\nHost: k\r\nContent-Length: 9\r\n\r\nx") as raw,
+    ):
+        _wait_until(lambda: len(sent) == 1)
+        assert [httpx.post(f"{address}/{each}", content=b"y", trust_env=False).status_code for each in (1, 2)] == [
+            429,
+            200,
+        ]
+        raw.sendall(b"x" * 8)
+        assert b" 200 " in raw.recv(1 << 16)
+        assert httpx.post(f"{address}/1", content=b"y", trust_env=False).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "begun", [b"", b"GET / HTT", b"GET / HTTP/1.1\r\nHost: kennel\r\n", b"GET /healthz HTTP/1.1\r\nHost: k\r\n\r\nGET"]
+)
+def test_headers_that_do_not_end_in_time_close_the_connection(
+    address: str, monkeypatch: pytest.MonkeyPatch, begun: bytes
+) -> None:
+    monkeypatch.setattr(server_protocol, "HEADER_SECONDS", 0.2)
+    with connection(address, begun) as raw:
+        answer_of(raw)
+
+
+def test_headers_without_an_end_close_the_connection(address: str) -> None:
+    with connection(address, b"GET / HTTP/1.1\r\nX: ") as raw:
+        assert _sends_until_closed(raw, b"x" * 1000) < 100 * server_protocol.MAX_HEADER_BYTES
+
+
+def test_the_rest_of_a_body_that_nobody_reads_is_taken_for_a_while(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_protocol, "DRAIN_SECONDS", 0.2)
+    with connection(address, UNREAD) as raw:
+        assert b" 404 " in raw.recv(1 << 16).splitlines()[0]
+        _sends_until_closed(raw, b"1\r\nx\r\n")
+
+
+def _sends_until_closed(raw: socket.socket, data: bytes) -> int:
+    """Send over and over until the server has closed the connection; how many bytes it took."""
+    sent = 0
+    deadline = monotonic() + 60
+    while monotonic() < deadline:
+        try:
+            raw.sendall(data)
+        except (BrokenPipeError, ConnectionResetError):
+            return sent
+        sent += len(data)
+        sleep(0.001)
+    raise AssertionError(f"the connection is open after {sent} bytes")
