@@ -157,10 +157,11 @@ def test_images_lack_what_their_extra_lacks(blockers: dict[str, Path]) -> None:
     ("service", "command"),
     [
         ("migrate", None),
+        ("api", ["kennel", "migrate", "--wait"]),
         ("api", ["kennel", "admin", "create-admin", "admin"]),
         ("worker-cpu", ["kennel", "weights", "check"]),
     ],
-    ids=["migrate", "create-admin", "weights-check"],
+    ids=["migrate", "wait-for-tables", "create-admin", "weights-check"],
 )
 def test_commands_run(installation: Installation, service: str, command: list[str] | None) -> None:
     words = [str(Path(sys.executable).with_name(command[0])), *command[1:]] if command else command_of(service)

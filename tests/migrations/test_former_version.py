@@ -26,7 +26,7 @@ from tests.factories import make_spec, noise_images, zip_of
 from tests.migrations.former_version import QUEUES, extract, run, running, wait_for
 from tests.migrations.test_every_migration import revisions
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 CLIENTS = ("reader", "another reader", "uploader")
 REQUESTS = 5
@@ -41,9 +41,9 @@ class Installation:
     version: Path
     variables: dict[str, str]
     owner_url: str
-    url: str
     admin: Client
     ada: Client
+    ada_token: str
     slug: str
     outputs: list[Callable[[], str]] = field(default_factory=list)
 
@@ -106,7 +106,7 @@ def installation(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> 
         slug = competition(admin)
         made = admin.post("/admin/accounts", {"handle": "ada", "name": "Ada"})
         ada = resources.enter_context(Client(url, made["token"]))
-        yield Installation(version, variables, owner_url, url, admin, ada, slug, outputs)
+        yield Installation(version, variables, owner_url, admin, ada, made["token"], slug, outputs)
 
 
 def web(port: int) -> list[str]:
@@ -206,6 +206,26 @@ def test_the_former_version_answers_while_the_newest_migrations_run(installation
     assert len(traffic.entries) >= 2 * REQUESTS
     for entry in traffic.entries:
         assert installation.scored(entry)["measurements"]
+
+
+def test_a_web_process_of_this_version_and_one_of_the_former_serve_side_by_side(installation: Installation) -> None:
+    """As while one is exchanged for the other: what one takes, the other shows."""
+    migrations.upgrade(installation.owner_url, APP)
+    port = free_port()
+    with (
+        running(ROOT, installation.variables, *web(port)) as output,
+        Client(f"http://127.0.0.1:{port}", installation.ada_token) as ada,
+    ):
+        wait_for(lambda: answers(ada), "our web process", output)
+        theirs = installation.submit(5)
+        ours = ada.submit(installation.slug, io.BytesIO(zip_of(noise_images(6))), file_name="entry.zip")
+        for entry in (theirs, ours):
+            installation.scored(entry)
+            shown = [client.get(f"/submissions/{entry['id']}") for client in (ada, installation.ada)]
+            assert shown[0]["measurements"] == shown[1]["measurements"] != []
+        boards = [client.get(f"/competitions/{installation.slug}/leaderboard") for client in (ada, installation.ada)]
+        places = [[(each["rank"], each["team"], each["score"]) for each in board["entries"]] for board in boards]
+        assert places[0] == places[1] != []
 
 
 def test_a_worker_of_this_version_and_one_of_the_former_score_side_by_side(installation: Installation) -> None:
