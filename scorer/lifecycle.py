@@ -139,13 +139,15 @@ class Phase(StrEnum):
     DRAFT = "draft"
     OPEN = "open"
     REVIEW = "review"
+    PROVISIONAL = "provisional"
     FINAL = "final"
 
 
-def phase_at(now: datetime, *, opens_at: datetime | None, closes_at: datetime | None, published: bool) -> Phase:
-    """The phase at ``now``; a competition without a start is a draft."""
-    if published:
-        return Phase.FINAL
+def phase_at(now: datetime, *, opens_at: datetime | None, closes_at: datetime | None, published: Phase | None) -> Phase:
+    """The phase at ``now``: the one of the publication in force (``published``), else by the times; a competition
+    without a start is a draft."""
+    if published is not None:
+        return published
     if opens_at is None or now < opens_at:
         return Phase.DRAFT
     if closes_at is None or now < closes_at:

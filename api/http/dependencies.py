@@ -4,7 +4,6 @@ import re
 from collections.abc import AsyncIterator, Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from typing import Annotated
 from urllib.parse import unquote
 
@@ -156,8 +155,7 @@ async def charge_board_versions(
 ) -> None:
     """Count a comparison with an earlier version of a board as a board of a past moment."""
     rates = await rate_limiter(request)
-    hit = partial(rates.hit, "request", *requester_of(caller, browser), cost=PAST_BOARD_COST - 1)
-    await run_in_threadpool(hit)
+    await run_in_threadpool(rates.hit, "request", *requester_of(caller, browser), cost=PAST_BOARD_COST - 1)
 
 
 def caller_of_token(session: Session, secret: str, moment: datetime) -> Caller:

@@ -24,12 +24,14 @@ from api.http.forms import FormFields, text
 from api.pages.leaderboard import MEDALS, PAGE_SIZE, AsOfTime, board_page_of, board_tabs_of
 from api.rendering import formatting, templates
 from api.rendering.quota import quota_message_of
+from api.rendering.timeline import timeline_of
 from scorer.accounts import roles
 from scorer.competitions import allowlist, competition_state, rules
 from scorer.competitions.competition_state import CompetitionState, takes_late
 from scorer.db.tables import Account
 from scorer.leaderboard import board_versions, standings
 from scorer.lifecycle import Phase, TrackKind
+from scorer.review import rebuttals
 from scorer.teams import quotas
 
 router = APIRouter(include_in_schema=False)
@@ -125,6 +127,9 @@ def _board_values(
         "board": board,
         "page": board_page_of(board, after=after),
         "deadline": formatting.deadline(state, now),
+        "timeline": timeline_of(state),
+        "window": rebuttals.window_of(state),
+        "former": board_versions.former_version(state),
         "tabs": board_tabs_of(state, account, now, late=query.late),
         "medals": [(medal, state.competition.medals.get(medal, 0)) for medal in MEDALS],
         "page_size": PAGE_SIZE,

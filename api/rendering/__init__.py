@@ -3,6 +3,7 @@
 templates: the Jinja environment, page headers, static files and error pages
 formatting: times, numbers and names as pages show them
 markdown: organizers' Markdown as safe HTML
+timeline: a competition's phases with their times
 quota: a team's remaining entries as a sentence
 charts: figures as positions for SVG templates
 """

@@ -15,7 +15,13 @@ MINUTE, HOUR, DAY, MONTH = 60, 3600, 86_400, 2_629_746
 SPANS = ((2 * MONTH, MONTH, "month"), (2 * DAY, DAY, "day"), (HOUR, HOUR, "hour"), (MINUTE, MINUTE, "minute"))
 """(minimum seconds, seconds of the unit, its name): a deadline within two days is given in hours."""
 
-PHASES = {Phase.DRAFT: "Draft", Phase.OPEN: "Open", Phase.REVIEW: "In review", Phase.FINAL: "Final"}
+PHASES = {
+    Phase.DRAFT: "Draft",
+    Phase.OPEN: "Open",
+    Phase.REVIEW: "In review",
+    Phase.PROVISIONAL: "Provisional",
+    Phase.FINAL: "Final",
+}
 LABELS = {
     "legitimate": "a generative model",
     "mgan": "a GAN that was made to memorise",

@@ -54,6 +54,11 @@ class CompetitionView(BaseModel):
     team_merge_deadline: datetime | None
     closes_at: datetime | None
     review_days: int
+    appeal_days: int
+    rebuttals_from: datetime | None = Field(
+        description="The start of the time in which teams may appeal: of the review, or of the provisional board."
+    )
+    rebuttals_until: datetime | None
     daily_limit: int | None
     pending_limit: int
     max_team_size: int

@@ -78,6 +78,7 @@ class BoardVersionView(BaseModel):
     """A publication of the private board, or its withdrawal."""
 
     published: bool
+    final: bool = Field(description="Whether it is the final board; false: the provisional one.")
     reason: str
     created_at: datetime
     as_of: datetime = Field(description="Pass as `as_of` for the board of this version.")

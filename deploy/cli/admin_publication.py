@@ -61,27 +61,40 @@ def publish(
     slug: str,
     reason: Annotated[str, typer.Option(help="Told to everybody who competes.")],
     override: Annotated[str, typer.Option(help="Why, though points are open; for the audit log.")] = "",
-    withdraw: Annotated[bool, typer.Option("--withdraw", help="Take the final board back.")] = False,
+    provisional: Annotated[
+        bool, typer.Option("--provisional", help="The provisional board, against which teams may appeal.")
+    ] = False,
+    withdraw: Annotated[bool, typer.Option("--withdraw", help="Take the published board back.")] = False,
     after: Annotated[
         str, typer.Option(help="The version that `checklist` showed: refused if the board is another one by now.")
     ] = "",
     url: Url = DEFAULT_URL,
     token: Token = "",
 ) -> None:
-    """Publish the final board, or withdraw it; refused with the open points unless --override says why."""
+    """Publish the final or the provisional board, or withdraw it; refused with the open points unless --override says
+    why."""
     path = f"/competitions/{slug}/publication"
+    final = not provisional
     with Client(url, token) as client:
-        seen = after or client.get(path)["version"]
-        body = {"published": not withdraw, "reason": reason, "override": override or None, "after": seen}
-        client.post(path, body)
-    print(f"The final board of {slug} is {'withdrawn' if withdraw else 'published'}.")
+        seen = after or client.get(path, final=final)["version"]
+        act = {"published": not withdraw, "final": final, "reason": reason}
+        client.post(path, act | {"override": override or None, "after": seen})
+    if withdraw:
+        print(f"The board of {slug} is withdrawn.")
+    else:
+        print(f"The {'provisional' if provisional else 'final'} board of {slug} is published.")
 
 
 @app.command()
-def checklist(slug: str, url: Url = DEFAULT_URL, token: Token = "") -> None:
-    """Show what is open before the final board is published; exit 1 if anything is."""
+def checklist(
+    slug: str,
+    provisional: Annotated[bool, typer.Option("--provisional", help="Before the provisional board.")] = False,
+    url: Url = DEFAULT_URL,
+    token: Token = "",
+) -> None:
+    """Show what is open before the final board is published, or the provisional one; exit 1 if anything is."""
     with Client(url, token) as client:
-        view = client.get(f"/competitions/{slug}/publication")
+        view = client.get(f"/competitions/{slug}/publication", final=not provisional)
     for point in view["points"]:
         print("ok  " if point["passed"] else f"{point['count']:4}", point["title"])
     zips = view["zips"]

@@ -30,8 +30,8 @@ class CompetitionState:
 
     @property
     def published(self) -> bool:
-        """Whether the private board is public."""
-        return self.phase is Phase.FINAL
+        """Whether the private board is public, provisional or final."""
+        return self.phase in {Phase.PROVISIONAL, Phase.FINAL}
 
     @property
     def image_spec(self) -> ImageSpec:
@@ -63,7 +63,7 @@ def at_moment(state: CompetitionState, now: datetime) -> CompetitionState:
     """The state ``state``, read earlier, with its phase at ``now``."""
     competition = state.competition
     times = {"opens_at": competition.opens_at, "closes_at": competition.closes_at}
-    return replace(state, phase=phase_at(now, published=state.published, **times))
+    return replace(state, phase=phase_at(now, published=state.phase if state.published else None, **times))
 
 
 def visible_states(session: Session, account: Account | None, now: datetime) -> list[CompetitionState]:
@@ -78,7 +78,7 @@ def _is_visible(state: CompetitionState, account: Account | None) -> bool:
 
 def _state(session: Session, competition: Competition, now: datetime) -> CompetitionState:
     acts = tuple(competitions.publications_of(session, competition.id))
-    published = bool(acts) and acts[0].published
+    published = (Phase.FINAL if acts[0].final else Phase.PROVISIONAL) if acts and acts[0].published else None
     phase = phase_at(now, opens_at=competition.opens_at, closes_at=competition.closes_at, published=published)
     tracks = competitions.tracks_of(session, competition.id)
     missing = tuple(_missing(session, competition, tracks))
@@ -113,14 +113,25 @@ def may_see_private(state: CompetitionState, account: Account | None) -> bool:
     return state.published or is_organizer(account)
 
 
-def lock_unpublished(session: Session, competition: Competition) -> None:
+def lock_unless_final(session: Session, competition: Competition) -> None:
     """Keep the final board from being published to the end of the transaction. ``Conflict`` (``published``) if it is:
     nothing that it is read by changes until it is withdrawn."""
     competitions.lock_competition(session, competition.slug, share=True)
-    if competitions.is_published(session, competition.id):
+    require_not_final(session, competition)
+
+
+def require_not_final(session: Session, competition: Competition) -> None:
+    """``Conflict`` (``published``) if the final board is published, for a caller that has locked the competition."""
+    if competitions.is_final(session, competition.id):
         raise Conflict(
             "published", "The final board is published. Withdraw it first, with a reason; then publish it again."
         )
+
+
+def may_see_results(state: CompetitionState, account: Account | None) -> bool:
+    """Whether the account may see labels and the figures of the private track: organizers always, others with the final
+    board."""
+    return state.phase is Phase.FINAL or is_organizer(account)
 
 
 def last_winning_rank(state: CompetitionState) -> int:
@@ -141,3 +152,9 @@ def visible_track(state: CompetitionState, kind: TrackKind, account: Account | N
     if kind == "private" and not may_see_private(state, account):
         raise Forbidden("not-published", "The private board is shown when the organizers publish it.")
     return track
+
+
+def require_results(state: CompetitionState, kind: TrackKind, account: Account | None) -> None:
+    """``Forbidden`` for figures of the private track before the final board is published, for all but organizers."""
+    if track_of(state, kind).kind == "private" and not may_see_results(state, account):
+        raise Forbidden("not-final", "Private figures are shown once the organizers publish the final board.")

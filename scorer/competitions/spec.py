@@ -59,7 +59,12 @@ class CompetitionSpec(BaseModel):
         le=86_400,
         description="An upload begun before the close may finish within this time after it.",
     )
-    review_days: int = Field(14, ge=0, le=365, description="Days after the close in which rebuttals are taken.")
+    review_days: int = Field(
+        14, ge=0, le=365, description="Days after the close in which teams may appeal, until a board is published."
+    )
+    appeal_days: int = Field(
+        7, ge=0, le=365, description="Days for which teams may appeal against what the provisional board shows."
+    )
     daily_limit: int | None = Field(5, ge=1, description="Entries a team and UTC day; null for no limit.")
     pending_limit: int = Field(2, ge=1, description="Entries of a team in progress at once.")
     rejected_limit: int = Field(20, ge=1, description="Uploads of a team and UTC day that fail the deep check.")

@@ -97,10 +97,17 @@ def all_competitions(session: Session) -> Sequence[Competition]:
 
 
 def is_published(session: Session, competition_id: int, at: datetime | None = None) -> bool:
-    """Whether the private board is public, or was at a past moment: what the newest publication says."""
+    """Whether the private board is public, provisional or final, or was at a past moment: what the newest publication
+    says."""
     acts = select(Publication.published).where(Publication.competition_id == competition_id)
     if at is not None:
         acts = acts.where(Publication.created_at <= at)
+    return bool(session.scalar(acts.order_by(Publication.id.desc()).limit(1)))
+
+
+def is_final(session: Session, competition_id: int) -> bool:
+    """Whether the final board is public: what the newest publication says."""
+    acts = select(Publication.published & Publication.final).where(Publication.competition_id == competition_id)
     return bool(session.scalar(acts.order_by(Publication.id.desc()).limit(1)))
 
 

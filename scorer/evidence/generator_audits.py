@@ -103,8 +103,8 @@ def _state(job: Job | None, recovery: Recovery | None) -> AuditState:
 
 
 def team_sees_findings(session: Session, submission: Submission) -> bool:
-    """Whether an entry's team may see the result of its generator's audit: once the final board is published, or there
-    is a ruling on the entry."""
+    """Whether an entry's team may see the result of its generator's audit: once a provisional or final board is
+    published, or there is a ruling on the entry."""
     return competitions.is_published(session, submission.competition_id) or team_sees_evidence(session, submission)
 
 

@@ -45,7 +45,7 @@ def require_generator_change(session: Session, submission_id: str, account: Acco
         raise Conflict("no-held-out", "Recovery compares training with held-out images; there are no held-out ones.")
     if is_organizer(account):
         return submission
-    if competitions.is_published(session, submission.competition_id):
+    if competitions.is_final(session, submission.competition_id):
         raise Conflict("published", "The final board is published; generators are no longer taken.")
     if rows.count_since(session, submission.ref, utc_day(now)[0]) >= MAX_UPLOADS_A_DAY:
         raise TooMany(

@@ -1,6 +1,7 @@
 """Visibility of evidence: who may see which evidence of an entry.
 
-Reviewers and organizers see it at any time, everybody once the final board is published. Images of the entry are shown
+Reviewers and organizers see it at any time, its team once a provisional or final board is published, everybody with the
+final board. Images of the entry are shown
 only to its team, reviewers and organizers; images of reference sets that participants may not have, only to organizers.
 """
 
@@ -46,15 +47,17 @@ class VisibleEvidence:
 
 
 def require_visible(session: Session, submission_id: str, account: Account | None) -> Submission:
-    """An entry whose evidence this person may see. ``NotFound`` otherwise: before the final board is published, for all
-    but its reviewers."""
+    """An entry whose evidence this person may see. ``NotFound`` otherwise: before a board is published for all but its
+    reviewers, before the final one for all but its team, too."""
     submission = submissions.submission_by_id(session, submission_id)
     if submission is None:
         raise unknown_submission(submission_id)
-    if competitions.is_published(session, submission.competition_id) or _may_review(session, submission, account):
+    if competitions.is_final(session, submission.competition_id) or _may_review(session, submission, account):
         return submission
     if account is not None and is_own(session, submission, account):
-        raise NotFound("no-evidence", "Evidence is shown once the final board is published.")
+        if competitions.is_published(session, submission.competition_id):
+            return submission
+        raise NotFound("no-evidence", "Evidence is shown once a board is published.")
     raise unknown_submission(submission_id)
 
 

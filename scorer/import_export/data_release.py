@@ -15,7 +15,7 @@ from scorer.db.data_release.releases import is_shown, newest_release_job, releas
 from scorer.db.tables import Account, Job, Release, ReleaseAct
 from scorer.errors import Conflict, NotFound
 from scorer.jobs import leases
-from scorer.lifecycle import UNFINISHED, JobState, Queue
+from scorer.lifecycle import UNFINISHED, JobState, Phase, Queue
 
 ReleaseImages = Literal["none", "ranked", "all"]
 MANIFEST, CARD, BUNDLE = "manifest.json", "README.md", "tables.zip"
@@ -117,7 +117,7 @@ def find_release(session: Session, state: CompetitionState, release_id: str, acc
 
 
 def _is_public(state: CompetitionState, status: ReleaseStatus) -> bool:
-    return state.published and status.shown and status.state == JobState.DONE
+    return state.phase is Phase.FINAL and status.shown and status.state == JobState.DONE
 
 
 def file_of(status: ReleaseStatus, name: str) -> tuple[str, dict[str, Any]]:

@@ -93,7 +93,7 @@ def import_table(
     labels, and disqualified if their score is ``sealed_score``. Submissions imported before stay as they are.
 
     ``Conflict``: ``has-entries`` if people have submitted there, ``changed-rows`` if a submission has other numbers
-    than before, ``team-taken`` if a team of people has a name of the table.
+    than before, ``team-taken`` if a team of people has a name of the table, ``published`` if the final board is.
     """
     created = competition_by_slug(session, slug) is None
     if created:
@@ -101,6 +101,8 @@ def import_table(
     lock_competition(session, slug, share=False)
     state = competition_state.state_of(session, slug, now)
     added = _unknown(session, state, sheet.lines)
+    if added:
+        competition_state.require_not_final(session, state.competition)
     provenance = {"imported": True, "file": request.file_name, "table_sha256": table_sha256}
     origin = import_results.Origin(state.competition.id, author.id, provenance, now)
     moments = _moments(state, len(added), now)
@@ -136,6 +138,7 @@ def _spec(slug: str, entries: int, request: ImportRequest, now: datetime) -> Com
             title=request.title or slug,
             opens_at=request.opens_at or closes_at - timedelta(seconds=entries + 1),
             closes_at=closes_at,
+            appeal_days=0,  # it was decided elsewhere
             public=TrackSpec(extractor=request.public_extractor, epsilon=request.epsilon),
             private=TrackSpec(extractor=request.private_extractor, epsilon=request.epsilon),
         )

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
-from scorer.competitions.competition_state import visible_track
+from scorer.competitions.competition_state import require_results
 from scorer.db.leaderboard import board
 from scorer.db.tables import Account
 from scorer.errors import KennelError
@@ -92,12 +92,12 @@ def _plain(values: NDArray[Any]) -> list[Any]:
 
 
 def figure(session: Session, data: InsightsData, name: str, track: TrackKind, account: Account | None) -> Figure:
-    """One figure; ``track`` matters only for figures of a single track. ``Forbidden`` before publication for figures
-    that need the private track."""
+    """One figure; ``track`` matters only for figures of a single track. ``Forbidden`` before the final board
+    is published for figures that need the private track."""
     if name in PAIRED:
-        visible_track(data.state, "private", account)
+        require_results(data.state, "private", account)
         return PAIRED[name](session, data)
-    visible_track(data.state, track, account)
+    require_results(data.state, track, account)
     return SINGLE[name](data, track)
 
 

@@ -9,7 +9,7 @@ from PIL import Image
 from sqlalchemy.orm import Session
 
 from scorer.archive.sprite_sheet import Layout, layout_of
-from scorer.competitions.competition_state import CompetitionState, visible_track
+from scorer.competitions.competition_state import CompetitionState, require_results
 from scorer.db.leaderboard import board
 from scorer.db.submissions import duplicates
 from scorer.db.submissions.duplicates import SharedEntry
@@ -44,7 +44,7 @@ class SharedSubmissions:
 
 def gallery_entries(session: Session, state: CompetitionState, kind: TrackKind, account: Account) -> list[GalleryEntry]:
     """The submissions at :data:`RANKS` of a track's board; ``Forbidden`` for the private one before publication."""
-    visible_track(state, kind, account)
+    require_results(state, kind, account)
     rows = rows_of(session, state.competition, state.tracks, kind)
     at_ranks = {rank: row for rank in RANKS for row in rows.page(rank - 1, 1)}
     refs = [row.ref for row in at_ranks.values()]

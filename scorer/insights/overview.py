@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
 from scorer.accounts.roles import is_organizer
-from scorer.competitions.competition_state import CompetitionState, may_see_private
+from scorer.competitions.competition_state import CompetitionState, may_see_results
 from scorer.db import tuning
 from scorer.db.tables import Account
 from scorer.errors import Invalid
@@ -76,7 +76,7 @@ class InsightsData:
 
 def insights_version(session: Session, state: CompetitionState, account: Account | None) -> tuple[Any, ...]:
     """A version (for ETags) that changes whenever this account's figures do, and with nothing that it may not see."""
-    everything = may_see_private(state, account)
+    everything = may_see_results(state, account)
     kinds = TRACK_KINDS if everything else TRACK_KINDS[:1]
     rows = [change_counts(session, state, state.tracks[kind], labels=everything) for kind in kinds]
     return (state.competition.id, state.phase, is_organizer(account), *rows)
@@ -88,7 +88,7 @@ def insights_of(
     """The submissions of a competition that the account may see, filtered by ``label`` (:data:`LABEL_FILTERS`)."""
     if label not in LABEL_FILTERS:
         raise Invalid("unknown-label", f"There is no label {label!r} to choose; there are {', '.join(LABEL_FILTERS)}.")
-    everything = may_see_private(state, account)
+    everything = may_see_results(state, account)
     if label != "all" and not everything:
         raise Invalid("no-labels", "Labels are shown when the organizers publish the final board.")
     by_track: dict[TrackKind, TrackColumns] = {}

@@ -10,6 +10,7 @@ from scorer.db.competitions import tracks_at
 from scorer.db.tables import Account, Publication
 from scorer.leaderboard.rank_changes import RankChange, rank_changes
 from scorer.leaderboard.rows import ranked_board_of, rows_of
+from scorer.lifecycle import Phase
 from scorer.ranking.rank_moves import RankMoves, moves_between
 
 
@@ -35,7 +36,10 @@ def newest_version(acts: Sequence[Publication]) -> Publication | None:
 
 
 def former_version(state: CompetitionState) -> Publication | None:
-    """The version that was published before the one in force; None where there is only one, or none in force."""
+    """The version with which the board in force is compared: a final one with the version before it (None if there was
+    none), a provisional one, which moves, with itself as it was published. None where no board is published."""
+    if state.phase is Phase.PROVISIONAL:
+        return newest_version(state.publications)
     return newest_version(state.publications[1:]) if state.published else None
 
 

@@ -40,7 +40,7 @@ KIND_NAMES: Mapping[Kind, str] = MappingProxyType(
         Kind.ENTRY_REJECTED: "An entry was rejected",
         Kind.ENTRY_FAILED: "An entry failed by our fault",
         Kind.INVITATION: "Invitations to teams",
-        Kind.PUBLICATION: "A final board is published or withdrawn",
+        Kind.PUBLICATION: "A provisional or final board is published or withdrawn",
         Kind.RULING: "Rulings, and answers to rebuttals",
         Kind.GENERATOR: "A generator that was handed in cannot be used",
         Kind.DESK: "For organizers: rebuttals to answer, reviewers who disagree",

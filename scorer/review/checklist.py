@@ -19,7 +19,7 @@ from scorer.lifecycle import Phase
 from scorer.ranking.columns import Ints
 from scorer.ranking.vectorised import RankedBoard
 from scorer.review import failed_scores
-from scorer.review.rebuttals import window_of
+from scorer.review.rebuttals import had_time_to_appeal, window_of
 from scorer.submissions.labels import MEMORISING
 
 BORDERLINE_STANDARD_ERRORS = 2.0
@@ -70,8 +70,9 @@ class Checklist:
         return [point for point in self.points if not point.passed]
 
 
-def checklist(session: Session, state: CompetitionState, now: datetime) -> Checklist:
-    """All conditions that should hold before publication, open or passed."""
+def checklist(session: Session, state: CompetitionState, now: datetime, *, final: bool = True) -> Checklist:
+    """All conditions that should hold before the final board is published, or (not ``final``) the provisional one; open
+    or passed."""
     board = ranked_board_of(session, state.competition, state.tracks, "private")
     points = [
         _closed(state),
@@ -87,6 +88,8 @@ def checklist(session: Session, state: CompetitionState, now: datetime) -> Check
         _rebuttals(session, state),
         _rebuttal_window(state, now),
     ]
+    if final:
+        points.append(_appeals(state, now))
     return Checklist(points, _version(session, state, board, points))
 
 
@@ -263,6 +266,16 @@ def _rebuttal_window(state: CompetitionState, now: datetime) -> ChecklistPoint:
         words = f"Until {ends:%Y-%m-%d %H:%M} UTC teams may appeal against penalties and rulings; publishing ends that."
     title = "The time for rebuttals has ended"
     return ChecklistPoint("rebuttal-window", title, int(may_appeal), words, _competition_path(state))
+
+
+def _appeals(state: CompetitionState, now: datetime) -> ChecklistPoint:
+    days = state.competition.appeal_days
+    words = f"Teams see their private penalties on the provisional board, and may appeal against them for {days} days."
+    ends = window_of(state).ends
+    if state.phase is Phase.PROVISIONAL and ends is not None and now < ends:
+        words = f"Until {ends:%Y-%m-%d %H:%M} UTC teams may appeal against what the provisional board shows."
+    title = "Teams could appeal against the provisional board"
+    return ChecklistPoint("appeals", title, int(not had_time_to_appeal(state, now)), words, _competition_path(state))
 
 
 def _competition_path(state: CompetitionState) -> str:

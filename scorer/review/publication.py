@@ -1,4 +1,4 @@
-"""Publication of the final board: publishing it as it was seen, and withdrawing it."""
+"""Publication of the private board, provisional or final: publishing it as it was seen, and withdrawing it."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -21,11 +21,11 @@ from scorer.review.checklist import ChecklistPoint, checklist
 
 
 def publication_history(session: Session, state: CompetitionState) -> Sequence[Publication]:
-    """Every publication and withdrawal of the final board, newest first."""
+    """Every publication and withdrawal of the private board, newest first."""
     return competitions.publications_of(session, state.competition.id)
 
 
-def publish(
+def publish(  # noqa: PLR0913 - every option of the act
     session: Session,
     state: CompetitionState,
     *,
@@ -33,29 +33,31 @@ def publish(
     reason: str,
     author: Account,
     now: datetime,
+    final: bool = True,
     override: str | None = None,
     after: str | None = None,
 ) -> Publication:
-    """Publish the final board (the private track's) or withdraw it, with author and reason.
+    """Publish the private track's board, as the final or (not ``final``) the provisional one, or withdraw it.
 
     ``after``: the version of the checklist that the organizer saw; ``Conflict`` (``board-has-moved``) if the board or
     what is open is another one by now. ``Conflict`` also before the close, if nothing would change, and for open points
     without ``override``, the reason for publishing all the same, which only organizers can read, in the audit log.
     """
     if published and state.phase in {Phase.DRAFT, Phase.OPEN}:
-        raise Conflict("not-closed", "The final board can be published once the competition has closed.")
+        raise Conflict("not-closed", "A board can be published once the competition has closed.")
     if published:
-        open_ = _lock_what_was_seen(session, state, after, now)
+        open_ = _lock_what_was_seen(session, state, after, now, final=final)
     else:
         open_ = ()
         competitions.lock_competition(session, state.competition.slug, share=False)
     former = newest_version(acts := publication_history(session, state))
-    if published == (bool(acts) and acts[0].published):
-        raise Conflict("no-change", f"The final board is {'already' if published else 'not'} published.")
+    in_force = acts[0] if acts and acts[0].published else None
+    _require_change(in_force, published=published, final=final)
     _require_override(open_, override)
     act = Publication(
         competition_id=state.competition.id,
         published=published,
+        final=final or not published,
         reason=reason,
         as_of=_board_moment(session, state, now),
         author_id=author.id,
@@ -63,7 +65,7 @@ def publish(
     )
     session.add(act)
     session.flush()
-    _record_audit(session, state, act, open_, override, author=author, now=now)
+    _record_audit(session, state, act, in_force, open_, override, author=author, now=now)
     _notify(session, state, act, former)
     return act
 
@@ -75,8 +77,20 @@ def _board_moment(session: Session, state: CompetitionState, now: datetime) -> d
     return now if newest is None else max(now, newest)
 
 
+def _require_change(in_force: Publication | None, *, published: bool, final: bool) -> None:
+    if not published and in_force is None:
+        raise Conflict("no-change", "No board is published.")
+    if published and in_force is not None and (in_force.final or not final):
+        raise Conflict("no-change", f"The {board_name(in_force)} board is already published.")
+
+
+def board_name(act: Publication) -> str:
+    """Which board a publication published: ``provisional`` or ``final``."""
+    return "final" if act.final else "provisional"
+
+
 def _lock_what_was_seen(
-    session: Session, state: CompetitionState, after: str | None, now: datetime
+    session: Session, state: CompetitionState, after: str | None, now: datetime, *, final: bool
 ) -> Sequence[ChecklistPoint]:
     """The open points; locks the competition and both thresholds to the end of the transaction.
 
@@ -84,15 +98,15 @@ def _lock_what_was_seen(
     meanwhile, and only then they are read again.
     """
     version = _board_version(session, state, now)
-    seen = checklist(session, state, now)
+    seen = checklist(session, state, now, final=final)
     competitions.lock_competition(session, state.competition.slug, share=False)
     for track in sorted(state.tracks.values(), key=lambda track: track.id):
         tuning.lock_track(session, track.id)
-    locked = seen if _board_version(session, state, now) == version else checklist(session, state, now)
+    locked = seen if _board_version(session, state, now) == version else checklist(session, state, now, final=final)
     if locked.version != seen.version or after not in {None, seen.version}:
         raise Conflict(
             "board-has-moved",
-            "The final board or its checklist has changed since you looked; please look at them again.",
+            "The board or its checklist has changed since you looked; please look at them again.",
         )
     return seen.open
 
@@ -120,41 +134,49 @@ def _record_audit(
     session: Session,
     state: CompetitionState,
     act: Publication,
+    in_force: Publication | None,
     open_: Sequence[ChecklistPoint],
     override: str | None,
     *,
     author: Account,
     now: datetime,
 ) -> None:
-    after: dict[str, Any] = {"published": act.published, "reason": act.reason}
+    after: dict[str, Any] = _described(act) | {"reason": act.reason}
     if open_:
         after |= {"override": override, "open": {point.name: point.count for point in open_}}
     action = "board.published" if act.published else "board.withdrawn"
     subject = f"competition:{state.competition.slug}"
-    before = {"published": not act.published}
+    before = {"published": False} if in_force is None else _described(in_force)
     audit_log.record_action(session, action, subject, actor=author, now=now, before=before, after=after)
+
+
+def _described(act: Publication) -> dict[str, Any]:
+    return {"published": True, "final": act.final} if act.published else {"published": False}
 
 
 def _notify(session: Session, state: CompetitionState, act: Publication, former: Publication | None) -> None:
     """Tell everybody who competes; and teams whose rank is another one than in the version before, that it is."""
     competition = state.competition
-    title = competition.title
     link = f"/competitions/{competition.slug}"
     teams = set(competing_teams(session, competition.id))
+
+    def tell(team_ids: set[int], subject: str, body: str, path: str) -> None:
+        notices.notify_teams(session, team_ids, notices.Kind.PUBLICATION, subject, body, link + path, act.created_at)
+
     if not act.published:
-        subject = f"The final board of {title} is withdrawn"
-        body = f"The organizers have taken the final board of {title} back. {act.reason}"
-        notices.notify_teams(session, teams, notices.Kind.PUBLICATION, subject, body, link, act.created_at)
+        name = board_name(former or act)
+        subject = f"The {name} board of {competition.title} is withdrawn"
+        tell(
+            teams, subject, f"The organizers have taken the {name} board of {competition.title} back. {act.reason}", ""
+        )
         return
-    subject = f"The final board of {title} is published"
-    body = f"The private scores and the final ranks of {title} are there for all to see. {act.reason}"
+    subject = f"The {board_name(act)} board of {competition.title} is published"
+    body = f"The private scores and the {board_name(act)} ranks of {competition.title} are there for all to see."
+    if not act.final:
+        body += f" Teams may appeal for {competition.appeal_days} days; until the final board, ranks may still move."
+    body += f" {act.reason}"
     moved = teams & set(moves_since(session, state, former).team.tolist()) if former is not None else set()
-    notices.notify_teams(
-        session, teams - moved, notices.Kind.PUBLICATION, subject, body, f"{link}?track=private", act.created_at
-    )
+    tell(teams - moved, subject, body, "?track=private")
     if former is not None and moved:
         body += f" Your team's rank is another one than in the version of {former.created_at:%Y-%m-%d %H:%M} UTC."
-        subject += ", and your rank has moved"
-        notices.notify_teams(
-            session, moved, notices.Kind.PUBLICATION, subject, body, f"{link}/versions", act.created_at
-        )
+        tell(moved, f"{subject}, and your rank has moved", body, "/versions")

@@ -1,8 +1,8 @@
 """Rebuttals: a team's one appeal against a ruling or penalty of a submission, and the organizers' answer."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
@@ -13,35 +13,71 @@ from scorer.db.leaderboard import board
 from scorer.db.review import rulings as rows
 from scorer.db.review.rulings import Appeal
 from scorer.db.submissions import submissions
-from scorer.db.tables import Account, Rebuttal, RebuttalAnswer, Ruling, Submission
+from scorer.db.tables import Account, Publication, Rebuttal, RebuttalAnswer, Ruling, Submission
 from scorer.db.teams import merges
 from scorer.errors import Conflict, Forbidden, Invalid, KennelError, NotFound
-from scorer.lifecycle import TRACK_KINDS, Phase
+from scorer.lifecycle import Phase, TrackKind
 from scorer.notifications import notices
 from scorer.review import rulings
 from scorer.review.rulings import RulingKind
 from scorer.submissions import access
 from scorer.submissions.access import find_submission, is_own
 
-__all__ = ["Appeal", "Window", "answer", "rebut", "rebuttal_history", "rebuttal_refusal", "unanswered", "window_of"]
+__all__ = [
+    "Appeal",
+    "Window",
+    "answer",
+    "had_time_to_appeal",
+    "newest_provisional",
+    "rebut",
+    "rebuttal_history",
+    "rebuttal_refusal",
+    "unanswered",
+    "window_of",
+]
 
 MAX_TEXT_LENGTH = 10_000
 
 
-@dataclass(frozen=True)
-class Window:
-    """When rebuttals are taken: from the close to the end of the review. None: not known yet."""
+class Window(NamedTuple):
+    """When rebuttals are taken. None: not known yet."""
 
     begins: datetime | None
     ends: datetime | None
 
 
+class Grounds(NamedTuple):
+    """What a rebuttal is against: a disqualification, or (with ``track``) a penalty, whatever the newest ruling is."""
+
+    ruling_id: int | None
+    track: TrackKind | None
+
+
 def window_of(state: CompetitionState) -> Window:
-    """The review window of a competition."""
-    closes_at = state.competition.closes_at
-    if closes_at is None:
+    """When rebuttals are taken in this phase: in the review from the close on, for ``review_days``; once a provisional
+    board is published, from then on for ``appeal_days``."""
+    competition = state.competition
+    provisional = newest_provisional(state) if state.published else None
+    if provisional is not None:
+        return Window(provisional.created_at, provisional.created_at + timedelta(days=competition.appeal_days))
+    if competition.closes_at is None:
         return Window(None, None)
-    return Window(closes_at, closes_at + timedelta(days=state.competition.review_days))
+    return Window(competition.closes_at, competition.closes_at + timedelta(days=competition.review_days))
+
+
+def newest_provisional(state: CompetitionState) -> Publication | None:
+    """The newest publication of a provisional board, though it may have been withdrawn; None without any."""
+    return next((act for act in state.publications if act.published and not act.final), None)
+
+
+def had_time_to_appeal(state: CompetitionState, now: datetime) -> bool:
+    """Whether a provisional board has been public for ``appeal_days``."""
+    days = timedelta(days=state.competition.appeal_days)
+    if not days:
+        return True
+    ends = [now, *(act.created_at for act in state.publications)]
+    acts = zip(state.publications, ends, strict=False)  # an act counts until the next one
+    return any(act.published and not act.final and end - act.created_at >= days for act, end in acts)
 
 
 def rebuttal_refusal(
@@ -50,32 +86,35 @@ def rebuttal_refusal(
     """The error if the account tried to write a rebuttal for a submission now; None if it may."""
     if not is_own(session, submission, account):
         return Forbidden("not-yours", "A rebuttal is written by the team of the entry.")
-    ruling = rows.newest_ruling(session, submission.ref)
-    if not _is_appealable(session, state, submission, ruling):
+    grounds = _grounds(session, state, submission)
+    if grounds is None:
         return Conflict("nothing-to-rebut", "This entry is neither penalised nor disqualified.")
-    ruling_id = ruling.id if ruling is not None else None
-    if any(appeal.rebuttal.ruling_id == ruling_id for appeal in rows.appeals_of(session, submission.ref)):
+    appeals = rows.appeals_of(session, submission.ref)
+    if any(grounds == (appeal.rebuttal.ruling_id, appeal.rebuttal.track) for appeal in appeals):
         return Conflict("rebutted", "Your team has written its one rebuttal against this already.")
     window = window_of(state)
     if state.phase in {Phase.DRAFT, Phase.OPEN} or window.ends is None:
         return Conflict("review-not-begun", "Rebuttals are taken once the competition has closed.")
-    if state.phase is not Phase.REVIEW or now >= window.ends:
-        return Conflict("review-over", "The review is over: rebuttals are taken no more.")
+    if state.phase is Phase.FINAL or now >= window.ends:
+        return Conflict("review-over", "The time for rebuttals is over.")
     return None
 
 
-def _is_appealable(session: Session, state: CompetitionState, submission: Submission, ruling: Ruling | None) -> bool:
-    """Whether a submission has something to appeal against: a disqualification, or a penalty that its team can see."""
+def _grounds(session: Session, state: CompetitionState, submission: Submission) -> Grounds | None:
+    """What there is to appeal against: a disqualification, or a penalty on the track that decides in this phase."""
+    ruling = rows.newest_ruling(session, submission.ref)
     if ruling is not None and ruling.kind != "keep":
-        return ruling.kind == "disqualify"
-    visible = TRACK_KINDS if state.published else TRACK_KINDS[:1]
-    judged = [board.score_of(session, state.tracks[kind].id, submission.ref) for kind in visible]
-    return any(row is not None and (row.penalised or row.copy) for row in judged)
+        return Grounds(ruling.id, None) if ruling.kind == "disqualify" else None
+    track: TrackKind = "private" if state.published else "public"
+    score = board.score_of(session, state.tracks[track].id, submission.ref)
+    is_burdened = score is not None and (score.penalised or score.copy)
+    return Grounds(None if ruling is None else ruling.id, track) if is_burdened else None
 
 
 def rebut(session: Session, submission_id: str, text: str, *, author: Account, now: datetime) -> Rebuttal:
-    """Record a team's appeal against a submission's newest ruling, or its penalty without one; once each. ``Conflict``
-    outside the review window, and where there is nothing to appeal against."""
+    """Record a team's appeal against a submission's disqualification, or its penalty: on the public track during the
+    review, on the private one with the provisional board; once each. ``Conflict`` outside these times, and where there
+    is nothing to appeal against."""
     submission = find_submission(session, submission_id, author)
     submissions.lock_submission(session, submission.ref)
     state = state_of(session, submission.competition.slug, now)
@@ -85,9 +124,11 @@ def rebut(session: Session, submission_id: str, text: str, *, author: Account, n
     if not text.strip():
         raise Invalid("no-text", "A rebuttal needs words.")
     ruling = rows.newest_ruling(session, submission.ref)
+    grounds = _grounds(session, state, submission)
     rebuttal = Rebuttal(
         submission_ref=submission.ref,
-        ruling_id=ruling.id if ruling is not None else None,
+        ruling_id=grounds and grounds.ruling_id,
+        track=grounds and grounds.track,
         team_id=merges.current_team(session, submission.team_id).id,
         author_id=author.id,
         text=text.strip(),

@@ -9,7 +9,7 @@ from typing import Literal
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
-from scorer.competitions.competition_state import CompetitionState, lock_unpublished
+from scorer.competitions.competition_state import CompetitionState, lock_unless_final
 from scorer.db import accounts
 from scorer.db.review import reviews as rows
 from scorer.db.submissions import labels, submissions
@@ -128,7 +128,7 @@ def _lock_undecided(session: Session, submission: Submission) -> None:
     """Lock a submission whose label may change: any while the final board is not published, and late ones."""
     submissions.lock_submission(session, submission.ref)
     if not submission.late:
-        lock_unpublished(session, submission.competition)
+        lock_unless_final(session, submission.competition)
 
 
 def _refuse_benchmark(submission: Submission) -> None:

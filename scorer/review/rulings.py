@@ -9,7 +9,7 @@ from typing import Any, Literal
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
-from scorer.competitions.competition_state import lock_unpublished
+from scorer.competitions.competition_state import lock_unless_final
 from scorer.db.review import rulings as rows
 from scorer.db.submissions import submissions
 from scorer.db.tables import Account, Ruling, Submission
@@ -72,7 +72,7 @@ def record_ruling(
     """Record a ruling under the lock on its entry; ``notify``: send the team a notice of its own. ``Conflict``
     (``published``) if the final board is, except for a late entry, which is not on it."""
     if not submission.late:
-        lock_unpublished(session, submission.competition)
+        lock_unless_final(session, submission.competition)
     before = rows.newest_ruling(session, submission.ref)
     ruling = Ruling(
         submission_ref=submission.ref,

@@ -17,6 +17,7 @@ from scorer.db import competitions
 from scorer.db.review import zip_removal
 from scorer.db.review.zip_removal import RemovedZips, ZipTotal
 from scorer.leaderboard.rows import rows_of
+from scorer.lifecycle import Phase
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def take_zips(session: Session, slug: str, kept_days: int, *, now: datetime, lim
 
 def _published_at(state: CompetitionState) -> datetime | None:
     """Since when the final board is public; None if it is not."""
-    return state.publications[0].created_at if state.published else None
+    return state.publications[0].created_at if state.phase is Phase.FINAL else None
 
 
 def _winners(session: Session, state: CompetitionState) -> Collection[int]:

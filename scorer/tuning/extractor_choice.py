@@ -44,7 +44,7 @@ def replace_extractor(
     """Give the private track another extractor and queue every scored entry for it. Until an entry is measured there it
     has no private score. A comparison of extractors has prepared the reference images.
 
-    ``Conflict``: the final board is published (``published``), the track has this extractor already (``no-change``),
+    ``Conflict``: the private board is published (``published``), the track has this extractor already (``no-change``),
     the reference images are not prepared (``not-prepared``), or some entries have no images to measure
     (``no-images``). ``Invalid`` without a held-out distance or ``tau`` to start with (``no-heldout-distance``).
     """
@@ -83,7 +83,7 @@ def replace_extractor(
 def _require_possible(session: Session, state: CompetitionState, former: Track, change: ExtractorChange) -> Preparation:
     space = reference_sets.space_of(change.extractor)
     if competitions.is_published(session, state.competition.id):
-        raise Conflict("published", "The final board is published: the private network stays as it is.")
+        raise Conflict("published", "The private board is published: its network stays as it is.")
     if space.extractor == former.extractor:
         raise Conflict("no-change", f"The private track has {space.extractor} already.")
     without_images = tuning.count_without_images(session, state.competition.id)

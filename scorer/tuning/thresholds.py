@@ -16,7 +16,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
-from scorer.competitions.competition_state import CompetitionState, lock_unpublished, track_of
+from scorer.competitions.competition_state import CompetitionState, lock_unless_final, track_of
 from scorer.db import tuning
 from scorer.db.tables import Account, Threshold, Track
 from scorer.errors import Conflict, Invalid, NotFound
@@ -283,7 +283,7 @@ def _record(session: Session, entries: TrackEntries, threshold: Threshold) -> No
     """Insert a threshold if the one that it was compared with is still the newest, the track is in use, and the final
     board is not published."""
     kind, slug, former = entries.kind, entries.state.competition.slug, entries.in_force
-    lock_unpublished(session, entries.state.competition)
+    lock_unless_final(session, entries.state.competition)
     if tuning.lock_track(session, threshold.track_id) != kind:
         raise Conflict("track-replaced", "The track has got another network since; please look at the board again.")
     _require_newest(tuning.newest_threshold(session, threshold.track_id), 0 if former is None else former.id)

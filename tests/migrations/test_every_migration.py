@@ -39,6 +39,7 @@ ALLOWED: Mapping[str, Mapping[str, str]] = {
     "0020": {"index": OLDER},
     "0021": {"index": OLDER},
     "0025": {"rows": "a competition has few publications"},
+    "0028": {"rows": "a competition has few rebuttals", "constraint": "a competition has few rebuttals"},
 }
 """By migration: the rules that it may break, each with the reason."""
 

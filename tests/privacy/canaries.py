@@ -519,14 +519,14 @@ def _closing(
     planted.ids |= {"study": study.id, "rater": rater.id}
 
 
-def publish(session: Session, now: datetime) -> None:
+def publish(session: Session, now: datetime, *, final: bool = True) -> None:
     """Publish the competition's private board."""
     competition = session.query(Competition).filter_by(slug=SLUG).one()
     competition.closes_at = now - timedelta(minutes=1)
     session.add(
         Publication(
-            competition_id=competition.id, published=True, reason="It is over.", author_id=competition.created_by,
-            created_at=now,
+            competition_id=competition.id, published=True, final=final, reason="It is over.",
+            author_id=competition.created_by, created_at=now,
         )
     )  # fmt: skip
     session.flush()

@@ -98,6 +98,23 @@ def test_publication_shows_scores_and_nothing_else(world: Environment, put_back:
 
 
 @pytest.mark.heavy
+def test_a_provisional_board_shows_scores_and_to_its_team_an_entrys_evidence(
+    world: Environment, put_back: None
+) -> None:
+    with world.rewriting() as session:
+        publish(session, NOW, final=False)
+    result = crawl(world, roles=COMPETING[:2], shown={"score"}, safe=True)
+    own = crawl(world, roles=COMPETING[2:], shown={"score", "recovery"}, safe=True)
+    assert not result.broken + own.broken
+    assert not [str(each) for each in result.leaks + own.leaks]
+    on_the_board = {f"private-{what}-{whose}" for what in ("fid", "distance", "score") for whose in ("own", "other")}
+    assert on_the_board | {"private-tau", "private-extractor", "private-epsilon"} <= result.seen["visitor"]
+    evidence = {f"{what}-{track}-own" for what in ("found", "sentence") for track in ("public", "private")}
+    assert not evidence & (result.seen["visitor"] | result.seen["outsider"]), "others wait for the final board"
+    assert evidence <= own.seen["insider"]
+
+
+@pytest.mark.heavy
 def test_what_is_private_changes_nothing_that_competitors_see(
     world: Environment, before: dict[tuple[str, str], RouteAnswer], put_back: None
 ) -> None:

@@ -66,6 +66,8 @@ def sample_competition(**values: object) -> Competition:
         "opens_at": NOW - timedelta(days=20),
         "closes_at": datetime(2026, 11, 16, 23, 59, tzinfo=UTC),
         "upload_grace_seconds": 900,
+        "review_days": 14,
+        "appeal_days": 7,
         "daily_limit": 5,
         "pending_limit": 2,
         "medals": {"gold": 2, "silver": 4, "bronze": 7},

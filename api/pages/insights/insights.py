@@ -14,7 +14,7 @@ from api.rendering.templates import BUILD_DIGEST, cached_page, not_modified, ren
 from api.schemas.insights.insights import LabelChoice, Seed
 from scorer.accounts.roles import is_organizer
 from scorer.archive.sprite_sheet import layout_of
-from scorer.competitions.competition_state import CompetitionState, may_see_private, visible_track
+from scorer.competitions.competition_state import CompetitionState, may_see_results, require_results
 from scorer.db.tables import Account
 from scorer.insights import figures, gallery, overview
 from scorer.leaderboard.standings import visible_state
@@ -38,7 +38,7 @@ def show_insights(
 ) -> Response:
     """Every figure that this person may see, of one track and of entries with one kind of label."""
     state = visible_state(session, slug, account, now)
-    visible_track(state, track, account)
+    require_results(state, track, account)
     viewer_parts = (viewer.csrf, viewer.account.handle, viewer.unread) if viewer else None
     version = overview.insights_version(session, state, account)
     etag = etag_of(BUILD_DIGEST, version, state.competition.title, viewer_parts, track, label, seed)
@@ -77,7 +77,7 @@ def _render_shared_submissions(session: Session, state: CompetitionState, accoun
 def _values(session: Session, state: CompetitionState, account: Account | None, track: TrackKind) -> dict[str, Any]:
     return {
         "choices": CHOICES,
-        "everything": may_see_private(state, account),
+        "everything": may_see_results(state, account),
         "exhibits": gallery.gallery_entries(session, state, track, account)
         if account and is_organizer(account)
         else [],

@@ -13,15 +13,16 @@ from api.http.problem_details import status_of
 from api.rendering.templates import render_page, see_other
 from scorer.competitions import competition_state
 from scorer.errors import KennelError
-from scorer.review import failed_scores, publication, zip_retention
+from scorer.review import failed_scores, publication, rebuttals, zip_retention
 from scorer.review.checklist import checklist
 from scorer.settings import Settings
 
 router = APIRouter(prefix="/competitions/{slug}/publication", include_in_schema=False)
 MAX_TEXT_LENGTH = 2000
 DONE_MESSAGES = {
-    "published": "The final board is there for all to see, and everybody who competes is told.",
-    "withdrawn": "The final board is withdrawn, and everybody who competes is told.",
+    "provisional": "The provisional board is there for all to see, and everybody who competes is told.",
+    "final": "The final board is there for all to see, and everybody who competes is told.",
+    "withdrawn": "The board is withdrawn, and everybody who competes is told.",
     "requeued": "The failed work is tried again.",
 }
 
@@ -35,9 +36,11 @@ def show_publication(
     viewer: SignedIn,
     now: Now,
     done: str = "",
+    final: bool | None = None,
 ) -> Response:
-    """The checklist, the history of publications, and which zips leave afterwards."""
-    return _page(session, slug, viewer, settings, now, done=DONE_MESSAGES.get(done))
+    """The checklist before the next board, or (``final``) before the final one, the history of publications, and which
+    zips leave after the final board."""
+    return _page(session, slug, viewer, settings, now, final=final, done=DONE_MESSAGES.get(done))
 
 
 def _page(
@@ -47,22 +50,29 @@ def _page(
     settings: Settings,
     now: datetime,
     *,
+    final: bool | None = None,
     status: int = 200,
+    act: str = "",
     reason: str = "",
     override: str = "",
     **outcome: Any,
 ) -> Response:
     state = competition_state.state_of(session, slug, now)
+    if final is None:
+        final = state.published or rebuttals.had_time_to_appeal(state, now)
     return render_page(
         "review/publication.html",
         status=status,
         viewer=viewer,
         state=state,
-        checklist=checklist(session, state, now),
+        final=final,
+        window=rebuttals.window_of(state),
+        checklist=checklist(session, state, now, final=final),
         acts=publication.publication_history(session, state),
         zips=zip_retention.zip_retention(session, state, settings.kept_zip_days, now),
         max_length=MAX_TEXT_LENGTH,
         now=now,
+        act=act,
         reason=reason,
         override=override,
         **outcome,
@@ -79,18 +89,21 @@ def publish_or_withdraw(
     viewer: SignedIn,
     now: Now,
 ) -> Response:
-    """Publish the final board (the field ``act`` is ``publish``), or withdraw it."""
-    published = text(fields, "act") == "publish"
+    """Publish the board (the field ``act`` is ``provisional`` or ``final``), or withdraw it."""
+    act = text(fields, "act")
+    published, final = act in {"provisional", "final"}, act != "provisional"
     reason, override = (text(fields, name, max_length=MAX_TEXT_LENGTH).strip() for name in ("reason", "override"))
-    words = {"reason": reason, "override": override}
+    words: dict[str, Any] = {"reason": reason, "override": override}
     state = competition_state.state_of(session, slug, now)
     try:
         after = text(fields, "after", max_length=40) or None
-        publication.publish(session, state, published=published, **words, after=after, author=author, now=now)
+        options: dict[str, Any] = {"published": published, "final": final, "after": after}
+        publication.publish(session, state, **options, **words, author=author, now=now)
     except KennelError as error:
-        status = status_of(error)
-        return _page(session, slug, viewer, settings, now, status=status, error=error.message, **words)
-    return see_other(f"/competitions/{slug}/publication?done={'published' if published else 'withdrawn'}")
+        shown = final if published else None
+        failed: dict[str, Any] = {"status": status_of(error), "error": error.message, "act": act}
+        return _page(session, slug, viewer, settings, now, final=shown, **failed, **words)
+    return see_other(f"/competitions/{slug}/publication?done={act if published else 'withdrawn'}")
 
 
 @router.post("/requeue")

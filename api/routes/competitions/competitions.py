@@ -31,6 +31,7 @@ from scorer.competitions.spec import CompetitionChanges, CompetitionSpec
 from scorer.db import tuning
 from scorer.db.tables import Account, ReferenceSet
 from scorer.lifecycle import JobState, TrackKind
+from scorer.review import rebuttals
 
 router = APIRouter(prefix="/competitions", tags=["competitions"])
 
@@ -78,10 +79,13 @@ def _view(session: Session, state: CompetitionState, account: Account | None) ->
                 tau=threshold.tau if threshold else None,
             )
         )
+    window = rebuttals.window_of(state)
     fields = {name: getattr(state.competition, name, None) for name in CompetitionView.model_fields}
     fields |= {
         "phase": state.phase,
         "tracks": tracks,
+        "rebuttals_from": window.begins,
+        "rebuttals_until": window.ends,
         "rules_sha256": rules.rules_version_of(state.competition),
         "rules_accepted": rules.has_accepted(session, state.competition, account) if account else None,
         "invited": allowlist.is_invited(session, state.competition, account) if account else None,

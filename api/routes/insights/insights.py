@@ -11,7 +11,7 @@ from api.http.dependencies import AppResponseCache, DbSession, Now, Transaction,
 from api.http.etags import etag_of, is_known
 from api.rendering.charts.export import figure_csv_of, svg_of
 from api.schemas.insights.insights import FigureLink, FigureView, LabelChoice
-from scorer.competitions.competition_state import CompetitionState, may_see_private
+from scorer.competitions.competition_state import CompetitionState, may_see_results
 from scorer.insights import figures, overview
 from scorer.insights.figures import Figure
 from scorer.leaderboard import standings
@@ -40,9 +40,9 @@ class FigureQuery(BaseModel):
 
 @router.get("")
 def index(slug: str, session: DbSession, account: Visitor, now: Now) -> list[FigureLink]:
-    """The figures that you may see: of the public track before publication, of both tracks after it."""
+    """The figures that you may see: of the public track, and of both with the final board."""
     state = standings.visible_state(session, slug, account, now)
-    everything = may_see_private(state, account)
+    everything = may_see_results(state, account)
     names = figures.FIGURES if everything else tuple(figures.SINGLE)
     return [FigureLink.of(slug, name, everything=everything) for name in names]
 
@@ -59,8 +59,8 @@ def show(
     now: Now,
     query: Annotated[FigureQuery, Query()],
 ) -> Response:
-    """A figure as numbers or as SVG. Before publication, everybody sees the public track: the board's entries, without
-    labels. After it, everybody sees both tracks, without names of entries and teams. Organizers see everything."""
+    """A figure as numbers or as SVG. Everybody sees the public track: the board's entries, without labels. With the
+    final board, everybody sees both tracks, without names of entries and teams. Organizers see everything."""
     state = standings.visible_state(session, slug, account, now)
     version = overview.insights_version(session, state, account)
     headers = {**FIGURE_HEADERS, "ETag": etag_of(version, figure, query)}
@@ -72,7 +72,7 @@ def show(
         return _pieces(slug, state, figures.figure(session, insights, figure, query.track, account), query, begin)
 
     headers |= {"Content-Type": MEDIA_TYPES[query.format], **_attached_as(slug, figure, query)}
-    if may_see_private(state, account) and query.format != "svg":  # of all entries: too many to be kept
+    if may_see_results(state, account) and query.format != "svg":  # of all entries: too many to be kept
         return StreamingResponse(pieces(), headers=headers)
     return Response(cache.answer(headers["ETag"], lambda: b"".join(pieces())), headers=headers)
 

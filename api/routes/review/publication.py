@@ -1,4 +1,4 @@
-"""Publishing the final board: the checklist, the act, and restarting failed jobs of the private track."""
+"""Publishing the private board: the checklist, the act, and restarting failed jobs of the private track."""
 
 from fastapi import APIRouter
 
@@ -21,11 +21,14 @@ router = APIRouter(prefix="/competitions/{slug}/publication", tags=["publication
 
 
 @router.get("")
-def show(slug: str, session: DbSession, settings: AppSettings, author: Organizer, now: Now) -> ChecklistView:
-    """The checklist before publication, each point with the number of open cases, the history of publishing and
-    withdrawing, and which zips leave afterwards. Organizers only."""
+def show(
+    slug: str, session: DbSession, settings: AppSettings, author: Organizer, now: Now, final: bool = True
+) -> ChecklistView:
+    """The checklist before the final board is published, or the provisional one (`final=false`): each point with the
+    number of open cases. With the history of publishing and withdrawing, and which zips leave after the final board.
+    Organizers only."""
     state = competition_state.state_of(session, slug, now)
-    seen = checklist(session, state, now)
+    seen = checklist(session, state, now, final=final)
     acts = publication.publication_history(session, state)
     history = [ActView.model_validate(vars(act) | {"by": act.author.handle}) for act in acts]
     points = [_point(each) for each in seen.points]
@@ -43,8 +46,8 @@ def _point(point: ChecklistPoint) -> PointView:
 
 @router.post("", status_code=201)
 def publish(slug: str, body: NewPublication, session: DbSession, author: Organizer, now: Now) -> PublicationView:
-    """Publish the private board, or withdraw it. 409 with the open points unless `override` has a reason for
-    publishing all the same; 409 if the board is not the one of `after` any more. Organizers only."""
+    """Publish the private board, provisional or final, or withdraw it. 409 with the open points unless `override` has
+    a reason for publishing all the same; 409 if the board is not the one of `after` any more. Organizers only."""
     state = competition_state.state_of(session, slug, now)
     act = publication.publish(session, state, **body.model_dump(), author=author, now=now)
     return PublicationView.model_validate(act, from_attributes=True)

@@ -34,7 +34,7 @@ def compare(slug: str, body: NewComparison, session: DbSession, author: Organize
 
 @router.put("")
 def choose(slug: str, body: NewNetwork, session: DbSession, author: Organizer, now: Now) -> NetworkView:
-    """Give the private track another extractor, until the final board is published: every entry is scored again, and
+    """Give the private track another extractor, until a board is published: every entry is scored again, and
     tau starts anew. The references must be prepared for it; a comparison does that."""
     extractor_choice.replace_extractor(
         session,

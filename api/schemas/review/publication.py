@@ -9,6 +9,9 @@ from api.schemas.base import Request
 
 class NewPublication(Request):
     published: bool
+    final: bool = Field(
+        True, description="Whether it is the final board; the provisional one still moves, and teams may appeal."
+    )
     reason: str = Field(min_length=1, max_length=2000, description="Shown to everybody who competes.")
     override: str | None = Field(
         None, max_length=2000, description="Why the board is published though points are open; for the audit log."
@@ -23,9 +26,10 @@ class NewPublication(Request):
 
 class PublicationView(BaseModel):
     published: bool
+    final: bool = Field(description="Whether it is the final board; false: the provisional one.")
     reason: str
     created_at: datetime
-    as_of: datetime = Field(description="Nothing newer is on the published board.")
+    as_of: datetime = Field(description="Nothing newer is on the published final board.")
 
 
 class ConcernView(BaseModel):
@@ -49,7 +53,7 @@ class PointView(BaseModel):
 
 
 class ActView(PublicationView):
-    """An act of publishing or withdrawing the final board."""
+    """An act of publishing or withdrawing the private board."""
 
     by: str
 

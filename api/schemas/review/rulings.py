@@ -94,7 +94,10 @@ class RebuttalView(BaseModel):
 
     id: int
     submission_id: str
-    ruling_id: int | None = Field(description="The ruling that it is against; null: the penalty.")
+    ruling_id: int | None = Field(description="The newest ruling when it was written; null where there was none.")
+    track: TrackKind | None = Field(
+        description="The track of the penalty that it is against; null: a disqualification."
+    )
     text: str
     written_by: str
     created_at: datetime
@@ -107,7 +110,7 @@ class CaseView(BaseModel):
     rulings: list[RulingView]
     rebuttals: list[RebuttalView]
     rebuttals_from: datetime | None = Field(
-        description="The start of the review window, in which rebuttals are accepted."
+        description="The start of the time in which rebuttals are accepted: of the review, or of the provisional board."
     )
     rebuttals_until: datetime | None
 
@@ -142,7 +145,7 @@ def ruling_impact_view(impact: RulingImpact) -> StakeView:
 def rebuttal_view(submission: Submission, appeal: Appeal) -> RebuttalView:
     """A rebuttal with its answer."""
     rebuttal, answer = appeal
-    fields = {name: getattr(rebuttal, name) for name in ("id", "ruling_id", "text", "created_at")}
+    fields = {name: getattr(rebuttal, name) for name in ("id", "ruling_id", "track", "text", "created_at")}
     return RebuttalView(
         **fields,
         submission_id=submission.id,

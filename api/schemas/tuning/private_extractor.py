@@ -71,7 +71,7 @@ class NetworkView(BaseModel):
     waiting: int
     failed: int
     candidates: list[str] = Field(description="Every available extractor.")
-    may_choose: bool = Field(description="Until the final board is published.")
+    may_choose: bool = Field(description="Until a provisional or final board is published.")
     comparison: ComparisonView
 
 

@@ -184,11 +184,13 @@ def _rule_changes(competition_id: int, track_ids: Collection[int]) -> list[Selec
 def final_as_of(connection: Connection, competition_id: int, *, at: datetime | None = None) -> datetime | None:
     """The moment as of which the published final board is read; None if none is published. ``at``: at a past moment, of
     which nothing newer is read either."""
-    acts = select(Publication.published, Publication.as_of).where(Publication.competition_id == competition_id)
+    acts = select(Publication.published, Publication.final, Publication.as_of).where(
+        Publication.competition_id == competition_id
+    )
     if at is not None:
         acts = acts.where(Publication.created_at <= at)
     act = connection.execute(acts.order_by(Publication.id.desc()).limit(1)).one_or_none()
-    if act is None or not act.published:
+    if act is None or not (act.published and act.final):
         return None
     as_of: datetime = act.as_of
     return as_of if at is None else min(at, as_of)

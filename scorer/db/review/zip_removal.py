@@ -46,14 +46,16 @@ class RemovedZips(NamedTuple):
 def published_before(session: Session, moment: datetime) -> Sequence[str]:
     """The slugs of the competitions whose final board has been public since before ``moment`` and that have zips."""
     newest = (
-        select(Publication.competition_id, Publication.published, Publication.created_at)
+        select(Publication.competition_id, Publication.published, Publication.final, Publication.created_at)
         .ext(distinct_on(Publication.competition_id))
         .order_by(Publication.competition_id, Publication.id.desc())
         .subquery()
     )
     has_zips = exists().where(Submission.competition_id == Competition.id, Submission.blob_key.is_not(None))
     query = select(Competition.slug).join(newest, newest.c.competition_id == Competition.id)
-    return session.scalars(query.where(newest.c.published, newest.c.created_at < moment, has_zips)).all()
+    return session.scalars(
+        query.where(newest.c.published, newest.c.final, newest.c.created_at < moment, has_zips)
+    ).all()
 
 
 def removable_zips(session: Session, competition_id: int, winners: Collection[int], before: datetime) -> ZipTotal:

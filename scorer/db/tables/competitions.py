@@ -33,6 +33,7 @@ class Competition(Table):
     closes_at: Mapped[datetime | None]
     upload_grace_seconds: Mapped[int]
     review_days: Mapped[int]
+    appeal_days: Mapped[int] = mapped_column(server_default=text("7"))
     daily_limit: Mapped[int | None]
     pending_limit: Mapped[int]
     rejected_limit: Mapped[int]
@@ -56,9 +57,11 @@ class Publication(Table):
     id: Mapped[int] = identity()
     competition_id: Mapped[int] = mapped_column(ForeignKey(Competition.id), index=True)
     published: Mapped[bool]
+    final: Mapped[bool] = mapped_column(server_default=text("true"))
+    """Whether the published board is the final one; the provisional one still moves."""
     reason: Mapped[str]
     as_of: Mapped[datetime] = mapped_column(server_default=func.now())
-    """The moment as of which the published board is read: nothing that is newer is on it."""
+    """The moment as of which the published final board is read: nothing that is newer is on it."""
     author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
     created_at: Mapped[datetime]
 

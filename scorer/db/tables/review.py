@@ -76,17 +76,21 @@ class Ruling(Table):
 
 
 class Rebuttal(Table):
-    """A team's one appeal against a ruling, or against the penalty of an entry (``ruling_id`` None)."""
+    """A team's one appeal against a disqualification (``ruling_id``), or against the penalty of an entry on a track."""
 
     __tablename__ = "rebuttals"
     __table_args__ = (
-        UniqueConstraint("submission_ref", "ruling_id", postgresql_nulls_not_distinct=True),
+        UniqueConstraint("submission_ref", "ruling_id", "track", postgresql_nulls_not_distinct=True),
+        CheckConstraint("track IN ('public', 'private')", name="track"),
         {"info": APPEND_ONLY},
     )
 
     id: Mapped[int] = identity()
     submission_ref: Mapped[int] = mapped_column(ForeignKey(Submission.ref))
     ruling_id: Mapped[int | None] = mapped_column(ForeignKey(Ruling.id))
+    """The newest ruling when it was written; None where there was none."""
+    track: Mapped[str | None]
+    """The track of the penalty that it is against; None: it is against a disqualification."""
     team_id: Mapped[int] = mapped_column(ForeignKey(Team.id))
     author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
     text: Mapped[str]

@@ -111,6 +111,16 @@ def test_more_rows_are_added_and_changed_ones_refused(service: Service) -> None:
     assert counts(service)["submissions"] == 4
 
 
+def test_a_published_final_board_takes_no_more_rows(service: Service) -> None:
+    assert load(service, "old", table(*ROWS[:2])).status_code == 201
+    act = {"published": True, "reason": "As it was.", "override": "It was decided elsewhere."}
+    assert service.call("organizer", "POST", "/competitions/old/publication", json=act).status_code == 201
+    before = counts(service)
+    refused(load(service, "old"), 409, "published")
+    assert load(service, "old", table(*ROWS[:2])).json()["added"] == 0
+    assert counts(service) == before
+
+
 def test_nothing_of_a_bad_table_is_taken(service: Service) -> None:
     bad = table(*ROWS, ("104", "", "", "many", 1, 0.3, 0.4, "non-mem"))
     problem = refused(load(service, "old", bad), 422, "bad-rows")

@@ -159,6 +159,12 @@ def test_a_visitors_request_ranks_no_board_that_visitors_may_not_see(
     arena.board("organizer", track="private")
     retune(arena)
     assert rankings_of_a_public_page() == 1
+    arena.publish(final=False)
+    arena.board(track="private")
+    retune(arena)
+    assert rankings_of_a_public_page() == 2, "both are open to visitors, and were asked for"
+    retune(arena)
+    assert rankings_of_a_public_page() == 1, "nobody has asked for the private one since"
     arena.publish()
     arena.board(track="private")
     retune(arena)

@@ -63,11 +63,11 @@ class Arena:
             row.created_at = at
             session.add(row)
 
-    def publish(self, *, published: bool = True, days: float = 0) -> None:
+    def publish(self, *, published: bool = True, final: bool = True, days: float = 0) -> None:
         at = self.now - timedelta(days=days)
         author = self.state.competition.created_by
         with self.begin() as session:
-            act = Publication(competition_id=self.state.competition.id, published=published, reason="")
+            act = Publication(competition_id=self.state.competition.id, published=published, final=final, reason="")
             act.author_id = author
             act.created_at = at
             session.add(act)

@@ -59,7 +59,7 @@ def _through(service: Service) -> Any:
 
 
 def test_from_stuck_work_to_the_published_board(service: Service, command: Any) -> None:
-    slug = service.competition(review_days=0)
+    slug = service.competition(review_days=0, appeal_days=0)
     where = f"/competitions/{slug}/publication"
     entry = service.scored("ada", slug, noise_images(10))["id"]
     assert points(service, slug)["closed"]["count"] == 1
@@ -110,7 +110,10 @@ def test_from_stuck_work_to_the_published_board(service: Service, command: Any) 
     assert service.call(None, "GET", f"/competitions/{slug}/leaderboard?track=private").status_code == 200
     assert "withdrawn" in command("publish", slug, "--reason", "A mistake.", "--withdraw")
     history = service.call("organizer", "GET", where).json()["history"]
-    assert [(each["published"], each["by"]) for each in history] == [(False, "admin"), (True, "admin")]
+    assert [(each["published"], each["final"], each["by"]) for each in history] == [
+        (False, True, "admin"),
+        (True, True, "admin"),
+    ]
 
 
 def test_one_job_or_all_are_set_going_again(service: Service, command: Any) -> None:

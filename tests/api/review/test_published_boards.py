@@ -172,7 +172,7 @@ def test_on_publishing_again_those_whose_rank_moves_are_told_and_everybody_sees_
     assert "2 teams have another rank" in page
     assert "An error." in page
     board = service.http.get(f"/competitions/{arena.slug}?track=private", headers={"Accept": "text/html"}).text
-    assert "what has changed" in board
+    assert "What has changed since" in board
 
 
 def test_boards_published_by_a_former_version_stay_as_they_are(arena: Arena, servers: Servers) -> None:
@@ -186,9 +186,9 @@ def test_boards_published_by_a_former_version_stay_as_they_are(arena: Arena, ser
         add_measurement(session, arena.state, entry, fid=1.0, distance=0.5, now=datetime.now(UTC), kind="private")
     settings = arena.service.context.settings
     name = make_url(settings.database_url.get_secret_value()).database
-    owner_url = make_url(servers.postgres.owner_url).set(database=name).render_as_string(hide_password=False)
-    command.downgrade(migrations.config_for(owner_url, APP), "0023")
-    migrations.upgrade(owner_url, APP)
+    url = make_url(servers.postgres.admin_url).set(database=name).render_as_string(hide_password=False)
+    command.downgrade(migrations.config_for(url, APP), "0023")
+    migrations.upgrade(url, APP)
     with arena.begin() as session:
         acts = session.query(Publication).order_by(Publication.id).all()
         first, withdrawal, last = [(act.created_at, act.as_of) for act in acts]

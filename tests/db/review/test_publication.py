@@ -45,6 +45,7 @@ def state(session: Session, now: datetime) -> CompetitionState:
         now,
         closes_at=now - timedelta(hours=1),
         review_days=0,
+        appeal_days=0,
         medals={"gold": 1, "silver": 2, "bronze": 2},
     )
     set_tau(session, made, "public", 0.01, now)  # without it nobody has best public entries to be ranked by
@@ -88,7 +89,7 @@ def test_a_place_that_wins_money_is_a_place_to_review(session: Session, now: dat
     prizes = [{"place": 2, "amount": "$10,000"}]
     none: dict[str, int] = {"gold": 0, "silver": 0, "bronze": 0}
     state = make_competition(
-        session, now, closes_at=now - timedelta(hours=1), review_days=0, medals=none, prizes=prizes
+        session, now, closes_at=now - timedelta(hours=1), review_days=0, appeal_days=0, medals=none, prizes=prizes
     )
     for kind in ("public", "private"):
         set_tau(session, state, kind, 0.01, now)
@@ -118,15 +119,51 @@ def test_a_winner_labelled_as_memorising_needs_a_ruling(
 
 
 def test_publishing_while_teams_may_appeal_is_a_point(session: Session, now: datetime) -> None:
-    state = make_competition(session, now, closes_at=now - timedelta(days=2), review_days=3)
+    state = make_competition(session, now, closes_at=now - timedelta(days=2), review_days=3, appeal_days=0)
     for kind in ("public", "private"):
         set_tau(session, state, kind, 0.2, now)
     assert open_points(session, state, now) == {"rebuttal-window": []}
     assert open_points(session, state, now + timedelta(days=1)) == {}
 
 
+def test_the_final_board_waits_until_teams_could_appeal_against_the_provisional_one(
+    session: Session, now: datetime
+) -> None:
+    state = make_competition(session, now, closes_at=now - timedelta(days=9), review_days=1, appeal_days=3)
+    for kind in ("public", "private"):
+        set_tau(session, state, kind, 0.2, now)
+    author = make_account(session, now, "organizer")
+
+    def publish(days: float, **act: Any) -> None:
+        at = now + timedelta(days=days)
+        publication.publish(
+            session, state_of(session, state.competition.slug, at), reason="-", author=author, now=at, **act
+        )
+
+    def open_at(days: float) -> set[str]:
+        at = now + timedelta(days=days)
+        return set(open_points(session, state_of(session, state.competition.slug, at), at))
+
+    assert open_at(0) == {"appeals"}
+    assert checklist(session, state, now, final=False).open == []
+    publish(0, published=True, final=False)
+    for final in (False, True):
+        with pytest.raises(Conflict, match="already published" if not final else "open points"):
+            publish(1, published=True, final=final)
+    publish(1, published=False)
+    assert open_at(9) == {"appeals"}, "it was withdrawn before the time was over"
+    publish(2, published=True, final=False)
+    assert open_at(4.9) == {"appeals"}
+    assert open_at(5) == set()
+    publish(5, published=True)
+    with pytest.raises(Conflict, match="final board is already published"):
+        publish(6, published=True, final=False)
+    publish(6, published=False)
+    assert open_at(6) == set(), "teams had their time"
+
+
 def test_an_open_competition_and_a_missing_threshold_are_points(session: Session, now: datetime) -> None:
-    assert open_points(session, make_competition(session, now), now) == {"closed": [], "threshold": []}
+    assert open_points(session, make_competition(session, now, appeal_days=0), now) == {"closed": [], "threshold": []}
 
 
 def test_who_is_within_two_standard_errors_of_tau_needs_a_ruling(
@@ -175,7 +212,7 @@ def test_reviews_without_a_decision_and_rebuttals_without_an_answer(
 
 
 def test_unfinished_work_is_listed_by_kind(session: Session, now: datetime) -> None:
-    open_ = make_competition(session, now, review_days=0)
+    open_ = make_competition(session, now, review_days=0, appeal_days=0)
     for kind in ("public", "private"):
         set_tau(session, open_, kind, 0.2, now)
     team = make_team(session, open_, now)
@@ -303,15 +340,16 @@ def test_publication_needs_a_word_while_points_are_open(
     publication.publish(session, state, published=False, reason="A mistake.", **acts)
     set_label(session, entry, "legitimate", now)
     publication.publish(session, state, published=True, reason="Now.", **acts)
+    final = {"published": True, "final": True}
     written = session.query(AuditEntry).filter(AuditEntry.action.like("board.%")).order_by(AuditEntry.id).all()
     assert [(each.action, each.before, each.after) for each in written] == [
         (
             "board.published",
             {"published": False},
-            {"published": True, "reason": "Done.", "override": "Nobody objects.", "open": {"medals": 1}},
+            final | {"reason": "Done.", "override": "Nobody objects.", "open": {"medals": 1}},
         ),
-        ("board.withdrawn", {"published": True}, {"published": False, "reason": "A mistake."}),
-        ("board.published", {"published": False}, {"published": True, "reason": "Now."}),
+        ("board.withdrawn", final, {"published": False, "reason": "A mistake."}),
+        ("board.published", {"published": False}, final | {"reason": "Now."}),
     ]
     assert [act.reason for act in publication.publication_history(session, state)] == ["Now.", "A mistake.", "Done."]
 
@@ -420,6 +458,6 @@ class Counted:
         self.function = function
         self.calls = 0
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
         self.calls += 1
-        return self.function(*arguments)
+        return self.function(*arguments, **options)

@@ -32,10 +32,13 @@ def state(session: Session, now: datetime) -> CompetitionState:
     return state_of(session, made.competition.slug, now)
 
 
-def publish(session: Session, state: CompetitionState, at: datetime, *, published: bool = True) -> None:
-    """Publish or withdraw the final board."""
+def publish(
+    session: Session, state: CompetitionState, at: datetime, *, published: bool = True, final: bool = True
+) -> None:
+    """Publish or withdraw the board."""
     author = state.competition.created_by
     act = Publication(competition_id=state.competition.id, published=published, reason="-", author_id=author)
+    act.final = final
     act.created_at = act.as_of = at
     session.add(act)
     session.flush()
@@ -168,6 +171,14 @@ def test_nothing_leaves_before_its_time(session: Session, state: CompetitionStat
     scored(session, state, now - timedelta(days=50), fid=1.0, distance=0.5)
     other = make_submission(session, state, team, now=now, status="failed")
     assert taken(session, state, now + timedelta(days=DAYS + 1)) == {entry.id, other.id}
+
+
+def test_no_zip_leaves_while_the_board_is_provisional(session: Session, state: CompetitionState, now: datetime) -> None:
+    of_a_loser(session, state, now)
+    assert zip_retention.competitions_past_retention(session, DAYS, now) == [state.competition.slug]
+    publish(session, state, now - timedelta(days=39), final=False)
+    assert zip_retention.competitions_past_retention(session, DAYS, now) == []
+    assert taken(session, state, now) == set()
 
 
 def test_zips_leave_in_batches(session: Session, state: CompetitionState, now: datetime) -> None:

@@ -47,23 +47,28 @@ def test_the_board_is_published_and_withdrawn(service: Service, slug: str) -> No
         session.query(Job).filter_by(queue="score", priority=1).one().state = "done"
     page = read(service, here)
     assert "2 points of 12 are open" in page.text
-    answer = send(service, page, here, 409, act="publish", reason="It is <b>done</b>.", override="")
+    form = f"{here}#publish"
+    answer = send(service, page, form, 409, act="provisional", reason="It is <b>done</b>.", override="")
     assert "There are open points" in answer.text
     assert "It is &lt;b&gt;done&lt;/b&gt;." in answer.text, "what was written is kept"
     tau = {"method": "manual", "tau": 0.001, "reason": "another"}
     service.call("organizer", "POST", f"/competitions/{slug}/tracks/private/thresholds", json=tau)
-    words: dict[str, Any] = {"act": "publish", "reason": "It is <b>done</b>.", "override": "Nobody objects."}
-    answer = send(service, page, here, status=409, **words)
+    words: dict[str, Any] = {"act": "provisional", "reason": "It is <b>done</b>.", "override": "Nobody objects."}
+    answer = send(service, page, form, status=409, **words)
     assert "has changed since you looked" in answer.text
-    answer = send(service, read(service, here), here, **words)
+    answer = send(service, read(service, here), form, **words)
     page = read(service, answer.headers["location"])
     assert "there for all to see" in page.one("p", class_="done").text
     assert "Nobody objects" not in page.text
     enter(service, None)
     assert service.http.get(f"/competitions/{slug}?track=private").status_code == 200
+    assert "Data release" not in service.http.get(f"/competitions/{slug}").text
+    enter(service, "organizer")
+    send(service, read(service, here), form, **words | {"act": "final"})
+    enter(service, None)
     assert "Data release" in service.http.get(f"/competitions/{slug}").text
     enter(service, "organizer")
-    send(service, read(service, here), here, act="withdraw", reason="A mistake.")
+    send(service, read(service, here), f"{here}#withdraw", act="withdraw", reason="A mistake.")
     enter(service, None)
     assert service.http.get(f"/competitions/{slug}?track=private").status_code == 403
 

@@ -1,0 +1,160 @@
+"""A competition through all its phases, by API, command and page: what may be seen and done in each."""
+
+from datetime import timedelta
+from typing import Any
+
+from scorer.db.tables import Competition
+from tests.api.conftest import Service
+from tests.api.leaderboard.test_standings import Arena, ranks
+from tests.api.review.test_publication import command  # noqa: F401 - a fixture
+from tests.api.review.test_published_boards import private, retune, rule
+from tests.api.review.test_review import slug_of
+from tests.factories import add_measurement, make_scored
+
+
+class Walk:
+    """A competition in which Ada is penalised on both tracks, and Bob on the private one alone."""
+
+    def __init__(self, service: Service) -> None:
+        self.arena = Arena(service, opens_at=None, closes_at=None, review_days=3, appeal_days=7, late_submissions=False)
+        self.service = service
+        self.path = f"/competitions/{self.arena.slug}"
+        distances = {"ada": (0.2, 0.2), "bob": (0.5, 0.2), "eve": (0.5, 0.5)}
+        self.entries = {}
+        with self.arena.begin() as session:
+            for fid, (handle, (public, hidden)) in enumerate(distances.items(), 10):
+                team = self.arena.team(session, handle)
+                numbers: dict[str, Any] = {"fid": float(fid), "now": self.arena.now - timedelta(days=1)}
+                entry = make_scored(session, self.arena.state, team, distance=public, **numbers)
+                add_measurement(session, self.arena.state, entry, distance=hidden, kind="private", **numbers)
+                self.entries[handle] = entry
+
+    def view(self, who: str | None = None) -> Any:
+        answer = self.service.call(who, "GET", self.path)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def change(self, **changes: Any) -> None:
+        times = {name: (self.arena.now + timedelta(days=days)).isoformat() for name, days in changes.items()}
+        assert self.service.call("organizer", "PATCH", self.path, json=times).status_code == 200
+
+    def rebut(self, who: str) -> Any:
+        path = f"/submissions/{self.entries[who].id}/rebuttals"
+        return self.service.call(who, "POST", path, json={"text": "We trained it ourselves."})
+
+    def publish(self, **act: Any) -> Any:
+        return self.service.call("organizer", "POST", f"{self.path}/publication", json={"reason": "-"} | act)
+
+    def open_points(self, *, final: bool = True) -> list[str]:
+        refused = self.publish(published=True, final=final)
+        assert slug_of(refused) == (409, "open-points")
+        faults: list[str] = refused.json()["faults"]
+        return faults
+
+    def private_board(self, who: str | None = None) -> Any:
+        return self.service.call(who, "GET", f"{self.path}/leaderboard", params={"track": "private"})
+
+    def page(self, path: str = "") -> str:
+        headers = {"Accept": "text/html"}
+        return str(self.service.http.get(f"{self.path}{path}", headers=headers).text)
+
+
+def test_a_walk_through_all_phases(service: Service, command: Any) -> None:  # noqa: F811
+    walk = Walk(service)
+    publish = ("publish", walk.arena.slug, "--reason", "See.", "--override", "A test.")
+    before_the_close(walk)
+    walk.change(closes_at=-1)
+    in_review(walk)
+    assert command(*publish, "--provisional") == f"The provisional board of {walk.arena.slug} is published.\n"
+    in_the_provisional_phase(walk)
+    rulings_and_thresholds_still_count(walk)
+    with walk.arena.begin() as session:
+        session.get_one(Competition, walk.arena.state.competition.id).appeal_days = 0
+    assert "Teams could appeal against the provisional board: 1 open" not in walk.open_points()
+    assert command(*publish) == f"The final board of {walk.arena.slug} is published.\n"
+    once_final(walk)
+    assert command(*publish, "--withdraw") == f"The board of {walk.arena.slug} is withdrawn.\n"
+    assert walk.view()["phase"] == "review"
+    assert slug_of(walk.private_board("bob")) == (403, "not-published")
+    assert retune(walk.arena, "private", 0.3).status_code == 201
+
+
+def before_the_close(walk: Walk) -> None:
+    assert walk.view("organizer")["phase"] == "draft"
+    assert walk.service.call(None, "GET", walk.path).status_code == 404
+    assert slug_of(walk.publish(published=True, final=False)) == (409, "not-closed")
+    walk.change(opens_at=-9)
+    assert walk.view()["phase"] == "open"
+    assert slug_of(walk.rebut("ada")) == (409, "review-not-begun")
+    assert slug_of(walk.publish(published=True, final=False)) == (409, "not-closed")
+    assert slug_of(walk.private_board()) == (403, "not-published")
+
+
+def in_review(walk: Walk) -> None:
+    view = walk.view()
+    assert (view["phase"], view["appeal_days"]) == ("review", 7)
+    assert view["rebuttals_from"] < walk.arena.now.isoformat() < view["rebuttals_until"]
+    assert walk.rebut("ada").json()["track"] == "public"
+    assert slug_of(walk.rebut("ada")) == (409, "rebutted")
+    assert slug_of(walk.rebut("bob")) == (409, "nothing-to-rebut"), "its penalty is hidden"
+    assert slug_of(walk.private_board("bob")) == (403, "not-published")
+    assert 'aria-current="step"' in walk.page()
+    assert "Teams could appeal against the provisional board: 1 open" in walk.open_points()
+    before_provisional = walk.open_points(final=False)
+    assert "The time for rebuttals has ended: 1 open" in before_provisional
+    assert not any("provisional" in point for point in before_provisional)
+
+
+def in_the_provisional_phase(walk: Walk) -> None:
+    view = walk.view()
+    assert (view["phase"], len(view["tracks"])) == ("provisional", 2)
+    assert ranks(walk.private_board().json()) == ["Eve", "Ada", "Bob"]
+    assert "This board is provisional" in walk.page("?track=private")
+    assert slug_of(walk.publish(published=True, final=False, override="-")) == (409, "no-change")
+    for who in ("ada", "bob"):
+        assert walk.rebut(who).json()["track"] == "private"
+        assert slug_of(walk.rebut(who)) == (409, "rebutted")
+    assert slug_of(walk.rebut("eve")) == (409, "nothing-to-rebut")
+    evidence = f"/submissions/{walk.entries['bob'].id}/evidence/private"
+    assert walk.service.call("bob", "GET", evidence).status_code == 200
+    assert walk.service.call("eve", "GET", evidence).status_code == 404
+    figure = walk.service.call(None, "GET", f"{walk.path}/insights/fid", params={"track": "private"})
+    assert slug_of(figure) == (403, "not-final")
+
+
+def rulings_and_thresholds_still_count(walk: Walk) -> None:
+    assert retune(walk.arena, "private", 0.1).status_code == 201
+    assert private(walk.arena) == ["Ada", "Bob", "Eve"]
+    moves = walk.service.call(None, "GET", f"{walk.path}/leaderboard/versions").json()
+    assert [each["team"] for each in moves["moves"]] == ["Ada", "Bob", "Eve"]
+    assert "What has changed since" in walk.page("?track=private")
+    assert rule(walk.arena, walk.entries["eve"], "disqualify").status_code == 201
+    assert private(walk.arena) == ["Ada", "Bob"]
+    rebuttal = walk.rebut("eve").json()
+    assert rebuttal["track"] is None
+    granted = {"ruling": "keep", "answer": "We have read the code."}
+    answer = walk.service.call("organizer", "POST", f"/rebuttals/{rebuttal['id']}/answer", json=granted)
+    assert answer.json()["granted"]
+    assert private(walk.arena) == ["Ada", "Bob", "Eve"]
+    assert "Teams could appeal against the provisional board: 1 open" in walk.open_points()
+
+
+def once_final(walk: Walk) -> None:
+    assert walk.view()["phase"] == "final"
+    assert slug_of(retune(walk.arena, "private", 0.3)) == (409, "published")
+    assert slug_of(rule(walk.arena, walk.entries["bob"], "disqualify")) == (409, "published")
+    assert private(walk.arena) == ["Ada", "Bob", "Eve"]
+    figure = walk.service.call(None, "GET", f"{walk.path}/insights/fid", params={"track": "private"})
+    assert figure.status_code == 200
+
+
+def test_appeals_end_with_their_days(service: Service) -> None:
+    walk = Walk(service)
+    walk.change(opens_at=-30, closes_at=-20)
+    assert slug_of(walk.rebut("ada")) == (409, "review-over")
+    walk.arena.publish(final=False, days=7.1)
+    assert slug_of(walk.rebut("bob")) == (409, "review-over")
+    walk.arena.publish(final=False, days=6.9)
+    assert walk.rebut("bob").status_code == 201
+    walk.arena.publish()
+    assert slug_of(walk.rebut("ada")) == (409, "review-over")
