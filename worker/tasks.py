@@ -8,7 +8,13 @@ from worker.app import app, settings
 from worker.delivery.mail import send_due_mails
 from worker.delivery.webhook_delivery import post_due_deliveries
 from worker.dispatch import run_next
-from worker.maintenance.cleanup import clean_up_uploads, remove_expired_rows, remove_old_zips, remove_orphaned_blobs
+from worker.maintenance.cleanup import (
+    clean_up_uploads,
+    remove_expired_rows,
+    remove_old_zips,
+    remove_orphaned_blobs,
+    remove_refused_zips,
+)
 from worker.maintenance.sweeper import sweep_once
 from worker.runtime.context import WorkerContext
 from worker.runtime.outages import one_line_without_database
@@ -62,4 +68,5 @@ def lost() -> None:
     with one_line_without_database():
         remove_orphaned_blobs(worker_context())
         remove_expired_rows(worker_context())
+        remove_refused_zips(worker_context())
         remove_old_zips(worker_context())

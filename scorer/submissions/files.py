@@ -31,8 +31,8 @@ def stored_zip(submission: Submission) -> StoredZip:
     if submission.zip_removed_at is not None:
         raise ZipRemoved(
             "zip-removed",
-            f"The zip of {submission.id} was removed on {submission.zip_removed_at:%Y-%m-%d}, long after the "
-            "publication: scores and evidence stay, but its images can be neither shown nor measured again.",
+            f"The zip of {submission.id} was removed on {submission.zip_removed_at:%Y-%m-%d}, when it was no longer "
+            "needed: what was measured stays, but its images can be neither shown nor measured again.",
         )
     if submission.blob_key is None or submission.sha256 is None:
         raise Conflict(

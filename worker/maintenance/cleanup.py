@@ -1,15 +1,19 @@
-"""The cleanup: expires abandoned uploads, finishes complete ones, and removes orphaned blobs and expired rows."""
+"""The cleanup: expires abandoned uploads, finishes complete ones, and removes orphaned blobs, expired rows and zips
+that are no longer needed."""
 
 import logging
 from collections import Counter
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import timedelta
+from functools import partial
 
 from sqlalchemy.orm import Session
 
 from scorer.archive.reference_set import NAMES_FILE
 from scorer.db import retention
 from scorer.db.blob_references import FOLDERS, referenced_keys
+from scorer.db.review import zip_removal
 from scorer.identifiers import new_public_id
 from scorer.jobs.broker import transaction
 from scorer.review import zip_retention
@@ -116,21 +120,35 @@ def remove_expired_rows(context: WorkerContext) -> dict[str, int]:
     return removed
 
 
+def remove_refused_zips(context: WorkerContext) -> int:
+    """Remove the zips of rejected and cancelled entries after ``kept_days``; returns how many."""
+    now = context.now()
+    before = now - timedelta(days=context.settings.kept_days)
+    take = partial(zip_removal.take_refused_zips, before=before, now=now, limit=ZIP_BATCH)
+    return _remove_zips(context, take, "rejected and cancelled entries")
+
+
 def remove_old_zips(context: WorkerContext) -> int:
     """Remove the zips of finished competitions that no decision rests on, if the operator has set how long they are
-    kept; returns how many. Rows are changed first: a blob that a killed worker leaves is removed as an orphan."""
-    days, removed = context.settings.kept_zip_days, 0
+    kept; returns how many."""
+    days, now = context.settings.kept_zip_days, context.now()
     if days is None:
-        return removed
+        return 0
     with transaction(context.sessions, context.broker) as session:
-        slugs = zip_retention.competitions_past_retention(session, days, context.now())
-    for slug in slugs:
-        keys = None
-        while keys is None or len(keys) == ZIP_BATCH:
-            with transaction(context.sessions, context.broker) as session:
-                keys = zip_retention.take_zips(session, slug, days, now=context.now(), limit=ZIP_BATCH)
-            context.blobs.delete_all(keys)
-            removed += len(keys)
+        slugs = zip_retention.competitions_past_retention(session, days, now)
+    takes = (partial(zip_retention.take_zips, slug=slug, kept_days=days, now=now, limit=ZIP_BATCH) for slug in slugs)
+    return sum(_remove_zips(context, take, "entries of finished competitions") for take in takes)
+
+
+def _remove_zips(context: WorkerContext, take: Callable[[Session], list[str]], whose: str) -> int:
+    """Remove the zips that ``take`` takes off their entries, a batch at a time. Rows are changed first: a blob that a
+    killed worker leaves is removed as an orphan."""
+    removed, keys = 0, None
+    while keys is None or len(keys) == ZIP_BATCH:
+        with transaction(context.sessions, context.broker) as session:
+            keys = take(session)
+        context.blobs.delete_all(keys)
+        removed += len(keys)
     if removed:
-        log.info("removed the zips of %d entries of finished competitions", removed)
+        log.info("removed the zips of %d %s", removed, whose)
     return removed

@@ -1,4 +1,5 @@
-"""SQL for the zips of finished competitions: which no decision rests on, and taking them off their entries."""
+"""SQL for zips that leave the store: those of refused entries, and those of finished competitions that no decision
+rests on."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -23,7 +24,7 @@ from scorer.db.tables import (
     Team,
 )
 from scorer.db.teams import merges
-from scorer.lifecycle import UNFINISHED
+from scorer.lifecycle import UNFINISHED, Status
 
 BYTES = func.coalesce(cast(func.sum(Submission.bytes), BigInteger), 0)
 
@@ -83,18 +84,27 @@ def take_zips(
 ) -> list[str]:
     """Take at most ``limit`` zips that may leave off their entries; returns the keys of their blobs, which are to be
     deleted after the commit. Entries that others have locked are left for the next round."""
-    chosen = (
-        select(Submission.ref, Submission.blob_key)
-        .where(*_is_removable(competition_id, winners, before))
-        .order_by(Submission.ref)
-        .limit(limit)
-        .with_for_update(skip_locked=True, of=Submission)
-    )
-    rows = session.execute(chosen).all()
+    return _take(session, _is_removable(competition_id, winners, before), now, limit)
+
+
+def take_refused_zips(session: Session, before: datetime, *, now: datetime, limit: int) -> list[str]:
+    """The same of entries of any competition that were rejected or cancelled and were accepted before a moment."""
+    is_over = Submission.status.in_((Status.REJECTED, Status.CANCELLED))
+    conditions = [is_over, Submission.blob_key.is_not(None), Submission.accepted_at < before, ~_has_work()]
+    return _take(session, conditions, now, limit)
+
+
+def _take(session: Session, conditions: Sequence[ColumnElement[bool]], now: datetime, limit: int) -> list[str]:
+    chosen = select(Submission.ref, Submission.blob_key).where(*conditions).order_by(Submission.ref).limit(limit)
+    rows = session.execute(chosen.with_for_update(skip_locked=True, of=Submission)).all()
     if rows:
         removal = update(Submission).where(Submission.ref == any_(id_list([row.ref for row in rows])))
         session.execute(removal.values(blob_key=None, zip_removed_at=now))
     return [row.blob_key for row in rows]
+
+
+def _has_work() -> ColumnElement[bool]:
+    return exists().where(Job.submission_ref == Submission.ref, Job.state.in_(UNFINISHED))
 
 
 def _is_removable(competition_id: int, winners: Collection[int], before: datetime) -> list[ColumnElement[bool]]:
@@ -112,7 +122,7 @@ def _is_removable(competition_id: int, winners: Collection[int], before: datetim
         team_id.not_in(winners),
         ~exists().where(Team.id == team_id, Team.benchmark),
         *(~exists().where(each) for each in judged),
-        ~exists().where(Job.submission_ref == Submission.ref, Job.state.in_(UNFINISHED)),
+        ~_has_work(),
         ~exists().where(
             Job.state.in_(UNFINISHED),
             Job.release_id.in_(select(Release.id).where(Release.competition_id == competition_id))
