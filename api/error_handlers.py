@@ -22,6 +22,9 @@ from scorer.db.session import DATABASE_ERROR, UNAVAILABLE, is_unavailable, unava
 from scorer.errors import KennelError
 from scorer.monitoring.logs import annotate_request
 
+REMEDIES = {"no-token": "/signin?next={path}", "second-factor-needed": "/account/second-factor"}
+"""The page that a browser is led to by what is wrong."""
+
 
 def add_error_handlers(app: FastAPI) -> None:
     """Make every failure of ``app`` a problem, or an error page where a browser asks for HTML."""
@@ -32,8 +35,8 @@ def add_error_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(KennelError)
     async def _domain(request: Request, error: KennelError) -> Response:
-        if error.slug == "no-token" and request.method == "GET" and wants_page(request):
-            return see_other(f"/signin?next={quote(request.url.path)}")
+        if error.slug in REMEDIES and request.method == "GET" and wants_page(request):
+            return see_other(REMEDIES[error.slug].format(path=quote(request.url.path)))
         return _answer(request, problem_of(error), error.message)
 
     @app.exception_handler(RequestValidationError)

@@ -13,15 +13,15 @@ from api import error_handlers
 from api.http import csrf
 from api.http.access_log import API_PREFIX, AccessLog
 from api.http.client_address import ClientAddress
-from api.http.dependencies import refuse_nul, utc_now
+from api.http.dependencies import utc_now
 from api.http.log_redaction import has_secret_address
-from api.http.request_bodies import RequestBodies
+from api.http.request_bodies import RequestBodies, refuse_nul
 from api.http.response_cache import ResponseCache
 from api.http.server_sent_events import EventHub, closed_by_signals
 from api.kaggle import router as kaggle
 from api.pages import router
 from api.routes import audit_log, health, jobs, leaderboard, probes
-from api.routes.accounts import accounts, administration, api_tokens, sessions
+from api.routes.accounts import accounts, administration, api_tokens, second_factors, sessions
 from api.routes.competitions import allowlist, competitions, data_files
 from api.routes.evidence import evidence, generators
 from api.routes.import_export import data_release, import_results
@@ -100,6 +100,7 @@ def create_app(settings: Settings) -> FastAPI:
         accounts,
         administration,
         sessions,
+        second_factors,
         api_tokens,
         audit_log,
         jobs,

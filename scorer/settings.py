@@ -171,6 +171,8 @@ class Settings(LogSettings):
     """The public address of this service, used in links. With ``https://`` cookies are sent over HTTPS only."""
     sign_up: Literal["open", "invitation"] = "open"
     """Who may make an account: everybody, or only people whom an organizer has invited."""
+    require_second_factor: Literal["nobody", "admins", "organizers", "everybody"] = "nobody"
+    """Who can do nothing here before a second factor is set up, with API tokens neither. Organizers: admins, too."""
     smtp_url: SecretStr | None = None
     """``smtps://user:password@host`` or ``smtp://host:25``. Without it mails stay in the outbox, and the operator
     makes links with ``kennel admin reset-link``."""

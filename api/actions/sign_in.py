@@ -37,7 +37,7 @@ from scorer.accounts.oidc_identities import OidcIdentity
 from scorer.accounts.rate_limits import RateLimiter, network_of
 from scorer.accounts.sessions import Browser
 from scorer.accounts.sign_up import Application
-from scorer.db.tables import Account
+from scorer.db.tables import Account, WebSession
 from scorer.errors import Forbidden, TooMany, Unauthenticated
 from scorer.identifiers import digest_of
 from scorer.settings import Settings
@@ -79,7 +79,7 @@ class SignInActions:
                 session, login, matched, renewed=renewed, secret=cookies.session, browser=self.browser, now=self.now
             )
             if opened is not None:
-                known_devices.remember(session, opened.account, cookies.device, now=self.now)
+                cookies = self._opened(session, opened, cookies)
         if opened is None:
             if not attempt.known_device:
                 with suppress(TooMany):  # this one was let in
@@ -124,9 +124,14 @@ class SignInActions:
 
     def _begin(self, session: Session, account: Account) -> SessionCookies:
         cookies = self._new_cookies()
-        sessions.begin(session, account, secret=cookies.session, browser=self.browser, now=self.now)
-        known_devices.remember(session, account, cookies.device, now=self.now)
-        return cookies
+        opened = sessions.begin(session, account, secret=cookies.session, browser=self.browser, now=self.now)
+        return self._opened(session, opened, cookies)
+
+    def _opened(self, session: Session, opened: WebSession, cookies: SessionCookies) -> SessionCookies:
+        """The cookies of an opened session. Its browser is known from now on, or once the second factor was given."""
+        if not opened.awaits_second_factor:
+            known_devices.remember(session, opened.account, cookies.device, now=self.now)
+        return replace(cookies, awaits_second_factor=opened.awaits_second_factor)
 
     def sign_up(self, wanted: Application, password: str) -> Account:
         """A new participant. The result does not reveal whether the mail address is known already."""
@@ -148,8 +153,7 @@ class SignInActions:
         """Send a link that makes ``email`` the address of the caller's account, for a caller who knows the password if
         there is one."""
         self._count_mail(email, caller)
-        if caller.account.password_hash is not None and self._matched(caller, password) is None:
-            raise Forbidden("wrong-password", "The present password is not right.")
+        self.require_password(caller, password)
         with self.begin() as session:
             sign_up.ask_confirmation(
                 session, caller.account, email, secret=new_secret(), site=self.settings.public_url, now=self.now
@@ -171,6 +175,12 @@ class SignInActions:
             account = password_resets.complete(session, link, password_hash, now=self.now)
         self.rates.reset("sign-in-account", account.id)
         return account
+
+    def require_password(self, caller: Caller, password: str) -> None:
+        """``Forbidden`` for a caller who does not know the password, if there is one: a borrowed browser is not its
+        owner."""
+        if caller.account.password_hash is not None and self._matched(caller, password) is None:
+            raise Forbidden("wrong-password", "The present password is not right.")
 
     def _matched(self, caller: Caller, password: str) -> str | None:
         """The hash of the caller's password if this is it."""

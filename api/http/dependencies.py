@@ -1,11 +1,9 @@
 """FastAPI dependencies of routes and pages: transactions, the caller and their rights, stores, caches, the time."""
 
-import re
 from collections.abc import AsyncIterator, Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated
-from urllib.parse import unquote
 
 from anyio import CapacityLimiter
 from fastapi import Depends, Request
@@ -18,18 +16,17 @@ from api.http.response_cache import ResponseCache
 from api.http.server_sent_events import EventHub
 from api.http.transactions import Transaction as Transaction  # noqa: PLC0414 - beside the dependency that makes them
 from api.http.transactions import request_transaction
-from scorer.accounts import api_tokens, roles, sessions
+from scorer.accounts import api_tokens, roles, second_factors, sessions
 from scorer.accounts.rate_limits import PAST_BOARD_COST, RateLimiter, network_of
+from scorer.accounts.second_factors import Policy
 from scorer.accounts.sessions import Browser
 from scorer.blobs import Blobs
 from scorer.db.tables import Account
-from scorer.errors import Forbidden, Invalid, Unauthenticated
+from scorer.errors import Forbidden, Unauthenticated
 from scorer.jobs.broker import transaction
 from scorer.notifications import notices
 from scorer.settings import Settings
 
-IS_JSON = re.compile(r"application/([^;\s]+\+)?json\b", re.IGNORECASE)
-"""Content types whose bodies FastAPI reads as JSON."""
 bearer = HTTPBearer(auto_error=False, description="An API token.")
 
 
@@ -68,8 +65,7 @@ async def rate_limiter(request: Request) -> RateLimiter:
 
 
 async def browser_of(request: Request) -> Browser:
-    """The client's address, user agent and device. Behind a trusted proxy, :mod:`api.http.client_address` has set the
-    address."""
+    """The client's address, which :mod:`api.http.client_address` has set behind a proxy, user agent and device."""
     host = request.client.host if request.client else "unknown"
     return Browser(host, request.headers.get("user-agent", ""), session_cookies.device_secret(request))
 
@@ -87,8 +83,13 @@ class Caller:
     """Unread notices; counted for browsers only."""
 
 
+SETUP_PATHS = ("/account", "/signout", "/api/v1/me", "/api/v1/session")
+"""What somebody may do who still has to set a second factor up: see their account, do that, sign out."""
+
+
 def claimed_caller(
     request: Request,
+    settings: Annotated[Settings, Depends(settings)],
     begin: Annotated[Transaction, Depends(transactions)],
     credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
     at: Annotated[datetime, Depends(request_time)],
@@ -103,17 +104,25 @@ def claimed_caller(
             return caller_of_token(session, credentials.credentials, at)
         return _caller_of_cookie(session, request, at)
 
-    return identify_caller(find_caller, begin, rates, browser)
+    policy = "nobody" if request.url.path.startswith(SETUP_PATHS) else settings.require_second_factor
+    return identify_caller(find_caller, begin, rates, browser, policy)
 
 
 def identify_caller(
-    find_caller: Callable[[Session], Caller | None], begin: Transaction, rates: RateLimiter, browser: Browser
+    find_caller: Callable[[Session], Caller | None],
+    begin: Transaction,
+    rates: RateLimiter,
+    browser: Browser,
+    policy: Policy,
 ) -> Caller | None:
-    """The caller that ``find_caller`` returns. Counts against the rate limits: requests, and unknown tokens."""
+    """The caller that ``find_caller`` returns; ``Forbidden`` without the second factor that the ``policy`` requires.
+    Counts against the rate limits: requests, and unknown tokens."""
     network = network_of(browser.address)
     try:
         with begin() as session:
             caller = find_caller(session)
+            if caller is not None:
+                second_factors.require(session, caller.account, policy)
     except Unauthenticated:
         rates.hit("sign-in-address", network)
         raise
@@ -184,9 +193,8 @@ async def visitor(caller: Annotated[Caller | None, Depends(current_caller)]) -> 
 async def known_caller(caller: Annotated[Caller | None, Depends(current_caller)]) -> Caller:
     """The caller; ``Unauthenticated`` for a visitor."""
     if caller is None:
-        raise Unauthenticated(
-            "no-token", "This needs you to be signed in, or an API token: the header 'Authorization: Bearer TOKEN'."
-        )
+        title = "This needs you to be signed in, or an API token: the header 'Authorization: Bearer TOKEN'."
+        raise Unauthenticated("no-token", title)
     return caller
 
 
@@ -240,14 +248,6 @@ async def reviewer(request: Request, caller: Annotated[Caller, Depends(known_cal
 async def admin(account: Annotated[Account, Depends(organizer)]) -> Account:
     """An admin; writing needs the scope ``organize``."""
     return roles.require_role(account)
-
-
-async def refuse_nul(request: Request) -> None:
-    """``Invalid`` for a NUL character in the address or a JSON body: PostgreSQL's text cannot hold one."""
-    address = request.scope["path"] + unquote(request.url.query)
-    is_json = IS_JSON.match(request.headers.get("content-type", "")) is not None
-    if "\x00" in address or (is_json and b"\\u0000" in await request.body()):
-        raise Invalid("nul-character", "The request has a NUL character in it.")
 
 
 async def response_cache(request: Request) -> ResponseCache:

@@ -5,8 +5,10 @@ ask for :func:`streamed_body`, which has no limit of its own: they know how larg
 """
 
 import asyncio
+import re
 from collections import Counter
 from collections.abc import AsyncIterator, Hashable
+from urllib.parse import unquote
 
 from fastapi import Request
 from fastapi.responses import JSONResponse
@@ -15,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.http.problem_details import problem
 from scorer.accounts.rate_limits import network_of
+from scorer.errors import Invalid
 
 MAX_BODY_BYTES = 1 << 20
 """Of a body that is read into memory."""
@@ -29,6 +32,8 @@ MAX_FILES_OF_AN_ACCOUNT = 8
 MAX_WAITING_BYTES = 8 << 20
 """Of all bodies together that are being read into memory."""
 SCOPE_KEY = "kennel.body"
+IS_JSON = re.compile(r"application/([^;\s]+\+)?json\b", re.IGNORECASE)
+"""Content types whose bodies FastAPI reads as JSON."""
 
 
 class RefusedBody(HTTPException):
@@ -166,3 +171,11 @@ def streamed_body(request: Request, account_id: int) -> AsyncIterator[bytes]:
     byte has arrived for ``IDLE_SECONDS``, and for one of too many files at once."""
     request.scope[SCOPE_KEY].stream_from(account_id)
     return request.stream()
+
+
+async def refuse_nul(request: Request) -> None:
+    """``Invalid`` for a NUL character in the address or a JSON body: PostgreSQL's text cannot hold one."""
+    address = request.scope["path"] + unquote(request.url.query)
+    is_json = IS_JSON.match(request.headers.get("content-type", "")) is not None
+    if "\x00" in address or (is_json and b"\\u0000" in await request.body()):
+        raise Invalid("nul-character", "The request has a NUL character in it.")

@@ -20,6 +20,7 @@ class SessionCookies:
 
     session: str
     device: str
+    awaits_second_factor: bool = False
 
 
 def is_secure(request: Request) -> bool:

@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 
 from api.http.dependencies import (
     AppRateLimiter,
+    AppSettings,
     Caller,
     CurrentBrowser,
     Now,
@@ -112,7 +113,12 @@ def credentials_of(header: str) -> tuple[str | None, str]:
 
 
 def authenticated_caller(
-    request: Request, begin: Transactions, moment: Now, rates: AppRateLimiter, browser: CurrentBrowser
+    request: Request,
+    begin: Transactions,
+    moment: Now,
+    rates: AppRateLimiter,
+    browser: CurrentBrowser,
+    settings: AppSettings,
 ) -> Caller:
     """The caller with an API token. Cookies do not count here, so CSRF is impossible."""
     handle, secret = credentials_of(request.headers.get("authorization", ""))
@@ -123,7 +129,7 @@ def authenticated_caller(
             raise Unauthenticated("bad-token", f"This token is not one of {handle!r}: KAGGLE_USERNAME is your handle.")
         return caller
 
-    caller = identify_caller(find_caller, begin, rates, browser)
+    caller = identify_caller(find_caller, begin, rates, browser, settings.require_second_factor)
     if caller is None:
         raise AssertionError("a token has an owner")
     return caller

@@ -15,7 +15,7 @@ from api.http.dependencies import (
 )
 from api.kaggle.protocol import KaggleRoute, error_response
 from api.kaggle.schemas import IntrospectRequest, IntrospectResponse
-from scorer.errors import Unauthenticated
+from scorer.errors import Forbidden, Unauthenticated
 
 router = APIRouter(route_class=KaggleRoute)
 
@@ -30,8 +30,8 @@ def introspect_token(
         return caller_of_token(session, body.token, now)
 
     try:
-        caller = identify_caller(find_caller, begin, rates, browser)
-    except Unauthenticated:
+        caller = identify_caller(find_caller, begin, rates, browser, policy="nobody")
+    except (Forbidden, Unauthenticated):
         caller = None
     if caller is None:
         return IntrospectResponse(active=False)

@@ -3,7 +3,7 @@
 from fastapi import FastAPI
 
 from api.pages import audit_log, evidence, import_export, jobs, notifications, teams
-from api.pages.accounts import account, administration, oidc, sign_in
+from api.pages.accounts import account, administration, oidc, second_factors, sign_in
 from api.pages.competitions import router
 from api.pages.insights import human_ratings, insights
 from api.pages.review import publication, review_queue
@@ -18,6 +18,7 @@ def mount_pages(app: FastAPI) -> None:
     for each in (
         sign_in,
         oidc,
+        second_factors,
         account,
         administration,
         notifications,

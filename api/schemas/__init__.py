@@ -1,6 +1,7 @@
 """Requests and responses of the JSON API, as pydantic models, and the functions that make them.
 
 base: the base class of request bodies
+second_factors: codes, passkeys, recovery codes
 accounts: accounts, sessions, API tokens, one-time links
 competitions: competitions, tracks, reference sets, data files, allowlists
 teams: teams, invitations, final picks, limits

@@ -130,8 +130,10 @@ class MeView(AccountView):
 class SessionView(BaseModel):
     """A new session; its secret is in the cookie."""
 
-    handle: str
     csrf_token: str = Field(description="Send it as `X-CSRF-Token` with everything but GET, beside the cookie.")
+    second_factor: bool = Field(
+        description="Whether the session still waits for one: `POST /session/second-factor` within ten minutes."
+    )
 
 
 class OpenSessionView(BaseModel):

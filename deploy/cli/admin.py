@@ -18,7 +18,7 @@ from deploy.client.api import Client, Refused, Unreadable, open_file, segment
 from deploy.client.references import attach, prepare
 from deploy.standalone.data_folder import settings_of
 from scorer import audit_log
-from scorer.accounts import accounts, api_tokens, password_resets, roles
+from scorer.accounts import accounts, api_tokens, password_resets, roles, second_factors
 from scorer.accounts.administration import find_account
 from scorer.db.accounts import account_by_handle
 from scorer.db.session import connected
@@ -84,6 +84,15 @@ def reset_link(handle: str, data: Data = None) -> None:
             session, "reset-link.made", f"account:{account.handle}", actor=None, now=now, after={"by": "the operator"}
         )
     print(link)
+
+
+@app.command()
+def remove_second_factor(handle: str, data: Data = None) -> None:
+    """Take the second factor away from somebody who has lost it, with its recovery codes; directly in the database."""
+    with _database(data) as (session, _):
+        account = find_account(session, handle)
+        second_factors.remove_all(session, account, author=None, now=datetime.now(UTC))
+    print(f"{handle} signs in with the password alone.")
 
 
 @app.command()

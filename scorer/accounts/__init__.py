@@ -10,6 +10,8 @@ sign_up: new accounts, confirmed mail addresses, invitations
 password_resets: a new password by a mailed link
 oidc_identities: accounts of people whom an OpenID Connect issuer authenticates
 sessions: signed-in browsers
+second_factors: one-time codes, recovery codes, and where a second factor is required
+passkeys: passkeys as second factors (WebAuthn)
 known_devices: browsers in which an account has signed in before
 api_tokens: scoped secrets for programs
 rate_limits: requests per account and address, a sliding window in Redis

@@ -1,4 +1,5 @@
-"""Password rules and argon2id hashes. Length and a list of common passwords count; there are no composition rules."""
+"""Password rules and argon2id hashes. Length counts, and how many guesses a password withstands; there are no
+composition rules."""
 
 import unicodedata
 from functools import cache
@@ -6,31 +7,17 @@ from threading import BoundedSemaphore
 
 from pwdlib import PasswordHash
 from pwdlib.hashers.argon2 import Argon2Hasher
+from zxcvbn import zxcvbn
 
 from scorer.errors import Invalid
 
 MIN_PASSWORD_LENGTH = 10
 MAX_PASSWORD_LENGTH = 256
 """Characters; hashing a longer password would only cost time."""
-COMMON_PASSWORDS = frozenset(
-    """
-    0123456789 0987654321 1029384756 1111111111 1122334455 1223334444 1231231231 1234512345 12345678900 1234567890
-    1234567891 12345678910 123456789a 1234567890q 123456789q 123qweasdzxc 147258369 1472583690 159753456852 1a2b3c4d5e
-    1q2w3e4r5t 1q2w3e4r5t6y 1qaz2wsx3edc 1qazxsw23edc 3141592653 7777777777 9876543210 987654321a a123456789
-    a1b2c3d4e5 aa123456789 aaaaaaaaaa abc1234567 abcd123456 abcd1234567 abcdefghij administrator admin12345 admin123456
-    asdf123456 asdfasdfasdf asdfghjkl1 asdfghjkl; asdfghjkl123 babygirl123 basketball basketball1 butterfly1 changeme123
-    chocolate1 christopher computer123 football123 freedom123 helloworld iloveyou12 iloveyou123 iloveyou1234 internet123
-    letmein123 letmein1234 liverpool1 manchester manchester1 michael123 monkey12345 mypassword mypassword1 p@ssw0rd123
-    p@ssword123 passw0rd123 password00 password01 password10 password11 password12 password123 password1234
-    password12345 password123456 password2020 password2021 password2022 password2023 password2024 password2025
-    password2026 passwordpassword pokemon123 princess12 princess123 q1w2e3r4t5 q1w2e3r4t5y6 qazwsxedc1 qazwsxedc123
-    qazwsxedcrfv qqqqqqqqqq qwe123qwe123 qweasdzxc1 qweasdzxc123 qwer123456 qwerqwerqwer qwertasdfg qwerty1234
-    qwerty12345 qwerty123456 qwertyqwerty qwertyuiop qwertyuiop1 qwertyuiop123 qwertyuiop[] sunshine12 sunshine123
-    superman123 test123456 trustno1234 welcome123 welcome1234 whatever123 zaq12wsxcde3 zxcvbnm123
-    zxcvbnm1234 zxcvbnm,./
-    """.split()  # noqa: SIM905 - words read better without quotes
-)
-"""The commonest passwords of ten characters and more, in lower case; shorter ones are refused for their length."""
+MIN_GUESSES = 10**8
+"""Guesses that somebody must need who knows the common passwords, words, names, keyboards and dates (zxcvbn)."""
+MAX_ESTIMATED_LENGTH = 72
+"""Characters of which the guesses are estimated; estimating more would only cost time."""
 MAX_CONCURRENT_HASHES = 4
 
 _hashing = PasswordHash((Argon2Hasher(),))
@@ -39,13 +26,14 @@ _hashing_slots = BoundedSemaphore(MAX_CONCURRENT_HASHES)
 
 
 def require_good(password: str, *, handle: str = "", email: str = "") -> None:
-    """``Invalid`` for a password that is too short, too long, common, or equal to the handle or mail address."""
+    """``Invalid`` for a password that is too short, too long, or guessed soon: also by whoever knows handle and mail
+    address."""
     text = _normalised(password)
     if not MIN_PASSWORD_LENGTH <= len(text) <= MAX_PASSWORD_LENGTH:
         raise Invalid("weak-password", f"A password needs {MIN_PASSWORD_LENGTH} to {MAX_PASSWORD_LENGTH} characters.")
-    plain = text.lower()
-    if plain in COMMON_PASSWORDS or len(set(plain)) == 1 or plain in {handle.lower(), email.lower()}:
-        raise Invalid("weak-password", "This password is among the first that anybody would try; please take another.")
+    known = [word for word in (handle, email, *email.split("@")) if word]
+    if zxcvbn(text[:MAX_ESTIMATED_LENGTH], user_inputs=known)["guesses"] < MIN_GUESSES:
+        raise Invalid("weak-password", "This password would be guessed soon; please take more words, or rarer ones.")
 
 
 def new_password_hash(password: str, *, handle: str = "", email: str = "") -> str:

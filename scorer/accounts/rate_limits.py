@@ -27,6 +27,7 @@ RATE_LIMITS: Mapping[str, str] = {
     "sign-in-account": "100/hour",  # failures for one account from all other browsers: distributed guessing; then also
     "sign-in-network": "3/hour",  # of one network, a /24 of IPv4 or a /48 of IPv6, for that account
     "sign-in-address": "200/15 minutes",  # of one address, for all accounts and with all tokens
+    "second-factor": "5/15 minutes",  # codes and passkeys tried for one account, after its password
     "sign-up": "20/hour",  # of one address
     "mail": "5/hour",  # to one recipient, from all requests
     "mail-address": "20/hour",  # asked for by one account, or by one address where nobody is signed in

@@ -7,14 +7,19 @@ from datetime import datetime, timedelta
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
-from scorer.accounts import known_devices
+from scorer.accounts import known_devices, second_factors
 from scorer.accounts.roles import require_active
 from scorer.db import accounts
 from scorer.db.tables import Account, WebSession
-from scorer.errors import NotFound
+from scorer.errors import NotFound, Unauthenticated
 from scorer.identifiers import digest_of
 
 SESSION_LIFETIME = timedelta(days=30)
+"""Since the sign-in."""
+SESSION_IDLE = timedelta(days=7)
+"""Without a request a session ends earlier."""
+SECOND_STEP_LIFETIME = timedelta(minutes=10)
+"""How long a session waits for the second factor."""
 TOUCH_AFTER = timedelta(minutes=1)
 """Resolution of ``last_seen_at``."""
 MAX_AGENT_LENGTH = 300
@@ -78,8 +83,10 @@ def sign_in(
 
 
 def begin(session: Session, account: Account, *, secret: str, browser: Browser, now: datetime) -> WebSession:
-    """Open the session ``secret`` for an authenticated account; ``Forbidden`` for one that is suspended."""
+    """Open the session ``secret`` for an authenticated account; it waits for the second factor if there is one.
+    ``Forbidden`` for an account that is suspended."""
     require_active(account)
+    awaits = second_factors.is_set_up(session, account)
     web_session = WebSession(
         account_id=account.id,
         digest=digest_of(secret),
@@ -87,11 +94,30 @@ def begin(session: Session, account: Account, *, secret: str, browser: Browser, 
         agent=browser.agent[:MAX_AGENT_LENGTH],
         created_at=now,
         last_seen_at=now,
-        expires_at=now + SESSION_LIFETIME,
+        expires_at=now + (SECOND_STEP_LIFETIME if awaits else SESSION_IDLE),
+        awaits_second_factor=awaits,
     )
     session.add(web_session)
     session.flush()
     return web_session
+
+
+def waiting(session: Session, secret: str, now: datetime) -> WebSession:
+    """The session with this secret that waits for the second factor; ``Unauthenticated`` if there is none."""
+    web_session = accounts.waiting_session(session, digest_of(secret), now)
+    if web_session is None:
+        raise Unauthenticated("no-sign-in", "Please sign in with your password first.")
+    require_active(web_session.account)
+    return web_session
+
+
+def complete(web_session: WebSession, *, secret: str, now: datetime) -> None:
+    """Open a session that has waited for the second factor. It gets another ``secret`` (random, made by the caller), so
+    that whoever knew the first one has nothing."""
+    web_session.awaits_second_factor = False
+    web_session.digest = digest_of(secret)
+    web_session.last_seen_at = now
+    web_session.expires_at = now + SESSION_IDLE
 
 
 def resume(session: Session, secret: str, now: datetime) -> WebSession | None:
@@ -99,6 +125,7 @@ def resume(session: Session, secret: str, now: datetime) -> WebSession | None:
     web_session = accounts.session_by_digest(session, digest_of(secret), now)
     if web_session is not None and now - web_session.last_seen_at > TOUCH_AFTER:
         web_session.last_seen_at = now
+        web_session.expires_at = min(web_session.created_at + SESSION_LIFETIME, now + SESSION_IDLE)
     return web_session
 
 

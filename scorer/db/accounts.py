@@ -25,6 +25,7 @@ from scorer.db.tables import (
     KnownDevice,
     OneTimeLink,
     RulesAcceptance,
+    SecondFactor,
     Table,
     Token,
     Webhook,
@@ -177,6 +178,27 @@ def sessions_of(session: Session, account_id: int, now: datetime) -> Sequence[We
     return session.scalars(query.order_by(WebSession.last_seen_at.desc(), WebSession.id.desc())).all()
 
 
+def waiting_session(session: Session, digest: bytes, now: datetime) -> WebSession | None:
+    """The session with this SHA-256 of a cookie that waits for the second factor, locked for this transaction."""
+    waiting = (WebSession.digest == digest) & WebSession.awaits_second_factor & _is_open(now)
+    return session.scalars(select(WebSession).where(waiting).with_for_update(of=WebSession)).one_or_none()
+
+
+def second_factors_of(
+    session: Session, account_id: int, kinds: Collection[str], *, lock: bool = False
+) -> Sequence[SecondFactor]:
+    """A person's second factors of some kinds, oldest first; with ``lock`` for this transaction alone."""
+    active = (SecondFactor.account_id == account_id) & SecondFactor.kind.in_(kinds) & SecondFactor.ended_at.is_(None)
+    query = select(SecondFactor).where(active).order_by(SecondFactor.id)
+    return session.scalars(query.with_for_update() if lock else query).all()
+
+
+def end_second_factors(session: Session, account_id: int, kinds: Collection[str], now: datetime) -> None:
+    """End a person's second factors of some kinds."""
+    active = (SecondFactor.account_id == account_id) & SecondFactor.kind.in_(kinds) & SecondFactor.ended_at.is_(None)
+    session.execute(update(SecondFactor).where(active).values(ended_at=now))
+
+
 def end_session(session: Session, account_id: int, session_id: int, now: datetime) -> bool:
     """End one of a person's sessions; False if they have no such session."""
     one = (WebSession.id == session_id) & (WebSession.account_id == account_id)
@@ -186,7 +208,7 @@ def end_session(session: Session, account_id: int, session_id: int, now: datetim
 def end_sessions(session: Session, account_id: int, now: datetime, *, exclude: int | None = None) -> None:
     """End all of a person's sessions, except the one with id ``exclude``."""
     others = (WebSession.account_id == account_id) & (WebSession.id.is_distinct_from(exclude))
-    session.execute(update(WebSession).where(others, _is_active(now)).values(ended_at=now))
+    session.execute(update(WebSession).where(others, _is_open(now)).values(ended_at=now))
 
 
 def is_known_device(session: Session, account_id: int, digest: bytes, now: datetime) -> bool:
@@ -237,8 +259,12 @@ def acceptance_of(
     return session.scalars(query.order_by(RulesAcceptance.id.desc()).limit(1)).one_or_none()
 
 
-def _is_active(now: datetime) -> ColumnElement[bool]:
+def _is_open(now: datetime) -> ColumnElement[bool]:
     return WebSession.ended_at.is_(None) & (WebSession.expires_at > now)
+
+
+def _is_active(now: datetime) -> ColumnElement[bool]:
+    return _is_open(now) & ~WebSession.awaits_second_factor
 
 
 def _changed(result: object) -> bool:

@@ -1,5 +1,5 @@
-"""Retention: deletes sessions, known devices, links, mails, deliveries, webhooks and uploads that are over. Other rows
-are never deleted."""
+"""Retention: deletes what is over: sessions, second factors, known devices, links, mails, deliveries, webhooks and
+uploads. Other rows are never deleted."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, CursorResult, delete, exists, func, select
 from sqlalchemy.orm import Session
 
-from scorer.db.tables import Delivery, KnownDevice, Mail, OneTimeLink, Table, Upload, Webhook, WebSession
+from scorer.db.tables import Delivery, KnownDevice, Mail, OneTimeLink, SecondFactor, Table, Upload, Webhook, WebSession
 from scorer.lifecycle import DeliveryState, MailState
 
 
@@ -16,6 +16,7 @@ def expired_before(moment: datetime) -> Mapping[type[Table], ColumnElement[bool]
     has_deliveries = exists().where(Delivery.webhook_id == Webhook.id)
     return {
         WebSession: func.least(WebSession.ended_at, WebSession.expires_at) < moment,
+        SecondFactor: SecondFactor.ended_at < moment,
         KnownDevice: KnownDevice.expires_at < moment,
         OneTimeLink: func.least(OneTimeLink.used_at, OneTimeLink.expires_at) < moment,
         Mail: Mail.state.not_in((MailState.WAITING, MailState.SENDING)) & (Mail.due_at < moment),

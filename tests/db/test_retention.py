@@ -9,10 +9,10 @@ from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.orm import Session
 
 from scorer.db import retention
-from scorer.db.tables import Delivery, KnownDevice, Mail, OneTimeLink, Table, Upload, Webhook, WebSession
+from scorer.db.tables import Delivery, KnownDevice, Mail, OneTimeLink, SecondFactor, Table, Upload, Webhook, WebSession
 from tests.factories import make_account, make_competition
 
-PASSING = {WebSession, KnownDevice, OneTimeLink, Mail, Delivery, Webhook, Upload}
+PASSING = {WebSession, SecondFactor, KnownDevice, OneTimeLink, Mail, Delivery, Webhook, Upload}
 DAY = timedelta(days=1)
 
 

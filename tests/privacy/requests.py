@@ -196,6 +196,10 @@ RATING: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda _: {  # noqa:
     "secret": ["rate-link"],
 }
 HANDLE: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda _: {"handle": ["eve"]}  # noqa: E731 - likewise
+NO_FACTOR: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda _: {"factor_id": [10**9]}  # noqa: E731 - likewise
+TOTP_KEY = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"
+WAITING = RouteCall(fails=401)
+"""For a session that waits for the second factor: nobody here has one."""
 RATED = {"kind": "realism", "item": str(FIRST_ITEM), "value": "3"}
 STUDY = {"images": 2, "grids": 1, "side": 2}
 FILES = f"{TEAM}/releases/{{release_id}}/files"
@@ -278,6 +282,28 @@ CALLS: Mapping[str, RouteCall] = {
     f"PUT {API}/password-resets/{{link}}": slow_call(json_call(password="another long pass phrase")),
     f"POST {API}/session": slow_call(json_call(login="ada", password=PASSWORD)),
     f"DELETE {API}/session": RouteCall(),
+    f"POST {API}/session/passkey-options": WAITING,
+    f"POST {API}/session/second-factor": replace(json_call(code="1"), fails=401),
+    "GET /signin/second-factor": WAITING,
+    "HEAD /signin/second-factor": WAITING,
+    "POST /signin/second-factor": replace(form_call(code="1"), fails=401),
+    f"POST {API}/me/second-factors/totp-key": RouteCall(),
+    f"POST {API}/me/second-factors/totp": slow_call(
+        replace(json_call(key=TOTP_KEY, code="000000", password=PASSWORD), fails=422)
+    ),
+    f"POST {API}/me/second-factors/passkey-options": slow_call(json_call(password=PASSWORD)),
+    f"POST {API}/me/second-factors/passkeys": replace(json_call(credential="{}"), fails=422),
+    f"POST {API}/me/second-factors/{{factor_id}}/removal": slow_call(
+        replace(json_call(password=PASSWORD), words=NO_FACTOR, fails=404)
+    ),
+    f"POST {API}/me/recovery-codes": slow_call(replace(json_call(password=PASSWORD), fails=409)),
+    "POST /account/second-factor/totp": slow_call(
+        replace(form_call(key=TOTP_KEY, code="000000", password=PASSWORD), fails=422)
+    ),
+    "POST /account/second-factor/recovery-codes": slow_call(replace(form_call(password=PASSWORD), fails=409)),
+    "POST /account/second-factor/{factor_id}/remove": slow_call(
+        replace(form_call(password=PASSWORD), words=NO_FACTOR, fails=404)
+    ),
     f"DELETE {API}/sessions/{{session_id}}": RouteCall(),
     f"POST {API}/tokens": json_call(name="new"),
     f"DELETE {API}/tokens/{{token_id}}": RouteCall(),

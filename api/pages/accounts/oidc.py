@@ -7,7 +7,7 @@ from api.actions.sign_in import AppSignInActions
 from api.http import session_cookies
 from api.http.dependencies import AppSettings
 from api.http.oidc import Issuer, OidcLogin
-from api.pages.accounts.sign_in import HOME, safe_redirect_path
+from api.pages.accounts.sign_in import HOME, after_sign_in, safe_redirect_path
 from api.rendering.templates import see_other
 from scorer.settings import Settings
 
@@ -45,7 +45,7 @@ def finish_oidc_sign_in(request: Request, settings: AppSettings, sign_in: AppSig
     name = session_cookies.cookie_name(request, LOGIN_COOKIE)
     login = OidcLogin.from_cookie(request.cookies.get(name, ""))
     cookies = sign_in.sign_in_with_issuer(_issuer(settings).finish_login(login, request.query_params, sign_in.now))
-    response = see_other(safe_redirect_path(login.onward))
+    response = see_other(after_sign_in(cookies, safe_redirect_path(login.onward)))
     response.delete_cookie(name, secure=session_cookies.is_secure(request), httponly=True, samesite="lax")
     session_cookies.set_session_cookies(response, request, cookies)
     return response

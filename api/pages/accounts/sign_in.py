@@ -2,6 +2,7 @@
 
 import re
 from typing import Any
+from urllib.parse import quote
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
@@ -11,6 +12,7 @@ from api.http import session_cookies
 from api.http.dependencies import AppSettings, Caller, CurrentCaller, DbSession, Now, SignedIn
 from api.http.forms import FormFields, text
 from api.http.problem_details import headers_of, status_of
+from api.http.session_cookies import SessionCookies
 from api.rendering.templates import render_page, see_other
 from scorer.accounts import sessions
 from scorer.accounts.sign_up import Application
@@ -25,6 +27,11 @@ MAX_PASSWORD_LENGTH = 1024
 def safe_redirect_path(wanted: str) -> str:
     """``wanted`` if it is a path of this site, else the home page: no open redirect."""
     return wanted if LOCAL_PATH.fullmatch(wanted) else HOME
+
+
+def after_sign_in(cookies: SessionCookies, onward: str) -> str:
+    """Where a new session leads: to ``onward``, or to the second step."""
+    return f"/signin/second-factor?next={quote(onward, safe='')}" if cookies.awaits_second_factor else onward
 
 
 def form_with_error(template: str, error: KennelError, viewer: Caller | None, **values: Any) -> Response:
@@ -94,7 +101,7 @@ def sign_in(
         cookies = actions.sign_in(values["login"], text(fields, "password", max_length=MAX_PASSWORD_LENGTH))
     except KennelError as error:
         return form_with_error("accounts/sign_in.html", error, viewer, given=values, oidc=_oidc(settings))
-    response = see_other(safe_redirect_path(values["next"]))
+    response = see_other(after_sign_in(cookies, safe_redirect_path(values["next"])))
     session_cookies.set_session_cookies(response, request, cookies)
     return response
 

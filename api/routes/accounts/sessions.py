@@ -18,7 +18,7 @@ def sign_in(body: SignIn, request: Request, response: Response, actions: AppSign
     cookies = actions.sign_in(body.login, body.password.get_secret_value())
     session_cookies.set_session_cookies(response, request, cookies)
     response.headers["Cache-Control"] = "no-store"
-    return SessionView(handle=body.login, csrf_token=csrf.csrf_token(cookies.session))
+    return SessionView(csrf_token=csrf.csrf_token(cookies.session), second_factor=cookies.awaits_second_factor)
 
 
 @router.delete("/session", status_code=204)

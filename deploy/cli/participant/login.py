@@ -76,8 +76,11 @@ def _login_by_token(url: str, token: str) -> Login:
 def _login_by_password(url: str, name: str, password: str) -> Login:
     """A login with a new token, made in a session that ends at once."""
     with Client(url) as client:
-        csrf = client.post("/session", {"login": name, "password": password})["csrf_token"]
-        headers = {"X-CSRF-Token": csrf}
+        opened = client.post("/session", {"login": name, "password": password})
+        if opened["second_factor"]:
+            code = typer.prompt("Code of your authenticator, or a recovery code", err=True)
+            opened = client.post("/session/second-factor", {"code": code})
+        headers = {"X-CSRF-Token": opened["csrf_token"]}
         try:
             body = {"name": f"kennel on {socket.gethostname()}"[:100], "scopes": SCOPES}
             token = client.call("POST", "/tokens", json=body, headers=headers)

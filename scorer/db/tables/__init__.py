@@ -3,7 +3,7 @@
 Most tables only grow: the newest row counts, and the history stays.
 
 base: what all tables share: types, naming of constraints, which tables are append-only or expire
-accounts: accounts, identities, API tokens, sessions, known devices, one-time links
+accounts: accounts, identities, API tokens, sessions, second factors, known devices, one-time links
 competitions: competitions, tracks, reference sets, preparations, data files, the allowlist
 teams: teams, memberships, merges, invitations, final picks
 submissions: submissions, their events, resumable uploads
@@ -17,7 +17,7 @@ human_ratings, data_release: rating studies; releases
 notifications, audit_log: notices, mails, webhooks; what organizers did
 """
 
-from scorer.db.tables.accounts import Account, Identity, KnownDevice, OneTimeLink, Token, WebSession
+from scorer.db.tables.accounts import Account, Identity, KnownDevice, OneTimeLink, SecondFactor, Token, WebSession
 from scorer.db.tables.audit_log import AuditEntry
 from scorer.db.tables.base import Table
 from scorer.db.tables.competitions import (
@@ -87,6 +87,7 @@ __all__ = [
     "Review",
     "RulesAcceptance",
     "Ruling",
+    "SecondFactor",
     "Submission",
     "SubmissionEvent",
     "Table",

@@ -1,8 +1,9 @@
-"""Accounts and their credentials: passwords, OpenID Connect identities, API tokens, sessions, one-time links."""
+"""Accounts and their credentials: passwords, OpenID Connect identities, API tokens, sessions, second factors, one-time
+links."""
 
 from datetime import datetime
 
-from sqlalchemy import CheckConstraint, ForeignKey, Index, LargeBinary, UniqueConstraint, text
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, LargeBinary, UniqueConstraint, false, text
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from scorer.db.tables.base import EXPIRING, Table, identity
@@ -61,12 +62,40 @@ class WebSession(Table):
     address: Mapped[str]
     agent: Mapped[str]
     """The browser's User-Agent, by which its owner recognises it."""
+    awaits_second_factor: Mapped[bool] = mapped_column(default=False, server_default=false())
+    """Whether only the password was given yet: nobody is signed in."""
+    challenge: Mapped[bytes | None] = mapped_column(LargeBinary)
+    """What the browser's passkey must sign next."""
     created_at: Mapped[datetime]
     last_seen_at: Mapped[datetime]
     expires_at: Mapped[datetime]
     ended_at: Mapped[datetime | None]
 
     account: Mapped[Account] = relationship(lazy="joined", innerjoin=True)
+
+
+class SecondFactor(Table):
+    """What an account is asked for beside its password."""
+
+    __tablename__ = "second_factors"
+    __table_args__ = (
+        CheckConstraint("kind IN ('totp', 'passkey', 'recovery_code')", name="kind"),
+        {"info": EXPIRING},
+    )
+
+    id: Mapped[int] = identity()
+    account_id: Mapped[int] = mapped_column(ForeignKey(Account.id), index=True)
+    kind: Mapped[str]
+    name: Mapped[str]
+    credential_id: Mapped[bytes | None] = mapped_column(LargeBinary)
+    """By which the browser knows a passkey."""
+    secret: Mapped[bytes] = mapped_column(LargeBinary)
+    """The key of one-time codes in base32, a passkey's public key, the SHA-256 of a recovery code."""
+    counter: Mapped[int] = mapped_column(BigInteger)
+    """The time step of the last code, or a passkey's count of signatures: none is accepted twice."""
+    created_at: Mapped[datetime]
+    last_used_at: Mapped[datetime | None]
+    ended_at: Mapped[datetime | None]
 
 
 class KnownDevice(Table):

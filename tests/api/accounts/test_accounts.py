@@ -9,6 +9,7 @@ import pytest
 from pydantic import SecretStr
 from sqlalchemy import text
 
+from api.http.dependencies import request_time
 from scorer.accounts import password_hashing
 from scorer.accounts.rate_limits import RateLimiter
 from scorer.db.tables import AuditEntry, Mail, WebSession
@@ -300,6 +301,22 @@ def test_a_session_expires(service: Service) -> None:
     with service.context.sessions.begin() as session:
         session.query(WebSession).update({"expires_at": datetime.now(UTC) - timedelta(seconds=1)})
     assert browse(service, "GET", "/me").status_code == 401
+
+
+@pytest.mark.parametrize(
+    "days",
+    [
+        [(6.9, 200), (13.7, 200), (20.8, 401)],  # a week without a request
+        [(6, 200), (12, 200), (18, 200), (24, 200), (29.9, 200), (30.1, 401)],  # a month in any case
+    ],
+)
+def test_a_session_ends_when_it_is_idle_or_old(service: Service, days: list[tuple[float, int]]) -> None:
+    signed_in(service)
+    start = datetime.now(UTC)
+    for day, status in days:
+        moment = start + timedelta(days=day)
+        service.app.dependency_overrides[request_time] = lambda: moment  # noqa: B023 - the present one
+        assert browse(service, "GET", "/me").status_code == status, day
 
 
 def test_a_new_password_needs_the_old_one_and_ends_the_other_sessions(service: Service) -> None:

@@ -7,30 +7,36 @@ from pwdlib.hashers.argon2 import Argon2Hasher
 from scorer.accounts import password_hashing
 from scorer.errors import Invalid
 
+GOOD = ("ten chars!", "correct horse battery", "\u732b\u72ac\u9ce5\u9b5a and kennels", "another long phrase " * 12)
+BAD = (
+    "",
+    "nine char",
+    "password123",
+    "PASSWORD123",
+    "qwertyuiop",
+    "P@ssw0rd2026!",
+    "monkey12345",
+    "aaaaaaaaaaaa",
+    " " * 10,
+)
 
-@pytest.mark.parametrize("good", ["ten chars!", "correct horse battery", "\u732b" * 4 + "kennel", "x" * 255 + "y"])
+
+@pytest.mark.parametrize("good", GOOD)
 def test_length_is_what_counts(good: str) -> None:
     password_hashing.require_good(good)
 
 
-@pytest.mark.parametrize(
-    "bad", ["", "nine char", "password123", "PASSWORD123", "qwertyuiop", "          ", "aaaaaaaaaaaa", "y" * 256 + "x"]
-)
+@pytest.mark.parametrize("bad", [*BAD, "another long phrase " * 13])
 def test_the_first_guesses_are_refused(bad: str) -> None:
     with pytest.raises(Invalid) as refused:
         password_hashing.require_good(bad)
     assert refused.value.slug == "weak-password"
 
 
-@pytest.mark.parametrize("own", ["Ada-Lovelace", "ada@example.org"])
+@pytest.mark.parametrize("own", ["Ada-Lovelace", "ada@example.org", "ada-lovelace1"])
 def test_nor_is_ones_own_name_a_password(own: str) -> None:
     with pytest.raises(Invalid):
         password_hashing.require_good(own, handle="ada-lovelace", email="Ada@example.org")
-
-
-def test_the_list_has_only_what_is_long_enough_and_plain() -> None:
-    assert {each for each in password_hashing.COMMON_PASSWORDS if each != each.lower()} == set()
-    assert len(password_hashing.COMMON_PASSWORDS) > 100
 
 
 def test_a_hash_is_argon2id_with_a_salt_of_its_own() -> None:

@@ -1,0 +1,181 @@
+"""Second factors: what is asked for beside the password: one-time codes (TOTP, RFC 6238), passkeys, recovery codes.
+
+An account with a code's key or a passkey has set its second factor up. Recovery codes replace either, once each.
+"""
+
+import hmac
+import secrets
+from base64 import b32encode
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Literal
+
+import pyotp
+from sqlalchemy.orm import Session
+
+from scorer import audit_log
+from scorer.accounts.accounts import tell_owner
+from scorer.db import accounts
+from scorer.db.tables import Account, SecondFactor
+from scorer.errors import Conflict, Forbidden, Invalid, NotFound, Unauthenticated
+from scorer.identifiers import digest_of
+
+Policy = Literal["nobody", "admins", "organizers", "everybody"]
+STEP_SECONDS = 30
+CLOCK_STEPS = 1
+"""Steps by which the clock of a phone may be early or late."""
+MAX_FACTORS = 10
+RECOVERY_CODES = 10
+RECOVERY_BYTES = 10
+"""Of a recovery code: 80 random bits, 16 letters."""
+ADDED = """a second factor for signing in was added to your Kennel account {handle}.
+
+If it was not you, set a new password at once and write to the organizers.
+"""
+REMOVED = """a second factor for signing in was removed from your Kennel account {handle}.
+
+If it was not you, set a new password at once and write to the organizers.
+"""
+
+
+def is_required(account: Account, policy: Policy) -> bool:
+    """Whether an account must have a second factor, by the operator's policy."""
+    roles = {"nobody": (), "admins": ("admin",), "organizers": ("organizer", "admin")}
+    return policy == "everybody" or account.role in roles[policy]
+
+
+def require(session: Session, account: Account, policy: Policy) -> None:
+    """``Forbidden`` for an account without the second factor that the policy requires."""
+    if is_required(account, policy) and not is_set_up(session, account):
+        title = "Your role needs a second factor here: set one up on the page /account/second-factor."
+        raise Forbidden("second-factor-needed", title)
+
+
+def is_set_up(session: Session, account: Account) -> bool:
+    """Whether an account has a second factor."""
+    return bool(list_factors(session, account))
+
+
+def list_factors(session: Session, account: Account, *, lock: bool = False) -> Sequence[SecondFactor]:
+    """An account's keys of codes and passkeys, oldest first."""
+    return accounts.second_factors_of(session, account.id, ("totp", "passkey"), lock=lock)
+
+
+def count_recovery_codes(session: Session, account: Account) -> int:
+    """How many of an account's recovery codes are left."""
+    return len(accounts.second_factors_of(session, account.id, ("recovery_code",)))
+
+
+def new_totp_key() -> str:
+    """A random key for codes, in base32: 160 bits."""
+    return pyotp.random_base32()
+
+
+def totp_address(key: str, account: Account) -> str:
+    """The ``otpauth://`` address by which an authenticator takes a key over."""
+    return pyotp.TOTP(key).provisioning_uri(name=account.handle, issuer_name="Kennel")
+
+
+def add_totp(session: Session, account: Account, key: str, code: str, *, now: datetime) -> None:
+    """Set codes up with a key, of which ``code`` shows that the authenticator has it. ``Conflict`` if they are set up
+    already, ``Invalid`` for a wrong code."""
+    factors = list_factors(session, account, lock=True)
+    if any(factor.kind == "totp" for factor in factors):
+        raise Conflict("totp-exists", "Codes are set up already; remove them first.")
+    step = _step_of(key, code, now) if is_totp_key(key) else None
+    if step is None:
+        raise Invalid("wrong-code", "This is not the authenticator's present code.")
+    factor = SecondFactor(kind="totp", name="Authenticator", secret=key.encode(), counter=step)
+    add(session, account, factor, now=now)
+
+
+def is_totp_key(key: str) -> bool:
+    """Whether this is a key as :func:`new_totp_key` makes it."""
+    return len(key) == 32 and set(key) <= set("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567")
+
+
+def add(session: Session, account: Account, factor: SecondFactor, *, now: datetime) -> None:
+    """Add a factor to an account; ``Conflict`` if it has too many."""
+    if len(list_factors(session, account)) >= MAX_FACTORS:
+        raise Conflict("too-many-factors", f"You have {MAX_FACTORS} second factors; please remove one first.")
+    factor.account_id, factor.created_at = account.id, now
+    session.add(factor)
+    session.flush()
+    tell_owner(session, account, ADDED, now=now)
+    _record(session, "second-factor.added", account, account, now, {"kind": factor.kind})
+
+
+def use_code(session: Session, account: Account, code: str, *, now: datetime) -> None:
+    """Check a code of the account's authenticator, or use one of its recovery codes up. ``Unauthenticated`` for a code
+    that is wrong, or was used before."""
+    plain = code.replace(" ", "").replace("-", "")
+    factors = list_factors(session, account, lock=True)
+    for factor in factors:
+        step = _step_of(factor.secret.decode(), plain, now) if factor.kind == "totp" else None
+        if step is not None and step > factor.counter:
+            factor.counter, factor.last_used_at = step, now
+            return
+    digest = digest_of(plain.upper())
+    for recovery in accounts.second_factors_of(session, account.id, ("recovery_code",), lock=True):
+        if hmac.compare_digest(recovery.secret, digest):
+            recovery.last_used_at = recovery.ended_at = now
+            _record(session, "recovery-code.used", account, account, now)
+            return
+    raise Unauthenticated("wrong-code", "This code is not right, or was used before.")
+
+
+def _step_of(key: str, code: str, now: datetime) -> int | None:
+    """The time step of which ``code`` is the key's; None if it is of none near now."""
+    present = int(now.timestamp()) // STEP_SECONDS
+    codes = pyotp.TOTP(key)
+    steps = range(present - CLOCK_STEPS, present + CLOCK_STEPS + 1)
+    return next((step for step in steps if hmac.compare_digest(codes.generate_otp(step).encode(), code.encode())), None)
+
+
+def new_recovery_codes(session: Session, account: Account, *, now: datetime) -> list[str]:
+    """New recovery codes, shown once and stored as hashes; earlier ones end. ``Conflict`` without a second factor."""
+    if not is_set_up(session, account):
+        raise Conflict("no-second-factor", "Recovery codes replace a second factor; set one up first.")
+    accounts.end_second_factors(session, account.id, ("recovery_code",), now)
+    codes = [b32encode(secrets.token_bytes(RECOVERY_BYTES)).decode() for _ in range(RECOVERY_CODES)]
+    session.add_all(
+        SecondFactor(
+            account_id=account.id, kind="recovery_code", name="", secret=digest_of(code), counter=0, created_at=now
+        )
+        for code in codes
+    )
+    session.flush()
+    _record(session, "recovery-codes.made", account, account, now)
+    return ["-".join(code[start : start + 4] for start in range(0, len(code), 4)) for code in codes]
+
+
+def remove(session: Session, account: Account, factor_id: int, *, now: datetime) -> None:
+    """Remove one of the account's second factors, with the last one the recovery codes, too; ``NotFound`` if it has no
+    such factor."""
+    factors = list_factors(session, account, lock=True)
+    chosen = next((factor for factor in factors if factor.id == factor_id), None)
+    if chosen is None:
+        raise NotFound("no-second-factor-here", "You have no such second factor.")
+    chosen.ended_at = now
+    if len(factors) == 1:
+        accounts.end_second_factors(session, account.id, ("recovery_code",), now)
+    tell_owner(session, account, REMOVED, now=now)
+    _record(session, "second-factor.removed", account, account, now, {"kind": chosen.kind})
+
+
+def remove_all(session: Session, account: Account, *, author: Account | None, now: datetime) -> None:
+    """Remove all second factors of somebody who has lost them; ``author`` None stands for the operator."""
+    accounts.end_second_factors(session, account.id, ("totp", "passkey", "recovery_code"), now)
+    tell_owner(session, account, REMOVED, now=now)
+    _record(session, "second-factors.removed", account, author, now)
+
+
+def _record(
+    session: Session,
+    action: str,
+    account: Account,
+    author: Account | None,
+    now: datetime,
+    after: dict[str, str] | None = None,
+) -> None:
+    audit_log.record_action(session, action, f"account:{account.handle}", actor=author, now=now, after=after)

@@ -1,0 +1,236 @@
+"""Second factors: codes, recovery codes, the second step of signing in, and where they are required."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyotp
+import pytest
+from sqlalchemy import text
+from typer.testing import CliRunner
+
+from api.http.dependencies import request_time
+from deploy.cli import admin
+from scorer.accounts import second_factors
+from scorer.db.tables import WebSession
+from tests.api.accounts.test_accounts import GOOD, browse, rated, sign_in, signed_in
+from tests.api.cli_runner import CliTerminal, terminal
+from tests.api.conftest import Service
+from tests.api.submissions.test_uploads import refused
+from tests.api.test_audit_log import entries, operator
+
+__all__ = ["operator", "terminal"]  # fixtures are found by their names here
+SETUP = "/me/second-factors"
+
+
+MOMENT = datetime.now(UTC)
+"""The time of all requests that have to do with codes, so that no step ends meanwhile."""
+
+
+def code_of(key: str, steps: int = 0) -> str:
+    """The code of a key at that time, or so many steps of 30 s away."""
+    return pyotp.TOTP(key).at(MOMENT.timestamp() + 30 * steps)
+
+
+def stop_clock(service: Service) -> None:
+    """Let all requests be at that time."""
+    service.app.dependency_overrides[request_time] = lambda: MOMENT
+
+
+def with_totp(service: Service) -> tuple[str, str]:
+    """Grace with an authenticator: the CSRF token of her session, and the key, whose next code is unused."""
+    stop_clock(service)
+    csrf = signed_in(service)
+    key = browse(service, "POST", f"{SETUP}/totp-key", csrf).json()["key"]
+    body = {"key": key, "code": code_of(key, -1), "password": GOOD}
+    assert browse(service, "POST", f"{SETUP}/totp", csrf, json=body).status_code == 204
+    return csrf, key
+
+
+def second_step(service: Service, **proof: str) -> Any:
+    """The second step, with the cookie of the first."""
+    return browse(service, "POST", "/session/second-factor", json=proof)
+
+
+def test_a_password_alone_opens_nothing(service: Service) -> None:
+    _, key = with_totp(service)
+    answer = sign_in(service)
+    assert (answer.status_code, answer.json()["second_factor"]) == (201, True)
+    assert browse(service, "GET", "/me").status_code == 401
+    refused(browse(service, "POST", "/tokens", answer.json()["csrf_token"], json={"name": "t"}), 401, "no-token")
+    refused(second_step(service, code="000000"), 401, "wrong-code")
+    first = service.http.cookies["kennel"]
+    done = second_step(service, code=code_of(key))
+    assert (done.status_code, done.json()["second_factor"]) == (201, False)
+    assert browse(service, "GET", "/me").json()["handle"] == "grace"
+    assert service.http.cookies["kennel"] != first, "a cookie from before is none now"
+    service.http.cookies.clear()
+    service.http.cookies.set("kennel", first)
+    assert browse(service, "GET", "/me").status_code == 401
+
+
+def test_a_code_works_once(service: Service) -> None:
+    _, key = with_totp(service)
+    code = code_of(key)
+    sign_in(service)
+    assert second_step(service, code=code).status_code == 201
+    sign_in(service)
+    refused(second_step(service, code=code), 401, "wrong-code")
+
+
+def test_codes_of_other_times_are_wrong(service: Service) -> None:
+    _, key = with_totp(service)
+    sign_in(service)
+    for steps in (-5, 5):
+        refused(second_step(service, code=code_of(key, steps)), 401, "wrong-code")
+
+
+def test_codes_are_not_guessed(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, key = with_totp(service)
+    rated(service, monkeypatch, second_factor="3/hour")
+    for _ in range(3):
+        sign_in(service)
+        refused(second_step(service, code="000000"), 401, "wrong-code")
+    sign_in(service)
+    refused(second_step(service, code=code_of(key)), 429, "too-often")
+
+
+def test_the_second_step_waits_ten_minutes(service: Service) -> None:
+    _, key = with_totp(service)
+    sign_in(service)
+    with service.context.sessions.begin() as session:
+        waiting = session.query(WebSession).filter_by(awaits_second_factor=True).one()
+        assert waiting.expires_at - waiting.created_at == timedelta(minutes=10)
+        waiting.expires_at = MOMENT
+    refused(second_step(service, code=code_of(key)), 401, "no-sign-in")
+    service.http.cookies.clear()
+    refused(second_step(service, code=code_of(key)), 401, "no-sign-in")
+
+
+def test_recovery_codes_work_once_each_and_new_ones_end_them(service: Service) -> None:
+    csrf, _ = with_totp(service)
+    refused(browse(service, "POST", "/me/recovery-codes", csrf, json={}), 403, "wrong-password")
+    made = browse(service, "POST", "/me/recovery-codes", csrf, json={"password": GOOD})
+    codes = made.json()["codes"]
+    assert (made.status_code, len(set(codes)), made.headers["cache-control"]) == (201, 10, "no-store")
+    sign_in(service)
+    assert second_step(service, code=codes[0].lower()).status_code == 201
+    assert browse(service, "GET", SETUP).json()["recovery_codes"] == 9
+    sign_in(service)
+    refused(second_step(service, code=codes[0]), 401, "wrong-code")
+    csrf = second_step(service, code=codes[1]).json()["csrf_token"]
+    browse(service, "POST", "/me/recovery-codes", csrf, json={"password": GOOD})
+    sign_in(service)
+    refused(second_step(service, code=codes[2]), 401, "wrong-code")
+    with service.context.sessions() as session:
+        rows = str(session.execute(text("SELECT * FROM second_factors")).all()).upper()
+        assert not [code for code in codes if code in rows or code.replace("-", "") in rows]
+
+
+def test_setting_up_needs_the_password_and_a_code(service: Service) -> None:
+    stop_clock(service)
+    csrf = signed_in(service)
+    key = browse(service, "POST", f"{SETUP}/totp-key", csrf).json()["key"]
+    good = {"key": key, "code": code_of(key), "password": GOOD}
+    for changes, status, slug in (
+        ({"password": "guessed"}, 403, "wrong-password"),
+        ({"code": "000000"}, 422, "wrong-code"),
+        ({"key": "short"}, 422, "wrong-code"),
+    ):
+        refused(browse(service, "POST", f"{SETUP}/totp", csrf, json=good | changes), status, slug)
+    refused(browse(service, "POST", "/me/recovery-codes", csrf, json={"password": GOOD}), 409, "no-second-factor")
+    assert browse(service, "POST", f"{SETUP}/totp", csrf, json=good).status_code == 204
+    refused(browse(service, "POST", f"{SETUP}/totp", csrf, json=good), 409, "totp-exists")
+    refused(service.call("ada", "POST", f"{SETUP}/totp", json=good), 403, "session-needed")
+
+
+def test_who_removes_the_last_one_signs_in_by_password(service: Service) -> None:
+    csrf, _ = with_totp(service)
+    browse(service, "POST", "/me/recovery-codes", csrf, json={"password": GOOD})
+    (factor,) = browse(service, "GET", SETUP).json()["factors"]
+    path = f"{SETUP}/{factor['id']}/removal"
+    refused(browse(service, "POST", path, csrf, json={"password": "guessed"}), 403, "wrong-password")
+    assert browse(service, "POST", path, csrf, json={"password": GOOD}).status_code == 204
+    refused(browse(service, "POST", path, csrf, json={"password": GOOD}), 404, "no-second-factor-here")
+    assert browse(service, "GET", SETUP).json() == {"factors": [], "recovery_codes": 0, "required": False}
+    assert sign_in(service).json()["second_factor"] is False
+    assert [each[1] for each in entries(service, "second-factor.removed")] == ["account:grace"]
+
+
+def test_nobody_removes_anothers(service: Service) -> None:
+    csrf, _ = with_totp(service)
+    (factor,) = browse(service, "GET", SETUP).json()["factors"]
+    csrf = signed_in(service, handle="mallory", email="m@example.org")
+    path = f"{SETUP}/{factor['id']}/removal"
+    refused(browse(service, "POST", path, csrf, json={"password": GOOD}), 404, "no-second-factor-here")
+
+
+def test_the_operator_takes_away_what_was_lost(service: Service, operator: CliRunner) -> None:
+    with_totp(service)
+    assert operator.invoke(admin.app, ["remove-second-factor", "grace"]).exit_code == 0
+    assert sign_in(service).json()["second_factor"] is False
+    assert [each[:2] for each in entries(service, "second-factors.removed")] == [(None, "account:grace")]
+
+
+@pytest.mark.parametrize(
+    ("policy", "needed"),
+    [
+        ("nobody", ()),
+        ("admins", ("admin",)),
+        ("organizers", ("admin", "organizer")),
+        ("everybody", ("admin", "organizer", "ada")),
+    ],
+)
+def test_roles_of_which_one_is_required_do_nothing_without(
+    service: Service, monkeypatch: pytest.MonkeyPatch, policy: str, needed: tuple[str, ...]
+) -> None:
+    settings = service.app.state.settings.model_copy(update={"require_second_factor": policy})
+    monkeypatch.setattr(service.app.state, "settings", settings)
+    for who in ("admin", "organizer", "ada"):
+        for answer in (service.call(who, "GET", "/competitions"), service.browse(who, "GET", "/competitions")):
+            if who in needed:
+                refused(answer, 403, "second-factor-needed")
+            else:
+                assert answer.status_code == 200
+        assert service.browse(who, "GET", SETUP).json()["required"] is (who in needed)
+    assert service.call(None, "GET", "/competitions").status_code == 200
+
+
+def test_whoever_has_set_it_up_goes_on(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_totp(service)
+    settings = service.app.state.settings.model_copy(update={"require_second_factor": "everybody"})
+    monkeypatch.setattr(service.app.state, "settings", settings)
+    assert browse(service, "GET", "/competitions").status_code == 200
+
+
+def test_the_command_asks_for_the_code(service: Service, terminal: CliTerminal) -> None:
+    csrf, _ = with_totp(service)
+    codes = browse(service, "POST", "/me/recovery-codes", csrf, json={"password": GOOD}).json()["codes"]
+    answers = {
+        "API token": "",
+        "Handle or mail address": "grace",
+        "Password": GOOD,
+        "recovery code": codes[0],
+    }
+    seen = terminal.run_interactively("login", answers, hidden=("API token", "Password"))
+    assert "You are grace" in seen
+
+
+def test_a_passkey_of_nobody_is_refused(service: Service) -> None:
+    csrf, _ = with_totp(service)
+    refused(browse(service, "POST", f"{SETUP}/passkeys", csrf, json={"credential": "{}"}), 422, "no-challenge")
+    refused(browse(service, "POST", f"{SETUP}/passkey-options", csrf, json={}), 403, "wrong-password")
+    asked = browse(service, "POST", f"{SETUP}/passkey-options", csrf, json={"password": GOOD}).json()
+    assert asked["rp"]["id"] == "127.0.0.1"
+    for wrong in ("{}", "no JSON", "[]", '{"id": "x"}'):
+        refused(browse(service, "POST", f"{SETUP}/passkeys", csrf, json={"credential": wrong}), 422, "bad-passkey")
+    sign_in(service)
+    refused(second_step(service, passkey="{}"), 422, "no-challenge")
+    assert browse(service, "POST", "/session/passkey-options").json()["allowCredentials"] == []
+    refused(second_step(service, passkey="{}"), 401, "wrong-passkey")
+
+
+def test_a_step_is_thirty_seconds() -> None:
+    """RFC 6238, appendix B: the last six digits of the test value at 59 s."""
+    key = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"
+    assert second_factors._step_of(key, "287082", datetime.fromtimestamp(59, UTC)) == 1
+    assert second_factors._step_of(key, "287082", datetime.fromtimestamp(59 + 90, UTC)) is None
