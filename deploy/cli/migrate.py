@@ -6,7 +6,7 @@ import time
 from sqlalchemy import make_url
 
 import migrations
-from scorer.db.session import UNAVAILABLE, Sessions, connected, unavailability
+from scorer.db.session import DATABASE_ERROR, UNAVAILABLE, Sessions, connected, unavailability
 from scorer.errors import Unavailable
 from scorer.settings import Settings
 
@@ -40,6 +40,6 @@ def _missing(sessions: Sessions) -> str | None:
             migrations.require_migrated(session.connection())
     except Unavailable as error:
         return error.message
-    except UNAVAILABLE as error:
+    except (DATABASE_ERROR, *UNAVAILABLE) as error:  # the rights on new tables are given last
         return unavailability(error)
     return None

@@ -65,6 +65,21 @@ def test_a_version_that_was_taken_back_leaves_later_tables_as_they_are(servers: 
         assert wait_for_tables(settings) == "The database has this version's tables."
 
 
+def test_a_process_waits_for_its_rights(servers: Servers, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They come at the end of the migrations, some of which others see before."""
+    with empty_database(servers) as (app_url, owner_url):
+        settings = settings_of(app_url, owner_url, tmp_path)
+        migrations.upgrade(owner_url)
+        waiting = threading.Thread(target=lambda: wait_for_tables(settings, poll_seconds=0.01))
+        waiting.start()
+        waiting.join(0.5)
+        assert waiting.is_alive()
+        migrations.upgrade(owner_url, APP)
+        waiting.join(PATIENCE)
+        assert not waiting.is_alive()
+    assert "Waiting: " in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("revision", [None, "0001"])
 def test_older_tables_are_not_enough(servers: Servers, revision: str | None) -> None:
     with empty_database(servers) as (_, owner_url):
