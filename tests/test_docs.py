@@ -31,7 +31,7 @@ FILE = re.compile(r"^[\w.-]+\.(?:md|toml|yml|cfg|ini)$|^(?:Makefile|Dockerfile|L
 SETTING = re.compile(r"\b(?:KENNEL|AWS)_[A-Z0-9_]+\b|\b(?:DATABASE|DATABASE_OWNER|REDIS|BLOB)_URL\b")
 CALL = re.compile(r"\b(GET|POST|PUT|PATCH|DELETE|HEAD) (/[^\s`?\"]*)|(?<=\$KENNEL_URL)()(/api/v1/[^\s`?\"]*)")
 OF_TESTS = {"KENNEL_2019_TABLE", "KENNEL_SCREENSHOTS"}
-ELSEWHERE = {"dogs.toml", "prices.toml", "README.md", "zensical.toml"}
+ELSEWHERE = {"dogs.toml", "rehearsal.toml", "prices.toml", "README.md", "zensical.toml"}
 """Files that pages have their readers make, or that lie in what the service makes."""
 REASONS = {
     "makes the environment in which this page is tested",
@@ -40,11 +40,13 @@ REASONS = {
     "needs a collector of spans",
     "needs a cluster",
     "needs docker",
+    "needs root",
+    "stops the service of this page",
     "takes minutes; CI runs the usual size",
 }
 """Why a block of commands is not run by a test."""
 ANOTHER_TERMINAL = "another terminal"
-OF_THE_MACHINE = ("/var/", "/root")
+OF_THE_MACHINE = ("/var/", "/etc/", "/opt/", "/root")
 
 every_page = pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(ROOT).as_posix())
 

@@ -25,8 +25,10 @@ EXECUTED = (
     "start/participant.md",
     "start/reviewer.md",
     "start/operator.md",
+    "start/gpu-server.md",
     "how-to/choose-a-threshold.md",
     "how-to/publish-and-release.md",
+    "how-to/runbook.md",
 )
 """In this order: each page goes on with what those before it have made."""
 BESIDE = "another terminal"
@@ -39,8 +41,10 @@ SAID = {
     "start/participant.md": ("gaussian.zip is fine", "so it is not penalised", "Your team has picked 1"),
     "start/reviewer.md": ('"submission_id"', '"complete":true', '"aug"'),
     "start/operator.md": ("carl is reviewer now.",),
+    "start/gpu-server.md": ("units/kennel-web.service", "answer and take every queue", "rehearsal is open; complete."),
     "how-to/choose-a-threshold.md": ('"method": "margin"', '"method": "undo"'),
     "how-to/publish-and-release.md": ("The final board of dogs is published.", "Everybody may have it"),
+    "how-to/runbook.md": ("paused: worker gpu-1", "is sound", "answer and take every queue"),
 }
 """What each page's commands print, among other things."""
 
