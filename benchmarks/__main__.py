@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+from benchmarks.gpu import host_stages
 from benchmarks.harness.isolation import Runner, run_apart
 from benchmarks.harness.machine import machine
 from benchmarks.harness.plan import FULL, QUICK, BenchmarkPlan
@@ -27,7 +28,10 @@ class SpeedBenchmark(NamedTuple):
 
 SPEED_BENCHMARKS = {
     module.NAME: SpeedBenchmark(module.measure, module.section)
-    for module in (scoring, frechet, neighbours, tracks, references, provisional, standings, queue, evidence)
+    for module in (
+        *(scoring, frechet, neighbours, tracks, references, provisional, standings, queue, evidence),
+        host_stages,
+    )
 }
 
 

@@ -13,13 +13,13 @@ from tempfile import TemporaryDirectory
 
 import torch
 
+from benchmarks.gpu.roofline import Device
 from benchmarks.gpu_check.checks import Check, Plan, Throughput, all_passed, outcome_of
 from benchmarks.gpu_check.faults import check_faults
 from benchmarks.gpu_check.networks import check_network
 from benchmarks.gpu_check.page import facts_of, page_of
 from benchmarks.gpu_check.peaks import measured_peaks
 from benchmarks.harness.machine import machine
-from benchmarks.speed.roofline import Device
 from scorer.errors import Unavailable
 from scorer.extractors import ExtractorOptions
 from scorer.extractors.devices import device_of

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from benchmarks.gpu.roofline import Device, count_cost
 from benchmarks.gpu_check.checks import Check, Plan, Throughput, outcome_of
 from benchmarks.harness.networks import load_spec, spec_of, write_weights
-from benchmarks.speed.roofline import Device, count_cost
 from scorer.extractor_catalogue import ExtractorSpec
 from scorer.extractors import ExtractorOptions, Features
 from scorer.extractors.torch_extractor import TorchExtractor

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import torch
 from torch.backends import cudnn
 
+from benchmarks.gpu.roofline import Device
 from benchmarks.gpu_check.checks import Check, Throughput, all_passed
-from benchmarks.speed.roofline import Device
 
 
 def facts_of(device: torch.device) -> dict[str, str]:

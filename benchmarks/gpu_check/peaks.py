@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import torch
 
+from benchmarks.gpu.roofline import Device
 from benchmarks.gpu_check.checks import Plan
-from benchmarks.speed.roofline import Device
 from scorer.extractors.determinism import exact_arithmetic
 from scorer.extractors.options import ExtractorOptions
 

@@ -9,5 +9,4 @@ provisional, provisional_contenders: bfloat16 against float32 scores
 standings, standings_runs, standings_requests: a large board, and the pages made of it, over HTTP
 queue, queue_runs: claims of many workers on a long job queue
 evidence, evidence_contenders: all tests for copying of one submission
-roofline: upper bounds for one GPU
 """

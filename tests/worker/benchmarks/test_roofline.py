@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.speed.roofline import H100, NETWORKS, PAGE, count_cost, page
+from benchmarks.gpu.roofline import H100, NETWORKS, PAGE, count_cost, page
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Roofline of one H100 (Williams et al. 2009): upper bounds of images per second from counted work, and their check.
 
-``python -m benchmarks.speed.roofline`` counts and writes GPU.md. :mod:`benchmarks.gpu_check` measures on a GPU.
+``python -m benchmarks.gpu.roofline`` counts, simulates with what is measured of the host, and writes GPU.md.
+:mod:`benchmarks.gpu_check` measures on a GPU.
 """
 
 from dataclasses import dataclass
@@ -13,13 +14,18 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
+from benchmarks.gpu import submissions
+from benchmarks.gpu.submissions import TrackWork
 from benchmarks.harness.networks import spec_of
+from benchmarks.harness.plan import FULL
+from benchmarks.harness.results import BenchmarkResult, read_result
 from scorer.extractors.networks import trunk_of, unfilled_network
 
 NETWORKS = ("inception_v3", "nasnetalarge")
 IMAGES = 10_000
 SIDE = 64
 PAGE = Path(__file__).parents[1] / "GPU.md"
+RESULTS = Path(__file__).parents[1] / "results"
 REACHED = 0.4
 """The share of the bound that is assumed for planning."""
 PCIE = 50e9
@@ -96,8 +102,26 @@ def count_cost(name: str) -> Work:
     return Work(name, flops.get_total_flops(), traffic.all - weights, traffic.convolutions - weights, weights)
 
 
+def track_work(work: Work, device: Device, share: float) -> TrackWork:
+    """An entry's seconds on a device that reaches a share of its roofs, eager."""
+    dimension = spec_of(work.name).dimension
+    products = 2.0 * IMAGES * FULL.reference * dimension / (share * device.flops)
+    copies = 4.0 * (IMAGES + FULL.reference) * dimension / PCIE
+    return TrackWork(work.name, dimension, IMAGES / (share * work.bound(device, work.traffic)), products + copies)
+
+
+def measured(name: str) -> BenchmarkResult:
+    """A stored measurement; ``LookupError`` if there is none."""
+    result = read_result(name, RESULTS)
+    if result is None:
+        raise LookupError(f"{name} was not measured: python -m benchmarks {name}")
+    return result
+
+
 def page(works: list[Work], device: Device) -> str:
     """The text of GPU.md."""
+    tracks = {share: [track_work(work, device, share) for work in works] for share in (REACHED, 1.0)}
+    results = {name: measured(name) for name in submissions.NEEDED}
     rows = [
         f"| `{work.name}` | {work.flops / 1e9:.1f} | {work.weights / 1e6:.0f} | {work.traffic / 1e6:.0f} | "
         f"{work.min_traffic / 1e6:.0f} | {device.flops / work.flops:,.0f} | {device.bandwidth / work.traffic:,.0f} | "
@@ -114,6 +138,7 @@ def page(works: list[Work], device: Device) -> str:
         terabytes=device.bandwidth / 1e12,
         rows="\n".join(rows),
         entries="\n".join(_entry(mode, bounds, share) for mode, bounds in modes.items() for share in (1.0, REACHED)),
+        with_host=submissions.section(results, tracks[REACHED], tracks[1.0]),
         first=works[0].name,
         second=works[1].name,
         images=f"{IMAGES:,}",
@@ -134,7 +159,7 @@ def _entry(mode: str, bounds: list[float], share: float) -> str:
 TEXT = """\
 # What one GPU could do
 
-**Not measured.** No GPU was at hand: these are upper bounds, computed by `python -m benchmarks.speed.roofline` from the
+**Not measured.** No GPU was at hand: these are upper bounds, computed by `python -m benchmarks.gpu.roofline` from the
 networks' counted work and the maker's peaks for one {device}: {teraflops:g} TFLOP/s in float32 without tensor cores
 (final scores use no TF32), and {terabytes:g} TB/s of memory. On a machine with a GPU,
 
@@ -167,8 +192,8 @@ which is the most that `torch.compile` can do. Weights are read once a batch and
 The bound is the lower of a network's two roofs. Networks of many small convolutions don't reach it; that they reach
 {reached} is an assumption for planning, and the measurement's to replace. These are the features alone. Copying an
 entry's {megabytes:.0f} MB of pixels takes {milliseconds:.0f} ms over PCIe 5 (50 GB/s) and is hidden behind the network.
-What the host does beside that is not in the table; [RESULTS.md](RESULTS.md) has what two cores take for parts of it.
 
+{with_host}
 ## What the code does on a GPU
 
 - Images stay uint8 until they are on the device; resizing, normalising and the network run there, channels last.
