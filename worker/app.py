@@ -17,5 +17,11 @@ def log_as_everywhere(**_: object) -> None:
 
 app = create_celery_app(settings)
 app.conf.update(
-    imports=("worker.runtime.startup", "worker.runtime.liveness", "worker.runtime.worker_report", "worker.tasks")
+    imports=(
+        "worker.runtime.startup",
+        "worker.runtime.liveness",
+        "worker.runtime.consumption",
+        "worker.runtime.worker_report",
+        "worker.tasks",
+    )
 )

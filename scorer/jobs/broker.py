@@ -5,7 +5,7 @@ This module knows tasks by name only; it never imports the worker's code.
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from celery import Celery
@@ -95,7 +95,12 @@ def send_after_commit(session: Session, queue: Queue, *, count: int = 1) -> None
     session.info.setdefault(_PENDING, Counter())[queue] += count
 
 
-def waiting_messages(app: Celery) -> Mapping[Queue, int]:
-    """Messages waiting on each queue, without those that a worker has taken."""
+def queue_lengths(app: Celery, names: Iterable[str]) -> Mapping[str, int]:
+    """How many messages wait on each queue, without those that a worker has taken."""
     with app.connection_for_read() as connection, connection.channel() as channel:
-        return {queue: int(channel._size(queue.value)) for queue in Queue}  # noqa: SLF001 - kombu's only name for LLEN
+        return {name: int(channel._size(name)) for name in names}  # noqa: SLF001 - kombu's only name for LLEN
+
+
+def waiting_messages(app: Celery) -> Mapping[Queue, int]:
+    """How many messages wait on the queues of jobs."""
+    return {Queue(name): length for name, length in queue_lengths(app, [queue.value for queue in Queue]).items()}

@@ -9,9 +9,11 @@ preemption: background jobs yield to public scoring
 decoded_images: decoded submissions in the scratch folder
 health: when a worker on which jobs have failed claims nothing
 device_turns: the processes of a worker compute on its device one at a time
+process_locks: locks among the processes of one worker
 device_loss: a lost GPU ends the process
 self_test: what is wrong with a worker
 liveness: the file that workers and beat touch while they do their work
+consumption: ends a worker that is idle while messages wait for it
 worker_report: what a worker answers when it is asked for its version and queues
 startup: the checks before a scoring worker takes jobs
 """

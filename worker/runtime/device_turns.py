@@ -9,30 +9,23 @@ with a process, however it ends.
 """
 
 import fcntl
-import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import RawValue
-from tempfile import TemporaryFile
 from typing import Any
 
 from scorer.extractor_catalogue import ExtractorSpec
 from scorer.extractors import Extractor, Features, Images, ProgressCallback
 from scorer.metrics.cosine import Shortlister
+from worker.runtime.process_locks import shared_file
 
 POLL_SECONDS = 0.02
 _DEVICE, _WANTED = 0, 1
 
 
-def _file_without_name() -> int:
-    with TemporaryFile() as file:
-        return os.dup(file.fileno())
-
-
-_file = _file_without_name()
-"""The descriptor, opened before the worker forks and for as long as it runs."""
+_file = shared_file()
 _batches = RawValue("Q", 0)
 """Batches that all processes of this worker have computed."""
 _WAITING = 1e-6
