@@ -26,7 +26,7 @@ MAX_BODY_SECONDS = 60.0
 IDLE_SECONDS = 60.0
 """A streamed body that brings no byte for so long is ended; tus clients resume with another request."""
 MAX_BODIES_OF_A_CLIENT = 32
-"""Bodies that one network address may be sending at once to this process."""
+"""Bodies but files that one network address may be sending at once to this process."""
 MAX_FILES_OF_AN_ACCOUNT = 8
 """Files that one account may be sending at once to this process."""
 MAX_WAITING_BYTES = 8 << 20
@@ -114,7 +114,8 @@ class _Body:
             return await self._receive()
         now = asyncio.get_running_loop().time()
         if self._deadline is None:
-            self._begin(("address", self._client), MAX_BODIES_OF_A_CLIENT)
+            if not self.is_streamed:  # files count by account: many people may share an address
+                self._begin(("address", self._client), MAX_BODIES_OF_A_CLIENT)
             self._deadline = now + MAX_BODY_SECONDS
             self._require_size(content_length(self._scope) or 0)
         message = await self._next(now + IDLE_SECONDS if self.is_streamed else self._deadline)

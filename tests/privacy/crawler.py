@@ -1,6 +1,7 @@
 """The crawler: calls every route of an application in every role, and looks for canaries in the answers."""
 
 import itertools
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,10 @@ HIDDEN_KINDS: Mapping[str, frozenset[str]] = {
     "admin": frozenset({"storage", "mail"}),
 }
 """The kinds of secrets that a role must not see before publication."""
+
+
+NEW_KEY = re.compile(r"\b[A-Z2-7]{32}\b")
+"""The key of an authenticator, another one each time that its page is shown."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +145,7 @@ def send(world: Environment, role: str, request: RouteRequest) -> RouteAnswer:
     answer = world.http.request(request.route.method, str(request).split(" ", 1)[1], headers=headers, **arguments)
     world.http.cookies.clear()
     lines = "\n".join(f"{name}: {value}" for name, value in sorted(answer.headers.multi_items()))
-    body = answer.content.decode("latin-1")
+    body = NEW_KEY.sub("<key>", answer.content.decode("latin-1"))
     lines, body = (text.replace(answer.headers["X-Request-ID"], "<request>") for text in (lines, body))
     return RouteAnswer(answer.status_code, answer.reason_phrase, lines, body)
 

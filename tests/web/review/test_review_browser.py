@@ -62,6 +62,7 @@ def test_entries_are_reviewed_by_keyboard_alone(
         seen = []
         for key, label in (("u", "aug"), ("1", "legitimate"), ("a", "ae")):
             page.wait_for_selector("form[data-keys]")
+            page.wait_for_load_state()  # the script that takes keys has run
             seen.append(page.url.split("/")[4])
             page.keyboard.press(key)
             assert page.evaluate(SEES) == label
