@@ -112,6 +112,14 @@ PROMISES = (
         ("away-postgres", "silent-postgres", "kill-postgres"),
     ),
     Promise(
+        "A worker that receives no message any more is started anew.",
+        "tests/worker/scoring/test_consumption.py::test_only_a_worker_that_is_idle_while_messages_wait_is_stuck",
+        "worker/runtime/consumption.py",
+        "self._checks + 1 if is_suspect else 0",
+        "0",
+        ("kill-redis", "away-redis", "silent-redis"),
+    ),
+    Promise(
         "A queue server that is away costs a request a quarter of a second, once.",
         f"{BROKER}::test_a_refused_connection_is_not_tried_again_at_once",
         "scorer/jobs/message_sender.py",
