@@ -1,15 +1,16 @@
 """Pages of second factors: the second step of signing in, and setting codes, passkeys and recovery codes up."""
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, Depends, Path, Request
 from fastapi.responses import Response
 
 from api.actions.second_factors import AppSecondFactorActions
 from api.actions.sign_in import AppSignInActions
 from api.http import session_cookies
-from api.http.dependencies import AppSettings, Caller, DbSession, Now, SignedIn
-from api.http.forms import FormFields, text
+from api.http.dependencies import AppSettings, DbSession, Now, SignedIn
+from api.http.forms import Fields, FormFields, text
 from api.http.problem_details import status_of
 from api.pages.accounts.sign_in import HOME, MAX_PASSWORD_LENGTH, form_with_error, safe_redirect_path
 from api.rendering.templates import render_page, see_other
@@ -45,94 +46,82 @@ def finish_sign_in(request: Request, fields: FormFields, actions: AppSecondFacto
     return response
 
 
+@dataclass(frozen=True)
+class SecondFactorsPage:
+    """One's second factors, shown after whatever was asked for."""
+
+    session: DbSession
+    viewer: SignedIn
+    settings: AppSettings
+    actions: AppSignInActions
+    now: Now
+
+    def require_password(self, fields: Fields) -> None:
+        """Refuse a form without the account's password."""
+        self.actions.require_password(self.viewer, text(fields, "password", max_length=MAX_PASSWORD_LENGTH))
+
+    def render(self, *, status: int = 200, key: str | None = None, **outcome: Any) -> Response:
+        """The page with the outcome of what was just done. It shows a new key or codes, so it is not cached."""
+        key = key or second_factors.new_totp_key()
+        account = self.viewer.account
+        return render_page(
+            "accounts/second_factors.html",
+            status=status,
+            headers={"Cache-Control": "no-store"},
+            viewer=self.viewer,
+            factors=second_factors.list_factors(self.session, account),
+            recovery_codes=second_factors.count_recovery_codes(self.session, account),
+            required=second_factors.is_required(account, self.settings.require_second_factor),
+            key=key,
+            key_address=second_factors.totp_address(key, account),
+            now=self.now,
+            **{"codes": None, **outcome},
+        )
+
+    def render_refusal(self, error: KennelError, place: str, *, key: str | None = None) -> Response:
+        """The page with an error at its place."""
+        return self.render(status=status_of(error), key=key, error=error.message, place=place)
+
+
+OwnPage = Annotated[SecondFactorsPage, Depends()]
+
+
 @router.api_route(HERE, methods=["GET", "HEAD"])
-def show_second_factors(
-    session: DbSession, viewer: SignedIn, settings: AppSettings, now: Now, done: str = ""
-) -> Response:
+def show_second_factors(page: OwnPage, done: str = "") -> Response:
     """One's second factors."""
-    return _page(session, viewer, settings, now, done=DONE_MESSAGES.get(done))
-
-
-def _page(
-    session: DbSession,
-    viewer: Caller,
-    settings: AppSettings,
-    now: Now,
-    *,
-    status: int = 200,
-    key: str | None = None,
-    **outcome: Any,
-) -> Response:
-    """The page with the outcome of what was just done. It shows a new key or codes, so it is not cached."""
-    key = key or second_factors.new_totp_key()
-    return render_page(
-        "accounts/second_factors.html",
-        status=status,
-        headers={"Cache-Control": "no-store"},
-        viewer=viewer,
-        factors=second_factors.list_factors(session, viewer.account),
-        recovery_codes=second_factors.count_recovery_codes(session, viewer.account),
-        required=second_factors.is_required(viewer.account, settings.require_second_factor),
-        key=key,
-        key_address=second_factors.totp_address(key, viewer.account),
-        now=now,
-        **{"codes": None, **outcome},
-    )
+    return page.render(done=DONE_MESSAGES.get(done))
 
 
 @router.post(f"{HERE}/totp")
-def add_totp(
-    fields: FormFields,
-    session: DbSession,
-    viewer: SignedIn,
-    settings: AppSettings,
-    actions: AppSignInActions,
-    now: Now,
-) -> Response:
+def add_totp(fields: FormFields, page: OwnPage) -> Response:
     """Set one-time codes up."""
     key = text(fields, "key", max_length=64)
     try:
-        actions.require_password(viewer, text(fields, "password", max_length=MAX_PASSWORD_LENGTH))
-        second_factors.add_totp(session, viewer.account, key, text(fields, "code").replace(" ", ""), now=now)
+        page.require_password(fields)
+        code = text(fields, "code").replace(" ", "")
+        second_factors.add_totp(page.session, page.viewer.account, key, code, now=page.now)
     except KennelError as error:
-        status = status_of(error)
-        shown = key if second_factors.is_totp_key(key) else None
-        return _page(session, viewer, settings, now, status=status, key=shown, error=error.message, place="totp")
+        return page.render_refusal(error, "totp", key=key if second_factors.is_totp_key(key) else None)
     return see_other(f"{HERE}?done=totp")
 
 
 @router.post(f"{HERE}/recovery-codes")
-def make_recovery_codes(
-    fields: FormFields,
-    session: DbSession,
-    viewer: SignedIn,
-    settings: AppSettings,
-    actions: AppSignInActions,
-    now: Now,
-) -> Response:
+def make_recovery_codes(fields: FormFields, page: OwnPage) -> Response:
     """Make recovery codes; only this response shows them."""
     try:
-        actions.require_password(viewer, text(fields, "password", max_length=MAX_PASSWORD_LENGTH))
-        codes = second_factors.new_recovery_codes(session, viewer.account, now=now)
+        page.require_password(fields)
+        codes = second_factors.new_recovery_codes(page.session, page.viewer.account, now=page.now)
     except KennelError as error:
-        return _page(session, viewer, settings, now, status=status_of(error), error=error.message, place="recovery")
-    return _page(session, viewer, settings, now, status=201, codes=codes)
+        return page.render_refusal(error, "recovery")
+    return page.render(status=201, codes=codes)
 
 
 @router.post(f"{HERE}/{{factor_id}}/remove")
-def remove_second_factor(
-    factor_id: RowId,
-    fields: FormFields,
-    session: DbSession,
-    viewer: SignedIn,
-    settings: AppSettings,
-    actions: AppSignInActions,
-    now: Now,
-) -> Response:
+def remove_second_factor(factor_id: RowId, fields: FormFields, page: OwnPage) -> Response:
     """Remove a second factor."""
     try:
-        actions.require_password(viewer, text(fields, "password", max_length=MAX_PASSWORD_LENGTH))
-        second_factors.remove(session, viewer.account, factor_id, now=now)
+        page.require_password(fields)
+        second_factors.remove(page.session, page.viewer.account, factor_id, now=page.now)
     except KennelError as error:
-        return _page(session, viewer, settings, now, status=status_of(error), error=error.message, place="factors")
+        return page.render_refusal(error, "factors")
     return see_other(f"{HERE}?done=removed")
