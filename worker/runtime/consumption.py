@@ -20,7 +20,7 @@ from celery.worker import state
 
 from scorer.jobs.broker import queue_lengths
 from scorer.settings import read_settings
-from worker.runtime.process_locks import shared_file
+from worker.runtime.process_locks import is_locked, shared_file
 
 log = logging.getLogger(__name__)
 CHECKS = 4
@@ -28,29 +28,25 @@ CHECKS = 4
 END_SECONDS = 30.0
 """A process that has not ended so long after it was told to is killed."""
 _file = shared_file()
-"""Locked by each process of this worker that runs a task."""
+_TASK = 0
+"""The byte that each process of this worker locks while it runs a task."""
 
 
 @task_prerun.connect
 def begin_task(**_: object) -> None:
     """Tell the process that receives messages that this one runs a task."""
-    fcntl.lockf(_file, fcntl.LOCK_SH, 1)
+    fcntl.lockf(_file, fcntl.LOCK_SH, 1, _TASK)
 
 
 @task_postrun.connect
 def end_task(**_: object) -> None:
     """Tell it that the task has ended."""
-    fcntl.lockf(_file, fcntl.LOCK_UN, 1)
+    fcntl.lockf(_file, fcntl.LOCK_UN, 1, _TASK)
 
 
 def no_task_runs() -> bool:
     """Whether no process of this worker runs a task, as they say themselves: Celery's own account may stand still."""
-    try:
-        fcntl.lockf(_file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1)
-    except (BlockingIOError, PermissionError):
-        return False
-    fcntl.lockf(_file, fcntl.LOCK_UN, 1)
-    return True
+    return not is_locked(_file, _TASK)
 
 
 class ConsumptionWatch:

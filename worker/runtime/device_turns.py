@@ -19,7 +19,7 @@ from typing import Any
 from scorer.extractor_catalogue import ExtractorSpec
 from scorer.extractors import Extractor, Features, Images, ProgressCallback
 from scorer.metrics.cosine import Shortlister
-from worker.runtime.process_locks import shared_file
+from worker.runtime.process_locks import is_locked, shared_file, try_lock
 
 POLL_SECONDS = 0.02
 _DEVICE, _WANTED = 0, 1
@@ -40,7 +40,7 @@ def device_turn(waiting: Callable[[], object] = lambda: None, *, public: bool = 
     if public:
         fcntl.lockf(_file, fcntl.LOCK_SH, 1, _WANTED)
     try:
-        while not _locked(_DEVICE):
+        while not try_lock(_file, _DEVICE):
             waiting()
             time.sleep(POLL_SECONDS)
     finally:
@@ -54,10 +54,7 @@ def device_turn(waiting: Callable[[], object] = lambda: None, *, public: bool = 
 
 def is_wanted() -> bool:
     """Whether a public job waits for this process's turn to end."""
-    if not _locked(_WANTED):
-        return True
-    fcntl.lockf(_file, fcntl.LOCK_UN, 1, _WANTED)
-    return False
+    return is_locked(_file, _WANTED)
 
 
 @dataclass(frozen=True)
@@ -101,12 +98,3 @@ class TakingTurns:
     def logits(self, features: Features) -> Features | None:
         """The extractor's logits."""
         return self.extractor.logits(features)
-
-
-def _locked(byte: int) -> bool:
-    """Lock a byte of the file for this process alone; False if another process has locked it."""
-    try:
-        fcntl.lockf(_file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
-    except (BlockingIOError, PermissionError):
-        return False
-    return True

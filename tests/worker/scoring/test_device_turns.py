@@ -26,6 +26,7 @@ from worker.runtime import device_turns
 from worker.runtime.context import WorkerContext
 from worker.runtime.device_turns import TakingTurns, device_turn, is_wanted
 from worker.runtime.preemption import PREEMPT_AFTER, Preempted, preemptible
+from worker.runtime.process_locks import try_lock
 from worker.scoring import measure
 
 ROOT = Path(__file__).parents[3]
@@ -81,7 +82,7 @@ def may_another_process_compute() -> bool:
     """Whether a process forked now would get its turn at once."""
     child = os.fork()
     if child == 0:
-        free = device_turns._locked(0)
+        free = try_lock(device_turns._file, 0)
         os._exit(0 if free else 1)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
