@@ -50,7 +50,8 @@ def simulate(entries: int, check: Job, tracks: Sequence[Job], machine: Machine) 
     simulation = _Simulation(entries, [check, *tracks], machine)
     while simulation.advance():
         pass
-    return Outcome(1 - simulation.busy / (simulation.gpu_ended - simulation.gpu_began), simulation.now)
+    idle = 1 - simulation.busy / (simulation.gpu_ended - simulation.gpu_began)
+    return Outcome(max(0.0, idle), simulation.now)  # rounding may add up to more than the span
 
 
 @dataclass

@@ -48,6 +48,12 @@ def test_a_check_that_is_slower_than_the_gpu_decides() -> None:
     assert outcome.idle_share == pytest.approx(0.5, abs=0.01)
 
 
+@pytest.mark.parametrize("gpu", [0.7, 1.1, 23.17, 23.19])
+def test_an_idle_share_is_never_below_zero(gpu: float) -> None:
+    """The batches of a GPU that is always busy may add up to more than the span, by rounding."""
+    assert simulated(gpu, 0.1, scoring=2).idle_share >= 0.0
+
+
 def test_every_track_of_every_entry_is_scored_and_public_ones_first() -> None:
     tracks = [[Stage(1.0, gpu=True)], [Stage(3.0, gpu=True)]]
     outcome = simulate(ENTRIES, CHECK, tracks, Machine(16, 1, 1))
