@@ -41,6 +41,7 @@ from scorer.jobs.queue_metrics import QueueMetrics
 from scorer.leaderboard.board_cache import BoardCache
 from scorer.monitoring.exposition import FOLDER_VARIABLE, metrics_folder
 from scorer.monitoring.logs import configure_logging
+from scorer.monitoring.traces import configure_traces
 from scorer.review.flag_facts import FlagFactsCache
 from scorer.settings import Settings, read_settings
 from scorer.submissions import progress
@@ -68,6 +69,7 @@ def served_app() -> FastAPI:
         settings = read_settings()
         configure_logging(settings.log_level, settings.log_format)
         _warn_of_separate_metrics(settings)
+        configure_traces(settings.traces_endpoint, "kennel-web")
         with suppress(*UNAVAILABLE), connected(settings) as sessions:  # without its database it says so in each answer
             require_connections(sessions, settings)
     except Unavailable as error:

@@ -13,6 +13,7 @@ from scorer.jobs.broker import transaction
 from scorer.lifecycle import Queue
 from scorer.monitoring.instruments import JOB_FAILURES, JOBS
 from scorer.monitoring.logs import log_context
+from scorer.monitoring.traces import annotate_span, current_span, job_span
 from scorer.submissions.files import ZipRemoved
 from worker.evidence.evidence_job import make_evidence
 from worker.evidence.generator_audit import run_generator_audit
@@ -45,7 +46,17 @@ def _run_next(context: WorkerContext, queue: Queue) -> bool:
     claim = next(filter(None, (_claim(context, each) for each in (*preceding, queue))), None)
     if claim is None:
         return False
-    with log_context(job_id=claim.job_id, queue=claim.queue.value, submission_id=claim.submission_id):
+    with (
+        log_context(job_id=claim.job_id, queue=claim.queue.value, submission_id=claim.submission_id),
+        job_span(
+            claim.queue.value,
+            queued_at=claim.queued_at,
+            submission_id=claim.submission_id,
+            job_id=claim.job_id,
+            attempt=claim.attempt,
+            worker=context.name,
+        ),
+    ):
         _run_claimed(context, claim)
     return True
 
@@ -62,6 +73,7 @@ def _run_claimed(context: WorkerContext, claim: leases.Claim) -> None:
                 raise
     finally:
         JOBS.labels(claim.queue.value, outcome).inc()
+        annotate_span(current_span(), outcome=outcome)
 
 
 def _run(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> str:

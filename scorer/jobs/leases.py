@@ -51,6 +51,7 @@ class Claim:
     """Whether its progress is the submission's visible progress; False for the private track."""
     submission_id: str | None = None
     """The public id of ``submission_ref``, by which the lines of requests and workers are joined."""
+    queued_at: datetime | None = None
 
 
 def add_job(
@@ -156,6 +157,7 @@ def claim_job(
         generator_id=job.generator_id,
         public=job.priority == 0,
         submission_id=job.submission.id if job.submission is not None else None,
+        queued_at=job.created_at,
     )
 
 

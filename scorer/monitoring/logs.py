@@ -13,6 +13,8 @@ from typing import Any, Literal, TextIO
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
+from scorer.monitoring.traces import annotate_span, current_span
+
 LogFormat = Literal["auto", "json", "text"]
 CHATTY = ("alembic", "amqp", "botocore", "celery", "httpcore", "httpx", "httpx2", "kombu", "urllib3")
 """Libraries that tell each of their steps at INFO; they are heard from WARNING on, or at DEBUG."""
@@ -25,6 +27,7 @@ class RequestRecord:
     def __init__(self, request_id: str) -> None:
         self.id = request_id
         self.fields: dict[str, Any] = {}
+        self.span = current_span()
 
 
 _request: ContextVar[RequestRecord | None] = ContextVar("kennel_request", default=None)
@@ -35,6 +38,7 @@ def begin_request(request_id: str) -> RequestRecord:
     record = RequestRecord(request_id)
     _request.set(record)
     structlog.contextvars.bind_contextvars(request_id=request_id)
+    annotate_span(record.span, request_id=request_id)
     return record
 
 
@@ -45,10 +49,11 @@ def request_id() -> str | None:
 
 
 def annotate_request(**fields: Any) -> None:
-    """Add fields to the line of the request in hand; does nothing outside of requests."""
+    """Add fields to the line and the span of the request in hand; does nothing outside of requests."""
     record = _request.get()
     if record is not None:
         record.fields.update(fields)
+        annotate_span(record.span, **fields)
 
 
 def log_context(**ids: Any) -> AbstractContextManager[None]:

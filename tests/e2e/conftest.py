@@ -1,5 +1,6 @@
 """The whole service as real processes: web, broker, database, workers, beat."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from deploy.standalone.data_folder import open_data_folder
 from deploy.standalone.log import Log
 from deploy.standalone.supervisor import Supervisor
 from scorer.settings import Settings
+from tests.e2e.collector import Collector, collector
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,8 @@ class RunningService:
     admin: Client
     log: Path
     settings: Settings
+    collector: Collector
+    """Where its processes send their traces."""
 
 
 @pytest.fixture(scope="session")
@@ -35,12 +39,14 @@ def live() -> Iterator[RunningService]:
         with (
             log_file.open("w") as log,
             open_data_folder(folder) as data,
+            collector() as traces,
             Supervisor(Log(log), hold=[data.lock]) as supervisor,
         ):
-            running = service.start_service(supervisor, data, durable=False)
+            sent = {"KENNEL_TRACES_ENDPOINT": traces.endpoint, "OTEL_BSP_SCHEDULE_DELAY": "200"}
+            running = service.start_service(supervisor, data, environ={**os.environ, **sent}, durable=False)
             assert running.new_admin_token is not None
             with Client(running.url, running.new_admin_token) as admin:
-                yield RunningService(running.url, admin, log_file, running.settings)
+                yield RunningService(running.url, admin, log_file, running.settings, traces)
     finally:
         shutil.rmtree(folder)
         log_file.unlink()

@@ -15,6 +15,8 @@ from sqlalchemy import text
 from deploy.client.api import Client, Refused
 from deploy.client.references import prepare
 from scorer.db.session import engine_of
+from scorer.monitoring.traces import trace_id_of
+from tests.e2e.collector import SeenSpan
 from tests.e2e.conftest import RunningService
 from tests.factories import make_spec, noise_images, zip_of
 
@@ -67,6 +69,29 @@ def test_a_zip_goes_from_the_upload_to_both_boards(live: RunningService) -> None
         with pytest.raises(Refused) as refused:
             ada.get(f"/competitions/{slug}/leaderboard", track="private")
         assert refused.value.status == 403
+
+
+def test_an_entry_has_one_trace_from_its_upload_to_its_scores(live: RunningService) -> None:
+    slug = competition(live)
+    with participant(live, "grace") as grace:
+        entry = grace.submit(slug, io.BytesIO(zip_of(noise_images(11))), file_name="entry.zip")
+    finished(live, entry)
+    wanted = ["accepted", "wait for check", "check", "wait for score", "score", "wait for score", "score"]
+
+    def spans() -> list[SeenSpan] | None:
+        of_entry = live.collector.in_trace(trace_id_of(entry["id"]))
+        names = [span.name for span in of_entry if span.name in wanted]  # evidence comes when it comes
+        return of_entry if sorted(names) == sorted(wanted) else None
+
+    seen = {span.name: span for span in until(spans, "the spans of an entry")}
+    assert {span.attributes["kennel.submission_id"] for span in seen.values()} == {entry["id"]}
+    assert (seen["accepted"].service, seen["check"].service) == ("kennel-web", "kennel-worker")
+    assert seen["check"].attributes["kennel.outcome"] == "done"
+    assert seen["wait for check"].began <= seen["check"].began
+    in_request = live.collector.in_trace(*seen["accepted"].links)
+    (request,) = (span for span in in_request if "kennel.request_id" in span.attributes)
+    assert request.attributes["kennel.submission_id"] == entry["id"]
+    assert isinstance(request.attributes["kennel.job_id"], int)
 
 
 def finished(live: RunningService, entry: dict[str, Any]) -> Any:

@@ -98,6 +98,7 @@ class Installation:
             "BLOB_URL": self.settings.blob_url,
             "KENNEL_SCRATCH": str(self.settings.scratch),
             "KENNEL_LIVENESS_PATH": str(self.folder / "alive"),
+            "PROMETHEUS_MULTIPROC_DIR": str(self.folder),
         }
         here = {name: value.replace("/run/secrets", str(self.folder)) for name, value in described.items()}
         python_path = os.pathsep.join([str(self.blockers[extra_of(service)]), str(ROOT)])

@@ -11,6 +11,7 @@ from scorer.db.session import is_unavailable, unavailability
 from scorer.jobs import leases
 from scorer.jobs.broker import transaction
 from scorer.monitoring.instruments import STAGE_SECONDS
+from scorer.monitoring.traces import add_stage
 from worker.runtime.context import WorkerContext
 
 log = logging.getLogger(__name__)
@@ -54,6 +55,7 @@ class Heartbeat:
         if progress != (self._stage, self._fraction):
             if stage != self._stage:
                 self._end_stage()
+                add_stage(stage)
             self._stage, self._fraction = progress
             self._moved_at = time.monotonic()
         self.require_lease()

@@ -3,7 +3,13 @@
 import logging
 from typing import Any
 
-from celery.signals import worker_init, worker_ready, worker_shutting_down
+from celery.signals import (
+    worker_init,
+    worker_process_init,
+    worker_process_shutdown,
+    worker_ready,
+    worker_shutting_down,
+)
 
 from scorer.db import competitions
 from scorer.db.connection_budget import require_connections
@@ -13,6 +19,7 @@ from scorer.extractors import fingerprint
 from scorer.extractors.device_probe import device_fault
 from scorer.lifecycle import Queue
 from scorer.monitoring.exposition import require_metrics_folder, serve_metrics
+from scorer.monitoring.traces import configure_traces, end_traces, require_exporter
 from scorer.settings import Settings, read_settings
 from worker.runtime.context import extractor_options_of, utc_now
 from worker.runtime.heartbeat import stopping
@@ -57,12 +64,25 @@ def refuse_to_start(sender: Any, **_: object) -> None:
     try:
         if settings.metrics_port is not None:
             require_metrics_folder()
+        require_exporter(settings.traces_endpoint)
         require_database(settings)
         if Queue.SCORE in sender.app.amqp.queues.consume_from:
             require_weights(settings)
             require_device(settings)
     except Unavailable as error:
         raise SystemExit(error.message) from None
+
+
+@worker_process_init.connect
+def begin_traces(**_: object) -> None:
+    """Send spans where the operator has named a collector: in each process that runs jobs, since threads don't fork."""
+    configure_traces(read_settings().traces_endpoint, "kennel-worker")
+
+
+@worker_process_shutdown.connect
+def send_last_traces(**_: object) -> None:
+    """Send the spans that wait: these processes end without leaving the interpreter."""
+    end_traces()
 
 
 @worker_ready.connect

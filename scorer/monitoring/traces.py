@@ -1,0 +1,135 @@
+"""Traces by OpenTelemetry: spans of requests and jobs, with the ids that log records have. Off unless the setting
+``traces_endpoint`` names a collector, and without the extra ``traces`` there is nothing to send them by.
+
+FastAPI makes the spans of requests, this module those of jobs. Messages in the queue carry no ids, so no context goes
+with them; the trace of an entry has an id that follows from the entry's own. So every process finds the trace of an
+entry, and whoever knows the entry finds it, too.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import datetime
+from importlib.util import find_spec
+
+from opentelemetry import trace
+from opentelemetry.trace import Link, Span, Tracer
+
+from scorer.errors import Unavailable
+
+PREFIX = "kennel."
+"""Of the attributes that are ours."""
+
+_trace_id: ContextVar[int | None] = ContextVar("kennel_trace_id", default=None)
+"""The trace of the span that is begun next, if it has no parent."""
+
+
+def require_exporter(endpoint: str | None) -> None:
+    """``Unavailable`` if traces are to be sent to an ``endpoint`` and there is nothing to send them by."""
+    if endpoint is not None and find_spec("opentelemetry.exporter") is None:
+        raise Unavailable(
+            "no-traces",
+            "KENNEL_TRACES_ENDPOINT is set, and what sends traces is missing: pip install 'kennel[traces]'.",
+        )
+
+
+def configure_traces(endpoint: str | None, service: str) -> None:
+    """Send the spans of this process, those of ``service``, to the collector at ``endpoint``; nothing without one.
+    ``Unavailable`` if the extra is missing. Call it after forking: a thread sends them."""
+    require_exporter(endpoint)
+    if endpoint is None:
+        return
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415 - an extra
+    from opentelemetry.sdk.resources import Resource  # noqa: PLC0415
+    from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
+    from opentelemetry.sdk.trace.id_generator import RandomIdGenerator  # noqa: PLC0415
+
+    class EntryIds(RandomIdGenerator):
+        """Ids of traces: those of entries where one is begun, else random ones."""
+
+        def generate_trace_id(self) -> int:
+            return _trace_id.get() or super().generate_trace_id()
+
+    provider = TracerProvider(resource=Resource.create({"service.name": service}), id_generator=EntryIds())
+    exporter = OTLPSpanExporter(endpoint=f"{endpoint.rstrip('/')}/v1/traces")
+    provider.add_span_processor(BatchSpanProcessor(exporter))
+    trace.set_tracer_provider(provider)
+
+
+def end_traces() -> None:
+    """Send what has not been sent yet; for processes that end without leaving the interpreter."""
+    shut_down = getattr(trace.get_tracer_provider(), "shutdown", None)
+    if shut_down is not None:
+        shut_down()
+
+
+def trace_id_of(submission_id: str) -> int:
+    """The id of an entry's trace: the first 128 bits of the SHA-256 of its public id."""
+    return int.from_bytes(hashlib.sha256(submission_id.encode()).digest()[:16])
+
+
+def current_span() -> Span:
+    """The span in hand; one that records nothing if there is none."""
+    return trace.get_current_span()
+
+
+def annotate_span(span: Span, **ids: object) -> None:
+    """Add ids to a span. That of the request which has accepted an entry gets a span of the entry's trace beside it."""
+    if not span.is_recording():
+        return
+    span.set_attributes(_attributes(ids))
+    submission_id = ids.get("submission_id")
+    if isinstance(submission_id, str):
+        with _entry_span("accepted", submission_id, ids, links=[Link(span.get_span_context())]):
+            pass
+
+
+@contextmanager
+def job_span(queue: str, *, queued_at: datetime | None, submission_id: str | None, **ids: object) -> Iterator[Span]:
+    """A span of the job that the block runs, after one of its wait in the queue since ``queued_at``, both in the trace
+    of its entry, if it has one."""
+    every = {"queue": queue, "submission_id": submission_id, **ids}
+    if queued_at is not None:
+        with _entry_span(f"wait for {queue}", submission_id, every, start=queued_at):
+            pass
+    with _entry_span(queue, submission_id, every) as span:
+        yield span
+
+
+def add_stage(stage: str) -> None:
+    """Record in the span in hand that a stage of the job begins."""
+    trace.get_current_span().add_event(stage)
+
+
+@contextmanager
+def _entry_span(
+    name: str,
+    submission_id: str | None,
+    ids: Mapping[str, object],
+    *,
+    start: datetime | None = None,
+    links: list[Link] | None = None,
+) -> Iterator[Span]:
+    """A span without a parent: the first of a trace, or one more of an entry's."""
+    token = _trace_id.set(trace_id_of(submission_id) if submission_id is not None else None)
+    try:
+        with _tracer().start_as_current_span(
+            name,
+            context=trace.set_span_in_context(trace.INVALID_SPAN),
+            attributes=_attributes(ids),
+            links=links,
+            start_time=int(start.timestamp() * 1e9) if start is not None else None,
+        ) as span:
+            yield span
+    finally:
+        _trace_id.reset(token)
+
+
+def _tracer() -> Tracer:
+    return trace.get_tracer("kennel")
+
+
+def _attributes(ids: Mapping[str, object]) -> dict[str, str | int]:
+    return {PREFIX + name: value for name, value in ids.items() if isinstance(value, (str, int))}
