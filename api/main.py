@@ -1,5 +1,6 @@
 """Builds the FastAPI application: its state, error handlers, JSON routes and pages."""
 
+import gc
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -64,7 +65,11 @@ class Application(FastAPI):
 
 def served_app() -> FastAPI:
     """The application as a web server starts it, with the settings of the environment. Ends the process with one
-    sentence if settings are missing, or if all processes may open more connections than the database has."""
+    sentence if settings are missing, or if all processes may open more connections than the database has.
+
+    What starting has made is taken out of garbage collection: looking through it, as every full collection would, keeps
+    each request that waits for it 0.2 to 0.4 s.
+    """
     try:
         settings = read_settings()
         configure_logging(settings.log_level, settings.log_format)
@@ -74,7 +79,10 @@ def served_app() -> FastAPI:
             require_connections(sessions, settings)
     except Unavailable as error:
         raise SystemExit(error.message) from None
-    return create_app(settings)
+    app = create_app(settings)
+    gc.collect()
+    gc.freeze()
+    return app
 
 
 def _warn_of_separate_metrics(settings: Settings) -> None:

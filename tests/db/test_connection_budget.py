@@ -1,5 +1,6 @@
 """The connection budget: an installation that may open more connections than the server has does not start."""
 
+import gc
 import subprocess
 import sys
 from pathlib import Path
@@ -55,6 +56,18 @@ def test_a_web_server_ends_with_one_sentence(settings: Settings, monkeypatch: py
             main.served_app()
     else:
         main.served_app()
+
+
+def test_garbage_collection_leaves_out_what_a_web_server_has_made_at_its_start(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(main, "read_settings", lambda: settings)
+    try:
+        app = main.served_app()
+        assert not any(each is app for each in gc.get_objects())
+    finally:
+        gc.unfreeze()
+    assert any(each is app for each in gc.get_objects())
 
 
 def test_a_web_server_without_settings_ends_with_one_sentence(tmp_path: Path) -> None:
