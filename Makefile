@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs
 DEMO_FLAGS = --count $(IMAGES) --port $(PORT) $(if $(ENTRIES),--entries $(ENTRIES)) $(if $(EXIT),--exit) $(if $(FROM),--images $(FROM))
 
-.PHONY: help setup demo up images test test-all test-slow compose-test faults load check format docs reference bench gpu-check migrate clean
+.PHONY: help setup demo up images test test-all test-slow compose-test faults load scale check format docs reference bench gpu-check migrate clean
 
 help: ## List what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -85,6 +85,9 @@ bench: setup ## Measure speed against the peers, write benchmarks/RESULTS.md (BE
 
 load: setup ## Load the real service over loopback, write benchmarks/LOAD.md; an hour and a half (LOAD=names)
 	$(BIN)/python -m benchmarks.load $(LOAD)
+
+scale: setup ## Play a whole competition with 1 to 64 workers, write benchmarks/SCALE.md and the capacity page (SCALE=names RENDER=1)
+	$(BIN)/python -m benchmarks.scale $(SCALE) $(if $(RENDER),--render)
 
 gpu-check: setup ## Check this machine's GPU and print a page to paste: laid out for five minutes (DEVICE=cuda:3)
 	@$(BIN)/python -m benchmarks.gpu_check $(if $(DEVICE),--device $(DEVICE))

@@ -77,7 +77,8 @@ def _frechet(measured: Measured, dimension: int) -> Stage:
     return Stage(_median(measured, frechet.NAME, f"d = {dimension}", frechet.KENNEL), THREADS)
 
 
-def _jobs(measured: Measured, tracks: Sequence[TrackWork], scenario: Scenario) -> tuple[Job, list[Job]]:
+def jobs(measured: Measured, tracks: Sequence[TrackWork], scenario: Scenario) -> tuple[Job, list[Job]]:
+    """An entry's check, and its score on each track, as their stages."""
     decoding = _decoding(measured, scenario.decoding)
     return [decoding], [_score(measured, track, scenario, decoding) for track in tracks]
 
@@ -96,7 +97,7 @@ def _score(measured: Measured, track: TrackWork, scenario: Scenario, decoding: S
 
 def outcome_of(measured: Measured, tracks: Sequence[TrackWork], scenario: Scenario) -> Outcome:
     """The simulated outcome of a scenario on this GPU's machine."""
-    check, scores = _jobs(measured, tracks, scenario)
+    check, scores = jobs(measured, tracks, scenario)
     return simulate(ENTRIES, check, scores, Machine(CORES, scenario.scoring, CHECKING))
 
 
@@ -178,7 +179,7 @@ def section(measured: Measured, planned: Sequence[TrackWork], fastest: Sequence[
     """The section's text. ``planned`` are the tracks at the share of the roof that is assumed for planning, ``fastest``
     at all of it."""
     idle = outcome_of(measured, planned, Scenario()).idle_share
-    check, scores = _jobs(measured, planned, Scenario())
+    check, scores = jobs(measured, planned, Scenario())
     gpu = sum(stage.seconds for job in scores for stage in job if stage.gpu)
     host = sum(stage.seconds * stage.cores for job in (check, *scores) for stage in job if not stage.gpu)
     (case,) = measured[evidence.NAME].cases

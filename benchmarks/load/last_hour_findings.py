@@ -156,7 +156,7 @@ def findings_of(story: Story, outcome: Outcome, compression: float) -> Run:
         "wait_max": waits[-1],
         "drained_after_close": compression * (max(each.finished_at for each in scored.values()) - story.closes_at),
         **_estimates(story.told, scored),
-        **_fairness(outcome.scores),
+        **fairness_of(outcome.scores),
     }
 
 
@@ -222,7 +222,7 @@ def _estimates(told: Iterable[Told], scored: Mapping[str, Entry]) -> Run:
     }
 
 
-def _fairness(scores: Sequence[ScoreJob]) -> Run:
+def fairness_of(scores: Sequence[ScoreJob]) -> Run:
     """How many scores of one other team began while a team's n-th entry waited for its turn, less n: never above 0
     where teams take turns."""
     by_team: dict[int, list[ScoreJob]] = defaultdict(list)

@@ -76,10 +76,14 @@ def hand_in(way: str, url: str, slug: str, person: Participant, content: bytes, 
 
 
 def _by_api(url: str, slug: str, person: Participant, content: bytes, key: str) -> str:
-    """One POST."""
+    with httpx.Client(base_url=url, timeout=TIMEOUT, trust_env=False) as http:
+        return post_zip(http, slug, person, content, key)
+
+
+def post_zip(http: httpx.Client, slug: str, person: Participant, content: bytes, key: str) -> str:
+    """Hand in a zip by one POST; the submission's id. Raises :class:`Rejected`."""
     headers = {"Authorization": f"Bearer {person.token}", "Idempotency-Key": key}
-    with httpx.Client(base_url=url, timeout=TIMEOUT, trust_env=False, headers=headers) as http:
-        answer = http.post(f"/api/v1/competitions/{slug}/submissions", content=content)
+    answer = http.post(f"/api/v1/competitions/{slug}/submissions", content=content, headers=headers)
     if not answer.is_success:
         raise _rejected(answer)
     return str(answer.json()["id"])

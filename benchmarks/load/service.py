@@ -33,6 +33,7 @@ from scorer.settings import Settings, read_settings
 
 WEB, CHECKER, SCORER, BEAT = "api", "checker", "scorer", "beat"
 """The names of the service's parts."""
+WEB_APPLICATION = "api.main:served_app"
 
 
 @dataclass(frozen=True)
@@ -102,10 +103,10 @@ def _resident_bytes(process: psutil.Process) -> int:
 
 @contextmanager
 def running_service(
-    *names: str, workers: Workers | None = None, durable: bool = True, **environment: str
+    *names: str, workers: Workers | None = None, web: str = WEB_APPLICATION, durable: bool = True, **environment: str
 ) -> Iterator[LoadedService]:
-    """Run the servers and the parts whose names begin so (all without names). ``durable``: whether the servers write to
-    disk as in operation. ``environment``: settings."""
+    """Run the servers and the parts whose names begin so (all without names). ``web``: what makes the web application.
+    ``durable``: whether the servers write to disk as in operation. ``environment``: settings."""
     folder = Path(mkdtemp(prefix="kennel-load-"))
     log_file = folder.with_suffix(".log")
     try:
@@ -135,7 +136,7 @@ def running_service(
             everything = {"OMP_WAIT_POLICY": "PASSIVE", **os.environ, "PYTHONPATH": str(ROOT), **addresses}
             token = ensure_admin(settings)
             engine = engine_of(settings)
-            parts = _parts(everything, folder, port, workers or Workers())
+            parts = _parts(everything, folder, port, workers or Workers(), web)
             with Client(f"http://{HOST}:{port}", token) as admin:
                 service = LoadedService(port, admin, settings, engine, postgres.admin_url, parts, supervisor, log_file)
                 service.start(*(names or ("",)))
@@ -146,9 +147,10 @@ def running_service(
         log_file.unlink()
 
 
-def _parts(environment: Mapping[str, str], folder: Path, port: int, workers: Workers) -> dict[str, Child]:
+def _parts(environment: Mapping[str, str], folder: Path, port: int, workers: Workers, web: str) -> dict[str, Child]:
     """The service's own parts by name, with as many scoring workers as asked for."""
     parts = {child.name: child for child in service_children(environment, folder, port)}
+    parts[WEB] = replace(parts[WEB], argv=[web if part == WEB_APPLICATION else part for part in parts[WEB].argv])
     scorer = parts.pop(SCORER)
     for number in range(workers.count):
         replaced = {"worker.app": workers.application, f"{SCORER}@%h": f"{SCORER}{number}@%h"}

@@ -1,0 +1,53 @@
+"""``python -m benchmarks.scale [part ...]``: play the parts that are not stored, write SCALE.md and what follows."""
+
+import argparse
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from benchmarks.harness.machine import machine
+from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, read_result, write_result
+from benchmarks.scale import capacity_page, report, thousand
+from benchmarks.scale.capacity import read_prices
+from benchmarks.scale.parts import PARTS, play
+
+log = logging.getLogger("benchmarks.scale")
+HERE = Path(__file__).parents[1]
+ALL: dict[str, Callable[[], list[BenchmarkCase]]] = {
+    **{part.name: partial(play, part) for part in PARTS},
+    thousand.NAME: partial(thousand.measure, thousand.FULL),
+}
+"""What is measured, by the name of its stored result."""
+
+
+def render() -> None:
+    """Write both pages from what is stored and from the operator's prices."""
+    report.render(HERE)
+    capacity_page.render(report.stored(HERE), read_prices())
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
+    parser.add_argument(
+        "names", nargs="*", metavar="name", help=f"of {', '.join(ALL)}, again; default: all without a stored result"
+    )
+    parser.add_argument("--render", action="store_true", help="measure nothing: write the pages from what is kept")
+    options = parser.parse_args(arguments)
+    unknown = set(options.names) - ALL.keys()
+    if unknown:
+        parser.error(f"there is no part {', '.join(sorted(unknown))}; there are {', '.join(ALL)}")
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(message)s")
+    logging.getLogger("benchmarks").setLevel(logging.INFO)
+    missing = [name for name in ALL if read_result(name, HERE / "results") is None]
+    for name in [] if options.render else options.names or missing:
+        log.info("%s", name)
+        write_result(BenchmarkResult(name, machine(), ALL[name]()), HERE / "results")
+        render()
+    if options.render:
+        render()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""When which team hands in: the shape of the Generative Dog Images competition of 2019.
+
+Its released results have no times, but ids that Kaggle gave to all submissions of all its competitions in order. If
+those came evenly, the ids of the 1,666 released ones tell when they were handed in, rush of the last days included.
+"""
+
+import csv
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.harness.isolation import ROOT
+
+RESULTS_OF_2019 = ROOT / "tests" / "data" / "competition_results.csv"
+TEAMS, ENTRIES, DAYS, DAILY_LIMIT = 924, 11_192, 60.0, 5
+DAY, HOUR = 86_400.0, 3600.0
+SPREAD_OF_TEAMS = 1.0
+"""Standard deviation of the logarithm of teams' diligence: how unevenly they share the entries was not published."""
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """A team's wish to hand in its ``number``-th entry, ``at`` seconds after the start."""
+
+    at: float
+    team: int
+    number: int
+
+
+@cache
+def moments_of_2019() -> NDArray[np.float64]:
+    """The moments of the released entries in order, as shares of the time between the first and the last; (n,)."""
+    with RESULTS_OF_2019.open() as file:
+        ids = np.sort([int(row["submission_id"]) for row in csv.DictReader(file)]).astype(np.float64)
+    moments: NDArray[np.float64] = (ids - ids[0]) / (ids[-1] - ids[0])
+    return moments
+
+
+def draw_moments(entries: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Moments with the distribution of 2019, between 0 and 1 and in order; linear between the released ones; (n,)."""
+    shares = moments_of_2019()
+    drawn: NDArray[np.float64] = np.interp(rng.random(entries), np.linspace(0, 1, len(shares)), shares)
+    return np.sort(drawn)
+
+
+def entries_by_hour(entries: int = ENTRIES, days: float = DAYS) -> NDArray[np.float64]:
+    """Expected entries in each hour of a competition; (24 days,)."""
+    shares = moments_of_2019()
+    hours = np.linspace(0, 1, round(24 * days) + 1)
+    by_then: NDArray[np.float64] = entries * np.interp(hours, shares, np.linspace(0, 1, len(shares)))
+    return np.diff(by_then)
+
+
+def arrivals_of(teams: int, entries: int, days: float, seed: int) -> Sequence[Arrival]:
+    """The arrivals in order, at least one of each team, at most ``DAILY_LIMIT`` of a team on a day."""
+    rng, source = np.random.default_rng(seed), random.Random(seed)
+    diligence = [source.lognormvariate(0, SPREAD_OF_TEAMS) for _ in range(teams)]
+    turns = [*range(teams), *source.choices(range(teams), diligence, k=entries - teams)]
+    source.shuffle(turns)
+    by_day, by_team, arrivals = Counter[tuple[int, int]](), Counter[int](), []
+    for moment in draw_moments(entries, rng) * days * DAY:
+        day = int(moment // DAY)
+        place = next((place for place, team in enumerate(turns) if by_day[day, team] < DAILY_LIMIT), None)
+        if place is None:  # whose turns are left have no entry left today: another team has one more in their place
+            turns[0] = next(team for team in source.sample(range(teams), teams) if by_day[day, team] < DAILY_LIMIT)
+        team = turns.pop(place or 0)
+        by_day[day, team] += 1
+        arrivals.append(Arrival(float(moment), team, by_team[team]))
+        by_team[team] += 1
+    return arrivals

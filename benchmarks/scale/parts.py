@@ -1,0 +1,105 @@
+"""The parts of ``make scale``: the competition with so many workers of a kind, each with a stored result of its own."""
+
+import os
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import httpx
+from sqlalchemy import create_engine, make_url, text
+
+from benchmarks.harness.results import BenchmarkCase
+from benchmarks.load.last_hour_findings import fairness_of, read_outcome
+from benchmarks.load.participants import add_participants, reference_zips
+from benchmarks.load.service import SCORER, WEB, LoadedService, Workers, open_competition, running_service
+from benchmarks.scale.arrivals import DAILY_LIMIT, DAY, DAYS, ENTRIES, TEAMS, arrivals_of
+from benchmarks.scale.clock import CLOCK_FILE, SharedClock
+from benchmarks.scale.measured import Costs, costs_of, findings_of, processor_seconds
+from benchmarks.scale.service_times import ServiceTimes, WorkerKind, service_times
+from benchmarks.scale.simulation import IMAGE_SIZE, IMAGES, SLUG, Simulation
+from benchmarks.scale.worker_pools import worker_pools
+from scorer.jobs.broker import create_celery_app
+from scorer.lifecycle import Queue
+from worker.runtime.context import WorkerContext
+
+PENDING_LIMIT = 2
+WEB_WITH_CLOCK = "benchmarks.scale.clocked_web:served_app"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A competition of 2019's shape and so many workers of a kind. ``limit_seconds``: real time that it may take."""
+
+    kind: WorkerKind
+    workers: int
+    teams: int = TEAMS
+    entries: int = ENTRIES
+    days: float = DAYS
+    seed: int = 2019
+    limit_seconds: float = 3600.0
+
+    @property
+    def name(self) -> str:
+        """The name of its stored result."""
+        return f"scale_{self.kind}_{self.workers}"
+
+
+PARTS = [Part("cpu", 1), Part("cpu", 4), Part("cpu", 16), Part("cpu", 64), Part("gpu", 1)]
+
+
+def play(part: Part) -> list[BenchmarkCase]:
+    """Play a part; its one case, by the worker's kind."""
+    times = service_times(part.kind)
+    with TemporaryDirectory(prefix="kennel-scale-") as folder:
+        clock_file = Path(folder) / "clock"
+        clock = SharedClock(clock_file)
+        preparing = Workers(queues="prepare")
+        with running_service(
+            WEB, f"{SCORER}0", workers=preparing, web=WEB_WITH_CLOCK, durable=False, **{CLOCK_FILE: str(clock_file)}
+        ) as service:
+            numbers = _play(service, part, times, clock)
+    return [BenchmarkCase(part.kind, dict(vars(part)), {"Kennel": [numbers]})]
+
+
+def _play(service: LoadedService, part: Part, times: ServiceTimes, clock: SharedClock) -> dict[str, float]:
+    limits = {"daily_limit": DAILY_LIMIT, "pending_limit": PENDING_LIMIT}
+    spec = {"image_count": IMAGES, "image_size": IMAGE_SIZE, **limits}
+    open_competition(service, SLUG, reference_zips(IMAGE_SIZE), **spec)
+    people = add_participants(service, part.teams)
+    tomorrow = datetime.now(UTC).date() + timedelta(days=1)
+    start = datetime(tomorrow.year, tomorrow.month, tomorrow.day, tzinfo=UTC)  # so that its days are those of the quota
+    closes_at = start + timedelta(days=part.days)
+    service.admin.call("PATCH", f"/competitions/{SLUG}", json={"closes_at": closes_at.isoformat()})
+    broker = create_celery_app(service.settings)
+    context = WorkerContext.open(service.settings, broker, (Queue.CHECK, Queue.SCORE))
+    context.now = clock.now
+    pools = worker_pools(times, part.workers)
+    arrivals = arrivals_of(part.teams, part.entries, part.days, part.seed)
+    processors, size, begun = processor_seconds(), _database_bytes(service), time.monotonic()
+    with httpx.Client(base_url=service.url, timeout=60, trust_env=False) as http:
+        simulation = Simulation(context, clock, http, people, pools, start)
+        played = simulation.play(arrivals, limit_seconds=part.limit_seconds)
+    took = time.monotonic() - begun
+    spent = {name: seconds - processors[name] for name, seconds in processor_seconds().items()}
+    costs = Costs(took, spent, _database_bytes(service) - size, os.getloadavg()[1])
+    close = part.days * DAY
+    last_day = [
+        job for job in read_outcome(service.sessions, SLUG).scores if job.created_at >= start.timestamp() + close - DAY
+    ]
+    return (
+        findings_of(played, pools[1].devices, close)
+        | fairness_of(last_day)
+        | costs_of(played, costs)
+        | {"given_up": float(part.entries - len(played.accepted))}
+    )
+
+
+def _database_bytes(service: LoadedService) -> int:
+    url = make_url(service.database_admin_url).set(database=make_url(service.settings.migration_url).database)
+    engine = create_engine(url)
+    with engine.connect() as connection:
+        size = connection.execute(text("SELECT pg_database_size(current_database())")).scalar_one()
+    engine.dispose()
+    return int(size)

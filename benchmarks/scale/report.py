@@ -1,0 +1,286 @@
+"""SCALE.md, from stored results alone: what a whole competition shows with so many workers, and what fills up first."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from benchmarks.harness.isolation import Run
+from benchmarks.harness.report import MarkdownTable, machine_line, markdown_of
+from benchmarks.harness.results import BenchmarkResult, read_result
+from benchmarks.load.last_hour_section import FAIR
+from benchmarks.scale import thousand
+from benchmarks.scale.arrivals import DAY, DAYS, ENTRIES, HOUR, TEAMS, entries_by_hour
+from benchmarks.scale.capacity import waits
+from benchmarks.scale.figure import svg
+from benchmarks.scale.measured import HOURS
+from benchmarks.scale.parts import PARTS, PENDING_LIMIT, Part
+from benchmarks.scale.service_times import service_times
+
+PAGE, FIGURE = "SCALE.md", "figures/scale.svg"
+Results = Mapping[str, BenchmarkResult]
+
+
+def stored(folder: Path) -> Results:
+    """Every stored result of ``make scale`` below ``folder``, by name."""
+    names = [*(part.name for part in PARTS), thousand.NAME]
+    return {name: result for name in names if (result := read_result(name, folder / "results")) is not None}
+
+
+def run_of(result: BenchmarkResult) -> Run:
+    """The numbers of a part's one run."""
+    (case,) = result.cases
+    (run,) = case.runs["Kennel"]
+    return dict(run)
+
+
+def title_of(part: Part) -> str:
+    """The part's name in tables."""
+    what = "GPU" if part.kind == "gpu" else "worker"
+    return f"{part.workers} {what}{'s' if part.workers > 1 else ''}"
+
+
+def render(folder: Path) -> None:
+    """Write the page and its figure from all results that are stored."""
+    results = stored(folder)
+    runs = runs_of(results)
+    (folder / FIGURE).write_text(svg({title_of(part): run for part, run in runs.items()}, DAYS))
+    (folder / PAGE).write_text(page(results, runs))
+
+
+def runs_of(results: Results) -> Mapping[Part, Run]:
+    """The numbers of the parts that were played; ``LookupError`` if none was."""
+    runs = {part: run_of(results[part.name]) for part in PARTS if part.name in results}
+    if not runs:
+        raise LookupError("no part was played: make scale")
+    return runs
+
+
+def page(results: Results, runs: Mapping[Part, Run]) -> str:
+    """The text of SCALE.md."""
+    parts = [
+        INTRODUCTION.format(
+            teams=TEAMS,
+            entries=ENTRIES,
+            days=DAYS,
+            pending=PENDING_LIMIT,
+            rush=entries_by_hour()[-HOURS:].sum() / ENTRIES,
+            times=_times(runs),
+        ),
+        "\n".join(markdown_of(_whole(runs))),
+        f"![Entries an hour and longest waits over the hours before the close]({FIGURE})",
+        FAIR.replace("Fair is", "*Overtaken unfairly*, on the last day: fair is"),
+        "## The last day, by hour",
+        "Entries of that hour by the first part; then the median and the longest wait for the public score in minutes.",
+        "\n".join(markdown_of(_by_hour(runs))),
+        "## What fills up first",
+        SATURATION,
+        "\n".join(markdown_of(_saturation(runs))),
+        "The steps of the service by the real clock, one at a time:",
+        "\n".join(markdown_of(_steps(runs))),
+        "## The fluid model",
+        FLUID,
+        "\n".join(markdown_of(_fluid(runs))),
+        *_thousand(results),
+        "## When and where",
+        *(f"- {_measured(results[part.name], title_of(part), run)}" for part, run in runs.items()),
+    ]
+    if thousand.NAME in results:
+        parts.append(f"- A thousand competitions. {machine_line(results[thousand.NAME].machine)}")
+    return "\n\n".join(parts).replace("\n\n- ", "\n- ") + "\n"
+
+
+INTRODUCTION = """\
+# How Kennel scales
+
+Made by `make scale`; the numbers behind it are in `results/scale_*.json`, one for each part, so that a run goes on with
+the parts that are missing. What so many competitions need is computed from it: `docs/how-to/plan-capacity.md`.
+
+{teams} teams hand in {entries:,} entries within {days:.0f} days, in the shape of the Generative Dog Images
+competition of 2019. **Known** of it are these numbers and the ids of 1,666 released entries; Kaggle numbers all
+submissions of all competitions in one row, and if that row grew evenly the ids tell the rush: {rush:.0%} of the
+entries on the last day. **Assumed** are that evenness, that the other entries came like the released ones, the two
+months, and how unevenly teams share the entries (`benchmarks/scale/arrivals.py`). A team may hand in five entries a
+day and have {pending} in progress; who is refused for that hands in again a minute after an entry of theirs is
+scored.
+
+**Real are** the web process and its answers over loopback, PostgreSQL, Valkey with its messages, and every
+transaction by which entries are accepted and jobs are claimed, passed, scored and swept; entries are zips of eight
+small images. **Not real are** the workers' computing and the clock: a worker that has claimed a job is done with it
+after its service time, and the clock of web and workers is set from one event to the next. So no time is compressed:
+waits are those of the two months, and the time in which nothing happens is left out. What the real steps take on the
+real clock is told apart, and adds nothing to the waits: they are milliseconds where jobs take seconds. **Left out
+are** Celery's own processes, evidence, event streams, failures, and reads except one look at the board after each
+score (`make load` has streams and reads); servers do not wait for the disk.
+
+{times}"""
+SATURATION = """\
+Seconds that an entry keeps each part of the service busy, and the entries a day at which one of it is full. Those of
+servers are processor seconds of the parts above, all of a part's processes together: *web* is an upload of small
+images and a look at the board, without the bytes of a real zip; *database* all transactions of an entry without its
+evidence."""
+FLUID = """\
+The page on capacity computes with rates alone, hour by hour (`benchmarks/scale/capacity.py`). Beside the simulation, in
+minutes; it does not know that teams with two entries in progress have to wait, nor the rush within an hour."""
+
+
+def _times(runs: Mapping[Part, Run]) -> str:
+    """The sentences on service times."""
+    sentences = {
+        "cpu": "A *worker* here is one on two cores: {public:.0f} s for a public score, {private:.0f} s for a private"
+        " one, **measured** for `efficientnet_lite0` and `efficientnet_lite2` ([RESULTS.md](RESULTS.md));"
+        " {check:.1f} s for a check (host_stages), by one process for eight workers.",
+        "gpu": "A *GPU* is one of [GPU.md](GPU.md) with `inception_v3` and `nasnetalarge`: {public:.1f} and"
+        " {private:.1f} s of the GPU, **counted at 40 % of the roof and measured by nobody**, and {host:.1f} s of its"
+        " host for both, measured; two processes take turns on it, and two more check.",
+    }
+    told = []
+    for kind in dict.fromkeys(part.kind for part in runs):
+        times = service_times(kind)
+        busy = times.busy_seconds
+        told.append(
+            sentences[kind].format(
+                public=busy["public"],
+                private=busy["private"],
+                check=times.check.host,
+                host=times.public.host + times.private.host,
+            )
+        )
+    return "\n\n".join(told)
+
+
+def _table(runs: Mapping[Part, Run], rows: Sequence[tuple[str, ...]]) -> MarkdownTable:
+    return MarkdownTable("", ("", *map(title_of, runs)), rows)
+
+
+def _whole(runs: Mapping[Part, Run]) -> MarkdownTable:
+    def row(name: str, key: str, form: str = ",.0f", by: float = 1.0) -> tuple[str, ...]:
+        return name, *(format(run[key] / by, form) for run in runs.values())
+
+    work = [
+        format((run["public_last_day"] + run["private_last_day"]) / part.workers, ",.0f") for part, run in runs.items()
+    ]
+    return _table(
+        runs,
+        [
+            row("accepted", "accepted"),
+            row("not handed in by the close", "given_up"),
+            row("refused: two in progress", "refused_pending"),
+            row("refused: closed", "refused_closed"),
+            row("refused for another reason", "refused_otherwise"),
+            row("wait for the public score, median, min", "wait_median", ",.1f", 60),
+            row("95 of 100 waited at most, min", "wait_p95", ",.1f", 60),
+            row("longest, min", "wait_longest", ",.1f", 60),
+            row("last public score after the close, h", "public_after_close", ",.1f", HOUR),
+            row("last private score after the close, h", "private_after_close", ",.1f", HOUR),
+            row("private scores missing at the close", "private_waiting_at_close"),
+            row("workers busy, of two months", "busy_share", ".1%"),
+            row("workers busy, of the last day", "busy_share_last_day", ".1%"),
+            ("scores by a worker on the last day", *work),
+            row("first entries overtaken unfairly", "fairness_first_unfair"),
+            row("further entries overtaken unfairly", "fairness_later_unfair"),
+            row("played in, min of the real clock", "seconds", ",.0f", 60),
+        ],
+    )
+
+
+def _by_hour(runs: Mapping[Part, Run]) -> MarkdownTable:
+    first = next(iter(runs.values()))
+    rows = []
+    for hour in range(HOURS):
+        key = f"hour{hour:02}"
+        cells = (f"{run[f'{key}_median'] / 60:,.1f}, {run[f'{key}_longest'] / 60:,.1f}" for run in runs.values())
+        rows.append((f"{HOURS - hour} h before the close", f"{first[f'{key}_entries']:.0f}", *cells))
+    return MarkdownTable("", ("", "entries", *map(title_of, runs)), rows)
+
+
+def _saturation(runs: Mapping[Part, Run]) -> MarkdownTable:
+    rows: list[tuple[str, float]] = []
+    for kind in dict.fromkeys(part.kind for part in runs):
+        times = service_times(kind)
+        rows.append((f"one {'GPU' if kind == 'gpu' else 'worker on two cores'}", sum(times.busy_seconds.values())))
+        rows.append((f"one process that checks ({kind})", times.check.host))
+    run = max(runs.values(), key=lambda each: each["accepted"])
+    rows += [(f"one core of the {name}", run[f"processor_{key}"]) for name, key in SERVED]
+    ordered = sorted(rows, key=lambda each: -each[1])
+    return MarkdownTable(
+        "",
+        ("", "s an entry", "entries a day until it is full"),
+        [(name, f"{seconds:.3f}", f"{DAY / seconds:,.0f}") for name, seconds in ordered],
+    )
+
+
+SERVED = (("web", "web"), ("database", "database"), ("queue server", "queue"))
+STEPS = {
+    "upload": "a zip is handed in",
+    "claim": "a job is claimed",
+    "record": "a check or a score is recorded",
+    "board": "the board is read, after a change",
+    "sweep": "the sweep",
+}
+
+
+def _steps(runs: Mapping[Part, Run]) -> MarkdownTable:
+    rows = [
+        (name, *(f"{run[f'{key}_median_ms']:.0f}, {run[f'{key}_p99_ms']:.0f}" for run in runs.values()))
+        for key, name in STEPS.items()
+    ]
+    return MarkdownTable("", ("median and slowest hundredth, ms", *map(title_of, runs)), rows)
+
+
+def _fluid(runs: Mapping[Part, Run]) -> MarkdownTable:
+    modelled, seen = ["longest wait, by rates"], ["longest wait, simulated"]
+    after, seen_after = ["last private score after the close, by rates"], ["the same, simulated"]
+    for part, run in runs.items():
+        busy = service_times(part.kind).busy_seconds
+        result = waits(entries_by_hour(part.entries, part.days), part.workers, busy["public"], busy["private"])
+        modelled.append(f"{result.public / 60:,.1f}")
+        seen.append(f"{run['wait_longest'] / 60:,.1f}")
+        after.append(f"{result.private / 60:,.1f}")
+        seen_after.append(f"{run['private_after_close'] / 60:,.1f}")
+    return _table(runs, [tuple(row) for row in (modelled, seen, after, seen_after)])
+
+
+THOUSAND = """\
+## A thousand competitions at once
+
+On the database alone, an ephemeral PostgreSQL that does not wait for the disk: {competitions:,} open competitions,
+{people} teams in each, {entries} scored entries a team ({total:,} in all; a thousand of 2019 would be 11 million,
+which were not made). {workers} threads of {processes} processes do, without web and queue server, what an entry
+needs: it is accepted, its check and its two scores are claimed and recorded, seven transactions by the service's own
+functions, while {waiting:,.0f} others wait. On this machine the clients share the cores with the database."""
+
+
+def _thousand(results: Results) -> list[str]:
+    if thousand.NAME not in results:
+        return []
+    (case,) = results[thousand.NAME].cases
+    run, settings = run_of(results[thousand.NAME]), case.settings
+    total = settings["competitions"] * settings["people"] * settings["entries"]
+    rows = [
+        ("entries a second, with their scores", f"{run['entries_a_second']:.1f}"),
+        ("transactions a second", f"{run['transactions_a_second']:,.0f}"),
+        *(
+            (f"{STEPS.get(key, 'an entry is accepted')}, median and slowest hundredth, ms", _pair(run, key))
+            for key in ("accept", "claim", "record")
+        ),
+        ("the list of all competitions, s", f"{run['list_seconds']:.2f}"),
+        ("the sweep counts what is due, s", f"{run['due_seconds']:.3f}"),
+    ]
+    needed = [
+        (name, f"{rate:.1f}")
+        for name, rate in (
+            ("needed on average by a thousand of 2019", 1000 * ENTRIES / (DAYS * DAY)),
+            ("in the last hour, if all close at once", 1000 * float(entries_by_hour()[-1]) / HOUR),
+        )
+    ]
+    return [
+        THOUSAND.format(**settings | {"total": total, "waiting": run["waiting"]}),
+        "\n".join(markdown_of(MarkdownTable("", ("", ""), [*rows, *needed]))),
+    ]
+
+
+def _pair(run: Run, key: str) -> str:
+    return f"{run[f'{key}_median_ms']:.0f}, {run[f'{key}_p99_ms']:.0f}"
+
+
+def _measured(result: BenchmarkResult, title: str, run: Run) -> str:
+    return f"{title.capitalize()}; load of the machine at its end {run['load']:.1f}. {machine_line(result.machine)}"

@@ -1,0 +1,131 @@
+"""The benchmarks of scale: arrivals, workers that wait no real time, what is needed, and a small competition."""
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from benchmarks.scale import capacity_page, report, thousand
+from benchmarks.scale.__main__ import HERE
+from benchmarks.scale.arrivals import DAILY_LIMIT, DAY, ENTRIES, TEAMS, arrivals_of, entries_by_hour, moments_of_2019
+from benchmarks.scale.capacity import EntryCosts, arrivals, need_of, needed_gpus, read_prices, waits
+from benchmarks.scale.parts import Part, play
+from benchmarks.scale.service_times import JobSeconds, ServiceTimes, service_times
+from benchmarks.scale.thousand import QUICK
+from benchmarks.scale.worker_pools import busy_share, worker_pools
+
+COSTS = EntryCosts(public=4, private=16, host=20, evidence=300, web=0.05, database=0.05, database_bytes=10_000)
+
+
+# Arrivals.
+
+
+def test_every_team_hands_in_and_none_more_than_a_day_allows() -> None:
+    plan = arrivals_of(TEAMS, ENTRIES, 60, 2019)
+    assert plan == arrivals_of(TEAMS, ENTRIES, 60, 2019)
+    assert len(plan) == ENTRIES
+    assert {arrival.team for arrival in plan} == set(range(TEAMS))
+    assert max(Counter((arrival.team, arrival.at // DAY) for arrival in plan).values()) == DAILY_LIMIT
+    assert [arrival.at for arrival in plan] == sorted(arrival.at for arrival in plan)
+    last_day = sum(arrival.at >= 59 * DAY for arrival in plan) / ENTRIES
+    assert last_day == pytest.approx(np.mean(moments_of_2019() >= 59 / 60), abs=0.01)
+
+
+def test_hours_have_the_shape_of_the_released_entries() -> None:
+    hours = entries_by_hour()
+    assert hours.sum() == pytest.approx(ENTRIES)
+    assert hours[-24:].sum() / ENTRIES == pytest.approx(np.mean(moments_of_2019() >= 59 / 60), abs=0.002)
+
+
+# Workers.
+
+
+def test_processes_take_turns_on_a_gpu_and_the_host_goes_on_beside() -> None:
+    times = ServiceTimes(2, 2.0, JobSeconds(0, 3, 3), JobSeconds(4, 2, 2), JobSeconds(10, 5, 5))
+    checking, scoring = worker_pools(times, 1)
+    assert len(checking.free) == 2
+    first, second = scoring.free
+    assert first.finish(times.public, 100.0) == 106.0
+    assert second.finish(times.public, 101.0) == 110.0, "the GPU is free at 104"
+    assert first.finish(times.public, 106.0) == 114.0
+    assert busy_share(scoring.devices, 100.0, 120.0) == pytest.approx(12 / 20)
+    assert busy_share(scoring.devices, 104.0, 106.0) == 1.0
+
+
+def test_a_gpu_takes_as_long_as_its_page_says() -> None:
+    times = service_times("gpu")
+    assert sum(times.busy_seconds.values()) == pytest.approx(23.2, abs=0.1)  # GPU.md, two processes
+    assert times.processes == 2
+
+
+# What is needed.
+
+
+def test_the_model_of_rates_lets_public_scores_go_first() -> None:
+    hour = np.array([1000.0, 0.0, 0.0, 0.0, 0.0])  # 4,000 s of public scores, 16,000 s of private ones
+    result = waits(hour, 1, 4, 16)
+    assert result.public == 400 + 4, "after an hour 400 s of them are left"
+    assert result.private == 20_000 - 5 * 3600 + 16
+    assert waits(hour, 10, 4, 16).public == 4
+
+
+def test_gpus_keep_what_is_promised_and_one_less_does_not() -> None:
+    wanted = read_prices().wanted
+    for calendar in ("one day", "two months"):
+        entries = arrivals(100, calendar)
+        assert entries.sum() == pytest.approx(100 * ENTRIES)
+        gpus, result = needed_gpus(entries, COSTS, replace(wanted, gpu_busy_share=1.0))
+        assert result.public <= 60 * wanted.longest_wait_minutes
+        assert result.private <= 3600 * wanted.final_hours
+        less = waits(entries, gpus - 1, COSTS.public, COSTS.private)
+        too_busy = entries.sum() * 20 > (gpus - 1) * 3600 * len(entries)
+        assert too_busy or less.public > 60 * wanted.longest_wait_minutes or less.private > 3600 * wanted.final_hours
+
+
+def test_needs_follow_the_operators_prices() -> None:
+    prices = read_prices()
+    need = need_of(10, "two months", COSTS, prices)
+    dearer = need_of(10, "two months", COSTS, replace(prices, gpu_hour=2 * prices.gpu_hour, zip_megabytes=1.0))
+    for name in ("GPUs, all the time", "GPUs, while they compute"):
+        assert dearer.costs[name] == pytest.approx(2 * need.costs[name])
+    assert dearer.costs["cores"] == need.costs["cores"]
+    assert dearer.object_tb == pytest.approx(10 * ENTRIES * 1e6 / 1e12)
+    assert need.database_gb == pytest.approx(10 * ENTRIES * COSTS.database_bytes / 1e9)
+
+
+# The pages.
+
+
+def test_the_pages_in_the_repository_are_those_of_the_stored_results() -> None:
+    results = report.stored(HERE)
+    assert (HERE / report.PAGE).read_text() == report.page(results, report.runs_of(results))
+    played = results[capacity_page.GPU_PART.name]
+    assert capacity_page.PAGE.read_text() == capacity_page.page(played, read_prices())
+
+
+# Everything.
+
+
+@pytest.mark.heavy
+def test_a_small_competition_is_played() -> None:
+    (case,) = play(Part("gpu", 1, teams=4, entries=12, days=2.0, limit_seconds=60))
+    (run,) = case.runs["Kennel"]
+    assert run["accepted"] == 12
+    assert run["refused_otherwise"] == 0
+    assert run["given_up"] == 0
+    assert sum(run[f"bin{place:02}_entries"] for place in range(24)) == 12
+    times = service_times("gpu")
+    alone = times.check.host + times.public.gpu + times.public.host
+    assert run["wait_median"] == pytest.approx(alone, rel=0.01), "nobody waits for others"
+    assert 0 < run["processor_database"] < 5
+    assert run["fairness_first_unfair"] == 0
+
+
+@pytest.mark.heavy
+def test_a_few_competitions_load_the_database() -> None:
+    (case,) = thousand.measure(QUICK)
+    (run,) = case.runs["Kennel"]
+    assert run["entries_a_second"] >= 1
+    assert run["record_median_ms"] > 0
+    assert run["list_seconds"] > 0
