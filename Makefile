@@ -86,8 +86,8 @@ bench: setup ## Measure speed against the peers, write benchmarks/RESULTS.md (BE
 load: setup ## Load the real service over loopback, write benchmarks/LOAD.md; an hour and a half (LOAD=names)
 	$(BIN)/python -m benchmarks.load $(LOAD)
 
-scale: setup ## Play a whole competition with 1 to 64 workers, write benchmarks/SCALE.md and the capacity page (SCALE=names RENDER=1)
-	$(BIN)/python -m benchmarks.scale $(SCALE) $(if $(RENDER),--render)
+scale: setup ## Play a whole competition with 1 to 64 workers, write benchmarks/SCALE.md and the capacity page (SCALE=names DAYS=1 RENDER=1)
+	$(BIN)/python -m benchmarks.scale $(SCALE) $(if $(DAYS),--days $(DAYS)) $(if $(RENDER),--render)
 
 gpu-check: setup ## Check this machine's GPU and print a page to paste: laid out for five minutes (DEVICE=cuda:3)
 	@$(BIN)/python -m benchmarks.gpu_check $(if $(DEVICE),--device $(DEVICE))

@@ -2,23 +2,27 @@
 
 import argparse
 import logging
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.harness.machine import machine
 from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, read_result, write_result
 from benchmarks.scale import capacity_page, report, thousand
+from benchmarks.scale.arrivals import DAYS
 from benchmarks.scale.capacity import read_prices
 from benchmarks.scale.parts import PARTS, play
 
 log = logging.getLogger("benchmarks.scale")
 HERE = Path(__file__).parents[1]
-ALL: dict[str, Callable[[], list[BenchmarkCase]]] = {
-    **{part.name: partial(play, part) for part in PARTS},
-    thousand.NAME: partial(thousand.measure, thousand.FULL),
-}
-"""What is measured, by the name of its stored result."""
+NAMES = [*(part.name for part in PARTS), thousand.NAME]
+"""Of the stored results."""
+
+
+def measure(name: str, days: float) -> list[BenchmarkCase]:
+    """Play a part's last ``days``, or load the database."""
+    part = next((part for part in PARTS if part.name == name), None)
+    return thousand.measure(thousand.FULL) if part is None else play(replace(part, played=days))
 
 
 def render() -> None:
@@ -31,19 +35,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
     parser.add_argument(
-        "names", nargs="*", metavar="name", help=f"of {', '.join(ALL)}, again; default: all without a stored result"
+        "names", nargs="*", metavar="name", help=f"of {', '.join(NAMES)}, again; default: all without a stored result"
     )
+    parser.add_argument("--days", type=float, default=DAYS, help="play the last so many days alone; default: all")
     parser.add_argument("--render", action="store_true", help="measure nothing: write the pages from what is kept")
     options = parser.parse_args(arguments)
-    unknown = set(options.names) - ALL.keys()
+    unknown = set(options.names) - set(NAMES)
     if unknown:
-        parser.error(f"there is no part {', '.join(sorted(unknown))}; there are {', '.join(ALL)}")
+        parser.error(f"there is no part {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(message)s")
     logging.getLogger("benchmarks").setLevel(logging.INFO)
-    missing = [name for name in ALL if read_result(name, HERE / "results") is None]
+    missing = [name for name in NAMES if read_result(name, HERE / "results") is None]
     for name in [] if options.render else options.names or missing:
         log.info("%s", name)
-        write_result(BenchmarkResult(name, machine(), ALL[name]()), HERE / "results")
+        write_result(BenchmarkResult(name, machine(), measure(name, options.days)), HERE / "results")
         render()
     if options.render:
         render()

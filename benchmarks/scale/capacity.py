@@ -89,7 +89,8 @@ def arrivals(competitions: int, calendar: Calendar) -> NDArray[np.float64]:
     one = entries_by_hour()
     if calendar == "one day":
         return competitions * one
-    return np.sum([np.roll(one, round(number * len(one) / competitions)) for number in range(competitions)], axis=0)
+    shifted = (np.roll(one, round(number * len(one) / competitions)) for number in range(competitions))
+    return sum(shifted, start=np.zeros_like(one))
 
 
 @dataclass(frozen=True)

@@ -47,8 +47,9 @@ def processor_seconds() -> Mapping[str, float]:
     return seconds
 
 
-def findings_of(played: Played, devices: Sequence[Device], close: float) -> Run:
-    """All numbers of the competition that closes ``close`` seconds after its start; times in seconds of it."""
+def findings_of(played: Played, devices: Sequence[Device], begin: float, close: float) -> Run:
+    """All numbers of what was played from ``begin`` to the ``close``, in seconds since the start of the competition;
+    times in seconds of it."""
     accepted = np.array(list(played.accepted.values()))
     public, private = (_moments(played, track) for track in ("public", "private"))
     waits = public - accepted
@@ -64,18 +65,19 @@ def findings_of(played: Played, devices: Sequence[Device], close: float) -> Run:
         "public_after_close": float(np.max(public) - close),
         "private_after_close": closed_private - close,
         "private_waiting_at_close": float(np.sum(private > close)),
-        "busy_share": busy_share(devices, 0.0, close),
+        "busy_share": busy_share(devices, begin, close),
         "busy_share_last_day": busy_share(devices, close - DAY, close),
         "public_last_day": float(np.sum((public > close - DAY) & (public <= close))),
         "private_last_day": float(np.sum((private > close - DAY) & (private <= close))),
         **_series("hour", np.linspace(close - DAY, close, HOURS + 1), accepted, waits),
-        **_series("bin", close - hours_before(close) * HOUR, accepted, waits),
+        **_series("bin", close - hours_before(close - begin) * HOUR, accepted, waits),
     }
 
 
-def hours_before(close: float) -> NDArray[np.float64]:
-    """The edges of the figure's bins in hours before the close; (BINS + 1,), the last one is the close itself."""
-    return np.append(np.geomspace(close / HOUR, 1.0, BINS), 0.0)
+def hours_before(seconds: float) -> NDArray[np.float64]:
+    """The edges of the figure's bins in hours before the close, over the last ``seconds``; (BINS + 1,), the last one is
+    the close itself."""
+    return np.append(np.geomspace(seconds / HOUR, 1.0, BINS), 0.0)
 
 
 def _moments(played: Played, track: str) -> NDArray[np.float64]:

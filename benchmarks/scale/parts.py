@@ -30,15 +30,17 @@ WEB_WITH_CLOCK = "benchmarks.scale.clocked_web:served_app"
 
 @dataclass(frozen=True)
 class Part:
-    """A competition of 2019's shape and so many workers of a kind. ``limit_seconds``: real time that it may take."""
+    """A competition of 2019's shape, of which the last ``played`` days are played with so many workers of a kind.
+    ``limit_seconds``: real time that it may take."""
 
     kind: WorkerKind
     workers: int
     teams: int = TEAMS
     entries: int = ENTRIES
     days: float = DAYS
+    played: float = DAYS
     seed: int = 2019
-    limit_seconds: float = 3600.0
+    limit_seconds: float = 3 * 3600.0
 
     @property
     def name(self) -> str:
@@ -76,7 +78,8 @@ def _play(service: LoadedService, part: Part, times: ServiceTimes, clock: Shared
     context = WorkerContext.open(service.settings, broker, (Queue.CHECK, Queue.SCORE))
     context.now = clock.now
     pools = worker_pools(times, part.workers)
-    arrivals = arrivals_of(part.teams, part.entries, part.days, part.seed)
+    begin = (part.days - part.played) * DAY
+    arrivals = [each for each in arrivals_of(part.teams, part.entries, part.days, part.seed) if each.at >= begin]
     processors, size, begun = processor_seconds(), _database_bytes(service), time.monotonic()
     with httpx.Client(base_url=service.url, timeout=60, trust_env=False) as http:
         simulation = Simulation(context, clock, http, people, pools, start)
@@ -85,15 +88,14 @@ def _play(service: LoadedService, part: Part, times: ServiceTimes, clock: Shared
     spent = {name: seconds - processors[name] for name, seconds in processor_seconds().items()}
     costs = Costs(took, spent, _database_bytes(service) - size, os.getloadavg()[1])
     close = part.days * DAY
-    last_day = [
-        job for job in read_outcome(service.sessions, SLUG).scores if job.created_at >= start.timestamp() + close - DAY
-    ]
-    return (
-        findings_of(played, pools[1].devices, close)
-        | fairness_of(last_day)
-        | costs_of(played, costs)
-        | {"given_up": float(part.entries - len(played.accepted))}
-    )
+    last_day = start.timestamp() + close - DAY
+    scores = [job for job in read_outcome(service.sessions, SLUG).scores if job.created_at >= last_day]
+    return {
+        "given_up": float(len(arrivals) - len(played.accepted)),
+        **findings_of(played, pools[1].devices, begin, close),
+        **fairness_of(scores),
+        **costs_of(played, costs),
+    }
 
 
 def _database_bytes(service: LoadedService) -> int:

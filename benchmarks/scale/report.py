@@ -273,7 +273,7 @@ def _thousand(results: Results) -> list[str]:
         )
     ]
     return [
-        THOUSAND.format(**settings | {"total": total, "waiting": run["waiting"]}),
+        THOUSAND.format(**{**settings, "total": total, "waiting": run["waiting"]}),
         "\n".join(markdown_of(MarkdownTable("", ("", ""), [*rows, *needed]))),
     ]
 

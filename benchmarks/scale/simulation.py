@@ -30,6 +30,7 @@ from benchmarks.scale.worker_pools import WorkerPool, WorkerProcess
 from scorer.archive import TrainingImageCopies
 from scorer.jobs import leases
 from scorer.jobs.broker import transaction
+from scorer.lifecycle import Queue
 from scorer.submissions import outcomes
 from worker.maintenance.sweeper import sweep_once
 from worker.runtime.context import WorkerContext
@@ -44,7 +45,8 @@ ZIPS = 20
 LEASE = timedelta(days=1)
 """By the database's clock, which is not set: no lease of a job under way may expire."""
 SWEEP_SECONDS = 3600.0
-REPORT_SECONDS = 5 * 86_400.0
+REPORTED_SWEEPS = 4
+"""After so many of them the log says how far it is."""
 RETRY_SECONDS = 60.0
 """After its entry is scored a team needs this long to hand in the one that was refused."""
 NO_COPIES = TrainingImageCopies(0, 0, 0.0, np.full(IMAGES, -1))
@@ -66,6 +68,11 @@ class Played:
         begun = time.perf_counter()
         yield
         self.durations[name].append(time.perf_counter() - begun)
+
+
+def _takes(channel: Channel, queue: Queue) -> bool:
+    """Whether there was a message, which is taken."""
+    return channel.basic_get(queue.value, no_ack=True) is not None  # type: ignore[no-untyped-call]
 
 
 class Simulation:
@@ -97,7 +104,7 @@ class Simulation:
         """Play until every accepted entry has both scores; ``TimeoutError`` after ``limit_seconds`` of real time."""
         for arrival in arrivals:
             self._schedule(arrival.at, partial(self._hand_in, arrival))
-        self._schedule(SWEEP_SECONDS, self._sweep)
+        self._schedule(arrivals[0].at, self._sweep)
         ends_at = time.monotonic() + limit_seconds
         with self._context.broker.connection_for_read() as connection, connection.channel() as channel:
             while self._events:
@@ -129,7 +136,7 @@ class Simulation:
     def _take_jobs(self, channel: Channel) -> None:
         """Let free processes take messages, as Celery's would, and claim for each the job that is next."""
         for pool in self._pools:
-            while pool.free and channel.basic_get(pool.queue.value, no_ack=True) is not None:
+            while pool.free and _takes(channel, pool.queue):
                 self._claim(pool, pool.free.popleft())
 
     def _claim(self, pool: WorkerPool, process: WorkerProcess) -> None:
@@ -187,8 +194,8 @@ class Simulation:
     def _sweep(self) -> None:
         with self.played.timed("sweep"):
             sweep_once(self._context)
-        if self._now % REPORT_SECONDS == 0:
-            log.info("%.0f days are played, %s entries accepted", self._now / 86_400, f"{len(self.played.accepted):,}")
+        if (sweeps := len(self.played.durations["sweep"])) % REPORTED_SWEEPS == 0:
+            log.info("after %s hours %s entries are accepted", sweeps, f"{len(self.played.accepted):,}")
         if self._events:
             self._schedule(self._now + SWEEP_SECONDS, self._sweep)
 

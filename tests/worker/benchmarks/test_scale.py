@@ -109,7 +109,7 @@ def test_the_pages_in_the_repository_are_those_of_the_stored_results() -> None:
 
 @pytest.mark.heavy
 def test_a_small_competition_is_played() -> None:
-    (case,) = play(Part("gpu", 1, teams=4, entries=12, days=2.0, limit_seconds=60))
+    (case,) = play(Part("gpu", 1, teams=4, entries=12, days=2.0, played=2.0, limit_seconds=60))
     (run,) = case.runs["Kennel"]
     assert run["accepted"] == 12
     assert run["refused_otherwise"] == 0
