@@ -6,7 +6,7 @@ clock, clocked_web: a clock that is set, and the service's web application with 
 worker_pools, simulation: workers who wait no real time, and a competition that is played with them
 parts: the parts that ``make scale`` plays, each with a stored result of its own
 measured: what a part shows: waits by hour, fairness, work, and what an entry costs the service
-thousand, thousand_seeding, thousand_runs: a thousand competitions on the database alone
+thousand, thousand_seeding, thousand_runs, thousand_section: a thousand competitions on the database alone
 report, figure: SCALE.md and its figure
 capacity, capacity_page: what so many competitions need, and the page of the documentation that says so
 __main__: the command ``python -m benchmarks.scale``

@@ -9,8 +9,9 @@ from benchmarks.harness.results import BenchmarkResult
 from benchmarks.harness.rounds import median_of
 from benchmarks.scale.arrivals import DAYS, ENTRIES, TEAMS
 from benchmarks.scale.capacity import Calendar, EntryCosts, Need, Prices, need_of
+from benchmarks.scale.measured import run_of
 from benchmarks.scale.parts import PARTS
-from benchmarks.scale.report import Results, run_of
+from benchmarks.scale.report import Results
 from benchmarks.scale.service_times import service_times
 from benchmarks.speed import evidence
 

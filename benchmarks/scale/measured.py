@@ -9,6 +9,7 @@ import psutil
 from numpy.typing import NDArray
 
 from benchmarks.harness.isolation import Run
+from benchmarks.harness.results import BenchmarkResult
 from benchmarks.scale.arrivals import DAY, HOUR
 from benchmarks.scale.simulation import Played
 from benchmarks.scale.worker_pools import Device, busy_share
@@ -31,6 +32,13 @@ class Costs:
     processors: Mapping[str, float]
     database_bytes: float
     load: float
+
+
+def run_of(result: BenchmarkResult) -> Run:
+    """The numbers of a stored result's one run."""
+    (case,) = result.cases
+    (run,) = case.runs["Kennel"]
+    return dict(run)
 
 
 def processor_seconds() -> Mapping[str, float]:
@@ -66,7 +74,6 @@ def findings_of(played: Played, devices: Sequence[Device], begin: float, close: 
         "private_after_close": closed_private - close,
         "private_waiting_at_close": float(np.sum(private > close)),
         "busy_share": busy_share(devices, begin, close),
-        "busy_share_last_day": busy_share(devices, close - DAY, close),
         "public_last_day": float(np.sum((public > close - DAY) & (public <= close))),
         "private_last_day": float(np.sum((private > close - DAY) & (private <= close))),
         **_series("hour", np.linspace(close - DAY, close, HOURS + 1), accepted, waits),

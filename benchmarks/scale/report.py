@@ -7,13 +7,14 @@ from benchmarks.harness.isolation import Run
 from benchmarks.harness.report import MarkdownTable, machine_line, markdown_of
 from benchmarks.harness.results import BenchmarkResult, read_result
 from benchmarks.load.last_hour_section import FAIR
-from benchmarks.scale import thousand
+from benchmarks.scale import thousand, thousand_section
 from benchmarks.scale.arrivals import DAY, DAYS, ENTRIES, HOUR, TEAMS, entries_by_hour
 from benchmarks.scale.capacity import waits
 from benchmarks.scale.figure import svg
-from benchmarks.scale.measured import HOURS
+from benchmarks.scale.measured import HOURS, run_of
 from benchmarks.scale.parts import PARTS, PENDING_LIMIT, Part
 from benchmarks.scale.service_times import service_times
+from benchmarks.scale.thousand_section import STEPS
 
 PAGE, FIGURE = "SCALE.md", "figures/scale.svg"
 Results = Mapping[str, BenchmarkResult]
@@ -23,13 +24,6 @@ def stored(folder: Path) -> Results:
     """Every stored result of ``make scale`` below ``folder``, by name."""
     names = [*(part.name for part in PARTS), thousand.NAME]
     return {name: result for name in names if (result := read_result(name, folder / "results")) is not None}
-
-
-def run_of(result: BenchmarkResult) -> Run:
-    """The numbers of a part's one run."""
-    (case,) = result.cases
-    (run,) = case.runs["Kennel"]
-    return dict(run)
 
 
 def title_of(part: Part) -> str:
@@ -42,16 +36,26 @@ def render(folder: Path) -> None:
     """Write the page and its figure from all results that are stored."""
     results = stored(folder)
     runs = runs_of(results)
-    (folder / FIGURE).write_text(svg({title_of(part): run for part, run in runs.items()}, DAYS))
+    (folder / FIGURE).write_text(figure_of(runs))
     (folder / PAGE).write_text(page(results, runs))
 
 
 def runs_of(results: Results) -> Mapping[Part, Run]:
     """The numbers of the parts that were played; ``LookupError`` if none was."""
-    runs = {part: run_of(results[part.name]) for part in PARTS if part.name in results}
+    runs = {
+        Part(**results[part.name].cases[0].settings): run_of(results[part.name])
+        for part in PARTS
+        if part.name in results
+    }
     if not runs:
         raise LookupError("no part was played: make scale")
     return runs
+
+
+def figure_of(runs: Mapping[Part, Run]) -> str:
+    """The figure of the parts of which as much was played as of the first."""
+    played = next(iter(runs)).played
+    return svg({title_of(part): run for part, run in runs.items() if part.played == played}, played)
 
 
 def page(results: Results, runs: Mapping[Part, Run]) -> str:
@@ -64,11 +68,12 @@ def page(results: Results, runs: Mapping[Part, Run]) -> str:
             pending=PENDING_LIMIT,
             rush=entries_by_hour()[-HOURS:].sum() / ENTRIES,
             times=_times(runs),
+            partly=_partly(runs),
         ),
         "\n".join(markdown_of(_whole(runs))),
         f"![Entries an hour and longest waits over the hours before the close]({FIGURE})",
         FAIR.replace("Fair is", "*Overtaken unfairly*, on the last day: fair is"),
-        "## The last day, by hour",
+        "## The last hours",
         "Entries of that hour by the first part; then the median and the longest wait for the public score in minutes.",
         "\n".join(markdown_of(_by_hour(runs))),
         "## What fills up first",
@@ -79,7 +84,7 @@ def page(results: Results, runs: Mapping[Part, Run]) -> str:
         "## The fluid model",
         FLUID,
         "\n".join(markdown_of(_fluid(runs))),
-        *_thousand(results),
+        *thousand_section.section(results.get(thousand.NAME)),
         "## When and where",
         *(f"- {_measured(results[part.name], title_of(part), run)}" for part, run in runs.items()),
     ]
@@ -111,7 +116,11 @@ real clock is told apart, and adds nothing to the waits: they are milliseconds w
 are** Celery's own processes, evidence, event streams, failures, and reads except one look at the board after each
 score (`make load` has streams and reads); servers do not wait for the disk.
 
-{times}"""
+{times}{partly}"""
+PARTLY = """
+
+**Of the two months only the last {played:g} days were played**: bounded time on a busy machine. What waited from before
+is left out, and with few workers that is much. `make scale SCALE="{names}"` plays them whole."""
 SATURATION = """\
 Seconds that an entry keeps each part of the service busy, and the entries a day at which one of it is full. Those of
 servers are processor seconds of the parts above, all of a part's processes together: *web* is an upload of small
@@ -120,6 +129,14 @@ evidence."""
 FLUID = """\
 The page on capacity computes with rates alone, hour by hour (`benchmarks/scale/capacity.py`). Beside the simulation, in
 minutes; it does not know that teams with two entries in progress have to wait, nor the rush within an hour."""
+
+
+def _partly(runs: Mapping[Part, Run]) -> str:
+    """What is to be said of parts that were not played whole."""
+    partly = [part for part in runs if part.played < part.days]
+    if not partly:
+        return ""
+    return PARTLY.format(played=min(part.played for part in partly), names=" ".join(part.name for part in partly))
 
 
 def _times(runs: Mapping[Part, Run]) -> str:
@@ -161,6 +178,7 @@ def _whole(runs: Mapping[Part, Run]) -> MarkdownTable:
     return _table(
         runs,
         [
+            ("played: the last days of 60", *(f"{part.played:g}" for part in runs)),
             row("accepted", "accepted"),
             row("not handed in by the close", "given_up"),
             row("refused: two in progress", "refused_pending"),
@@ -172,8 +190,7 @@ def _whole(runs: Mapping[Part, Run]) -> MarkdownTable:
             row("last public score after the close, h", "public_after_close", ",.1f", HOUR),
             row("last private score after the close, h", "private_after_close", ",.1f", HOUR),
             row("private scores missing at the close", "private_waiting_at_close"),
-            row("workers busy, of two months", "busy_share", ".1%"),
-            row("workers busy, of the last day", "busy_share_last_day", ".1%"),
+            row("workers busy, of what was played", "busy_share", ".1%"),
             ("scores by a worker on the last day", *work),
             row("first entries overtaken unfairly", "fairness_first_unfair"),
             row("further entries overtaken unfairly", "fairness_later_unfair"),
@@ -185,7 +202,8 @@ def _whole(runs: Mapping[Part, Run]) -> MarkdownTable:
 def _by_hour(runs: Mapping[Part, Run]) -> MarkdownTable:
     first = next(iter(runs.values()))
     rows = []
-    for hour in range(HOURS):
+    shown = min(HOURS, round(24 * min(part.played for part in runs)))
+    for hour in range(HOURS - shown, HOURS):
         key = f"hour{hour:02}"
         cells = (f"{run[f'{key}_median'] / 60:,.1f}, {run[f'{key}_longest'] / 60:,.1f}" for run in runs.values())
         rows.append((f"{HOURS - hour} h before the close", f"{first[f'{key}_entries']:.0f}", *cells))
@@ -209,13 +227,6 @@ def _saturation(runs: Mapping[Part, Run]) -> MarkdownTable:
 
 
 SERVED = (("web", "web"), ("database", "database"), ("queue server", "queue"))
-STEPS = {
-    "upload": "a zip is handed in",
-    "claim": "a job is claimed",
-    "record": "a check or a score is recorded",
-    "board": "the board is read, after a change",
-    "sweep": "the sweep",
-}
 
 
 def _steps(runs: Mapping[Part, Run]) -> MarkdownTable:
@@ -231,55 +242,13 @@ def _fluid(runs: Mapping[Part, Run]) -> MarkdownTable:
     after, seen_after = ["last private score after the close, by rates"], ["the same, simulated"]
     for part, run in runs.items():
         busy = service_times(part.kind).busy_seconds
-        result = waits(entries_by_hour(part.entries, part.days), part.workers, busy["public"], busy["private"])
+        hours = entries_by_hour(part.entries, part.days)[-round(24 * part.played) :]
+        result = waits(hours, part.workers, busy["public"], busy["private"])
         modelled.append(f"{result.public / 60:,.1f}")
         seen.append(f"{run['wait_longest'] / 60:,.1f}")
         after.append(f"{result.private / 60:,.1f}")
         seen_after.append(f"{run['private_after_close'] / 60:,.1f}")
     return _table(runs, [tuple(row) for row in (modelled, seen, after, seen_after)])
-
-
-THOUSAND = """\
-## A thousand competitions at once
-
-On the database alone, an ephemeral PostgreSQL that does not wait for the disk: {competitions:,} open competitions,
-{people} teams in each, {entries} scored entries a team ({total:,} in all; a thousand of 2019 would be 11 million,
-which were not made). {workers} threads of {processes} processes do, without web and queue server, what an entry
-needs: it is accepted, its check and its two scores are claimed and recorded, seven transactions by the service's own
-functions, while {waiting:,.0f} others wait. On this machine the clients share the cores with the database."""
-
-
-def _thousand(results: Results) -> list[str]:
-    if thousand.NAME not in results:
-        return []
-    (case,) = results[thousand.NAME].cases
-    run, settings = run_of(results[thousand.NAME]), case.settings
-    total = settings["competitions"] * settings["people"] * settings["entries"]
-    rows = [
-        ("entries a second, with their scores", f"{run['entries_a_second']:.1f}"),
-        ("transactions a second", f"{run['transactions_a_second']:,.0f}"),
-        *(
-            (f"{STEPS.get(key, 'an entry is accepted')}, median and slowest hundredth, ms", _pair(run, key))
-            for key in ("accept", "claim", "record")
-        ),
-        ("the list of all competitions, s", f"{run['list_seconds']:.2f}"),
-        ("the sweep counts what is due, s", f"{run['due_seconds']:.3f}"),
-    ]
-    needed = [
-        (name, f"{rate:.1f}")
-        for name, rate in (
-            ("needed on average by a thousand of 2019", 1000 * ENTRIES / (DAYS * DAY)),
-            ("in the last hour, if all close at once", 1000 * float(entries_by_hour()[-1]) / HOUR),
-        )
-    ]
-    return [
-        THOUSAND.format(**{**settings, "total": total, "waiting": run["waiting"]}),
-        "\n".join(markdown_of(MarkdownTable("", ("", ""), [*rows, *needed]))),
-    ]
-
-
-def _pair(run: Run, key: str) -> str:
-    return f"{run[f'{key}_median_ms']:.0f}, {run[f'{key}_p99_ms']:.0f}"
 
 
 def _measured(result: BenchmarkResult, title: str, run: Run) -> str:
