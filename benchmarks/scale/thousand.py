@@ -1,6 +1,7 @@
 """A thousand competitions at once, on the database alone: how many entries a second it takes, and what takes long."""
 
 import json
+import os
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -52,14 +53,16 @@ def measure(size: Size) -> list[BenchmarkCase]:
         url = make_url(servers.postgres.admin_url).set(database=make_url(servers.postgres.app_url).database)
         address = url.render_as_string(hide_password=False)
         seed(address, size.competitions, size.people, size.entries)
-        before = processor_seconds()["database"]
-        steps = _load(address, size)
-        numbers = _rates(steps, size) | {"database_seconds": processor_seconds()["database"] - before}
+        steps, database_seconds = _load(address, size)
+        numbers = _rates(steps, size)
+        entries = numbers["entries_a_second"] * size.seconds
+        numbers |= {"database_seconds_an_entry": database_seconds / entries, "load": os.getloadavg()[0]}
         numbers |= _questions(address)
     return [BenchmarkCase("database", dict(vars(size)), {"Kennel": [numbers | {"seconds": size.seconds}]})]
 
 
-def _load(url: str, size: Size) -> list[Step]:
+def _load(url: str, size: Size) -> tuple[list[Step], float]:
+    """What was done, and the processor seconds of the database meanwhile."""
     start = time.monotonic() + size.fill_seconds
     threads = size.workers // size.processes
     tasks = [
@@ -67,10 +70,13 @@ def _load(url: str, size: Size) -> list[Step]:
         for number in range(size.processes)
     ]
     children = [subprocess.Popen(command(task), cwd=ROOT, stdout=subprocess.PIPE, text=True) for task in tasks]
+    time.sleep(max(0.0, start - time.monotonic()))
+    before = processor_seconds()["database"]
     outputs = [child.communicate()[0] for child in children]
+    spent = processor_seconds()["database"] - before
     if any(child.returncode for child in children):
         raise RuntimeError("a process that loads the database has failed")
-    return [(name, seconds) for output in outputs for name, seconds in json.loads(output)]
+    return [(name, seconds) for output in outputs for name, seconds in json.loads(output)], spent
 
 
 def _rates(steps: Sequence[Step], size: Size) -> Run:
