@@ -28,7 +28,7 @@ def measure(name: str, days: float) -> list[BenchmarkCase]:
 def render() -> None:
     """Write both pages from what is stored and from the operator's prices."""
     report.render(HERE)
-    capacity_page.render(report.stored(HERE), read_prices())
+    capacity_page.PAGE.write_text(capacity_page.page(report.stored(HERE), read_prices()))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -1,7 +1,5 @@
 """docs/how-to/plan-capacity.md: what 10, 100 and 1,000 competitions need, from what was played and assumed."""
 
-from pathlib import Path
-
 from benchmarks.gpu.roofline import measured
 from benchmarks.harness.isolation import ROOT
 from benchmarks.harness.report import MarkdownTable, machine_line, markdown_of
@@ -18,11 +16,10 @@ from benchmarks.speed import evidence
 PAGE = ROOT / "docs" / "how-to" / "plan-capacity.md"
 COMPETITIONS = (10, 100, 1000)
 CALENDARS: tuple[Calendar, ...] = ("two months", "one day")
-GPU_PART = next(part for part in PARTS if part.kind == "gpu")
 
 
 def entry_costs(played: BenchmarkResult) -> EntryCosts:
-    """What an entry costs, from the part with a GPU, GPU.md's sources and the measurement of evidence."""
+    """What an entry costs, by what was played, GPU.md's sources and the measurement of evidence."""
     run, times = run_of(played), service_times("gpu")
     (case,) = measured(evidence.NAME).cases
     return EntryCosts(
@@ -36,14 +33,11 @@ def entry_costs(played: BenchmarkResult) -> EntryCosts:
     )
 
 
-def render(results: Results, prices: Prices, path: Path = PAGE) -> None:
-    """Write the page; nothing while the part with a GPU was not played."""
-    if GPU_PART.name in results:
-        path.write_text(page(results[GPU_PART.name], prices))
-
-
-def page(played: BenchmarkResult, prices: Prices) -> str:
-    """The text of the page."""
+def page(results: Results, prices: Prices) -> str:
+    """The text of the page, from the part that has played most entries."""
+    played = max(
+        (results[part.name] for part in PARTS if part.name in results), key=lambda each: run_of(each)["accepted"]
+    )
     costs = entry_costs(played)
     needs = {
         calendar: [need_of(competitions, calendar, costs, prices) for competitions in COMPETITIONS]
@@ -84,6 +78,7 @@ page and no quotes**. They stand in `benchmarks/scale/prices.toml`:
 
 Change them, then
 
+<!-- not run: writes this page -->
 ```console
 $ make scale RENDER=1        # measures nothing and writes this page anew
 ```
@@ -104,6 +99,7 @@ twice the GPUs. A competition that scores with `efficientnet_lite0` and `efficie
 
 {tables}
 
+- *Waits* are those of rates, hour by hour, and so too short: `benchmarks/SCALE.md` has them beside the simulation's.
 - *Cores beside GPUs* check, decode, and do the host's part of scores, as many as keep all GPUs busy. *Cores for
   evidence* make it as fast as entries come on average, so that it lags behind the rush by some days and is never
   missing for good.

@@ -79,7 +79,7 @@ def page(results: Results, runs: Mapping[Part, Run]) -> str:
         "## What fills up first",
         SATURATION,
         "\n".join(markdown_of(_saturation(runs))),
-        "The steps of the service by the real clock, one at a time:",
+        STEPS_TEXT,
         "\n".join(markdown_of(_steps(runs))),
         "## The fluid model",
         FLUID,
@@ -112,7 +112,7 @@ transaction by which entries are accepted and jobs are claimed, passed, scored a
 small images. **Not real are** the workers' computing and the clock: a worker that has claimed a job is done with it
 after its service time, and the clock of web and workers is set from one event to the next. So no time is compressed:
 waits are those of the two months, and the time in which nothing happens is left out. What the real steps take on the
-real clock is told apart, and adds nothing to the waits: they are milliseconds where jobs take seconds. **Left out
+real clock is told apart and adds nothing to the waits. **Left out
 are** Celery's own processes, evidence, event streams, failures, and reads except one look at the board after each
 score (`make load` has streams and reads); servers do not wait for the disk.
 
@@ -126,6 +126,9 @@ Seconds that an entry keeps each part of the service busy, and the entries a day
 servers are processor seconds of the parts above, all of a part's processes together: *web* is an upload of small
 images and a look at the board, without the bytes of a real zip; *database* all transactions of an entry without its
 evidence."""
+STEPS_TEXT = """\
+The steps of the service by the real clock, one at a time. On a machine with other work (its load is told at the end of
+the page) that is mostly waiting for a core; processor seconds above are not."""
 FLUID = """\
 The page on capacity computes with rates alone, hour by hour (`benchmarks/scale/capacity.py`). Beside the simulation, in
 minutes; it does not know that teams with two entries in progress have to wait, nor the rush within an hour."""
@@ -178,7 +181,7 @@ def _whole(runs: Mapping[Part, Run]) -> MarkdownTable:
     return _table(
         runs,
         [
-            ("played: the last days of 60", *(f"{part.played:g}" for part in runs)),
+            ("days played, the last ones", *(f"{part.played:g}" for part in runs)),
             row("accepted", "accepted"),
             row("not handed in by the close", "given_up"),
             row("refused: two in progress", "refused_pending"),

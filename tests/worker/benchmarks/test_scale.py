@@ -100,8 +100,8 @@ def test_needs_follow_the_operators_prices() -> None:
 def test_the_pages_in_the_repository_are_those_of_the_stored_results() -> None:
     results = report.stored(HERE)
     assert (HERE / report.PAGE).read_text() == report.page(results, report.runs_of(results))
-    played = results[capacity_page.GPU_PART.name]
-    assert capacity_page.PAGE.read_text() == capacity_page.page(played, read_prices())
+    assert (HERE / report.FIGURE).read_text() == report.figure_of(report.runs_of(results))
+    assert capacity_page.PAGE.read_text() == capacity_page.page(results, read_prices())
 
 
 # Everything.
