@@ -37,7 +37,7 @@ REASONS = {
     "makes the environment in which this page is tested",
     "needs a file from elsewhere",
     "needs a generator",
-    "needs a collector of spans",
+    "writes this page",
     "needs a cluster",
     "needs docker",
     "needs root",
