@@ -168,8 +168,8 @@ class Settings(LogSettings):
     an upload that a web process has left whole is finished by another. Below 1 for rehearsals of outages."""
 
     traces_endpoint: HttpAddress | None = None
-    """The address of a collector of OpenTelemetry that takes OTLP over HTTP, such as ``http://collector:4318``, without
-    ``/v1/traces``. Without it no traces are made. It needs the extra ``traces``."""
+    """The address of a collector of OpenTelemetry that takes OTLP over HTTP, such as ``http://collector:4318``.
+    Without it no traces are made. It needs the extra ``traces``."""
 
     public_url: HttpAddress = "http://127.0.0.1:8000"
     """The public address of this service, used in links. With ``https://`` cookies are sent over HTTPS only."""
