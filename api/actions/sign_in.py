@@ -161,7 +161,7 @@ class SignInActions:
 
     def ask_reset(self, email: str) -> None:
         """Send a link for a new password if an account has the address; the caller does not learn whether one does."""
-        self._count_mail(email)
+        self._count_mail(email, limit="mail-reset")
         with self.begin() as session:
             password_resets.request_reset(
                 session, email, secret=new_secret(), site=self.settings.public_url, now=self.now
@@ -206,9 +206,9 @@ class SignInActions:
         with self.begin() as session:
             return sign_up.confirm_address(session, link, now=self.now)
 
-    def _count_mail(self, email: str, caller: Caller | None = None) -> None:
+    def _count_mail(self, email: str, caller: Caller | None = None, *, limit: str = "mail") -> None:
         self.rates.hit("mail-address", *requester_of(caller, self.browser))
-        self.rates.hit("mail", email.strip().lower())
+        self.rates.hit(limit, email.strip().lower())
 
 
 def sign_in_actions(

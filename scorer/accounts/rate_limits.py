@@ -29,7 +29,8 @@ RATE_LIMITS: Mapping[str, str] = {
     "sign-in-address": "200/15 minutes",  # of one address, for all accounts and with all tokens
     "second-factor": "5/15 minutes",  # codes and passkeys tried for one account, after its password
     "sign-up": "20/hour",  # of one address
-    "mail": "5/hour",  # to one recipient, from all requests
+    "mail": "5/hour",  # to one recipient, from all requests but those for a new password
+    "mail-reset": "5/hour",  # for a new password, to one recipient: whoever is refused has a link that still works
     "mail-address": "20/hour",  # asked for by one account, or by one address where nobody is signed in
     "team-invitation": "20/hour",  # of one account
 }

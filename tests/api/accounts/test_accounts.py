@@ -573,9 +573,23 @@ def test_sign_ups_and_mails_are_counted(service: Service, monkeypatch: pytest.Mo
     assert sign_up(service).status_code == 201
     refused(sign_up(service, handle="other"), 429, "too-often")
     refused(sign_up(service, handle="third", email="t@example.org"), 429, "too-often")
+    rated(service, monkeypatch, mail_reset="1/hour")
     for address in ("nobody@example.org", "Nobody@example.org "):
         answer = service.http.post(f"{API}/password-resets", json={"email": address})
     refused(answer, 429, "too-often")
+
+
+def test_strangers_do_not_use_up_the_mails_for_a_new_password(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    confirmed(service)
+    rated(service, monkeypatch, mail="2/hour", mail_reset="2/hour")
+    for handle, status in (("mallory", 201), ("malice", 201), ("malcolm", 429)):
+        assert sign_up(service, handle=handle, email=GRACE["email"]).status_code == status
+    for status in (202, 202, 429):
+        assert service.http.post(f"{API}/password-resets", json={"email": GRACE["email"]}).status_code == status
+    new = {"password": "a better password"}
+    assert service.http.put(f"{API}/password-resets/{link_in(mails(service)[-1])}", json=new).status_code == 204
 
 
 def test_requests_are_counted_by_account(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
