@@ -14,6 +14,7 @@ audit_log, backups, notifications: what organizers did; backups and restoring; n
 jobs: leases, the broker, the backlog
 accounts, competitions, teams: people and tokens; competitions and reference sets; members, quotas, final picks
 leaderboard, submissions: standings and the board cache; submissions from intake to outcome
+personal_data: what people take along of what is stored about them, and the end of their account
 tuning, review, evidence: thresholds and the private extractor; rulings and publication; signs of copying
 insights, import_export: figures of a whole competition; data releases and imported results
 """

@@ -63,4 +63,14 @@ def set_session_cookies(response: Response, request: Request, secrets: SessionCo
 
 def delete_session_cookie(response: Response, request: Request) -> None:
     """Delete the session's cookie; the browser stays known."""
-    response.delete_cookie(cookie_name(request), secure=is_secure(request), httponly=True, samesite="lax")
+    _delete(response, request, "kennel")
+
+
+def delete_cookies(response: Response, request: Request) -> None:
+    """Delete both cookies: nobody is signed in, and the browser is known to no account."""
+    for name in ("kennel", DEVICE_COOKIE):
+        _delete(response, request, name)
+
+
+def _delete(response: Response, request: Request, name: str) -> None:
+    response.delete_cookie(cookie_name(request, name), secure=is_secure(request), httponly=True, samesite="lax")

@@ -102,6 +102,15 @@ class EmailChange(Request):
     )
 
 
+class AccountDeletion(Request):
+    """The deletion of your account, confirmed."""
+
+    handle: str = Field(max_length=80, description="The account's handle, typed again.")
+    password: SecretStr = Field(
+        SecretStr(""), max_length=4 * MAX_PASSWORD_LENGTH, description="The present password; empty if there is none."
+    )
+
+
 class EmailRequest(Request):
     """A mail address."""
 

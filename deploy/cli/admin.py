@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 from deploy.client.api import Client, Refused, Unreadable, open_file, segment
 from deploy.client.references import attach, prepare
 from deploy.standalone.data_folder import settings_of
-from scorer import audit_log
+from scorer import audit_log, personal_data
 from scorer.accounts import accounts, api_tokens, password_resets, roles, second_factors
 from scorer.accounts.administration import find_account
 from scorer.db.accounts import account_by_handle
@@ -96,6 +96,23 @@ def remove_second_factor(handle: str, data: Data = None) -> None:
 
 
 @app.command()
+def delete_account(
+    handle: str,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    data: Data = None,
+) -> None:
+    """Delete an account for good, for somebody who asks for it and cannot sign in; directly in the database.
+
+    Entries stay under a pseudonym. People who can sign in do it on their page /account, or with kennel delete-account.
+    """
+    if not yes:
+        typer.confirm(f"Delete the account {handle} for good?", abort=True)
+    with _database(data) as (session, _):
+        personal_data.delete_account(session, find_account(session, handle).id, author=None, now=datetime.now(UTC))
+    print(f"The account {handle} is deleted.")
+
+
+@app.command()
 def invite(email: Annotated[str, typer.Argument()] = "", url: Url = DEFAULT_URL, token: Token = "") -> None:
     """Print a link with which one person can sign up, and mail it if there is an address."""
     with Client(url, token) as client:
@@ -103,10 +120,13 @@ def invite(email: Annotated[str, typer.Argument()] = "", url: Url = DEFAULT_URL,
 
 
 @app.command()
-def account(handle: str, name: str = "", url: Url = DEFAULT_URL, token: Token = "") -> None:
-    """Make a participant's account and print its first token."""
-    with Client(url, token) as client:
-        print(client.post("/admin/accounts", {"handle": handle, "name": name})["token"])
+def account(handle: str, name: str = "", data: Data = None) -> None:
+    """Make a participant's account and print its first token; directly in the database: no API token may make one."""
+    now = datetime.now(UTC)
+    with _database(data) as (session, _):
+        made = accounts.create_account(session, handle=handle, name=name, role="participant", now=now)
+        secret = _new_token(session, made, now)
+    print(secret)
 
 
 @app.command()

@@ -22,7 +22,7 @@ from deploy.cli import (
     weights,
 )
 from deploy.cli.kaggle import run_kaggle
-from deploy.cli.participant import competitions, generators, login, submissions, submit
+from deploy.cli.participant import account, competitions, generators, login, submissions, submit
 from deploy.cli.participant.check import check_zip
 from deploy.cli.participant.connection import connected_client, reported_errors, require_token
 from deploy.cli.participant.credentials import current_login
@@ -54,7 +54,7 @@ for each in (
     admin.app.add_typer(each.app)
 app.add_typer(admin.app, name="admin")
 app.add_typer(weights.app, name="weights")
-for each in (login, submissions, generators, competitions):
+for each in (login, account, submissions, generators, competitions):
     app.add_typer(each.app)
 err = Console(stderr=True, highlight=False)
 

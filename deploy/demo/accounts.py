@@ -1,19 +1,19 @@
-"""Accounts of the demo that need a role, made in the database: no API token may make them."""
+"""Accounts of the demo, made in the database: no API token may make them."""
 
 import secrets
 from datetime import UTC, datetime
 
-from deploy.standalone.service import RunningService
 from scorer.accounts import accounts, api_tokens
 from scorer.db.accounts import account_by_handle
 from scorer.db.session import connected
+from scorer.settings import Settings
 
 
-def new_token(running: RunningService, handle: str, role: str, *, name: str = "") -> str:
+def new_token(settings: Settings, handle: str, role: str, *, name: str = "") -> str:
     """A new token of the account with this handle, which is made if there is none."""
     secret = secrets.token_urlsafe(32)
     now = datetime.now(UTC)
-    with connected(running.settings) as sessions, sessions.begin() as session:
+    with connected(settings) as sessions, sessions.begin() as session:
         account = account_by_handle(session, handle)
         if account is None:
             account = accounts.create_account(session, handle=handle, name=name, role=role, now=now)

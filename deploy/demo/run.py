@@ -86,7 +86,7 @@ def total_time_line(seconds: float) -> str:
 def run_competition(running: service.RunningService, pictures: Photographs, plan: DemoPlan, console: Console) -> bool:
     """Create a competition, submit all entries, print the report; True if every entry ended as expected."""
     start = time.monotonic()
-    with Client(running.url, new_token(running, service.ADMIN, "admin")) as organizer:
+    with Client(running.url, new_token(running.settings, service.ADMIN, "admin")) as organizer:
         slug = create_competition(organizer, plan)
         console.print(f"Competition [bold]{slug}[/]: {report.photograph_line(pictures)}")
         attach_and_prepare(organizer, slug, pictures, console)
@@ -159,7 +159,7 @@ def submit_entries(
     for number, entry in enumerate(ENTRIES[: plan.entries]):
         with console.status(f"{entry.team}: {entry.description}"):
             images = entry.generate(pictures.train.images, plan.count, np.random.default_rng([SEED, number]))
-            client = Client(running.url, participant_token(organizer, slug, entry))
+            client = Client(running.url, participant_token(running, slug, entry))
             answer = client.submit(slug, zip_of(images), file_name=f"{entry.key}.zip", note=entry.description)
         submitted.append(SubmittedEntry(entry, client, answer["id"]))
     held_out = pictures.held_out.images
@@ -173,11 +173,10 @@ def submit_entries(
     return submitted
 
 
-def participant_token(organizer: Client, slug: str, entry: DemoEntry) -> str:
+def participant_token(running: service.RunningService, slug: str, entry: DemoEntry) -> str:
     """Create a participant for an entry of this run; returns the token."""
-    body = {"handle": f"{entry.key}-{slug}"[:39].strip("-."), "name": entry.team}
-    token: str = organizer.post("/admin/accounts", body)["token"]
-    return token
+    handle = f"{entry.key}-{slug}"[:39].strip("-.")
+    return new_token(running.settings, handle, "participant", name=entry.team)
 
 
 def wait_for_scores(

@@ -14,5 +14,6 @@ submissions, jobs: submissions, uploads and labels; the job queue, its load and 
 leaderboard: judged scores, columns for ranking, the change feed
 tuning, review, evidence: thresholds and comparisons; flags, reviews and rulings; signs, generators and code
 human_ratings, data_release, import_results: rating studies; data releases and their rows; what an import writes
+personal_data: what is stored about a person, and what goes with their account
 notifications, audit_log: notices, mails and webhook deliveries; what organizers did
 """

@@ -42,8 +42,9 @@ def lock_names(session: Session) -> None:
 
 
 def account_by_handle(session: Session, handle: str) -> Account | None:
-    """The account with this handle, whatever the letter case."""
-    return session.scalars(select(Account).where(func.lower(Account.handle) == handle.lower())).one_or_none()
+    """The account with this handle, whatever the letter case; none that is deleted."""
+    named = (func.lower(Account.handle) == handle.lower()) & Account.deleted_at.is_(None)
+    return session.scalars(select(Account).where(named)).one_or_none()
 
 
 def account_by_email(session: Session, email: str) -> Account | None:
@@ -101,7 +102,7 @@ def account_summaries(
     session: Session, search: str, *, after: int, limit: int, now: datetime
 ) -> Sequence[AccountSummary]:
     """Accounts with ``search`` in their handle or name, whatever the letter case, in the order of their ids, from the
-    one behind the id ``after``."""
+    one behind the id ``after``; without deleted ones."""
 
     def count(table: type[Table], active: ColumnElement[bool]) -> ScalarSelect[int]:
         return select(func.count()).select_from(table).where(active).scalar_subquery()
@@ -119,7 +120,7 @@ def account_summaries(
     query = (
         select(Account.id, Account.handle, Account.name, Account.role, Account.created_at, Account.suspended_at, seen)
         .add_columns(count(WebSession, own_sessions), count(Token, own_tokens), count(Webhook, own_webhooks))
-        .where(wanted, Account.id > after)
+        .where(wanted, Account.id > after, Account.deleted_at.is_(None))
         .order_by(Account.id)
         .limit(limit)
     )

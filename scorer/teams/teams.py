@@ -174,6 +174,11 @@ def leave(session: Session, slug: str, *, account: Account, now: datetime) -> No
         raise Conflict(
             "has-entries", "You have entered this competition with your team, so you stay in it, as your entries do."
         )
+    depart(session, team, account, now=now)
+
+
+def depart(session: Session, team: Team, account: Account, *, now: datetime) -> None:
+    """End an account's membership of its team. Call with the competition's changes and the team locked."""
     session.add(_membership(team, account, joined=False, now=now))
     session.flush()
     disband_if_empty(session, team, now=now)
@@ -219,14 +224,18 @@ def _team_of_one(session: Session, competition_id: int, account: Account, *, now
 def _add_team(
     session: Session, competition_id: int, names: Sequence[str], *, now: datetime, benchmark: bool = False
 ) -> Team:
-    numbered = (f"{names[-1]} {number}" for number in itertools.count(2))
-    free = (
-        name for name in itertools.chain(names, numbered) if not members.is_name_taken(session, competition_id, name)
-    )
-    team = Team(competition_id=competition_id, name=next(free), benchmark=benchmark, created_at=now)
+    name = first_free_name(session, competition_id, names)
+    team = Team(competition_id=competition_id, name=name, benchmark=benchmark, created_at=now)
     session.add(team)
     session.flush()
     return team
+
+
+def first_free_name(session: Session, competition_id: int, names: Sequence[str]) -> str:
+    """The first of some names that no team of a competition has; or the last one with a number."""
+    numbered = (f"{names[-1]} {number}" for number in itertools.count(2))
+    candidates = itertools.chain(names, numbered)
+    return next(name for name in candidates if not members.is_name_taken(session, competition_id, name))
 
 
 def _free_name(session: Session, state: CompetitionState, name: str, *, own_name: str = "") -> str:

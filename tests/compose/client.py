@@ -1,5 +1,5 @@
-"""An organizer and a participant at the other end of TLS: ``python -m tests.compose.client ADDRESS TOKEN`` has an entry
-scored and prints what was seen, as JSON."""
+"""An organizer and a participant at the other end of TLS: ``python -m tests.compose.client ADDRESS TOKEN TOKEN`` has an
+entry of the second one scored and prints what was seen, as JSON."""
 
 import io
 import json
@@ -15,7 +15,7 @@ from tests.factories import make_spec, noise_images, zip_of
 PATIENCE = 120
 
 
-def compete(address: str, token: str) -> dict[str, Any]:
+def compete(address: str, token: str, participant: str) -> dict[str, Any]:
     """Hold a small competition with one entry; the entry with both scores, and the public board."""
     with Client(address, token) as admin:
         spec = make_spec(datetime.now(UTC)).model_dump(mode="json")
@@ -24,7 +24,6 @@ def compete(address: str, token: str) -> dict[str, Any]:
         for role, seed in (("train", 1), ("held_out", 2), ("private_extra", 3)):
             admin.attach_references(slug, role, io.BytesIO(zip_of(noise_images(seed, 40, size))))
         prepare(admin, slug, say=lambda _: None, every=0.2)
-        participant = admin.post("/admin/accounts", {"handle": "ada", "name": "Ada"})["token"]
         with Client(address, participant) as ada:
             entry = ada.submit(slug, io.BytesIO(zip_of(noise_images(10))), file_name="entry.zip")
         end = time.monotonic() + PATIENCE
@@ -38,4 +37,4 @@ def compete(address: str, token: str) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(compete(*sys.argv[1:3])))
+    sys.stdout.write(json.dumps(compete(*sys.argv[1:4])))

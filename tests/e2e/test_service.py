@@ -14,6 +14,7 @@ from sqlalchemy import text
 
 from deploy.client.api import Client, Refused
 from deploy.client.references import prepare
+from deploy.demo.accounts import new_token
 from scorer.db.session import engine_of
 from scorer.monitoring.traces import trace_id_of
 from tests.e2e.collector import SeenSpan
@@ -48,7 +49,7 @@ def competition(live: RunningService, **changes: Any) -> str:
 def participant(live: RunningService, name: str) -> Client:
     """A participant."""
     handle = f"{name}-{time.monotonic_ns()}"
-    return Client(live.url, live.admin.post("/admin/accounts", {"handle": handle, "name": handle})["token"])
+    return Client(live.url, new_token(live.settings, handle, "participant", name=handle))
 
 
 def submission(live: RunningService, entry: dict[str, Any]) -> Any:

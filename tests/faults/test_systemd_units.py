@@ -252,8 +252,9 @@ def test_the_units_processes_score_an_entry_and_end_when_they_are_told_to(host: 
             "KENNEL_PUBLIC_URL": url,
         }
         kennel = str(Path(sys.executable).with_name("kennel"))
-        made = _run(variables, kennel, "admin", "create-admin", "admin")
-        answer = json.loads(_run(variables, sys.executable, "-m", "tests.compose.client", url, made.strip()))
+        words = (("create-admin", "admin"), ("account", "ada", "--name", "Ada"))
+        tokens = [_run(variables, kennel, "admin", *each).strip() for each in words]
+        answer = json.loads(_run(variables, sys.executable, "-m", "tests.compose.client", url, *tokens))
         assert [each["track"] for each in answer["entry"]["measurements"]] == ["public", "private"]
         examined = json.loads(_run(variables, kennel, "admin", "doctor", "--json", codes=(0, 1)))
         wrong = {each["name"]: each["finding"] for each in examined if each["state"] == "wrong"}

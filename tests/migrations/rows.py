@@ -95,6 +95,7 @@ ROWS: Mapping[str, Sequence[Row]] = {
     "0027": (("submissions", {"id": "without-zip", "status": "failed", "sha256": "x", "zip_removed_at": PAST}),),
     "0028": (("rebuttals", {"track": "private"}),),
     "0029": (("second_factors", {"kind": "totp"}),),
+    "0030": (("accounts", {"handle": "deleted~3", "role": "participant", "deleted_at": PAST}),),
 }
 """By migration: rows of the tables that it brings, and of those that it lets have new ones. A column that is not named
 has a value of its type where it needs one; of rows that are referred to, the first is meant."""

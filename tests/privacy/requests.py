@@ -277,6 +277,8 @@ CALLS: Mapping[str, RouteCall] = {
     "POST /admin/accounts/{handle}/credentials/end": replace(form_call(), words=HANDLE),
     f"PUT {API}/me/password": slow_call(json_call(old=PASSWORD, new="another long pass phrase")),
     f"PUT {API}/me/email": slow_call(json_call(email="another@example.org", password=PASSWORD)),
+    f"POST {API}/me/deletion": slow_call(json_call(handle="ada", password=PASSWORD)),
+    "POST /account/deletion": slow_call(form_call(handle="ada", password=PASSWORD)),
     f"PUT {API}/email-confirmations/{{link}}": RouteCall(words=lambda _: {"link": ["confirm-link"]}),
     f"POST {API}/password-resets": json_call(email="zq-insider-mail@example.org"),
     f"PUT {API}/password-resets/{{link}}": slow_call(json_call(password="another long pass phrase")),

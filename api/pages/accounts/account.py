@@ -2,10 +2,12 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 
+from api.actions.personal_data import delete_own_account, own_data
 from api.actions.sign_in import AppSignInActions, new_secret
+from api.http import session_cookies
 from api.http.dependencies import Caller, DbSession, Now, SignedIn
 from api.http.forms import Fields, FormFields, text
 from api.http.problem_details import headers_of, status_of
@@ -121,3 +123,25 @@ def change_email(
     except KennelError as error:
         return _page_with_error(session, viewer, now, error, "email")
     return see_other("/account?done=email")
+
+
+@router.api_route("/data", methods=["GET", "HEAD"])
+def download_own_data(session: DbSession, viewer: SignedIn, now: Now) -> Response:
+    """What is stored about the person, as a file."""
+    return own_data(session, viewer.account, now)
+
+
+@router.post("/deletion")
+def delete_account(
+    request: Request, fields: FormFields, session: DbSession, sign_in: AppSignInActions, viewer: SignedIn, now: Now
+) -> Response:
+    """Delete the account."""
+    try:
+        password = text(fields, "password", max_length=MAX_PASSWORD_LENGTH)
+        delete_own_account(sign_in, viewer, text(fields, "handle"), password)
+    except KennelError as error:
+        return _page_with_error(session, viewer, now, error, "deletion")
+    title, message = "Your account is deleted", "Entries stay under a pseudonym, records under the account's number."
+    answer = render_page("shared/message.html", viewer=None, title=title, message=message, way=("/", "Competitions"))
+    session_cookies.delete_cookies(answer, request)
+    return answer

@@ -1,10 +1,24 @@
 """Accounts: signing up, one's own data, and accounts and roles that admins give."""
 
-from fastapi import APIRouter, Response
+from typing import Any
 
+from fastapi import APIRouter, Request, Response
+
+from api.actions.personal_data import delete_own_account, own_data
 from api.actions.sign_in import AppSignInActions, new_secret
-from api.http.dependencies import Admin, AppSettings, DbSession, KnownCaller, Now, Organizer, SignedIn, require_session
+from api.http import session_cookies
+from api.http.dependencies import (
+    Admin,
+    AppSettings,
+    CurrentUser,
+    DbSession,
+    KnownCaller,
+    Now,
+    Organizer,
+    SignedIn,
+)
 from api.schemas.accounts import (
+    AccountDeletion,
     AccountView,
     EmailChange,
     EmailRequest,
@@ -39,10 +53,8 @@ def sign_up(body: SignUp, actions: AppSignInActions) -> AccountView:
 
 
 @router.post("/admin/accounts", status_code=201)
-def create(body: NewAccount, session: DbSession, admin: Admin, caller: KnownCaller, now: Now) -> NewAccountView:
-    """Make an account with its first API token. Admins only; with an API token for participants only."""
-    if body.role != "participant":
-        require_session(caller)
+def create(body: NewAccount, session: DbSession, admin: Admin, caller: SignedIn, now: Now) -> NewAccountView:
+    """Make an account with its first API token. Admins only, and not with an API token."""
     account = accounts.create_account(session, **body.model_dump(), now=now)
     secret = new_secret()
     api_tokens.issue(session, account, secret, name=f"made by {admin.handle}", now=now)
@@ -78,6 +90,22 @@ def me(caller: KnownCaller) -> MeView:
     """The account of this token or session, and its scopes."""
     view = AccountView.model_validate(caller.account, from_attributes=True)
     return MeView(**view.model_dump(), email=caller.account.email, scopes=list(caller.scopes))
+
+
+@router.get("/me/data", response_model=dict[str, list[dict[str, Any]]])
+def download_own_data(session: DbSession, account: CurrentUser, now: Now) -> Response:
+    """What is stored about you, as rows by kind: your account, sessions, tokens, notices, teams, entries and what else
+    you have brought in. Without secrets; what the service has measured is on the pages of your entries."""
+    return own_data(session, account, now)
+
+
+@router.post("/me/deletion", status_code=204)
+def delete_account(body: AccountDeletion, request: Request, actions: AppSignInActions, caller: SignedIn) -> Response:
+    """Delete your account for good. Entries stay under a pseudonym; names, addresses and credentials go."""
+    delete_own_account(actions, caller, body.handle, body.password.get_secret_value())
+    response = Response(status_code=204)
+    session_cookies.delete_cookies(response, request)
+    return response
 
 
 @router.put("/me/password", status_code=204)

@@ -1,6 +1,7 @@
 """The subcommands for participants.
 
 login: ``kennel login`` and ``logout``.
+account: ``kennel my-data`` and ``delete-account``.
 competitions: ``kennel competitions``, ``rules``, ``leaderboard`` and ``pick``.
 submissions: ``kennel submit``, ``status`` and ``cancel``.
 generators: ``kennel generator``.

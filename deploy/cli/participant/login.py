@@ -76,11 +76,7 @@ def _login_by_token(url: str, token: str) -> Login:
 def _login_by_password(url: str, name: str, password: str) -> Login:
     """A login with a new token, made in a session that ends at once."""
     with Client(url) as client:
-        opened = client.post("/session", {"login": name, "password": password})
-        if opened["second_factor"]:
-            code = typer.prompt("Code of your authenticator, or a recovery code", err=True)
-            opened = client.post("/session/second-factor", {"code": code})
-        headers = {"X-CSRF-Token": opened["csrf_token"]}
+        headers = open_session(client, name, password)
         try:
             body = {"name": f"kennel on {socket.gethostname()}"[:100], "scopes": SCOPES}
             token = client.call("POST", "/tokens", json=body, headers=headers)
@@ -88,6 +84,15 @@ def _login_by_password(url: str, name: str, password: str) -> Login:
         finally:
             client.send("DELETE", "/session", headers=headers)
     return Login(url, token["token"], me["handle"], token["id"])
+
+
+def open_session(client: Client, name: str, password: str) -> dict[str, str]:
+    """Sign a client in, asking for the second factor if there is one; the headers that change something need."""
+    opened = client.post("/session", {"login": name, "password": password})
+    if opened["second_factor"]:
+        code = typer.prompt("Code of your authenticator, or a recovery code", err=True)
+        opened = client.post("/session/second-factor", {"code": code})
+    return {"X-CSRF-Token": opened["csrf_token"]}
 
 
 @app.command(rich_help_panel=PANEL)

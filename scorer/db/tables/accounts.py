@@ -31,6 +31,8 @@ class Account(Table):
     created_at: Mapped[datetime]
     suspended_at: Mapped[datetime | None]
     """Since when nobody may sign in as this person."""
+    deleted_at: Mapped[datetime | None]
+    """Since when its names are a pseudonym, and its number alone is left in other rows."""
 
 
 class Token(Table):

@@ -134,12 +134,12 @@ def test_addresses_are_ascii(service: Service, email: str) -> None:
 # Tokens
 
 
-def test_a_token_makes_participants_alone(service: Service) -> None:
-    for role in ("reviewer", "organizer", "admin"):
+def test_a_token_makes_nobody(service: Service) -> None:
+    for role in ("participant", "reviewer", "organizer", "admin"):
         body = {"handle": f"new-{role}", "role": role}
         refused(service.call("admin", "POST", "/admin/accounts", json=body), 403, "session-needed")
         refused(service.call("admin", "PUT", "/accounts/eve/role", json={"role": role}), 403, "session-needed")
-    made = service.call("admin", "POST", "/admin/accounts", json={"handle": "new"}).json()
+    made = service.browse("admin", "POST", "/admin/accounts", json={"handle": "new"}).json()
     service.tokens["new"] = made["token"]
     assert service.call("new", "GET", "/me").json()["scopes"] == ["read", "submit"]
     assert service.browse("admin", "POST", "/admin/accounts", json={"handle": "b", "role": "admin"}).status_code == 422

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from deploy.client.api import Client, Refused
 from deploy.client.references import prepare
 from deploy.client.resumable import PendingUpload, is_transient, upload_resumably
+from deploy.demo.accounts import new_token
 from tests.factories import make_spec, noise_images, zip_of
 from tests.faults.rounds.stack import Stack
 
@@ -155,7 +156,7 @@ def make_traffic(stack: Stack, seed: int, **changes: Any) -> Traffic:
     accounts = {}
     for team in range(TEAMS):
         handle = f"{slug}-{team}"
-        accounts[team] = (handle, stack.admin.post("/admin/accounts", {"handle": handle, "name": handle})["token"])
+        accounts[team] = (handle, new_token(stack.settings, handle, "participant", name=handle))
     attempts = [_attempt(rng, seed, team, number) for team in range(TEAMS) for number in range(ENTRIES)]
     cancelling = rng.choice([None, None, *range(TEAMS)])
     return Traffic(stack, slug, seed, attempts, accounts, cancelling)

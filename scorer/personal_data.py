@@ -1,0 +1,109 @@
+"""A person's data: what is stored about them, to take along, and the end of their account.
+
+Nothing that others rely on goes with an account: entries, measurements, rulings and the audit log stay, with the
+account's number. Names, addresses and credentials go; a pseudonym stands where the name stood.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from scorer import audit_log
+from scorer.accounts.accounts import require_another_admin
+from scorer.accounts.credentials import end_credentials
+from scorer.accounts.roles import is_organizer
+from scorer.db import personal_data
+from scorer.db.tables import Account, Team
+from scorer.db.teams import members
+from scorer.errors import Conflict
+from scorer.notifications import outbox
+from scorer.teams import teams
+
+SUBJECT = "Your Kennel account is deleted"
+BODY = """Hello {name},
+
+your Kennel account {handle} is deleted. Its entries stay in their competitions under the name "{pseudonym}". This is
+the last mail to this address.
+
+If it was not you, write to the organizers.
+"""
+
+
+def data_of(session: Session, account: Account, *, now: datetime) -> dict[str, list[dict[str, Any]]]:
+    """What is stored about a person, as rows by kind."""
+    return personal_data.rows_about(session, account, now)
+
+
+def delete_account(session: Session, account_id: int, *, author: Account | None, now: datetime) -> None:
+    """Delete an account for good; ``author`` None stands for the operator. ``Conflict`` for an organizer or admin, who
+    hands over first.
+
+    Its credentials end. The person leaves all teams; a team of one keeps its entries and its rank, and it and every
+    team that was called after the person are called by the pseudonym, in the past, too.
+    """
+    joined = personal_data.joined_teams(session, account_id)
+    for competition_id in sorted({team.competition_id for team in joined}):
+        members.lock_changes(session, competition_id)
+    members.lock_teams(session, [team.id for team in joined])
+    account = session.get_one(Account, account_id, with_for_update={"key_share": True}, populate_existing=True)
+    _require_no_duties(session, account)
+    end_credentials(session, account, now=now)
+    for team in joined:
+        if members.team_of(session, team.competition_id, account.id) is team:
+            teams.depart(session, team, account, now=now)
+    alone = personal_data.team_ids_alone(session, account.id)
+    erased = _rename_teams(session, account, joined, alone)
+    _erase(session, account, erased, alone, now)
+    subject = f"account:{account.handle}"
+    by_operator = None if author is not None else {"by": "the operator"}
+    audit_log.record_action(session, "account.deleted", subject, actor=author, now=now, after=by_operator)
+
+
+def _require_no_duties(session: Session, account: Account) -> None:
+    if account.role == "admin":
+        require_another_admin(session, account)
+    if is_organizer(account):
+        raise Conflict(
+            "has-duties",
+            f"{account.handle} has the role {account.role}. An admin must give it the role participant first, so that "
+            "no competition is left without somebody who runs it.",
+        )
+
+
+def _rename_teams(session: Session, account: Account, joined: Sequence[Team], alone: set[int]) -> set[str]:
+    """Call teams of one, and those called after the person, by the pseudonym; returns every name that they had."""
+    erased: set[str] = set()
+    for team in joined:
+        names = {team.name, *personal_data.former_names(session, team.id)}
+        erased |= names if team.id in alone else {name for name in names if _is_called_after(account, name)}
+        if team.name in erased:
+            team.name = teams.first_free_name(session, team.competition_id, [_pseudonym(account)])
+            session.flush()
+    return erased
+
+
+def _is_called_after(account: Account, name: str) -> bool:
+    return name in {account.name, account.handle} or name.startswith(f"{account.name} ({account.handle})")
+
+
+def _pseudonym(account: Account) -> str:
+    return f"Deleted account {account.id}"
+
+
+def _erase(session: Session, account: Account, team_names: set[str], alone: set[int], now: datetime) -> None:
+    """Take the person's names and addresses out of all rows, then out of the account itself."""
+    # No handle that somebody can choose has this sign in it.
+    handle, name, email = f"deleted~{account.id}", account.name, account.email
+    text = BODY.format(name=name, handle=account.handle, pseudonym=_pseudonym(account))
+    account.deleted_at = now
+    session.flush()
+    personal_data.erase_names(session, account.id, handle, team_names)
+    personal_data.erase_rows(session, account, alone, handle, now)
+    account.handle, account.name = handle, _pseudonym(account)
+    account.email = account.password_hash = None
+    account.role = "participant"
+    session.flush()
+    if email is not None:
+        outbox.queue_mail(session, email, SUBJECT, text, now=now)

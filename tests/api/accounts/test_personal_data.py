@@ -1,0 +1,259 @@
+"""What people take with them, and what is left of them when their account is deleted."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyotp
+import pytest
+from sqlalchemy import LargeBinary, text
+
+from deploy.cli import admin
+from scorer.accounts import second_factors
+from scorer.db import personal_data
+from scorer.db.tables import Account, Identity, Rater, RatingStudy, Submission, Table, WebSession
+from tests.api.accounts.test_accounts import GOOD, browse, link_in, mails, sign_in, sign_up
+from tests.api.cli_runner import CliTerminal, terminal
+from tests.api.conftest import API, Service
+from tests.api.submissions.test_uploads import refused
+from tests.api.teams.test_teams import ask, join, members, team
+from tests.api.test_audit_log import entries, operator
+from tests.factories import noise_images
+
+__all__ = ["operator", "terminal"]  # fixtures are found by their names here
+HANDLE, NAME, EMAIL = "gracehopper", "Grace Hopper", "gracehopper@example.org"
+WITHOUT_HER_DATA = {
+    "competitions": "who made it is in the audit log",
+    "publications": "an act of office, in the audit log",
+    "reference_sets": "likewise",
+    "competition_references": "likewise",
+    "data_files": "likewise",
+    "releases": "likewise",
+    "release_acts": "likewise",
+    "rating_studies": "likewise",
+    "pauses": "likewise",
+    "labels": "likewise",
+    "coarse_labels": "likewise",
+    "rulings": "likewise",
+    "rebuttal_answers": "likewise",
+    "thresholds": "likewise",
+    "comparisons": "likewise",
+    "team_merges": "told by the memberships that it has made",
+}
+"""Tables that refer to people, and why nothing of them is among a person's data."""
+
+
+def arrive(service: Service) -> tuple[str, str]:
+    """Grace with a confirmed address, a token and a session: the session's cookie and its CSRF token."""
+    assert sign_up(service, handle=HANDLE, name=NAME, email=EMAIL).status_code == 201
+    service.http.put(f"{API}/email-confirmations/{link_in(mails(service)[-1])}")
+    assert sign_in(service, HANDLE, "wrong").status_code == 401
+    csrf = sign_in(service, HANDLE, **{"User-Agent": "hoppers-browser"}).json()["csrf_token"]
+    service.tokens[HANDLE] = browse(service, "POST", "/tokens", csrf, json={"name": "hoppers-laptop"}).json()["token"]
+    hook = browse(service, "POST", "/webhooks", csrf, json={"url": "https://gracehopper.example.org/"})
+    assert hook.status_code == 201
+    cookie = service.http.cookies["kennel"]
+    service.http.cookies.clear()
+    return cookie, csrf
+
+
+def by_session(service: Service, cookie: str, csrf: str, method: str, path: str, **options: Any) -> Any:
+    """A request of the browser with this cookie."""
+    service.http.cookies.set("kennel", cookie)
+    answer = browse(service, method, path, csrf, **options)
+    service.http.cookies.clear()
+    return answer
+
+
+def delete(service: Service, cookie: str, csrf: str, **changes: str) -> Any:
+    """An attempt of grace to delete her account."""
+    body = {"handle": HANDLE, "password": GOOD, **changes}
+    return by_session(service, cookie, csrf, "POST", "/me/deletion", json=body)
+
+
+def everything(service: Service, *, but: str = "") -> str:
+    """All rows of all tables but one, as text in lower case."""
+    names = [table.name for table in Table.metadata.sorted_tables if table.name != but]
+    query = " UNION ALL ".join(f"SELECT '{name} ' || {name}::text FROM {name}" for name in names)
+    with service.context.sessions() as session:
+        return "\n".join(session.scalars(text(query))).lower()
+
+
+def number_of_grace(service: Service) -> int:
+    """The id of her account."""
+    with service.context.sessions() as session:
+        return session.query(Account).filter_by(handle=HANDLE).one().id
+
+
+# To take along
+
+
+def test_everything_about_a_person_is_theirs_to_take(service: Service, terminal: CliTerminal) -> None:
+    cookie, csrf = arrive(service)
+    slug = service.competition(rules="Be kind.")
+    rules = service.call("ada", "GET", f"/competitions/{slug}").json()["rules_sha256"]
+    for who in (HANDLE, "ada"):
+        service.call(who, "PUT", f"/competitions/{slug}/rules-acceptance", json={"rules_sha256": rules})
+    entry = service.scored(HANDLE, slug, noise_images(10), note="my first")["id"]
+    others = service.scored("ada", slug, noise_images(11), note="a secret of ada's")["id"]
+
+    answer = by_session(service, cookie, csrf, "GET", "/me/data")
+    assert answer.headers["content-disposition"] == f'attachment; filename="kennel-{HANDLE}.json"'
+    assert answer.headers["cache-control"] == "no-store"
+    data = answer.json()
+    assert (data["account"][0]["handle"], data["account"][0]["email"]) == (HANDLE, EMAIL)
+    assert [(row["id"], row["note"], row["team"]) for row in data["entries"]] == [(entry, "my first", NAME)]
+    assert [(row["competition"], row["joined"]) for row in data["memberships"]] == [(slug, True)]
+    assert [row["name"] for row in data["tokens"]] == ["hoppers-laptop"]
+    assert [row["url"] for row in data["webhooks"]] == ["https://gracehopper.example.org/"]
+    assert [row["rules_sha256"] for row in data["rules_acceptances"]] == [rules]
+    assert {"sign-in.failed"} == {row["action"] for row in data["actions_of_others"]}
+    assert data["sessions"][0]["agent"] == "hoppers-browser"
+    assert data["mails"][0]["recipient"] == EMAIL
+    for withheld in (service.tokens[HANDLE], cookie, "argon2id", others, "a secret of ada's", "blob", "digest"):
+        assert withheld not in answer.text, withheld
+    printed = terminal.run("my-data", who=HANDLE)
+    assert (printed.status, printed.document["account"]) == (0, data["account"])
+    refused(service.call(None, "GET", "/me/data"), 401, "no-token")
+
+
+def test_what_goes_out_is_named_and_no_secret(service: Service) -> None:
+    person = Account(id=1, handle="x", email="x@example.org")
+    queries = personal_data.queries_about(person, datetime(2026, 1, 1, tzinfo=UTC))
+    columns = {column for query in queries.values() for part in query.selected_columns for column in part.base_columns}
+    secrets = ("digest", "secret", "password_hash", "seed", "parts", "writer", "challenge", "counter", "address_key")
+    names = {column.name for column in columns}
+    assert not [name for name in names if name in secrets or name.endswith("_key")]
+    assert not [column for column in columns if isinstance(column.type, LargeBinary)]
+    read = {column.table.name for column in columns}
+    referring = {
+        table.name
+        for table in Table.metadata.sorted_tables
+        if any(key.column.table.name == "accounts" for key in table.foreign_keys)
+    }
+    assert referring - read == set(WITHOUT_HER_DATA), "name a new table's columns, or say here why they stay"
+
+
+# The end
+
+
+@pytest.fixture
+def settled(service: Service) -> dict[str, Any]:
+    """Grace with traces in every table where somebody's name can be."""
+    cookie, csrf = arrive(service)
+    alone, shared = service.competition(), service.competition()
+    for slug in (alone, shared):
+        who = {"who": [EMAIL, HANDLE, "ada"]}
+        assert service.call("organizer", "POST", f"/competitions/{slug}/guests", json=who).status_code == 200
+    service.call("organizer", "DELETE", f"/competitions/{alone}/guests/{EMAIL}")
+    service.call("organizer", "POST", "/admin/invitations", json={"email": EMAIL})
+    began = datetime.now(UTC)
+    entry = service.scored(HANDLE, alone, noise_images(10), note="by hopper", file_name="hopper.zip")["id"]
+    service.call(HANDLE, "PATCH", f"/competitions/{alone}/team", json={"name": "Hoppers"})
+    service.submit("ada", alone, b"not a zip")
+    join(service, shared, HANDLE, "bob")
+    service.scored("bob", shared, noise_images(11))
+    ask(service, alone, "eve", handle=HANDLE)
+    headers = {"Tus-Resumable": "1.0.0", "Upload-Length": "9", "Upload-Metadata": "filename aG9wcGVyLnppcA=="}
+    assert service.call(HANDLE, "POST", f"/competitions/{alone}/uploads", headers=headers).status_code == 201
+    now = service.context.now()
+    with service.context.sessions.begin() as session:
+        grace = session.query(Account).filter_by(handle=HANDLE).one()
+        key = second_factors.new_totp_key()
+        second_factors.add_totp(session, grace, key, pyotp.TOTP(key).at(now), now=now)
+        session.add(Identity(account_id=grace.id, issuer="https://i", subject="hopper", created_at=now))
+        study = RatingStudy(
+            competition_id=session.query(Submission).filter_by(id=entry).one().competition_id, submission_refs=[],
+            images=1, grids=1, side=2, wanted=9, seed=1, author_id=grace.id, created_at=now,
+        )  # fmt: skip
+        session.add(study)
+        session.flush()
+        session.add(Rater(study_id=study.id, account_id=grace.id, name=NAME, created_at=now))
+    return {"cookie": cookie, "csrf": csrf, "alone": alone, "shared": shared, "entry": entry, "began": began}
+
+
+def test_nothing_is_left_of_a_deleted_account_but_its_number(service: Service, settled: dict[str, Any]) -> None:
+    number = number_of_grace(service)
+    assert "hopper" in everything(service)
+    assert delete(service, settled["cookie"], settled["csrf"]).status_code == 204
+    left = [line for line in everything(service, but="mails").splitlines() if "hopper" in line]
+    assert left == []
+    last = mails(service)[-1]
+    assert (last.recipient, last.subject) == (EMAIL, "Your Kennel account is deleted")
+    assert [mail.id for mail in mails(service) if "hopper" in f"{mail.recipient} {mail.body}".lower()] == [last.id]
+    assert entries(service, "account.deleted") == [(f"deleted~{number}", f"account:deleted~{number}", None, None)]
+    assert entries(service, "guest.withdrawn")[0][2] == {"who": f"deleted~{number}"}
+    assert entries(service, "guests.invited")[0][3] == {"who": [f"deleted~{number}", f"deleted~{number}", "ada"]}
+
+
+def test_nobody_is_a_deleted_account_any_more(service: Service, settled: dict[str, Any]) -> None:
+    number = number_of_grace(service)
+    delete(service, settled["cookie"], settled["csrf"])
+    refused(service.call(HANDLE, "GET", "/me"), 401, "bad-token")
+    assert by_session(service, settled["cookie"], settled["csrf"], "GET", "/me").status_code == 401
+    refused(sign_in(service, HANDLE), 401, "wrong-login")
+    shown = service.call("admin", "GET", "/admin/accounts").json()["accounts"]
+    assert sorted(each["handle"] for each in shown) == ["ada", "admin", "bob", "eve", "organizer"]
+    for handle in (HANDLE, f"deleted~{number}"):
+        refused(service.call("admin", "PUT", f"/admin/accounts/{handle}/suspension", json={}), 404, "no-account")
+        refused(ask(service, settled["alone"], "eve", handle=handle), 404, "no-account")
+    assert sign_up(service, handle=HANDLE, name=NAME, email=EMAIL).status_code == 201, "the name is free again"
+    assert service.http.put(f"{API}/email-confirmations/{link_in(mails(service)[-1])}").status_code == 204
+
+
+def test_entries_stay_under_a_pseudonym_and_teams_go_on(service: Service, settled: dict[str, Any]) -> None:
+    pseudonym = f"Deleted account {number_of_grace(service)}"
+    board = f"/competitions/{settled['alone']}/leaderboard"
+    before = service.call(None, "GET", board).json()["entries"]
+    assert [row["team"] for row in before] == ["Hoppers"]
+    delete(service, settled["cookie"], settled["csrf"])
+    after = service.call(None, "GET", board).json()["entries"]
+    assert [(row["team"], row["rank"], row["score"]) for row in after] == [
+        (pseudonym, before[0]["rank"], before[0]["score"])
+    ]
+    as_of = (datetime.now(UTC) - timedelta(milliseconds=1)).isoformat()
+    past = service.call(None, "GET", board, params={"as_of": as_of}).json()["entries"]
+    assert [row["team"] for row in past] == [pseudonym], "in the past, too"
+    kept = service.call("organizer", "GET", f"/submissions/{settled['entry']}").json()
+    assert (kept["note"], kept["file_name"], kept["submitted_by"][:8]) == ("", "entry.zip", "deleted~")
+    assert members(service, settled["shared"], "bob") == ["bob"]
+    assert team(service, settled["shared"], "bob")["name"] == pseudonym
+    renamed = service.call("bob", "PATCH", f"/competitions/{settled['shared']}/team", json={"name": "Bob and friends"})
+    assert renamed.status_code == 200, "he leads it now"
+
+
+def test_an_account_is_deleted_by_its_owner_alone(service: Service) -> None:
+    cookie, csrf = arrive(service)
+    refused(delete(service, cookie, csrf, password="guessed"), 403, "wrong-password")
+    refused(delete(service, cookie, csrf, handle="ada"), 422, "wrong-handle")
+    body = {"handle": HANDLE, "password": GOOD}
+    refused(service.call(HANDLE, "POST", "/me/deletion", json=body), 403, "session-needed")
+    assert service.call(HANDLE, "GET", "/me").status_code == 200
+
+
+def test_who_has_duties_hands_over_first(service: Service) -> None:
+    for who, slug in (("organizer", "has-duties"), ("admin", "last-admin")):
+        refused(service.browse(who, "POST", "/me/deletion", json={"handle": who}), 409, slug)
+    service.browse("admin", "PUT", "/accounts/bob/role", json={"role": "admin"})
+    refused(service.browse("admin", "POST", "/me/deletion", json={"handle": "admin"}), 409, "has-duties")
+    service.browse("bob", "PUT", "/accounts/organizer/role", json={"role": "participant"})
+    assert service.browse("organizer", "POST", "/me/deletion", json={"handle": "Organizer"}).status_code == 204
+
+
+def test_the_operator_deletes_who_cannot_sign_in(service: Service, operator: Any) -> None:
+    assert operator.invoke(admin.app, ["delete-account", "ada"], input="n\n").exit_code == 1
+    assert service.call("ada", "GET", "/me").status_code == 200
+    done = operator.invoke(admin.app, ["delete-account", "ada", "--yes"])
+    assert (done.exit_code, done.output) == (0, "The account ada is deleted.\n")
+    ((who, _, _, after),) = entries(service, "account.deleted")
+    assert (who, after) == (None, {"by": "the operator"})
+    assert operator.invoke(admin.app, ["delete-account", "ada", "--yes"]).exit_code == 1
+
+
+@pytest.mark.heavy
+def test_a_person_at_a_terminal_deletes_their_account(service: Service, terminal: CliTerminal) -> None:
+    arrive(service)
+    answers = {"to delete for good": HANDLE, "Password": GOOD}
+    assert f"{HANDLE} is deleted" in terminal.run_interactively("delete-account", answers, hidden=("Password",))
+    with service.context.sessions() as session:
+        assert session.query(WebSession).count() == 0
+    refused(service.call(HANDLE, "GET", "/me"), 401, "bad-token")
