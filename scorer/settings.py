@@ -130,6 +130,12 @@ class Settings(LogSettings):
 
     max_upload_bytes: int = 2 * 1024**3
     """The largest zip accepted, of an entry or of reference images."""
+    max_team_bytes: int | None = Field(100 * 1024**3, ge=1)
+    """Bytes that the zips of a team, and its uploads under way, may take in a competition. Without it there is no
+    limit."""
+    max_competition_bytes: int | None = Field(None, ge=1)
+    """Bytes that the zips of all teams of a competition, and their uploads under way, may take. Without it there is no
+    limit."""
     generator_max_bytes: int = Field(256 * 1024**2, ge=1)
     """The largest ONNX file accepted as an entry's generator."""
     upload_life_seconds: int = Field(24 * 3600, ge=60, le=7 * 24 * 3600)

@@ -24,6 +24,8 @@ from scorer.settings import Settings
 from scorer.submissions import intake, upload_bytes, uploads
 from scorer.submissions.intake import NewSubmission
 from scorer.submissions.uploads import UploadRequest
+from scorer.teams import storage
+from scorer.teams.storage import UploadLimits
 
 View = TypeVar("View")
 Answer = TypeVar("Answer")
@@ -91,7 +93,7 @@ def begin_upload(
         wanted,
         account,
         upload_id=secrets.token_urlsafe(16),
-        max_bytes=settings.max_upload_bytes,
+        limits=storage.limits_of(settings),
         life=timedelta(seconds=settings.upload_life_seconds),
         now=now,
     )
@@ -123,7 +125,7 @@ class ZipUpload:
 
     begin: Transaction
     store: Blobs
-    max_bytes: int
+    limits: UploadLimits
 
     async def submit(
         self,
@@ -141,12 +143,12 @@ class ZipUpload:
         new_id = new_public_id()
 
         def admit() -> CompetitionState:
-            limit = self.max_bytes
+            limits = self.limits
             with self.begin() as session:
-                return intake.admit(session, slug, entry, account, declared_bytes=declared, max_bytes=limit, now=begun)
+                return intake.admit(session, slug, entry, account, declared_bytes=declared, limits=limits, now=begun)
 
         state = await run_in_threadpool(admit)
-        limit = intake.upload_limit(state, self.max_bytes)
+        limit = intake.upload_limit(state, self.limits)
 
         def accept(received: ReceivedBlob, complete: datetime) -> tuple[View, str | None]:
             with self.store.open(received.key) as file:

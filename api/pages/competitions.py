@@ -32,7 +32,7 @@ from scorer.db.tables import Account
 from scorer.leaderboard import board_versions, standings
 from scorer.lifecycle import Phase, TrackKind
 from scorer.review import rebuttals
-from scorer.teams import quotas
+from scorer.teams import quotas, storage
 
 router = APIRouter(include_in_schema=False)
 
@@ -100,6 +100,7 @@ def _entry_values(
         "may_enter": may_enter,
         "invited": invited,
         "quota": quota_message_of(quota) if quota else None,
+        "storage": storage.usage_of_competition(session, competition) if roles.is_organizer(account) else None,
         "may_download": (accepted and invited) or roles.is_organizer(account),
     }
 

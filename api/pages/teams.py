@@ -9,14 +9,15 @@ from fastapi import APIRouter, Depends, Path
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
-from api.http.dependencies import AppRateLimiter, Caller, Now, SignedIn, Transaction, Transactions
+from api.http.dependencies import AppRateLimiter, AppSettings, Caller, Now, SignedIn, Transaction, Transactions
 from api.http.forms import FormFields, text
 from api.http.problem_details import headers_of, status_of
 from api.rendering.quota import quota_message_of
 from api.rendering.templates import render_page, see_other
 from scorer.competitions.competition_state import visible_state
 from scorer.errors import KennelError
-from scorer.teams import invitations, quotas, teams
+from scorer.settings import Settings
+from scorer.teams import invitations, quotas, storage, teams
 
 router = APIRouter(prefix="/competitions/{slug}/team", include_in_schema=False)
 InvitationId = Annotated[int, Path(ge=1, le=2**62)]
@@ -39,6 +40,7 @@ class TeamContext:
     begin: Transaction
     viewer: Caller
     now: datetime
+    settings: Settings
 
     def show(self, *, status: int = 200, headers: dict[str, str] | None = None, **outcome: Any) -> Response:
         """The page, with the outcome of what was just done."""
@@ -56,6 +58,8 @@ class TeamContext:
                 entered=teams.has_entered(session, state, account),
                 received=invitations.received_invitations(session, state, account),
                 quota=quota_message_of(quotas.quota_of(session, state, account, now=self.now)),
+                storage=storage.usage_of(session, state.competition, account),
+                storage_limit=self.settings.max_team_bytes,
                 changeable=teams.is_changeable(state, self.now),
                 max_length=teams.MAX_TEAM_NAME_LENGTH,
                 now=self.now,
@@ -72,9 +76,9 @@ class TeamContext:
         return see_other(f"/competitions/{self.slug}/team?done={done}")
 
 
-def team_context(slug: str, begin: Transactions, viewer: SignedIn, now: Now) -> TeamContext:
+def team_context(slug: str, begin: Transactions, viewer: SignedIn, now: Now, settings: AppSettings) -> TeamContext:
     """The context of this request."""
-    return TeamContext(slug, begin, viewer, now)
+    return TeamContext(slug, begin, viewer, now, settings)
 
 
 CurrentTeam = Annotated[TeamContext, Depends(team_context)]

@@ -8,6 +8,7 @@ admin_publication: ``kennel admin``: failed jobs, publication, data releases.
 admin_backups: ``kennel admin``: backup, verify-backup, restore.
 admin_pauses: ``kennel admin``: pausing queues and competitions, draining workers.
 migrate: ``kennel migrate``: the database's tables, or waiting for them.
+admin_storage: ``kennel admin storage``: what a competition's zips take in the store.
 admin_secrets: ``kennel admin rotate-secrets``: new passwords for the servers of a ``kennel up``.
 admin_service: ``kennel admin service``: systemd units.
 doctor: ``kennel admin doctor``: what is wrong with an installation, and the remedy.

@@ -16,6 +16,7 @@ from deploy.cli import (
     admin_publication,
     admin_secrets,
     admin_service,
+    admin_storage,
     admin_tuning,
     doctor,
     exit_codes,
@@ -49,6 +50,7 @@ for each in (
     admin_pauses,
     admin_secrets,
     admin_service,
+    admin_storage,
     doctor,
 ):
     admin.app.add_typer(each.app)

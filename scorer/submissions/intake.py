@@ -20,7 +20,8 @@ from scorer.jobs.broker import after_commit
 from scorer.lifecycle import Phase, Queue, Status, is_late
 from scorer.monitoring.instruments import UPLOAD_BYTES, UPLOADS
 from scorer.monitoring.logs import annotate_request
-from scorer.teams import quotas, teams
+from scorer.teams import quotas, storage, teams
+from scorer.teams.storage import UploadLimits
 
 
 @dataclass(frozen=True)
@@ -41,10 +42,10 @@ def admit(
     account: Account,
     *,
     declared_bytes: int | None,
-    max_bytes: int,
+    limits: UploadLimits,
     now: datetime,
 ) -> CompetitionState:
-    """Refuse an upload before a byte is read if it could not be accepted: phase, roles, rules, size, quota."""
+    """Refuse an upload before a byte is read if it could not be accepted: phase, roles, rules, size, quotas."""
     state = visible_state(session, slug, account, now)
     earlier = _repeated(session, state, entry, account)
     if earlier is not None:
@@ -57,16 +58,18 @@ def admit(
         raise Forbidden("wrong-role", "Only organizers add benchmark entries.")
     if entry.benchmark is None:
         rules.require_entrant(session, state.competition, account)
-    require_bytes(declared_bytes, upload_limit(state, max_bytes))
+    require_bytes(declared_bytes, upload_limit(state, limits))
     team = members.team_of(session, state.competition.id, account.id)
     if team is not None and entry.benchmark is None:
         quotas.require_quota(session, state.competition, team, now=now, late=late)
+    wanted, benchmark = declared_bytes or 0, entry.benchmark is not None
+    storage.require_room(session, state.competition, account, limits, wanted=wanted, benchmark=benchmark)
     return state
 
 
-def upload_limit(state: CompetitionState, max_bytes: int) -> int:
-    """The largest size of a zip in bytes: what its images can need, and at most the operator's limit ``max_bytes``."""
-    return min(max_bytes, state.image_spec.upload_bytes)
+def upload_limit(state: CompetitionState, limits: UploadLimits) -> int:
+    """The largest size of a zip in bytes: what its images can need, and at most the operator's limit."""
+    return min(limits.zip, state.image_spec.upload_bytes)
 
 
 def accept(

@@ -17,6 +17,7 @@ from scorer.db.tables import Account, Submission, Upload
 from scorer.errors import Conflict, Invalid, KennelError, NotFound, TooLarge
 from scorer.submissions import intake
 from scorer.submissions.intake import NewSubmission
+from scorer.teams.storage import UploadLimits
 
 Method = Literal["tus", "put", "wire"]
 MAX_OPEN_UPLOADS = 5
@@ -52,7 +53,7 @@ def begin(
     account: Account,
     *,
     upload_id: str,
-    max_bytes: int,
+    limits: UploadLimits,
     life: timedelta,
     now: datetime,
 ) -> Upload:
@@ -70,7 +71,7 @@ def begin(
     if wanted.length < 1:
         raise Invalid("empty", "An upload has at least one byte.")
     size = wanted.length
-    intake.admit(session, slug, wanted.entry, account, declared_bytes=size, max_bytes=max_bytes, now=now)
+    intake.admit(session, slug, wanted.entry, account, declared_bytes=size, limits=limits, now=now)
     _end_idle(session, competition_id, account)
     upload = Upload(
         id=upload_id,

@@ -34,7 +34,7 @@ from scorer.lifecycle import Phase
 from scorer.settings import Settings
 from scorer.submissions import intake
 from scorer.submissions.intake import NewSubmission
-from scorer.teams import quotas
+from scorer.teams import quotas, storage
 
 router = APIRouter(include_in_schema=False)
 
@@ -56,11 +56,10 @@ def _page(
     note: str = "",
 ) -> Response:
     state = visible_state(session, slug, viewer.account, now)
+    limits = storage.limits_of(settings)
     try:
-        max_bytes = settings.max_upload_bytes
-        intake.admit(
-            session, slug, NewSubmission(""), viewer.account, declared_bytes=None, max_bytes=max_bytes, now=now
-        )
+        entry = NewSubmission("")
+        intake.admit(session, slug, entry, viewer.account, declared_bytes=None, limits=limits, now=now)
         closed = None
     except KennelError as refusal:
         closed = refusal
@@ -78,7 +77,9 @@ def _page(
         error=error,
         note=note,
         max_note_length=MAX_NOTE_LENGTH,
-        max_bytes=intake.upload_limit(state, settings.max_upload_bytes),
+        max_bytes=intake.upload_limit(state, limits),
+        storage=storage.usage_of(session, state.competition, viewer.account),
+        storage_limit=limits.team,
         now=now,
     )
 
@@ -99,7 +100,7 @@ async def submit_zip(
         form = await open_page_form(request, body)
         note = form.fields.get("note", "").strip()
         entry = _entry_of(form.file_name, note)
-        upload = ZipUpload(begin, store, settings.max_upload_bytes)
+        upload = ZipUpload(begin, store, storage.limits_of(settings))
         submission_id = await upload.submit(slug, entry, viewer.account, form.chunks, declared=None, view_of=_id_of)
     except KennelError as error:
         await drain(body, settings.max_upload_bytes)

@@ -4,12 +4,23 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
 
-from api.http.dependencies import AppRateLimiter, CurrentUser, DbSession, Now, Submitter
-from api.schemas.teams import Answer, LimitsView, MemberView, NewTeamInvitation, TeamInvitationView, TeamName, TeamView
+from api.http.dependencies import AppRateLimiter, AppSettings, CurrentUser, DbSession, Now, Organizer, Submitter
+from api.schemas.teams import (
+    Answer,
+    LimitsView,
+    MemberView,
+    NewTeamInvitation,
+    StorageView,
+    TeamInvitationView,
+    TeamName,
+    TeamStorageView,
+    TeamView,
+)
 from scorer.competitions.competition_state import CompetitionState, visible_state
 from scorer.db.tables import TeamInvitation
-from scorer.teams import invitations, quotas, teams
+from scorer.teams import invitations, quotas, storage, teams
 from scorer.teams.quotas import Quota
+from scorer.teams.storage import StorageUsage
 from scorer.teams.teams import Roster
 
 router = APIRouter(prefix="/competitions/{slug}", tags=["teams"])
@@ -87,13 +98,31 @@ def answer(
 
 
 @router.get("/limits")
-def show_limits(slug: str, session: DbSession, account: CurrentUser, now: Now) -> LimitsView:
+def show_limits(slug: str, session: DbSession, account: CurrentUser, settings: AppSettings, now: Now) -> LimitsView:
     """What your team has used of its limits, and when its next entry is possible."""
     state = visible_state(session, slug, account, now)
-    return _limits_view(quotas.quota_of(session, state, account, now=now))
+    used = storage.usage_of(session, state.competition, account)
+    return _limits_view(quotas.quota_of(session, state, account, now=now), used, settings.max_team_bytes)
 
 
-def _limits_view(quota: Quota) -> LimitsView:
+@router.get("/storage")
+def show_storage(slug: str, session: DbSession, organizer: Organizer, settings: AppSettings, now: Now) -> StorageView:
+    """What the zips of a competition take in the store, and which teams have most. Organizers only."""
+    competition = visible_state(session, slug, organizer, now).competition
+    used = storage.usage_of_competition(session, competition)
+    return StorageView(
+        stored_bytes=used.stored,
+        staged_bytes=used.staged,
+        max_bytes=settings.max_competition_bytes,
+        max_team_bytes=settings.max_team_bytes,
+        largest_teams=[
+            TeamStorageView(team=team, stored_bytes=stored)
+            for team, stored in storage.largest_teams(session, competition)
+        ],
+    )
+
+
+def _limits_view(quota: Quota, used: StorageUsage, max_bytes: int | None) -> LimitsView:
     return LimitsView(
         daily_limit=quota.limits.daily,
         used_today=quota.usage.charged,
@@ -105,6 +134,9 @@ def _limits_view(quota: Quota) -> LimitsView:
         refusal=quota.refusal.value if quota.refusal else None,
         resets_at=quota.resets_at,
         next_entry_at=quota.next_entry_at,
+        stored_bytes=used.stored,
+        staged_bytes=used.staged,
+        max_bytes=max_bytes,
     )
 
 

@@ -13,6 +13,7 @@ from deploy.cli.participant.formatting import format_number, format_time, termin
 
 View = dict[str, Any]
 LEFT, RIGHT = "left", "right"
+GIGABYTE = 10**9
 MAX_WIDTH = 1000
 """Columns where the output is no terminal, so that rows are not folded."""
 
@@ -198,8 +199,15 @@ def quota_text(view: View) -> str:
         left = "There is no limit a day"
     else:
         left = f"{view['remaining_today']} of {view['daily_limit']} entries of this UTC day are left"
+    stored = storage_text(view)
     if view["refusal"] is None:
-        return f"{left}."
+        return f"{left}. {stored}"
     if view["next_entry_at"] is None:
-        return f"{left}; the next one is possible when one in progress has ended."
-    return f"{left}; the next one is possible at {format_time(view['next_entry_at'])}."
+        return f"{left}; the next one is possible when one in progress has ended. {stored}"
+    return f"{left}; the next one is possible at {format_time(view['next_entry_at'])}. {stored}"
+
+
+def storage_text(view: View) -> str:
+    """What zips and uploads under way take in the store, and what they may."""
+    limit = f" of {view['max_bytes'] / GIGABYTE:.2f}" if view["max_bytes"] is not None else ""
+    return f"Zips and uploads take {(view['stored_bytes'] + view['staged_bytes']) / GIGABYTE:.2f}{limit} GB."

@@ -1,0 +1,74 @@
+"""Storage quotas: how many bytes the zips of a team, and of a whole competition, may take in the store.
+
+An upload is measured when it is admitted, by the length that it announces, beside what is stored and the whole lengths
+of the uploads under way. One that announces nothing may exceed a quota once, by less than its own limit.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy.orm import Session
+
+from scorer.db.tables import Account, Competition
+from scorer.db.teams import members, storage
+from scorer.db.teams.storage import StorageUsage
+from scorer.errors import Conflict
+from scorer.settings import Settings
+
+LISTED_TEAMS = 20
+GIGABYTE = 10**9
+
+
+@dataclass(frozen=True)
+class UploadLimits:
+    """The operator's limits in bytes: of a zip, and of all that a team and a competition may have; None: no limit."""
+
+    zip: int
+    team: int | None
+    competition: int | None
+
+
+def limits_of(settings: Settings) -> UploadLimits:
+    """The limits that the operator has set."""
+    return UploadLimits(settings.max_upload_bytes, settings.max_team_bytes, settings.max_competition_bytes)
+
+
+def usage_of(session: Session, competition: Competition, account: Account) -> StorageUsage:
+    """What an account's team takes in a competition."""
+    team = members.team_of(session, competition.id, account.id)
+    people = [member.id for member in members.members_of(session, team.id)] if team is not None else [account.id]
+    return storage.usage_of_team(session, competition.id, team.id if team is not None else None, people)
+
+
+def usage_of_competition(session: Session, competition: Competition) -> StorageUsage:
+    """What a competition takes in all."""
+    return storage.usage_of_competition(session, competition.id)
+
+
+def largest_teams(session: Session, competition: Competition) -> Sequence[tuple[str, int]]:
+    """The teams whose zips take most, with their bytes."""
+    return storage.largest_teams(session, competition.id, LISTED_TEAMS)
+
+
+def require_room(
+    session: Session, competition: Competition, account: Account, limits: UploadLimits, *, wanted: int, benchmark: bool
+) -> None:
+    """``Conflict`` if ``wanted`` more bytes exceed a quota. Benchmarks count for the competition alone."""
+    if limits.team is not None and not benchmark:
+        used = usage_of(session, competition, account).total
+        if used + wanted > limits.team:
+            raise _refusal("team-storage", "Your team's zips and uploads", used, limits.team)
+    if limits.competition is not None:
+        used = usage_of_competition(session, competition).total
+        if used + wanted > limits.competition:
+            raise _refusal("competition-storage", "The zips and uploads of all teams", used, limits.competition)
+
+
+def _refusal(slug: str, whose: str, used: int, limit: int) -> Conflict:
+    return Conflict(
+        slug,
+        f"{whose} take {used / GIGABYTE:.2f} of {limit / GIGABYTE:.2f} GB in this competition: there is no room for "
+        "this one. Uploads that are cancelled, and zips that are removed, make room.",
+        used=used,
+        limit=limit,
+    )

@@ -1,0 +1,72 @@
+"""Storage quotas: what a team and a competition have in the store is counted, shown and limited."""
+
+from typing import Any
+
+import pytest
+
+from scorer.db.tables import Submission
+from tests.api.cli_runner import CliTerminal, terminal
+from tests.api.conftest import Service
+from tests.api.submissions.test_uploads import refused
+from tests.api.teams.test_teams import join
+from tests.factories import noise_images, zip_of
+
+__all__ = ["terminal"]  # a fixture is found by its name here
+ZIP, SECOND = zip_of(noise_images(10)), zip_of(noise_images(11))
+
+
+def limited(service: Service, monkeypatch: pytest.MonkeyPatch, **limits: int | None) -> None:
+    """The service with other limits."""
+    monkeypatch.setattr(service.app.state, "settings", service.app.state.settings.model_copy(update=limits))
+
+
+def begin(service: Service, slug: str, who: str, length: int) -> Any:
+    """An attempt to begin an upload."""
+    headers = {"Tus-Resumable": "1.0.0", "Upload-Length": str(length)}
+    return service.call(who, "POST", f"/competitions/{slug}/uploads", headers=headers)
+
+
+def used(service: Service, slug: str, who: str = "ada") -> tuple[int, int]:
+    """The bytes of a team that are stored, and those under way."""
+    limits = service.call(who, "GET", f"/competitions/{slug}/limits").json()
+    return limits["stored_bytes"], limits["staged_bytes"]
+
+
+def test_a_team_sees_what_it_has_and_may_have_no_more(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    slug = service.competition(daily_limit=None, pending_limit=9)
+    join(service, slug, "ada", "bob")
+    limit = len(ZIP) + len(SECOND) + 40
+    limited(service, monkeypatch, max_team_bytes=limit)
+    assert used(service, slug) == (0, 0)
+    assert begin(service, slug, "bob", 40).status_code == 201
+    assert service.submit("ada", slug, ZIP).status_code == 202
+    assert used(service, slug) == used(service, slug, "bob") == (len(ZIP), 40)
+    too_much = begin(service, slug, "ada", len(SECOND) + 1)
+    refused(too_much, 409, "team-storage")
+    assert (too_much.json()["used"], too_much.json()["limit"]) == (len(ZIP) + 40, limit)
+    assert service.submit("bob", slug, SECOND).status_code == 202, "as much as there is room for"
+    refused(service.submit("ada", slug, ZIP), 409, "team-storage")
+    assert service.submit("eve", slug, ZIP).status_code == 202, "another team has its own"
+    with service.context.sessions.begin() as session:
+        for entry in session.query(Submission):
+            entry.blob_key, entry.zip_removed_at = None, service.context.now()
+    assert used(service, slug) == (0, 40), "zips that are removed make room"
+
+
+def test_a_competition_has_a_quota_too_and_organizers_see_who_has_most(
+    service: Service, monkeypatch: pytest.MonkeyPatch, terminal: CliTerminal
+) -> None:
+    slug = service.competition()
+    limited(service, monkeypatch, max_competition_bytes=len(ZIP) + len(SECOND), max_team_bytes=None)
+    service.submit("ada", slug, ZIP)
+    service.submit("organizer", slug, SECOND, benchmark="Held out")
+    refused(service.submit("bob", slug, zip_of(noise_images(12))), 409, "competition-storage")
+    seen = service.call("organizer", "GET", f"/competitions/{slug}/storage").json()
+    assert seen["largest_teams"][0]["stored_bytes"] >= seen["largest_teams"][1]["stored_bytes"]
+    assert sorted(each["team"] for each in seen["largest_teams"]) == ["Ada", "Held out"]
+    assert seen["stored_bytes"] == sum(each["stored_bytes"] for each in seen["largest_teams"])
+    assert (seen["max_bytes"], seen["max_team_bytes"]) == (len(ZIP) + len(SECOND), None)
+    refused(service.call("ada", "GET", f"/competitions/{slug}/storage"), 403, "wrong-role")
+    printed = terminal.run("admin", "storage", slug, who="organizer")
+    assert printed.status == 0
+    assert {line.split("  ")[-1] for line in printed.out.splitlines()} >= {"Ada", "Held out"}
