@@ -1,12 +1,12 @@
 """A person's notices, and the channels by which they come: the site, mail, webhooks."""
 
+import secrets
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import Response
 
-from api.actions.sign_in import new_secret
-from api.http.dependencies import AppSettings, Caller, DbSession, Now, SignedIn
+from api.http.dependencies import AppRateLimiter, AppSettings, Caller, DbSession, Now, SignedIn
 from api.http.forms import FormFields, text
 from api.http.problem_details import status_of
 from api.rendering.templates import render_page, see_other
@@ -15,6 +15,7 @@ from scorer.db.tables import Account, Team
 from scorer.errors import Invalid, KennelError
 from scorer.notifications import notices, webhooks
 from scorer.notifications.notices import Kind
+from scorer.notifications.webhook_signing import KEY_BYTES, encode_secret
 
 router = APIRouter(include_in_schema=False)
 RowId = Annotated[int, Path(ge=1, le=2**62)]
@@ -98,7 +99,7 @@ def choose_mails(fields: FormFields, session: DbSession, viewer: SignedIn) -> Re
 @router.post(f"{CHANNELS_PATH}/webhooks")
 def add_webhook(fields: FormFields, session: DbSession, viewer: SignedIn, settings: AppSettings, now: Now) -> Response:
     """Register a webhook; only this response shows its secret."""
-    secret = new_secret()
+    secret = encode_secret(secrets.token_bytes(KEY_BYTES))
     local = settings.webhooks_local
     url = text(fields, "url", max_length=webhooks.MAX_URL_LENGTH).strip()
     try:
@@ -122,7 +123,11 @@ def remove_webhook(webhook_id: RowId, session: DbSession, viewer: SignedIn, now:
 
 
 @router.post(f"{CHANNELS_PATH}/webhooks/{{webhook_id}}/ping")
-def ping_webhook(webhook_id: RowId, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+def ping_webhook(webhook_id: RowId, session: DbSession, viewer: SignedIn, rates: AppRateLimiter, now: Now) -> Response:
     """Send a trial notice to a webhook."""
+    try:
+        rates.hit("webhook-ping", viewer.account.id)
+    except KennelError as error:
+        return _channels_page(session, viewer, now, status=status_of(error), error=error.message)
     webhooks.ping(session, viewer.account, webhook_id, now=now)
     return see_other(f"{CHANNELS_PATH}?done=ping#webhooks")

@@ -33,6 +33,7 @@ RATE_LIMITS: Mapping[str, str] = {
     "mail-reset": "5/hour",  # for a new password, to one recipient: whoever is refused has a link that still works
     "mail-address": "20/hour",  # asked for by one account, or by one address where nobody is signed in
     "team-invitation": "20/hour",  # of one account
+    "webhook-ping": "10/hour",  # of one account: an answer tells what is behind an address
 }
 """The limit of each kind of request by name; the setting ``rates`` overrides them by name."""
 

@@ -4,5 +4,5 @@ notices: notices to an account, a team or all of a competition; which kinds are 
 outbox: mails as rows until a server has taken them
 smtp: sending a mail by SMTP
 webhooks: registered webhooks and their deliveries
-webhook_signing: the HMAC signature of a delivery
+webhook_signing: the headers by which a receiver verifies a delivery
 """

@@ -21,6 +21,8 @@ from scorer.lifecycle import DeliveryState
 MAX_WEBHOOKS = 10
 """Webhooks of an account and its teams together."""
 MAX_URL_LENGTH = 2000
+PORTS = (None, 443, 8443)
+"""Where https is served: a webhook's outcome is shown, and must not tell which other ports of a host are open."""
 FIRST_RETRY_AFTER = timedelta(minutes=1)
 """Delay before the second attempt; it doubles with each further one."""
 GIVE_UP_AFTER = timedelta(days=1)
@@ -67,7 +69,10 @@ def require_url(url: str, *, local: bool) -> None:
     except ValueError:
         host = None
         port = 0
-    usable = host is not None and port != 0 and parts.scheme in ({"https", "http"} if local else {"https"})
+    scheme_and_port = (
+        (parts.scheme in {"https", "http"} and port != 0) if local else (parts.scheme == "https" and port in PORTS)
+    )
+    usable = host is not None and scheme_and_port
     if (
         not usable
         or "@" in parts.netloc
@@ -75,7 +80,10 @@ def require_url(url: str, *, local: bool) -> None:
         or " " in url
         or not (url.isascii() and url.isprintable())
     ):
-        raise Invalid("bad-url", "A webhook needs an address that begins with https:// and names no user.")
+        raise Invalid(
+            "bad-url",
+            "A webhook needs an address that begins with https://, names no user, and no port but 443 or 8443.",
+        )
 
 
 def list_webhooks(session: Session, account: Account) -> Sequence[Webhook]:
@@ -99,6 +107,13 @@ def end(session: Session, account: Account, webhook_id: int, *, now: datetime) -
 def list_added(session: Session, account: Account) -> Sequence[Webhook]:
     """The active webhooks that an account has added, for itself and for teams."""
     return notifications.webhooks_added_by(session, account.id)
+
+
+def end_for_team(session: Session, account: Account, team: Team, *, now: datetime) -> None:
+    """Remove the webhooks that an account has added for a team, which it leaves."""
+    for webhook in list_added(session, account):
+        if webhook.team_id == team.id:
+            _end(session, webhook, now)
 
 
 def end_all(session: Session, account: Account, *, exclude: Collection[int] = (), now: datetime) -> None:

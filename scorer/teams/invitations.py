@@ -149,9 +149,9 @@ def _enter(session: Session, state: CompetitionState, team: Team, account: Accou
             f"{team.name!r} to propose a merge to your team.",
         )
     _require_place(state, len(members.members_of(session, team.id)) + 1)
-    teams.join(session, team, [account], now=now)
     if old is not None:
-        teams.disband_if_empty(session, old, now=now)
+        teams.depart(session, old, account, now=now)
+    teams.join(session, team, [account], now=now)
 
 
 def _merge(

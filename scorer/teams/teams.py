@@ -20,6 +20,7 @@ from scorer.db.teams import members
 from scorer.db.teams.merges import current_team
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
 from scorer.lifecycle import Phase
+from scorer.notifications import webhooks
 
 MAX_TEAM_NAME_LENGTH = 60
 
@@ -178,7 +179,9 @@ def leave(session: Session, slug: str, *, account: Account, now: datetime) -> No
 
 
 def depart(session: Session, team: Team, account: Account, *, now: datetime) -> None:
-    """End an account's membership of its team. Call with the competition's changes and the team locked."""
+    """End an account's membership of its team, with the webhooks that it has added there. Call with the competition's
+    changes and the team locked."""
+    webhooks.end_for_team(session, account, team, now=now)
     session.add(_membership(team, account, joined=False, now=now))
     session.flush()
     disband_if_empty(session, team, now=now)

@@ -76,13 +76,14 @@ async def _request(context: WorkerContext, delivery: Delivery) -> httpx.Request:
     """The request, to the very address that the guard has checked; the certificate must still be the host name's."""
     url = httpx.URL(delivery.webhook.url)
     body = body_of(delivery, context.settings.public_url)
+    timestamp = int(context.now().timestamp())
     address = await public_address_of(url.host, local=context.settings.webhooks_local)
     headers = {
         "Host": url.netloc.decode(),
         "Content-Type": "application/json",
         "User-Agent": f"Kennel/{version('kennel')}",
         "Kennel-Delivery": str(delivery.id),
-        "Kennel-Signature": webhook_signing.signature(delivery.webhook.secret, int(context.now().timestamp()), body),
+        **webhook_signing.signed_headers(delivery.webhook.secret, str(delivery.id), timestamp, body),
     }
     address_url = url.copy_with(host=address)
     name = {"sni_hostname": url.host}

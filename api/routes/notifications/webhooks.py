@@ -1,22 +1,24 @@
 """Webhooks: signed POSTs of notices to an address that a person registers.
 
-A request is a JSON object with `id`, `kind`, `subject`, `body`, `link` and `created_at`. Its header
-`Kennel-Signature: t=TIME,v1=HEX` holds the HMAC-SHA256 of `TIME.BODY` with the webhook's secret. Answer with 2xx
-within five seconds; anything else is tried again for a day, with growing intervals. A delivered notice is not sent
-again. Where delivery is in doubt it is, with the same `id` (also in the header `Kennel-Delivery`): ignore an `id` that
-you know.
+A request is a JSON object with `id`, `kind`, `subject`, `body`, `link` and `created_at`. It is signed as
+[Standard Webhooks](https://www.standardwebhooks.com) are: its libraries verify the headers `webhook-id`,
+`webhook-timestamp` and `webhook-signature` with the webhook's secret. The older header `Kennel-Signature` goes with the
+next version. Answer with 2xx within five seconds; anything else is tried again for a day, with growing intervals. A
+delivered notice is not sent again. Where delivery is in doubt it is, with the same `webhook-id`: ignore one that you
+know.
 """
 
+import secrets
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
 
-from api.actions.sign_in import new_secret
-from api.http.dependencies import AppSettings, CurrentUser, DbSession, Now, SignedIn
+from api.http.dependencies import AppRateLimiter, AppSettings, CurrentUser, DbSession, Now, SignedIn
 from api.schemas.notifications import DeliveryView, NewWebhook, NewWebhookView, WebhookView
 from scorer.competitions import competition_state
 from scorer.db.tables import Webhook
 from scorer.notifications import webhooks
+from scorer.notifications.webhook_signing import KEY_BYTES, encode_secret
 
 router = APIRouter(prefix="/webhooks", tags=["notices"])
 RowId = Annotated[int, Path(ge=1, le=2**62)]
@@ -33,7 +35,7 @@ def create(
     body: NewWebhook, response: Response, session: DbSession, caller: SignedIn, settings: AppSettings, now: Now
 ) -> NewWebhookView:
     """Register a webhook. Needs a session: a leaked API token must not be able to make one."""
-    secret = new_secret()
+    secret = encode_secret(secrets.token_bytes(KEY_BYTES))
     account = caller.account
     state = competition_state.visible_state(session, body.competition, account, now) if body.competition else None
     team = webhooks.team_in(session, account, state.competition) if state else None
@@ -58,8 +60,9 @@ def deliveries(webhook_id: RowId, session: DbSession, account: CurrentUser) -> l
 
 
 @router.post("/{webhook_id}/ping", status_code=202)
-def ping(webhook_id: RowId, session: DbSession, caller: SignedIn, now: Now) -> DeliveryView:
+def ping(webhook_id: RowId, session: DbSession, caller: SignedIn, rates: AppRateLimiter, now: Now) -> DeliveryView:
     """Send a webhook a test delivery."""
+    rates.hit("webhook-ping", caller.account.id)
     delivery = webhooks.ping(session, caller.account, webhook_id, now=now)
     return DeliveryView.model_validate(delivery, from_attributes=True)
 

@@ -7,14 +7,15 @@ from typing import Any
 import pytest
 
 from scorer.accounts import password_hashing
-from scorer.db.tables import Account
+from scorer.db.tables import Account, Webhook
 from scorer.notifications import notices
 from scorer.notifications.notices import Kind
-from tests.api.accounts.test_accounts import browse, sign_in
+from tests.api.accounts.test_accounts import browse, rated, sign_in
 from tests.api.conftest import API, Service
 from tests.api.notifications.test_mail import Server, context, server  # noqa: F401 - fixtures
 from tests.api.submissions.test_flow import with_a_wrong_image
 from tests.api.submissions.test_uploads import refused
+from tests.api.teams.test_teams import join
 from tests.factories import noise_images
 from worker.delivery.mail import send_due_mails
 from worker.runtime.context import WorkerContext
@@ -142,6 +143,39 @@ def test_a_trial_delivery_and_what_became_of_it(service: Service) -> None:
     refused(service.call("bob", "GET", f"/webhooks/{webhook}/deliveries"), 404, "no-webhook")
     assert browse(service, "DELETE", f"/webhooks/{webhook}", csrf).status_code == 204
     refused(service.call("ada", "GET", f"/webhooks/{webhook}/deliveries"), 404, "no-webhook")
+
+
+def test_trials_are_few(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    rated(service, monkeypatch, webhook_ping="2/hour")
+    csrf = signed_in(service, "ada")
+    path = f"/webhooks/{hook(service, csrf).json()['id']}/ping"
+    assert [browse(service, "POST", path, csrf).status_code for _ in range(3)] == [202, 202, 429]
+    fields = {"csrf": csrf}
+    shown = service.http.post(f"/account/notices{path}", data=fields)
+    assert (shown.status_code, "too often" in shown.text) == (429, True)
+
+
+def test_a_teams_webhook_ends_when_who_has_made_it_leaves(service: Service) -> None:
+    slug = service.competition()
+    csrf = signed_in(service, "ada")
+    join(service, slug, "ada", "bob")
+    for body in ({"competition": slug}, {"url": "https://mine.example.org"}):
+        assert hook(service, csrf, **body).status_code == 201
+    assert [each["url"] for each in service.call("bob", "GET", "/webhooks").json()] == [URL]
+    assert service.call("ada", "DELETE", f"/competitions/{slug}/team/membership").status_code == 204
+    assert service.call("bob", "GET", "/webhooks").json() == []
+    assert [each["url"] for each in service.call("ada", "GET", "/webhooks").json()] == ["https://mine.example.org"]
+
+
+def test_a_webhook_of_a_team_of_one_ends_when_it_is_given_up(service: Service) -> None:
+    slug = service.competition()
+    csrf = signed_in(service, "ada")
+    service.call("ada", "POST", f"/competitions/{slug}/teams", json={"name": "Alone"})
+    assert hook(service, csrf, competition=slug).status_code == 201
+    join(service, slug, "bob", "ada")
+    assert service.call("ada", "GET", "/webhooks").json() == []
+    with service.context.sessions() as session:
+        assert session.query(Webhook).one().ended_at is not None
 
 
 def test_a_teams_webhook_gets_the_teams_notices(service: Service) -> None:

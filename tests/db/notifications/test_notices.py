@@ -229,6 +229,7 @@ def test_read_marks_are_ones_own(session: Session, now: datetime) -> None:
         "http://hooks.example.org/", "https://", "https:///x", "ftp://hooks.example.org", "hooks.example.org",
         "https://user:secret@hooks.example.org/", "https://user@hooks.example.org", "https://[::1", "https://x:99999/",
         "https://x/\n", "https://x/ y", "https://hooks.exämple.org/", "https://x/" + "a" * 2000, "javascript:alert(1)",
+        "https://x:22/", "https://x:8080/", "https://x:0/",
     ],
 )  # fmt: skip
 def test_an_address_that_is_none_for_a_webhook(session: Session, now: datetime, url: str) -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import standardwebhooks
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -26,11 +27,11 @@ from cryptography.x509.oid import NameOID
 
 from scorer.db.tables import Account, Delivery, Webhook
 from scorer.jobs.broker import create_celery_app
-from scorer.notifications import notices, webhooks
+from scorer.notifications import notices, webhook_signing, webhooks
 from scorer.notifications.notices import Kind
 from scorer.settings import Settings
 from tests.factories import make_account
-from worker.delivery import webhook_delivery
+from worker.delivery import ssrf_guard, webhook_delivery
 from worker.delivery.ssrf_guard import NotPublicAddress, is_public, public_address_of
 from worker.delivery.webhook_delivery import post_due_deliveries
 from worker.runtime.context import WorkerContext
@@ -171,6 +172,20 @@ def test_a_notice_arrives_once_and_can_be_verified(context: WorkerContext, recei
     assert headers["Kennel-Delivery"] == str(delivery.id)
 
 
+@pytest.mark.parametrize("secret", [webhook_signing.encode_secret(bytes(range(32))), "one-of-before_x9"])
+def test_the_official_library_verifies_a_delivery(context: WorkerContext, receiver: Receiver, secret: str) -> None:
+    account = person(context, receiver.url())
+    with context.sessions.begin() as session:
+        session.query(Webhook).one().secret = secret
+    tell(context, account)
+    assert post_due_deliveries(context) == 1
+    ((_, headers, body),) = receiver.requests
+    library = standardwebhooks.Webhook(secret if secret.startswith("whsec_") else secret.encode())
+    assert library.verify(body, dict(headers))["subject"] == "Größe"
+    with pytest.raises(standardwebhooks.WebhookVerificationError):
+        library.verify(body + b" ", dict(headers))
+
+
 def test_workers_side_by_side_send_nothing_twice(context: WorkerContext, receiver: Receiver) -> None:
     account = person(context, *(receiver.url(f"/{number}") for number in range(3)))
     tell(context, account, 10)
@@ -249,6 +264,36 @@ def test_a_receiver_that_never_answers_is_given_up(context: WorkerContext, monke
     assert Counter((each.state, each.error) for each in deliveries(context)) == {
         ("waiting", "It did not answer within 0.2 s."): 3
     }
+
+
+def test_a_slow_name_server_holds_nobody_up(
+    context: WorkerContext, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(webhook_delivery, "ATTEMPT_SECONDS", 0.5)
+    system, answers = socket.getaddrinfo, threading.Event()
+
+    def resolve(host: Any, *args: Any, **options: Any) -> Any:
+        if host == "slow.example.org":
+            answers.wait(30)
+        return system("127.0.0.1", *args, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    tell(context, person(context, "http://slow.example.org/", receiver.url()))
+    assert post_due_deliveries(context) == 1
+    assert not answers.is_set(), "it came back while the name was still being looked up"
+    assert [each.error for each in deliveries(context)] == ["It did not answer within 0.5 s.", None]
+    answers.set()
+
+
+def test_look_ups_at_once_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ssrf_guard, "_lookups", threading.BoundedSemaphore(1))
+    resolving(monkeypatch, "8.8.8.8")
+    assert ssrf_guard._lookups.acquire(blocking=False)
+    with pytest.raises(NotPublicAddress):
+        asyncio.run(public_address_of("hooks.example.org", local=False))
+    ssrf_guard._lookups.release()
+    for _ in range(2):
+        assert asyncio.run(public_address_of("hooks.example.org", local=False)) == "8.8.8.8"
 
 
 def test_an_answer_without_end_is_not_read(context: WorkerContext, receiver: Receiver) -> None:
