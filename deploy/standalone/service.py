@@ -122,7 +122,10 @@ def _metrics_folder(data: Path) -> str:
 def _addresses(
     supervisor: Supervisor, data: DataFolder, environ: Mapping[str, str], *, durable: bool
 ) -> dict[str, str]:
-    addresses = {"KENNEL_SCRATCH": environ.get("KENNEL_SCRATCH", str(data.path / "scratch"))}
+    scratch = data.path / "scratch"
+    scratch.mkdir(mode=0o700, exist_ok=True)
+    scratch.chmod(0o700)  # an earlier version has let others read decoded images
+    addresses = {"KENNEL_SCRATCH": environ.get("KENNEL_SCRATCH", str(scratch))}
     if "REDIS_URL" not in environ:
         redis = Redis(data, durable=durable)
         redis.start(supervisor)

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -192,6 +192,20 @@ def test_the_queues_of_redis_6_are_read(folder: Path) -> None:
 def test_redis_refuses_to_forget_and_answers_at_its_url(servers: Servers) -> None:
     with redis.Redis.from_url(servers.redis.url) as client:
         assert client.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
+        bounds = client.config_get("maxmemory", "maxmemory-clients")
+    assert bounds == {"maxmemory": str(512 << 20), "maxmemory-clients": str(128 << 20)}
+
+
+def test_who_has_no_password_makes_the_queue_server_take_no_memory(servers: Servers) -> None:
+    """Sixty MiB of commands whose answers nobody reads made Redis 6 keep 400 MiB of answers."""
+    server = server_in(servers.postgres._data.path / "redis", "valkey-server")
+    before = server.memory_info().rss
+    with socket.create_connection(("127.0.0.1", servers.redis.port), timeout=1) as stranger, suppress(OSError):
+        for _ in range(60):
+            stranger.sendall(b"PING\r\n" * ((1 << 20) // 6))
+    assert server.memory_info().rss - before < 16 << 20
+    with redis.Redis.from_url(servers.redis.url) as client:
+        assert client.ping()
 
 
 # --- going on

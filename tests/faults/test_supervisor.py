@@ -59,6 +59,12 @@ def soon(condition: Callable[[], object], seconds: float = 60.0) -> bool:
 # --- order and log
 
 
+def test_what_a_part_writes_is_private_to_its_account(tmp_path: Path) -> None:
+    with Supervisor(Log(None)) as supervisor:
+        supervisor.run([shell("writer", f"mkdir {tmp_path}/folder; echo x > {tmp_path}/file; exit 3")])
+    assert [(tmp_path / name).stat().st_mode & 0o777 for name in ("folder", "file")] == [0o700, 0o600]
+
+
 def test_parts_start_in_order_and_stop_in_reverse() -> None:
     out = io.StringIO()
     with Supervisor(Log(out)) as supervisor:
