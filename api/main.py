@@ -18,6 +18,7 @@ from api.http.dependencies import utc_now
 from api.http.log_redaction import has_secret_address
 from api.http.request_bodies import RequestBodies, refuse_nul
 from api.http.response_cache import ResponseCache
+from api.http.security_headers import SecurityHeaders
 from api.http.server_sent_events import EventHub, closed_by_signals
 from api.kaggle import router as kaggle
 from api.pages import router
@@ -55,12 +56,15 @@ of requests, as many uploads as there are threads would keep every other request
 
 
 class Application(FastAPI):
-    """FastAPI with the visitor's address, a line, an id and metrics for every request, also for those whose answer is
-    made outside of all middleware: errors of ours."""
+    """FastAPI with the visitor's address, a line, an id, metrics and security headers for every request, also for those
+    whose answer is made outside of all middleware: errors of ours."""
 
     def build_middleware_stack(self) -> ASGIApp:
-        """FastAPI's middleware within the limits on bodies, the access log, and what finds the visitor's address."""
-        return ClientAddress(AccessLog(RequestBodies(super().build_middleware_stack())))
+        """FastAPI's middleware within the limits on bodies, the access log, what finds the visitor's address, and the
+        headers of every answer."""
+        settings: Settings = self.state.settings
+        inner = RequestBodies(super().build_middleware_stack())
+        return SecurityHeaders(ClientAddress(AccessLog(inner)), https=settings.public_url.startswith("https:"))
 
 
 def served_app() -> FastAPI:

@@ -18,6 +18,7 @@ server_sent_events: event streams of submissions
 client_address: the visitor's address, on a trusted proxy's word
 request_bodies: limits on the size, the time and the number of request bodies
 server_protocol: limits on the time and size of headers
+security_headers: headers that every answer has
 access_log: one line for each request, its id and its metrics
 log_redaction: secrets in addresses kept out of logs and spans
 """

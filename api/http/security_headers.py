@@ -1,0 +1,45 @@
+"""Headers that every answer has, whatever has made it: plain ASGI, around the whole application.
+
+A page's own stricter or wider headers stay.
+"""
+
+from collections.abc import Sequence
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from api.http.access_log import API_PREFIX
+
+DEFAULTS: Sequence[tuple[bytes, bytes]] = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"same-origin"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+NOT_STORED = (b"cache-control", b"no-store")
+"""Of answers of the API that say nothing else."""
+HTTPS_ONLY = (b"strict-transport-security", b"max-age=31536000")
+"""A year, for this host alone: what else the domain has is its owner's."""
+
+
+class SecurityHeaders:
+    """Adds to each answer of ``app`` the headers that it lacks; where the service is at an ``https`` address, browsers
+    are told to come by no other way."""
+
+    def __init__(self, app: ASGIApp, *, https: bool) -> None:
+        self._app = app
+        self._everywhere = (*DEFAULTS, HTTPS_ONLY) if https else DEFAULTS
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        wanted = (*self._everywhere, NOT_STORED) if scope["path"].startswith(API_PREFIX) else self._everywhere
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = list(message.get("headers", ()))
+                names = {name.lower() for name, _ in headers}
+                message["headers"] = headers + [header for header in wanted if header[0] not in names]
+            await send(message)
+
+        await self._app(scope, receive, send_with_headers)
