@@ -1,4 +1,4 @@
-"""The launcher of a part: drops root, keeps its files private, asks the kernel for a signal when the runner dies, executes the command.
+"""The launcher of a part: drops root, keeps its files private, has it end when the runner dies, executes the command.
 
 It runs as a script between fork and exec, because code in the forked copy of a threaded runner may
 deadlock, and because the unprivileged account may be unable to reach this interpreter: root starts

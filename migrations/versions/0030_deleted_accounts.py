@@ -42,6 +42,8 @@ ERASE_NAMES = """
           AND team.id IN (SELECT team_id FROM memberships WHERE account_id = erased);
         DELETE FROM identities WHERE account_id = erased;
         DELETE FROM notices WHERE account_id = erased;
+        UPDATE notices SET subject = 'An invitation', body = 'Whoever made it has deleted their account.'
+        WHERE kind = 'invitation' AND strpos(body, person.name || ' (' || person.handle || ')') = 1;
         DELETE FROM mail_choices WHERE account_id = erased;
     END $$
 """

@@ -15,6 +15,7 @@ from scorer.db.tables import (
     AuditEntry,
     CodeAttachment,
     Competition,
+    Delivery,
     GeneratorFile,
     Identity,
     KnownDevice,
@@ -40,7 +41,7 @@ from scorer.db.tables import (
     Webhook,
     WebSession,
 )
-from scorer.lifecycle import MailState
+from scorer.lifecycle import DeliveryState, MailState
 
 COMPETITION = Competition.slug.label("competition")
 TEAM = Team.name.label("team")
@@ -54,12 +55,12 @@ def rows_about(session: Session, account: Account, now: datetime) -> dict[str, l
     return {name: [dict(row) for row in session.execute(query).mappings()] for name, query in queries.items()}
 
 
-def queries_about(account: Account, now: datetime) -> Mapping[str, Select[Any]]:
+def queries_about(account: Account, now: datetime) -> Mapping[str, Select[*tuple[Any, ...]]]:
     """By kind of rows: the query whose columns go out."""
     return {**_account_queries(account), **_message_queries(account), **_competition_queries(account.id, now)}
 
 
-def _account_queries(account: Account) -> Mapping[str, Select[Any]]:
+def _account_queries(account: Account) -> Mapping[str, Select[*tuple[Any, ...]]]:
     own = account.id
     named = AuditEntry.subject == f"account:{account.handle}"
     return {
@@ -96,7 +97,7 @@ def _account_queries(account: Account) -> Mapping[str, Select[Any]]:
     }
 
 
-def _message_queries(account: Account) -> Mapping[str, Select[Any]]:
+def _message_queries(account: Account) -> Mapping[str, Select[*tuple[Any, ...]]]:
     own = account.id
     return {
         "notices": select(Notice.kind, Notice.subject, Notice.body, Notice.link, Notice.created_at, Notice.read_at)
@@ -115,7 +116,7 @@ def _message_queries(account: Account) -> Mapping[str, Select[Any]]:
     }
 
 
-def _competition_queries(own: int, now: datetime) -> Mapping[str, Select[Any]]:
+def _competition_queries(own: int, now: datetime) -> Mapping[str, Select[*tuple[Any, ...]]]:
     invited = (TeamInvitation.account_id == own) | (TeamInvitation.invited_by == own)
     opened = Competition.opens_at <= now
     return {
@@ -156,7 +157,7 @@ def _competition_queries(own: int, now: datetime) -> Mapping[str, Select[Any]]:
     }
 
 
-def _entry_queries(own: int) -> Mapping[str, Select[Any]]:
+def _entry_queries(own: int) -> Mapping[str, Select[*tuple[Any, ...]]]:
     return {
         "entries": select(Submission.id, Submission.ref, COMPETITION, TEAM, Submission.file_name, Submission.bytes)
         .add_columns(Submission.sha256, Submission.note, Submission.status, Submission.late)
@@ -229,7 +230,10 @@ def _erasures(own: int, email: str, alone: Collection[int], pseudonym: str, now:
     links = or_(OneTimeLink.account_id == own, func.lower(OneTimeLink.email) == email.lower())
     receiving = (Upload.account_id == own) & (Upload.state == "receiving")
     entries = (Submission.account_id == own) & Submission.team_id.in_(alone)
+    hooks = select(Webhook.id).where(Webhook.account_id == own)
+    posted = Delivery.webhook_id.in_(hooks) & (Delivery.state != DeliveryState.SENDING)
     return (
+        delete(Delivery).where(posted),
         delete(WebSession).where(WebSession.account_id == own),
         delete(SecondFactor).where(SecondFactor.account_id == own),
         delete(KnownDevice).where(KnownDevice.account_id == own),

@@ -67,12 +67,9 @@ def require_url(url: str, *, local: bool) -> None:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError:
-        host = None
-        port = 0
-    scheme_and_port = (
-        (parts.scheme in {"https", "http"} and port != 0) if local else (parts.scheme == "https" and port in PORTS)
-    )
-    usable = host is not None and scheme_and_port
+        parts, host, port = urlsplit(""), None, 0
+    schemes, port_fits = ({"https", "http"}, port != 0) if local else ({"https"}, port in PORTS)
+    usable = host is not None and port_fits and parts.scheme in schemes
     if (
         not usable
         or "@" in parts.netloc

@@ -18,9 +18,9 @@ from api.schemas.teams import (
 )
 from scorer.competitions.competition_state import CompetitionState, visible_state
 from scorer.db.tables import TeamInvitation
+from scorer.db.teams.storage import StorageUsage
 from scorer.teams import invitations, quotas, storage, teams
 from scorer.teams.quotas import Quota
-from scorer.teams.storage import StorageUsage
 from scorer.teams.teams import Roster
 
 router = APIRouter(prefix="/competitions/{slug}", tags=["teams"])
