@@ -13,7 +13,6 @@ etags: weak ETags and If-None-Match
 response_cache: rendered bodies by ETag
 ranges: range requests for files and zips
 media: headers of files, and their bytes in chunks
-csv: cells that no spreadsheet runs as formulas
 server_sent_events: event streams of submissions
 client_address: the visitor's address, on a trusted proxy's word
 request_bodies: limits on the size, the time and the number of request bodies

@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
-from api.http.csv import escape_formula
+from api.rendering.csv import escape_formula
 from scorer.leaderboard.all_places import AllPlaces
 from scorer.lifecycle import TrackKind
 

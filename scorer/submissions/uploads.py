@@ -70,8 +70,7 @@ def begin(
         return earlier
     if wanted.length < 1:
         raise Invalid("empty", "An upload has at least one byte.")
-    size = wanted.length
-    intake.admit(session, slug, wanted.entry, account, declared_bytes=size, limits=limits, now=now)
+    intake.admit(session, slug, wanted.entry, account, declared_bytes=wanted.length, limits=limits, now=now)
     _end_idle(session, competition_id, account)
     upload = Upload(
         id=upload_id,

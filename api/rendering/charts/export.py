@@ -5,8 +5,8 @@ import io
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from api.http.csv import escape_formula
 from api.rendering.charts.insight_figures import FigureChart, figure_chart_of
+from api.rendering.csv import escape_formula
 from api.rendering.templates import STATIC_FILES, render
 from scorer.errors import NotFound
 from scorer.insights.figures import Figure, Transaction

@@ -2,7 +2,7 @@
 
 import pytest
 
-from api.http.csv import escape_formula
+from api.rendering.csv import escape_formula
 
 
 @pytest.mark.parametrize(
