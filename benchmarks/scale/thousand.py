@@ -15,7 +15,6 @@ from sqlalchemy.orm import Session
 import migrations
 from benchmarks.harness.isolation import ROOT, Run
 from benchmarks.harness.results import BenchmarkCase
-from benchmarks.scale.measured import processor_seconds
 from benchmarks.scale.thousand_runs import Step, Task, command
 from benchmarks.scale.thousand_seeding import seed
 from deploy.standalone.database_roles import APP
@@ -53,16 +52,12 @@ def measure(size: Size) -> list[BenchmarkCase]:
         url = make_url(servers.postgres.admin_url).set(database=make_url(servers.postgres.app_url).database)
         address = url.render_as_string(hide_password=False)
         seed(address, size.competitions, size.people, size.entries)
-        steps, database_seconds = _load(address, size)
-        numbers = _rates(steps, size)
-        entries = numbers["entries_a_second"] * size.seconds
-        numbers |= {"database_seconds_an_entry": database_seconds / entries, "load": os.getloadavg()[0]}
+        numbers = _rates(_load(address, size), size) | {"load": os.getloadavg()[0]}
         numbers |= _questions(address)
     return [BenchmarkCase("database", dict(vars(size)), {"Kennel": [numbers | {"seconds": size.seconds}]})]
 
 
-def _load(url: str, size: Size) -> tuple[list[Step], float]:
-    """What was done, and the processor seconds of the database meanwhile."""
+def _load(url: str, size: Size) -> list[Step]:
     start = time.monotonic() + size.fill_seconds
     threads = size.workers // size.processes
     tasks = [
@@ -70,13 +65,10 @@ def _load(url: str, size: Size) -> tuple[list[Step], float]:
         for number in range(size.processes)
     ]
     children = [subprocess.Popen(command(task), cwd=ROOT, stdout=subprocess.PIPE, text=True) for task in tasks]
-    time.sleep(max(0.0, start - time.monotonic()))
-    before = processor_seconds()["database"]
     outputs = [child.communicate()[0] for child in children]
-    spent = processor_seconds()["database"] - before
     if any(child.returncode for child in children):
         raise RuntimeError("a process that loads the database has failed")
-    return [(name, seconds) for output in outputs for name, seconds in json.loads(output)], spent
+    return [(name, seconds) for output in outputs for name, seconds in json.loads(output)]
 
 
 def _rates(steps: Sequence[Step], size: Size) -> Run:
