@@ -37,6 +37,11 @@ COMPOSE: Mapping[str, tuple[tuple[str, str, str], ...]] = {
             "`docker-compose.yml:docker-compose.gpus.yml` for one with eight.",
         ),
         ("WEIGHTS_DIR", "./weights", "The folder with the extractors' weights. Containers read it and never write."),
+        (
+            "BACKUPS_DIR",
+            "./backups",
+            "The folder of all backups, for docker-compose.backup.yml; user 10001 writes to it.",
+        ),
         ("POSTGRES_MEMORY", "4g", "Most memory of the container. None of these limits has been measured; a start."),
         ("OBJECTS_MEMORY", "2g", "Most memory of the object store."),
         ("API_MEMORY", "4g", "Most memory of the web processes together."),

@@ -1,5 +1,5 @@
-"""An organizer and a participant at the other end of TLS: ``python -m tests.compose.client ADDRESS TOKEN TOKEN`` has an
-entry of the second one scored and prints what was seen, as JSON."""
+"""An organizer and a participant at the other end of TLS: ``python -m tests.compose.client ADDRESS TOKEN TOKEN [SLUG]``
+has an entry of the second one scored, in a new competition or in that one, and prints what was seen, as JSON."""
 
 import io
 import json
@@ -16,7 +16,7 @@ PATIENCE = 120
 
 
 def compete(address: str, token: str, participant: str) -> dict[str, Any]:
-    """Hold a small competition with one entry; the entry with both scores, and the public board."""
+    """Hold a small competition with one entry; its name, the entry with both scores, and the public board."""
     with Client(address, token) as admin:
         spec = make_spec(datetime.now(UTC)).model_dump(mode="json")
         slug, size = spec["slug"], spec["image_size"]
@@ -24,17 +24,31 @@ def compete(address: str, token: str, participant: str) -> dict[str, Any]:
         for role, seed in (("train", 1), ("held_out", 2), ("private_extra", 3)):
             admin.attach_references(slug, role, io.BytesIO(zip_of(noise_images(seed, 40, size))))
         prepare(admin, slug, say=lambda _: None, every=0.2)
-        with Client(address, participant) as ada:
-            entry = ada.submit(slug, io.BytesIO(zip_of(noise_images(10))), file_name="entry.zip")
-        end = time.monotonic() + PATIENCE
-        while True:
-            seen = admin.get(f"/submissions/{entry['id']}")
-            if (seen["status"], seen["private_state"]) == ("scored", "done"):
-                return {"entry": seen, "board": admin.get(f"/competitions/{slug}/leaderboard")}
-            if time.monotonic() > end:
-                raise TimeoutError(f"no score within {PATIENCE} s: {seen}")
-            time.sleep(0.2)
+        entry = hand_in(admin, slug, Client(address, participant), seed=10)
+        return {"slug": slug, "entry": entry, "board": admin.get(f"/competitions/{slug}/leaderboard")}
+
+
+def go_on(address: str, token: str, participant: str, slug: str) -> dict[str, Any]:
+    """Go on with a competition that is there: the public board as it is, then one more entry with both scores."""
+    with Client(address, token) as admin:
+        board = admin.get(f"/competitions/{slug}/leaderboard")
+        entry = hand_in(admin, slug, Client(address, participant), seed=11)
+        return {"slug": slug, "board": board, "entry": entry}
+
+
+def hand_in(admin: Client, slug: str, participant: Client, *, seed: int) -> Any:
+    """Have an entry of the participant scored; the entry as organizers see it."""
+    with participant:
+        entry = participant.submit(slug, io.BytesIO(zip_of(noise_images(seed))), file_name="entry.zip")
+    end = time.monotonic() + PATIENCE
+    while True:
+        seen = admin.get(f"/submissions/{entry['id']}")
+        if (seen["status"], seen["private_state"]) == ("scored", "done"):
+            return seen
+        if time.monotonic() > end:
+            raise TimeoutError(f"no score within {PATIENCE} s: {seen}")
+        time.sleep(0.2)
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(compete(*sys.argv[1:4])))
+    sys.stdout.write(json.dumps((go_on if sys.argv[4:] else compete)(*sys.argv[1:])))

@@ -9,6 +9,7 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 MAIN = "docker-compose.yml"
+BACKUP = "docker-compose.backup.yml"
 VARIABLE = re.compile(
     r"\$(?:(?P<escaped>\$)|\{(?P<name>\w+)(?::(?P<kind>[-?])(?P<rest>[^}]*))?\}|(?P<wrong>.?))", re.DOTALL
 )
@@ -38,6 +39,19 @@ def _merge(earlier: Any, later: Any) -> Any:
         return later
     merged = {name: _merge(earlier.get(name), value) for name, value in later.items()}
     return {name: value for name, value in {**earlier, **merged}.items() if not isinstance(value, Reset)}
+
+
+def _with_inherited(service: dict[str, Any], others: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    """A service with what it has from the one that it ``extends``: lists are joined, but for commands."""
+    if "extends" not in service:
+        return service
+    base = others[service["extends"]["service"]]
+    joined = {
+        name: [*base[name], *value]
+        for name, value in service.items()
+        if isinstance(value, list) and isinstance(base.get(name), list) and name != "command"
+    }
+    return {**_merge(base, service), **joined}
 
 
 def variables_in(value: Any) -> Iterator[tuple[str, str]]:
@@ -78,7 +92,8 @@ def _value_of(match: re.Match[str], variables: Mapping[str, str]) -> str:
 def services(variables: Mapping[str, str], *files: str) -> dict[str, dict[str, Any]]:
     """The services with all variables substituted; variables without a value in an environment come from
     ``variables``, or are not there."""
-    described: dict[str, dict[str, Any]] = substitute(read(*(files or (MAIN,)))["services"], variables)
+    whole: dict[str, dict[str, Any]] = read(*(files or (MAIN,)))["services"]
+    described = {name: substitute(_with_inherited(each, whole), variables) for name, each in whole.items()}
     for service in described.values():
         given = service.get("environment", {})
         passed_on = {name: variables.get(name) if value is None else str(value) for name, value in given.items()}

@@ -22,7 +22,7 @@ from typing import Any, Self
 import psutil
 
 from tests.compose import images
-from tests.compose.compose_file import MAIN, ROOT, services
+from tests.compose.compose_file import BACKUP, MAIN, ROOT, services
 from tests.compose.compose_file import read as read_compose
 
 PATIENCE = 180
@@ -75,7 +75,7 @@ class Engine:
     _stack: ExitStack = field(default_factory=ExitStack)
 
     def __post_init__(self) -> None:
-        self.services = services(self.variables, MAIN, "docker-compose.cpu.yml")
+        self.services = services(self.variables, MAIN, "docker-compose.cpu.yml", BACKUP)
         self.configs = {
             name: each["content"].replace("$$", "$") for name, each in read_compose(MAIN)["configs"].items()
         }
@@ -99,13 +99,14 @@ class Engine:
 
     def start_all(self) -> None:
         """Start every service in the order of what it depends on, and wait until each is healthy or has ended well."""
-        waiting = dict(self.services)
+        always = {name: each for name, each in self.services.items() if "profiles" not in each}
+        waiting = dict(always)
         while waiting:
             name = next(name for name, each in waiting.items() if not waiting.keys() & set(each.get("depends_on", ())))
             for other, needed in waiting.pop(name).get("depends_on", {}).items():
                 self.wait_for(other, needed["condition"])
             self.start(name)
-        for name, each in self.services.items():
+        for name, each in always.items():
             self.wait_for(name, "service_completed_successfully" if each.get("restart") == "no" else "service_healthy")
 
     def start(self, name: str) -> None:
@@ -137,6 +138,13 @@ class Engine:
             )
         grace = str(self.services[name].get("stop_grace_period", "10s"))
         self.running[name] = Container(process, spec, log, int(grace[:-1]) * SECONDS[grace[-1]])
+
+    def run(self, name: str, *command: str) -> str:
+        """Run a service with this command to its end, as ``compose run`` does; what it has written."""
+        self.services[name]["command"] = list(command)
+        self.start(name)
+        self.wait_for(name, "service_completed_successfully")
+        return self.running[name].output()
 
     def wait_for(self, name: str, condition: str) -> None:
         """Wait until a service is healthy, or has ended with status 0."""

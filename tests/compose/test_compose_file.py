@@ -16,14 +16,14 @@ from scorer.db.connection_budget import max_open_connections
 from scorer.jobs.broker import SWEEP_QUEUE
 from scorer.lifecycle import Queue
 from scorer.settings import FILE_SUFFIX, Settings, variable_of
-from tests.compose.compose_file import MAIN, ROOT, read, services, substitute, variables_in
+from tests.compose.compose_file import BACKUP, MAIN, ROOT, read, services, substitute, variables_in
 
 WHOLE = read(MAIN)
 SERVICES = services({"DOMAIN": "kennel.example.org"})
 OURS = {"migrate", "api", "beat", "worker-check", "worker-cpu", "worker-gpu"}
 ONCE = {"migrate", "bucket"}
 """Services that end by themselves."""
-OVERRIDES = ("docker-compose.cpu.yml", "docker-compose.gpus.yml")
+OVERRIDES = ("docker-compose.cpu.yml", "docker-compose.gpus.yml", BACKUP)
 GPUS = 8
 
 
@@ -86,7 +86,7 @@ def test_a_setting_in_the_environment_reaches_every_process() -> None:
 def test_the_example_has_every_variable_with_its_default() -> None:
     lines = re.findall(r"^#?([A-Z0-9_]+)=(.*)$", (ROOT / ".env.example").read_text(), re.MULTILINE)
     example = {name: default.strip("'") for name, default in lines}
-    substituted = dict(variables_in(WHOLE))
+    substituted = dict(variables_in(WHOLE)) | dict(variables_in(read(BACKUP)))
     passed_on = {
         name for each in OURS for name, value in WHOLE["services"][each]["environment"].items() if value is None
     }
@@ -192,6 +192,17 @@ def test_without_a_gpu_none_is_asked_for() -> None:
     with_gpu = SERVICES["worker-gpu"]["command"]
     assert option(service["command"], "-Q") == option(with_gpu, "-Q")
     assert (option(service["command"], "--concurrency"), option(with_gpu, "--concurrency")) == ("1", "2")
+
+
+def test_backups_are_made_and_restored_with_the_rights_of_both_and_never_by_themselves() -> None:
+    backup = services({"DOMAIN": "kennel.example.org"}, MAIN, BACKUP)["backup"]
+    assert backup["profiles"] == ["backup"]
+    assert set(backup["secrets"]) == {"database_owner_password", "database_password", "objects_secret"}
+    assert backup["image"] == SERVICES["migrate"]["image"]
+    assert {"DATABASE_OWNER_URL", "DATABASE_URL", "BLOB_URL", "AWS_SECRET_ACCESS_KEY_FILE"} <= set(
+        backup["environment"]
+    )
+    assert (backup["read_only"], backup["cap_drop"], backup["restart"]) == (True, ["ALL"], "no")
 
 
 def test_eight_gpus_have_a_worker_each() -> None:

@@ -8,11 +8,24 @@ import json
 import os
 import re
 import shutil
+import subprocess
+import sys
+from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
 
 import pytest
 
+from deploy.standalone.data_folder import open_data_folder
+from deploy.standalone.log import Log
+from deploy.standalone.service import start_service
+from deploy.standalone.supervisor import Supervisor
+from scorer.accounts import accounts, api_tokens
+from scorer.db.session import connected
 from tests.compose import images
+from tests.compose.client import compete as compete_at
+from tests.compose.compose_file import ROOT
 from tests.compose.docker import Docker
 from tests.compose.engine import CLIENT, Engine
 
@@ -20,6 +33,7 @@ PROGRAMS = ("buildah", "mmdebstrap", "caddy", "redis-cli", "aws", "ip", "nsenter
 DOMAIN = "kennel.test"
 VARIABLES = {"DOMAIN": DOMAIN, "CADDY_TLS": "tls internal"}
 SPOOFED = "203.0.113.9"
+PARTICIPANT = "a-participant-s-token"
 CALL = """
 import urllib.request
 urllib.request.urlopen(urllib.request.Request("http://api:8000/api/v1/health", headers={"X-Forwarded-For": "%s"}))
@@ -96,6 +110,47 @@ def test_an_entry_is_scored_in_the_small_image() -> None:
 @needs_programs
 def test_an_entry_is_scored_in_both_images() -> None:
     compete_in_images({"api": "api", "worker": "worker"})
+
+
+@pytest.mark.slow
+@needs_programs
+def test_a_backup_of_kennel_up_is_restored_into_the_containers(tmp_path: Path) -> None:
+    backups = Path(mkdtemp(prefix="kennel-backups-"))
+    try:
+        token, before = back_up_standalone(tmp_path, backups)
+        subprocess.run(["chmod", "--recursive", "a+rX", str(backups)], check=True)
+        images.build("api")
+        with Engine({**VARIABLES, "BACKUPS_DIR": str(backups)}, {"api": "api", "worker": "api"}) as engine:
+            engine.start_all()
+            assert "is restored" in engine.run("backup", "kennel", "admin", "restore", "/backups")
+            for name in ("api", "worker-check", "worker-cpu", "worker-gpu"):
+                engine.stop(name)
+                engine.start(name)
+                engine.wait_for(name, "service_healthy")
+            seen = engine.client("tests.compose.client", f"https://{DOMAIN}", token, PARTICIPANT, before["slug"])
+            assert seen.returncode == 0, seen.stderr
+            after = json.loads(seen.stdout)
+            assert after["board"] == before["board"]
+            assert [each["track"] for each in after["entry"]["measurements"]] == ["public", "private"]
+    finally:
+        shutil.rmtree(backups)
+
+
+def back_up_standalone(folder: Path, backups: Path) -> tuple[str, dict[str, Any]]:
+    """Hold a competition in a service as ``kennel up`` runs it and back it up; its admin's token, and what was seen."""
+    with open_data_folder(folder / "data") as data, Supervisor(Log(None), hold=[data.lock]) as supervisor:
+        running = start_service(supervisor, data, durable=False)
+        token = str(running.new_admin_token)
+        with connected(running.settings) as sessions, sessions.begin() as session:
+            now = datetime.now(UTC)
+            ada = accounts.create_account(session, handle="ada", name="Ada", role="participant", now=now)
+            api_tokens.issue(session, ada, PARTICIPANT, name="compose", now=now)
+        seen = compete_at(running.url, token, PARTICIPANT)
+        kennel = [sys.executable, "-c", "from deploy.cli.main import main; main()"]
+        command = [*kennel, "admin", "backup", str(backups), "--data", str(data.path)]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    return token, seen
 
 
 @pytest.mark.slow
