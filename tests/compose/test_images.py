@@ -12,7 +12,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
 
 import pytest
@@ -114,10 +114,10 @@ def test_an_entry_is_scored_in_both_images() -> None:
 
 @pytest.mark.slow
 @needs_programs
-def test_a_backup_of_kennel_up_is_restored_into_the_containers(tmp_path: Path) -> None:
+def test_a_backup_of_kennel_up_is_restored_into_the_containers() -> None:
     backups = Path(mkdtemp(prefix="kennel-backups-"))
     try:
-        token, before = back_up_standalone(tmp_path, backups)
+        token, before = back_up_standalone(backups)
         subprocess.run(["chmod", "--recursive", "a+rX", str(backups)], check=True)
         images.build("api")
         with Engine({**VARIABLES, "BACKUPS_DIR": str(backups)}, {"api": "api", "worker": "api"}) as engine:
@@ -136,9 +136,13 @@ def test_a_backup_of_kennel_up_is_restored_into_the_containers(tmp_path: Path) -
         shutil.rmtree(backups)
 
 
-def back_up_standalone(folder: Path, backups: Path) -> tuple[str, dict[str, Any]]:
+def back_up_standalone(backups: Path) -> tuple[str, dict[str, Any]]:
     """Hold a competition in a service as ``kennel up`` runs it and back it up; its admin's token, and what was seen."""
-    with open_data_folder(folder / "data") as data, Supervisor(Log(None), hold=[data.lock]) as supervisor:
+    with (
+        TemporaryDirectory(prefix="kennel-compose-") as folder,
+        open_data_folder(Path(folder)) as data,
+        Supervisor(Log(None), hold=[data.lock]) as supervisor,
+    ):
         running = start_service(supervisor, data, durable=False)
         token = str(running.new_admin_token)
         with connected(running.settings) as sessions, sessions.begin() as session:
