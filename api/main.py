@@ -22,7 +22,7 @@ from api.http.security_headers import SecurityHeaders
 from api.http.server_sent_events import EventHub, closed_by_signals
 from api.kaggle import router as kaggle
 from api.pages import router
-from api.routes import audit_log, health, jobs, leaderboard, probes
+from api.routes import audit_log, health, jobs, leaderboard, probes, rescoring
 from api.routes.accounts import accounts, administration, api_tokens, second_factors, sessions
 from api.routes.competitions import allowlist, competitions, data_files
 from api.routes.evidence import evidence, generators
@@ -135,6 +135,7 @@ def create_app(settings: Settings) -> FastAPI:
         generators,
         thresholds,
         private_extractor,
+        rescoring,
         reviews,
         review_queue,
         evidence,

@@ -16,5 +16,6 @@ accounts, competitions, teams: people and tokens; competitions and reference set
 leaderboard, submissions: standings and the board cache; submissions from intake to outcome
 personal_data: what people take along of what is stored about them, and the end of their account
 tuning, review, evidence: thresholds and the private extractor; rulings and publication; signs of copying
+rescoring: entries measured anew, beside what counts, until a switch
 insights, import_export: figures of a whole competition; data releases and imported results
 """

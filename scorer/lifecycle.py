@@ -74,6 +74,7 @@ class Queue(StrEnum):
     RATINGS = "ratings"
     EVIDENCE = "evidence"
     RECOVER = "recover"
+    RESCORE = "rescore"
 
 
 class DeliveryState(StrEnum):

@@ -27,7 +27,7 @@ from worker.runtime.self_test import self_test
 from worker.scoring.check import check_submission
 from worker.scoring.compare import measure_candidate
 from worker.scoring.prepare import prepare_references
-from worker.scoring.score import score_submission
+from worker.scoring.score import rescore_submission, score_submission
 
 log = logging.getLogger(__name__)
 
@@ -177,10 +177,12 @@ JOB_FUNCTIONS = {
     Queue.RATINGS: make_rating_images,
     Queue.EVIDENCE: make_evidence,
     Queue.RECOVER: run_generator_audit,
+    Queue.RESCORE: rescore_submission,
 }
 PRECEDING_QUEUES = {
     Queue.COMPARE: (Queue.SCORE,),
     Queue.EVIDENCE: (Queue.SCORE, Queue.PREPARE, Queue.COMPARE),
     Queue.RECOVER: (Queue.SCORE, Queue.PREPARE, Queue.COMPARE),
+    Queue.RESCORE: tuple(queue for queue in Queue if queue is not Queue.RESCORE),
 }
 """By queue: the queues whose jobs go before its own on a worker that takes from both."""

@@ -11,6 +11,7 @@ teams: a team with its members and invitations.
 evidence: the generator upload form.
 review: the review queue, an entry under review, publication of the final board.
 tuning: thresholds, and the private track's extractor.
+rescoring: rescoring campaigns.
 insights: figures of a competition, human ratings.
 import_export: data releases.
 notifications: notices, and the channels by which they come.

@@ -29,7 +29,7 @@ from scorer.accounts import roles
 from scorer.competitions import allowlist, competition_state, rules
 from scorer.competitions.competition_state import CompetitionState, takes_late
 from scorer.db.tables import Account
-from scorer.leaderboard import board_versions, standings
+from scorer.leaderboard import board_access, board_versions, standings
 from scorer.lifecycle import Phase, TrackKind
 from scorer.review import rebuttals
 from scorer.teams import quotas, storage
@@ -68,7 +68,7 @@ def show_leaderboard(
     query: Annotated[BoardQuery, Query()],
 ) -> Response:
     """A competition with one of its boards."""
-    standings.require_past(query.as_of, now)
+    board_access.require_past(query.as_of, now)
     for state in standings.states_to_show(session, slug, account, now):
         values = _entry_values(session, state, account, now)
         parts = _etag_parts(session, state, query.track, viewer, now)

@@ -2,7 +2,7 @@
 
 from fastapi import FastAPI
 
-from api.pages import audit_log, evidence, import_export, jobs, notifications, teams
+from api.pages import audit_log, evidence, import_export, jobs, notifications, rescoring, teams
 from api.pages.accounts import account, administration, oidc, second_factors, sign_in
 from api.pages.competitions import router
 from api.pages.insights import human_ratings, insights
@@ -29,6 +29,7 @@ def mount_pages(app: FastAPI) -> None:
         review_queue,
         thresholds,
         private_extractor,
+        rescoring,
         insights,
         publication,
         jobs,

@@ -6,6 +6,7 @@ teams: teams, final picks
 submissions: submissions, their files and events, resumable uploads
 leaderboard: the boards
 tuning: thresholds, the private extractor
+rescoring: rescoring campaigns
 review: the review queue, reviews, rulings, publication
 evidence: evidence of copying, generators
 insights: figures, the gallery, human ratings

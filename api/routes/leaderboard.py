@@ -32,7 +32,7 @@ from api.schemas.leaderboard import (
 from scorer.accounts.roles import is_organizer
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account
-from scorer.leaderboard import board_versions, standings
+from scorer.leaderboard import board_access, board_versions, standings
 from scorer.leaderboard.all_places import all_places
 from scorer.leaderboard.board import Board, Place
 from scorer.lifecycle import TrackKind
@@ -79,7 +79,7 @@ def show(
 ) -> Response:
     """The board, ranked when it is read, with the newest threshold. CSV has every place. The private board ranks teams
     by their final picks; until it is published it is for organizers only."""
-    standings.require_past(query.as_of, now)
+    board_access.require_past(query.as_of, now)
     as_csv = query.wants_csv(accept)
     for state in standings.states_to_show(session, slug, account, now):
         etag = etag_of(standings.board_version(session, state, query.track, account, now), as_csv, query)
@@ -127,6 +127,7 @@ def _view(board: Board, account: Account | None) -> BoardView:
         benchmarks=[BenchmarkView.model_validate(vars(each)) for each in board.benchmarks],
         copies=[CopyView.model_validate(fields(copy)) for copy in board.copies],
         disqualified=[DisqualifiedView.model_validate(fields(each)) for each in board.disqualified],
+        measured_by=list(board.measured_by),
         next_after=last if last is not None and last < board.teams else None,
     )
 

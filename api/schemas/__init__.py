@@ -8,6 +8,7 @@ teams: teams, invitations, final picks, limits
 submissions: submissions, their state and measurements, resumable uploads
 leaderboard: boards, and their CSV
 tuning: thresholds, the private extractor's choice
+rescoring: rescoring campaigns, previews of their switch
 review: the review queue, reviews, rulings, publication
 evidence: tests for copying, generator audits
 insights: figures, the gallery, human ratings

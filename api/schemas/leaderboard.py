@@ -31,6 +31,9 @@ class PlaceView(BaseModel):
     )
     public_rank: int | None = Field(None, description="Private board only.")
     shake_up: int | None = Field(None, description="Private board only: ranks gained from the public board.")
+    measured_by: str | None = Field(
+        None, description="The scorer version or references it was measured by, where most of the board were by others."
+    )
     submission_id: str | None = Field(None, description="Organizers only.")
     label: str | None = Field(None, description="Organizers only.")
 
@@ -40,6 +43,7 @@ class BenchmarkView(BaseModel):
     score: float
     fid: float
     memorization_distance: float
+    measured_by: str | None = Field(None, description="As of a place.")
 
 
 class CopyView(BaseModel):
@@ -71,6 +75,9 @@ class BoardView(BaseModel):
     benchmarks: list[BenchmarkView]
     copies: list[CopyView] = Field(description="Teams whose entries are all copies of training images.")
     disqualified: list[DisqualifiedView] = Field(description="Teams without a place that had an entry disqualified.")
+    measured_by: list[str] = Field(
+        description="Scorer versions and references, if not all were measured alike: that of most entries first."
+    )
     next_after: int | None = Field(description="Pass as `after` for the next page; null at the end.")
 
 
@@ -99,7 +106,9 @@ class BoardVersionsView(BaseModel):
     next_after: int | None = Field(description="Pass as `after` for the next moves; null at the end.")
 
 
-COLUMNS = ("rank", "team", "score", "fid", "memorization_distance", "penalised", "entries", "last_entry_at")
+COLUMNS = (
+    "rank", "team", "score", "fid", "memorization_distance", "penalised", "entries", "last_entry_at", "measured_by"
+)  # fmt: skip
 FINAL_COLUMNS = (*COLUMNS, "public_rank", "shake_up", "medal", "prize")
 """The columns of the private board."""
 

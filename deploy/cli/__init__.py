@@ -3,7 +3,7 @@
 main: the command itself and the subcommands that need no sub-package.
 admin: ``kennel admin``: accounts, competitions, references, imports.
 admin_accounts: ``kennel admin``: suspending accounts, ending their credentials.
-admin_tuning: ``kennel admin``: labels, tau, the private extractor.
+admin_tuning: ``kennel admin``: labels, tau, the private extractor, rescoring campaigns.
 admin_publication: ``kennel admin``: failed jobs, publication, data releases.
 admin_backups: ``kennel admin``: backup, verify-backup, restore.
 admin_pauses: ``kennel admin``: pausing queues and competitions, draining workers.

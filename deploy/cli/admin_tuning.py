@@ -1,16 +1,21 @@
-"""``kennel admin``: labels, thresholds, the private track's extractor."""
+"""``kennel admin``: labels, thresholds, the private track's extractor, rescoring campaigns."""
 
 import json
 import sys
 import time
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from deploy.cli.admin import DEFAULT_URL, Token, Url
-from deploy.client.api import Client
+from deploy.client.api import Client, Refused
+from deploy.client.references import attach
 
 app = typer.Typer()
+CORRECTED = typer.Option(
+    "--references", help="Corrected references: ROLE=PATH, a zip or folder for train, held_out or private_extra."
+)
 
 
 @app.command()
@@ -101,3 +106,79 @@ def network(
     with Client(url, token) as client:
         chosen = client.put(f"/competitions/{slug}/network", {"extractor": extractor, "reason": reason, "tau": tau})
     print(f"The private track has {chosen['extractor']}; {chosen['waiting']:,} entries are to be scored.")
+
+
+@app.command()
+def rescore(
+    slug: str,
+    track: str,
+    reason: Annotated[str, typer.Option(help="Kept with the campaign.")],
+    submission: Annotated[list[str] | None, typer.Option(help="An entry's id; default: all that are scored.")] = None,
+    extractor: Annotated[str | None, typer.Option(help="Another network, for all entries.")] = None,
+    references: Annotated[list[str] | None, CORRECTED] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Return when everything is measured.")] = False,
+    url: Url = DEFAULT_URL,
+    token: Token = "",
+) -> None:
+    """Measure entries of a track anew, when nothing else waits; prints the campaign as JSON. Boards stay as they are
+    until `campaign --switch`."""
+    with Client(url, token) as client:
+        corrected = {}
+        for each in references or ():
+            role, _, path = each.partition("=")
+            corrected[role] = attach(client, slug, role, Path(path), attach=False)
+        body = {
+            "track": track,
+            "reason": reason,
+            "submissions": submission or None,
+            "extractor": extractor,
+            "references": corrected,
+        }
+        campaign = client.post(f"/competitions/{slug}/rescoring", body)
+        while wait and campaign["state"] in {"preparing", "measuring"}:
+            print(f"{campaign['state']}: {campaign['done']:,} done, {campaign['waiting']:,} to go", file=sys.stderr)
+            time.sleep(1.0)
+            campaign = client.get(f"/competitions/{slug}/rescoring/{campaign['id']}")
+    _print(campaign)
+
+
+@app.command()
+def campaigns(slug: str, url: Url = DEFAULT_URL, token: Token = "") -> None:
+    """List the rescoring campaigns of a competition, as JSON."""
+    with Client(url, token) as client:
+        _print(client.get(f"/competitions/{slug}/rescoring"))
+
+
+@app.command()
+def campaign(
+    slug: str,
+    number: int,
+    pause: Annotated[bool, typer.Option("--pause", help="Take no more of its jobs.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on, with the entries that it lacks.")] = False,
+    cancel: Annotated[bool, typer.Option("--cancel", help="End it; what it has measured is kept.")] = False,
+    switch: Annotated[bool, typer.Option("--switch", help="Let its measurements count.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Take the switch back.")] = False,
+    preview: Annotated[bool, typer.Option("--preview", help="Say who would move, and change nothing.")] = False,
+    tau: Annotated[float | None, typer.Option(help="The threshold to switch with.")] = None,
+    reason: str = "",
+    url: Url = DEFAULT_URL,
+    token: Token = "",
+) -> None:
+    """Show a rescoring campaign, preview its switch, or decide about it; prints the answer as JSON."""
+    wanted = {"pause": pause, "resume": resume, "cancel": cancel, "switch": switch, "undo": undo, "preview": preview}
+    chosen = [name for name, is_wanted in wanted.items() if is_wanted]
+    if len(chosen) > 1:
+        raise Refused(0, {"title": f"Choose one of {', '.join(f'--{each}' for each in chosen)}."})
+    path = f"/competitions/{slug}/rescoring/{number}"
+    with Client(url, token) as client:
+        if not chosen:
+            _print(client.get(path))
+        elif preview:
+            _print(client.get(f"{path}/preview", **({} if tau is None else {"tau": tau})))
+        else:
+            _print(client.post(f"{path}/decisions", {"decision": chosen[0], "reason": reason, "tau": tau}))
+
+
+def _print(answer: Any) -> None:
+    json.dump(answer, sys.stdout, indent=2)
+    print()

@@ -10,16 +10,15 @@ from scorer.archive import zip_folder
 from scorer.lifecycle import TRACK_KINDS, JobState
 
 
-def attach(client: Client, slug: str, role: str, path: Path) -> None:
-    """Upload a zip, or a folder packed as a zip."""
+def attach(client: Client, slug: str, role: str, path: Path, *, attach: bool = True) -> str:
+    """Upload a zip, or a folder packed as a zip, and attach it unless it is only to be stored; returns its SHA-256."""
     if not path.is_dir():
         with open_file(path) as file:
-            client.attach_references(slug, role, file)
-        return
+            return str(client.attach_references(slug, role, file, attach=attach)["sha256"])
     with TemporaryFile() as file:
         if zip_folder(path, file) == 0:
             raise Refused(0, {"title": f"There is no PNG, JPEG or WebP in {path}."})
-        client.attach_references(slug, role, file)
+        return str(client.attach_references(slug, role, file, attach=attach)["sha256"])
 
 
 def prepare(client: Client, slug: str, *, say: Any, every: float = 1.0) -> None:

@@ -9,7 +9,7 @@ PYTHON = (sys.executable, "-m")
 CELERY = (*PYTHON, "celery", "-A", "worker.app", "--quiet")
 
 HTTP_PROTOCOL = "api.http.server_protocol:BoundedHttpProtocol"
-SCORING_QUEUES = ("score", "prepare", "compare")
+SCORING_QUEUES = ("score", "prepare", "compare", "rescore")
 """All that a worker with a GPU takes."""
 PROCESSES_OF_A_GPU = 2
 """They take turns: one computes features while the other reads, decodes and records."""

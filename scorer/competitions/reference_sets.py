@@ -2,8 +2,10 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, Literal
 
 from sqlalchemy.orm import Session
@@ -48,6 +50,30 @@ def attach_reference_set(
     competitions.lock_competition(session, state.competition.slug, share=False)
     if submissions.has_submissions(session, state.competition.id):
         raise Conflict("references-fixed", "The references are fixed: the competition has taken entries already.")
+    reference_set = store_reference_set(session, state, role, received, author=author, now=now)
+    set_reference(session, state.competition.id, role, reference_set.id, author=author, now=now)
+    for kind, roles in REFERENCE_ROLES.items():
+        if role in roles or role == "held_out":
+            state.tracks[kind].preparation_id = None
+    session.flush()
+    subject = f"competition:{state.competition.slug}"
+    attached = {"role": role, "sha256": reference_set.sha256}
+    audit_log.record_action(session, "references.attached", subject, actor=author, now=now, after=attached)
+    return reference_set
+
+
+def store_reference_set(
+    session: Session,
+    state: CompetitionState,
+    role: ReferenceRole,
+    received: ReceivedBlob,
+    *,
+    author: Account,
+    now: datetime,
+) -> ReferenceSet:
+    """The reference set of an uploaded zip for ``role``, attached to nothing yet: a new row, or the one of equal bytes.
+    ``Conflict`` for images of a secret role that participants can download."""
+    competitions.lock_competition(session, state.competition.slug, share=False)
     if role in SECRET_ROLES and is_file_offered(session, received.sha256):
         raise Conflict("offered-images", "Participants can download these very images: withdraw the data file first.")
     reference_set = competitions.reference_set_by_sha256(session, received.sha256)
@@ -61,23 +87,22 @@ def attach_reference_set(
         )
         session.add(reference_set)
         session.flush()
+    return reference_set
+
+
+def set_reference(
+    session: Session, competition_id: int, role: str, reference_set_id: int, *, author: Account, now: datetime
+) -> None:
+    """Give a role of a competition a reference set, in place of the one that it has."""
     session.merge(
         CompetitionReference(
-            competition_id=state.competition.id,
+            competition_id=competition_id,
             role=role,
-            reference_set_id=reference_set.id,
+            reference_set_id=reference_set_id,
             attached_by=author.id,
             attached_at=now,
         )
     )
-    for kind, roles in REFERENCE_ROLES.items():
-        if role in roles or role == "held_out":
-            state.tracks[kind].preparation_id = None
-    session.flush()
-    subject = f"competition:{state.competition.slug}"
-    attached = {"role": role, "sha256": reference_set.sha256}
-    audit_log.record_action(session, "references.attached", subject, actor=author, now=now, after=attached)
-    return reference_set
 
 
 def prepare(
@@ -115,11 +140,17 @@ def space_of(name: str) -> FeatureSpace:
 
 
 def preparation_of(
-    session: Session, state: CompetitionState, kind: TrackKind, space: FeatureSpace, *, now: datetime
+    session: Session,
+    state: CompetitionState,
+    kind: TrackKind,
+    space: FeatureSpace,
+    *,
+    now: datetime,
+    corrected: Mapping[ReferenceRole, ReferenceSet] = MappingProxyType({}),
 ) -> Preparation:
     """The preparation of a track's references in a feature space: an earlier one from equal inputs, or a new row for a
-    worker to fill."""
-    key, sets, held_out = _inputs(session, state, kind, space)
+    worker to fill. ``corrected``: sets in place of those that are attached in these roles."""
+    key, sets, held_out = _inputs(session, state, kind, space, corrected)
     preparation = competitions.preparation_by_key(session, key)
     if preparation is None:
         preparation = Preparation(
@@ -152,14 +183,19 @@ def require_work(session: Session, preparation: Preparation, *, now: datetime) -
 
 
 def _inputs(
-    session: Session, state: CompetitionState, kind: TrackKind, space: FeatureSpace
+    session: Session,
+    state: CompetitionState,
+    kind: TrackKind,
+    space: FeatureSpace,
+    corrected: Mapping[ReferenceRole, ReferenceSet] = MappingProxyType({}),
 ) -> tuple[str, list[ReferenceSet], ReferenceSet | None]:
     """The key of a preparation (SHA-256 of its inputs), its reference sets, and the held-out set."""
-    attached = competitions.references_of(session, state.competition.id)
+    rows = competitions.references_of(session, state.competition.id)
+    attached: dict[str, ReferenceSet] = {role: row.reference_set for role, row in rows.items()} | {**corrected}
     if "train" not in attached:
         raise Conflict("no-references", "Attach training images first.")
-    sets = [attached[role].reference_set for role in REFERENCE_ROLES[kind] if role in attached]
-    held_out = attached["held_out"].reference_set if "held_out" in attached else None
+    sets = [attached[role] for role in REFERENCE_ROLES[kind] if role in attached]
+    held_out = attached.get("held_out")
     return _key(state, space, [each.sha256 for each in sets], held_out.sha256 if held_out else None), sets, held_out
 
 

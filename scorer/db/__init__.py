@@ -12,6 +12,7 @@ retention: deletion of rows whose time is over
 accounts, competitions, teams: people and credentials; competitions and references; members, merges, quotas
 submissions, jobs: submissions, uploads and labels; the job queue, its load and failed jobs
 leaderboard: judged scores, columns for ranking, the change feed
+rescoring: which measurements count, and rescoring campaigns
 tuning, review, evidence: thresholds and comparisons; flags, reviews and rulings; signs, generators and code
 human_ratings, data_release, import_results: rating studies; data releases and their rows; what an import writes
 personal_data: what is stored about a person, and what goes with their account

@@ -19,6 +19,7 @@ from scorer.db.tables import (
     Recovery,
     ReferenceSet,
     Release,
+    RescoringCampaign,
     Submission,
     Track,
 )
@@ -67,14 +68,16 @@ def _keys_of_releases(session: Session, keys: Collection[str]) -> set[str]:
 
 
 def _keys_of_reference_sets(session: Session, keys: Collection[str]) -> set[str]:
-    """What was computed from reference sets that a competition has now, that a track is measured against, or that a job
-    works on; sets that were exchanged before the first submission are in none of them."""
+    """What was computed from reference sets that a competition has now, that a track or a rescoring campaign measures
+    against, or that a job works on; sets that were exchanged before the first submission are in none of them."""
     in_use = or_(
         exists().where(CompetitionReference.reference_set_id == ReferenceSet.id),
         exists().where(
             _has_set(Preparation),
             or_(
                 exists().where(Track.preparation_id == Preparation.id),
+                exists().where(RescoringCampaign.preparation_id == Preparation.id),
+                exists().where(RescoringCampaign.former_preparation_id == Preparation.id),
                 exists().where(Job.preparation_id == Preparation.id, Job.state.in_(UNFINISHED)),
             ),
         ),

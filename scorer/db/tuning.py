@@ -7,6 +7,7 @@ from sqlalchemy import any_, exists, func, literal, select
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
+from scorer.db import rescoring
 from scorer.db.leaderboard.scores import id_list
 from scorer.db.tables import (
     ComparedDistance,
@@ -95,6 +96,7 @@ def distances(session: Session, preparation_id: int, refs: Collection[int]) -> d
         .ext(distinct_on(Measurement.submission_ref))
         .join(Track, Track.id == Measurement.track_id)
         .where(Track.preparation_id == preparation_id, Measurement.submission_ref == any_ref)
+        .where(rescoring.counts(Measurement.campaign_id))
         .order_by(Measurement.submission_ref, Measurement.id.desc())
     )
     by_ref = {ref: distance for ref, distance in session.execute(compared)}  # noqa: C416 - not pairs to a type checker

@@ -47,6 +47,7 @@ class Claim:
     release_id: str | None
     study_id: int | None
     generator_id: int | None
+    campaign_id: int | None
     public: bool
     """Whether its progress is the submission's visible progress; False for the private track."""
     submission_id: str | None = None
@@ -67,7 +68,7 @@ def add_job(
     """Queue a job and send its message after the commit. Public jobs go before private ones.
 
     A job without a submission names in ``makes`` what it makes: ``preparation_id``, ``release_id`` or ``study_id``; a
-    generator audit has both its submission and ``generator_id``.
+    generator audit has both its submission and ``generator_id``, a rescoring campaign's job ``campaign_id``.
     """
     team_id = merges.current_team(session, submission.team_id).id if submission is not None else None
     job = Job(
@@ -155,6 +156,7 @@ def claim_job(
         release_id=job.release_id,
         study_id=job.study_id,
         generator_id=job.generator_id,
+        campaign_id=job.campaign_id,
         public=job.priority == 0,
         submission_id=job.submission.id if job.submission is not None else None,
         queued_at=job.created_at,

@@ -7,6 +7,7 @@ past_boards: boards of past moments, made beside those of now
 team_names: the names of its teams, for searching
 rows: the rows of a track's board, from the cache or the database
 board: what a board shows, as plain data
+board_access: who may see which board, of which moment
 standings: a page of a board for a viewer, its version for ETags, boards of past moments
 rank_changes: teams whose rank changes, with their names
 board_versions: the versions of the private board that were published, and whose rank differs between them

@@ -1,6 +1,6 @@
 """All places of a board as columns: for a hundred thousand teams, without an object for each."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,8 +13,8 @@ from scorer.competitions.competition_state import CompetitionState
 from scorer.db.leaderboard import board
 from scorer.db.leaderboard.columns import from_microseconds
 from scorer.db.tables import Account
-from scorer.leaderboard.rows import judged_entries_of, rows_of, teams_named
-from scorer.leaderboard.standings import state_of_board
+from scorer.leaderboard.board_access import state_of_board
+from scorer.leaderboard.rows import judged_entries_of, rows_of, teams_named, terms_names
 from scorer.lifecycle import TrackKind
 from scorer.ranking.awards import award_of
 from scorer.ranking.columns import Ints
@@ -38,6 +38,7 @@ class PlaceLine(NamedTuple):
     shake_up: int | None
     medal: str | None
     prize: str | None
+    measured_by: str | None
 
 
 class TeamEntries(NamedTuple):
@@ -60,6 +61,8 @@ class AllPlaces:
     ranks: Ints
     public: BoardListing | None
     """The public board beside the private one."""
+    measured_by: Mapping[int, str]
+    """By terms: how entries were measured that were not measured as most of the board."""
     entries: TeamEntries | None
     """None for a past board, whose columns do not have every entry: they are counted team by team."""
 
@@ -74,10 +77,10 @@ class AllPlaces:
             numbers = zip(self._numbers(ranks, rows), self._public_ranks(rows), strict=True)
             yield [self._line(values, *entries[values[1]], public_rank) for values, public_rank in numbers]
 
-    def _numbers(self, ranks: Ints, rows: Ints) -> Iterator[tuple[int, int, float, float, float, bool]]:
+    def _numbers(self, ranks: Ints, rows: Ints) -> Iterator[tuple[int, int, float, float, float, bool, int]]:
         judged = self.board.judged
         entry = judged.columns
-        columns = (entry.ref, judged.score, entry.fid, entry.distance, judged.penalised)
+        columns = (entry.ref, judged.score, entry.fid, entry.distance, judged.penalised, entry.terms)
         return zip(ranks.tolist(), *(column[rows].tolist() for column in columns), strict=True)
 
     def _entries(self, session: Session, rows: Ints) -> dict[int, tuple[str, int, datetime]]:
@@ -106,18 +109,18 @@ class AllPlaces:
 
     def _line(
         self,
-        values: tuple[int, int, float, float, float, bool],
+        values: tuple[int, int, float, float, float, bool, int],
         team: str,
         entries: int,
         last_entry_at: datetime,
         public_rank: int | None,
     ) -> PlaceLine:
-        rank, _, score, fid, distance, penalised = values
+        rank, _, score, fid, distance, penalised, terms = values
         competition = self.state.competition
         award = award_of(rank, self.kind, medals=competition.medals, prizes=competition.prizes, late=self.late)
         shake_up = None if public_rank is None else public_rank - rank
         numbers = (rank, team, score, fid, distance, penalised, entries, last_entry_at)
-        return PlaceLine(*numbers, public_rank, shake_up, award.medal, award.prize)
+        return PlaceLine(*numbers, public_rank, shake_up, award.medal, award.prize, self.measured_by.get(terms))
 
 
 def all_places(
@@ -143,7 +146,8 @@ def all_places(
     entries = None
     if as_of is None:
         entries = _entries_of_teams(judged_entries_of(session, competition, tracks, "public"), late=late)
-    return AllPlaces(then, track.board_kind, late, as_of, rows.board, ranks, public, entries)
+    measured_by = dict(list(terms_names(session, tracks[track.board_kind].id, rows, as_of).items())[1:])
+    return AllPlaces(then, track.board_kind, late, as_of, rows.board, ranks, public, measured_by, entries)
 
 
 def _entries_of_teams(public: JudgedEntries, *, late: bool) -> TeamEntries:

@@ -25,6 +25,8 @@ class Place:
     last_entry_at: datetime
     label: str | None
     """The decided label of the entry, for organizers alone."""
+    measured_by: str | None = None
+    """The scorer version, or references, by which it was measured, where most of the board were measured by others."""
     moved: int | None = None
     """Ranks gained since the UTC day began; None for a team that had no rank then, and on private, late and past
     boards."""
@@ -49,6 +51,8 @@ class Benchmark:
     fid: float
     memorization_distance: float
     submission_id: str
+    measured_by: str | None = None
+    """As :attr:`Place.measured_by`."""
 
 
 @dataclass(frozen=True)
@@ -91,5 +95,7 @@ class Board:
     disqualified: Sequence[DisqualifiedTeam] = ()
     own: Place | None = None
     """The place of the viewer's own team, on whatever page it is."""
+    measured_by: Sequence[str] = ()
+    """Where not all were measured alike: the scorer versions and references, that of most entries first."""
     as_of: datetime | None = None
     """The past moment that it shows; None: now."""

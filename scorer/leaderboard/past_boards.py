@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from scorer.db import rescoring
 from scorer.db.leaderboard import columns
 from scorer.db.session import Connection
 from scorer.leaderboard.board_snapshots import BoardKey
@@ -78,6 +79,8 @@ class PastBoard:
     def _columns(self, connection: Connection, track_id: int) -> EntryColumns:
         """The columns as they were: an entry that was measured later appears with its newest earlier measurement, or
         not at all."""
+        if rescoring.has_switched_since(connection, track_id, self.at):  # other measurements counted then
+            return columns.columns_of(connection, track_id, at=self.at)
         current, moment = self.current[track_id], columns.to_microseconds(self.at)
         unchanged = current.measured_at <= moment
         measured_later = current.ref[~unchanged]

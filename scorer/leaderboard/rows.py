@@ -8,12 +8,15 @@ columns that are read for this call. Names and reasons are added later, for the 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from itertools import count, repeat
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 from sqlalchemy.orm import Session
 
+from scorer.db import rescoring
 from scorer.db.leaderboard import board
 from scorer.db.leaderboard.columns import final_as_of, from_microseconds, judged_of, picks_of
 from scorer.db.tables import Competition, Track
@@ -36,6 +39,8 @@ class BoardRow(NamedTuple):
     fid: float
     memorization_distance: float
     penalised: bool
+    terms: int
+    """By which scorer version and references it was measured, as a number."""
     accepted_at: datetime
 
 
@@ -48,6 +53,19 @@ class BoardRows:
     def __len__(self) -> int:
         """How many teams have a rank."""
         return len(self.board)
+
+    @cached_property
+    def terms(self) -> Mapping[int, int]:
+        """The terms by which ranked entries and benchmarks were measured, those of most entries first, each with the
+        ref of one of them; empty if all were measured alike."""
+        entry = self.board.judged.columns
+        shown = np.concatenate([self.board.rows, self.board.benchmarks])
+        terms = entry.terms[shown]
+        if not len(terms) or (terms == terms[0]).all():
+            return {}
+        values, first, counts = np.unique(terms, return_index=True, return_counts=True)
+        order = np.lexsort((values, -counts))
+        return dict(zip(values[order].tolist(), entry.ref[shown[first[order]]].tolist(), strict=True))
 
     def page(self, after: int, limit: int | None) -> list[BoardRow]:
         """The rows from rank ``after + 1`` on, at most ``limit``."""
@@ -83,7 +101,8 @@ class BoardRows:
         """The entries at these positions of the columns; ranked from ``first_rank`` on, or without a rank (None)."""
         judged = self.board.judged
         entry = self.board.judged.columns
-        columns = (entry.ref, judged.team, judged.score, entry.fid, entry.distance, judged.penalised, entry.accepted_at)
+        numbers = (entry.ref, judged.team, judged.score, entry.fid, entry.distance, judged.penalised, entry.terms)
+        columns = (*numbers, entry.accepted_at)
         entries = zip(*(column[positions].tolist() for column in columns), strict=True)
         ranks = repeat(None) if first_rank is None else count(first_rank)
         return [
@@ -176,16 +195,26 @@ def read_ranked_board(
     *,
     late: bool = False,
     at: datetime | None = None,
+    campaigns: Collection[int] | None = None,
+    taus: Mapping[int, float] = MappingProxyType({}),
 ) -> RankedBoard:
     """The ranked board of a track, read from the database as this transaction sees it, with what it has written. The
-    private one is read as of the publication, if the final board is published."""
+    private one is read as of the publication, if the final board is published.
+
+    ``campaigns``: as if exactly these rescoring campaigns were in force; ``taus``: under these thresholds, by track id.
+    """
     session.flush()  # columns are read past the session, whose own queries would flush
     connection = session.connection()
     if kind == "private":
         at = final_as_of(connection, competition.id, at=at) or at
-    judged = judged_of(connection, tracks[kind].id, at=at)
+
+    def judged_on(track_id: int) -> JudgedEntries:
+        judged = judged_of(connection, track_id, at=at, campaigns=campaigns)
+        return judged.under(taus[track_id]) if track_id in taus else judged
+
+    judged = judged_on(tracks[kind].id)
     if kind == "private":
-        public = judged_of(connection, tracks["public"].id, at=at)
+        public = judged_on(tracks["public"].id)
         picks = picks_of(connection, competition.id, at=at)
         judged = judged.with_finals(finals_of(public, picks, competition.final_picks))
     return order_of(judged, late=late)
@@ -194,3 +223,21 @@ def read_ranked_board(
 def ranks_by_team(rows: Sequence[BoardRow]) -> dict[int, int | None]:
     """The rank of each row's team, by its id."""
     return {row.team_id: row.rank for row in rows}
+
+
+def terms_names(session: Session, track_id: int, rows: BoardRows, at: datetime | None) -> dict[int, str]:
+    """The names of ``rows.terms``, those of most entries first: the scorer version and, as far as they differ, the
+    references and the extractor. Of a track's board, of the moment ``at``."""
+    if not rows.terms:
+        return {}
+    made_by = rescoring.terms_by_entry(session, track_id, list(rows.terms.values()), at)
+    references_differ = len({each.references for each in made_by.values()}) > 1
+    extractors_differ = len({each.extractor for each in made_by.values()}) > 1
+
+    def name(terms: rescoring.Terms) -> str:
+        parts = [f"scorer version {terms.scorer_version}"]
+        parts += [f"references {terms.references}"] if references_differ else []
+        parts += [terms.extractor] if extractors_differ else []
+        return ", ".join(parts)
+
+    return {terms: name(made_by[ref]) for terms, ref in rows.terms.items()}

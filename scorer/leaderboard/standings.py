@@ -5,8 +5,8 @@ over the rows that there were then. ``board_version`` names all inputs of a boar
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy.orm import Session
@@ -15,17 +15,24 @@ from scorer.accounts.roles import is_organizer
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState, visible_track
 from scorer.db import tuning
-from scorer.db.competitions import is_published, tracks_at
 from scorer.db.leaderboard import board
 from scorer.db.leaderboard.board import EntryInfo, UnrankedReason
 from scorer.db.submissions import labels
 from scorer.db.tables import Account, Track
 from scorer.db.teams import members
-from scorer.errors import Forbidden, Invalid
 from scorer.leaderboard import board_cache
 from scorer.leaderboard.board import Benchmark, Board, CopyingTeam, DisqualifiedTeam, Place
+from scorer.leaderboard.board_access import state_of_board
 from scorer.leaderboard.explanations import shorten_reason, why_copy
-from scorer.leaderboard.rows import BoardRow, BoardRows, day_start_rows_of, ranks_by_team, rows_of, teams_named
+from scorer.leaderboard.rows import (
+    BoardRow,
+    BoardRows,
+    day_start_rows_of,
+    ranks_by_team,
+    rows_of,
+    teams_named,
+    terms_names,
+)
 from scorer.lifecycle import TrackKind, utc_day
 from scorer.ranking.awards import Award, award_of
 from scorer.ranking.columns import Ints
@@ -106,41 +113,6 @@ def standings(  # noqa: PLR0913 - every option of a board
     return _BoardReader(session, then, track, account, late, as_of, now).board(after, limit, search)
 
 
-def state_of_board(
-    session: Session,
-    state: CompetitionState,
-    kind: TrackKind,
-    account: Account | None,
-    *,
-    late: bool,
-    as_of: datetime | None,
-) -> tuple[Track, CompetitionState]:
-    """The track of a board, if this person may see it, and the competition with the tracks of that moment; errors as
-    :func:`standings`."""
-    track = visible_track(state, kind, account)
-    _require_visible_then(session, state, kind, account, as_of)
-    if late and kind != "public":
-        raise Invalid("late-is-public", "Entries after the close are scored on the public track alone.")
-    if as_of is not None:
-        state = replace(state, tracks=tracks_at(session, state.tracks, as_of))
-    return track, state
-
-
-def require_past(as_of: datetime | None, now: datetime) -> None:
-    """``Invalid`` (``not-yet``) for a moment in the future."""
-    if as_of is not None and as_of > now:
-        raise Invalid("not-yet", "A board can be shown as it was, not as it will be.")
-
-
-def _require_visible_then(
-    session: Session, state: CompetitionState, kind: TrackKind, account: Account | None, as_of: datetime | None
-) -> None:
-    if as_of is None or kind != "private" or is_organizer(account):
-        return
-    if not is_published(session, state.competition.id, as_of):
-        raise Forbidden("not-published-then", "The private board can be seen as it was while it was published.")
-
-
 def rank_of(session: Session, state: CompetitionState, kind: TrackKind, account: Account) -> int | None:
     """The rank of a person's team on a track; ``Forbidden`` for the private track before publication."""
     visible_track(state, kind, account)
@@ -173,18 +145,21 @@ class _BoardReader:
         page = rows.page(after, limit) if team_ids is None else rows.of_teams(team_ids, after, limit)
         own_team_id = _own_team_id(self.session, self.state, self.account)
         own = [] if own_team_id is None else rows.of_teams([own_team_id])
-        places = self._places([*page, *own])
+        measured_by = terms_names(self.session, self.state.tracks[self.track.board_kind].id, rows, self.as_of)
+        others = dict(list(measured_by.items())[1:])
+        places = self._places([*page, *own], others)
         return Board(
             state=self.state,
             track=self.track,
             threshold=tuning.newest_threshold(self.session, self.state.tracks[self.track.board_kind].id, self.as_of),
             places=places[: len(page)],
-            benchmarks=self._benchmarks(_of_teams(rows.benchmarks(), team_ids)),
+            benchmarks=self._benchmarks(_of_teams(rows.benchmarks(), team_ids), others),
             copies=self._copies(_of_teams(rows.copies(), team_ids)),
             teams=len(rows),
             late=self.late,
             disqualified=self._disqualified(_of_teams(rows.disqualified(), team_ids)),
             own=places[-1] if own else None,
+            measured_by=list(measured_by.values()),
             as_of=self.as_of,
         )
 
@@ -203,7 +178,7 @@ class _BoardReader:
         refs = [row.ref for row in rows]
         return labels.labels_of(self.session, refs) if refs and is_organizer(self.account) else {}
 
-    def _places(self, rows: Sequence[BoardRow]) -> list[Place]:
+    def _places(self, rows: Sequence[BoardRow], measured_by: Mapping[int, str]) -> list[Place]:
         entries = self._entry_info(rows)
         labels = self._labels(rows)
         earlier_ranks = self._ranks_at_day_start(rows)
@@ -227,6 +202,7 @@ class _BoardReader:
                 entries=entry.entries,
                 last_entry_at=entry.last_entry_at,
                 label=labels.get(row.ref),
+                measured_by=measured_by.get(row.terms),
                 moved=None if earlier_rank is None else earlier_rank - rank,
                 public_rank=public_ranks.get(row.team_id),
                 medal=award.medal,
@@ -252,10 +228,17 @@ class _BoardReader:
             return {}
         return ranks_by_team(self._rows("public", self.as_of).of_teams({row.team_id for row in rows}))
 
-    def _benchmarks(self, rows: Sequence[BoardRow]) -> list[Benchmark]:
+    def _benchmarks(self, rows: Sequence[BoardRow], measured_by: Mapping[int, str]) -> list[Benchmark]:
         entries = self._entry_info(rows)
         return [
-            Benchmark(entries[row.ref].team, row.score, row.fid, row.memorization_distance, entries[row.ref].id)
+            Benchmark(
+                team=entries[row.ref].team,
+                score=row.score,
+                fid=row.fid,
+                memorization_distance=row.memorization_distance,
+                submission_id=entries[row.ref].id,
+                measured_by=measured_by.get(row.terms),
+            )
             for row in rows
         ]
 

@@ -59,6 +59,8 @@ class EntryColumns:
     """The standard error of ``distance``; nan where there is none."""
     copied_share: Floats
     late: Flags
+    terms: Ints
+    """By which scorer version and references it was measured, as a number: equal numbers, equal terms."""
 
     def __len__(self) -> int:
         return len(self.ref)

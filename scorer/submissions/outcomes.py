@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from scorer.archive import TrainingImageCopies
-from scorer.db import competitions
+from scorer.db import competitions, rescoring
 from scorer.db.jobs import job_queue
 from scorer.db.leaderboard import columns
 from scorer.db.submissions import submissions
@@ -84,14 +84,25 @@ def reject(session: Session, claim: leases.Claim, error: Invalid, *, now: dateti
 
 def record_measurement(session: Session, claim: leases.Claim, measured: NewMeasurement, *, now: datetime) -> bool:
     """Record a measurement, once, and queue its evidence; after the public one also queue the private track, except for
-    late submissions. False, and nothing is recorded, if the claim no longer holds the job."""
+    late submissions. Rescoring campaigns over all entries measure it, too. False, and nothing is recorded, if the claim
+    no longer holds the job."""
     ref, track_id = claim.submission_ref, claim.track_id
     if ref is None or track_id is None or not leases.finish_job(session, claim, now):
         return False
     submission = session.get_one(Submission, ref)
-    measurement = {"job_id": claim.job_id, "submission_ref": ref, "track_id": track_id}
-    session.add(Measurement(**measurement, **vars(measured), created_at=_measured_at(session, submission, now)))
+    campaign_id = rescoring.campaign_of_references(session, track_id, measured.provenance.get("reference"))
+    _add_measurement(session, claim, submission, measured, campaign_id, now)
     queue_evidence(session, submission, track_id, now=now)
+    for campaign in rescoring.open_campaigns_of_all(session, track_id):
+        leases.add_job(
+            session,
+            Queue.RESCORE,
+            submission=submission,
+            track_id=track_id,
+            campaign_id=campaign,
+            private=True,
+            now=now,
+        )
     if claim.public:
         submissions.move_submission(session, ref, from_=Status.SCORING, to=Status.SCORED, now=now, finished_at=now)
         session.refresh(submission)
@@ -102,6 +113,29 @@ def record_measurement(session: Session, claim: leases.Claim, measured: NewMeasu
             leases.add_job(session, Queue.SCORE, submission=submission, track_id=private.id, private=True, now=now)
         notices.notify_end(session, submission, notices.Kind.ENTRY_SCORED, now=now)
     return True
+
+
+def record_rescored(session: Session, claim: leases.Claim, measured: NewMeasurement, *, now: datetime) -> bool:
+    """Record the measurement of a rescoring campaign, once: it counts while the campaign is in force. False, and
+    nothing is recorded, if the claim no longer holds the job."""
+    if not leases.finish_job(session, claim, now):
+        return False
+    submission = session.get_one(Submission, claim.submission_ref)
+    _add_measurement(session, claim, submission, measured, claim.campaign_id, now)
+    return True
+
+
+def _add_measurement(
+    session: Session,
+    claim: leases.Claim,
+    submission: Submission,
+    measured: NewMeasurement,
+    campaign_id: int | None,
+    now: datetime,
+) -> None:
+    row = {"job_id": claim.job_id, "submission_ref": submission.ref, "track_id": claim.track_id}
+    created_at = _measured_at(session, submission, now)
+    session.add(Measurement(**row, **vars(measured), campaign_id=campaign_id, created_at=created_at))
 
 
 def _measured_at(session: Session, submission: Submission, now: datetime) -> datetime:

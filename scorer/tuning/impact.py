@@ -125,15 +125,7 @@ class ThresholdImpact:
         return self._award_moves("prize")
 
     def _award_moves(self, award: str) -> Sequence[AwardMove]:
-        last = last_winning_rank(self.rules.medals, self.rules.prizes)
-        moves = self.moves
-        wins = ((moves.before > 0) & (moves.before <= last)) | ((moves.after > 0) & (moves.after <= last))
-        teams = zip(*(column.tolist() for column in moves.take(wins)), strict=True)
-        changes = [
-            AwardMove(team, *(getattr(self.rules.award(rank), award) for rank in (before, after)))
-            for team, before, after in teams
-        ]
-        return [change for change in changes if change.before != change.after]
+        return award_moves(self.moves, self.rules, award)
 
     @cached_property
     def reviews(self) -> ReviewWorkload:
@@ -147,6 +139,18 @@ class ThresholdImpact:
 
     def _reviews(self, board: RankedBoard) -> ReviewWorkload:
         return review_workload_of(board.rows, self.labels, last_winning_rank(self.rules.medals, self.rules.prizes))
+
+
+def award_moves(moves: RankMoves, rules: AwardRules, award: str) -> Sequence[AwardMove]:
+    """Teams whose ``medal`` or ``prize`` changes with their rank, in the order of their new ranks."""
+    last = last_winning_rank(rules.medals, rules.prizes)
+    wins = ((moves.before > 0) & (moves.before <= last)) | ((moves.after > 0) & (moves.after <= last))
+    teams = zip(*(column.tolist() for column in moves.take(wins)), strict=True)
+    changes = [
+        AwardMove(team, *(getattr(rules.award(rank), award) for rank in (before, after)))
+        for team, before, after in teams
+    ]
+    return [change for change in changes if change.before != change.after]
 
 
 def review_workload_of(ranked: Ints, labels: LabelColumns, places: int) -> ReviewWorkload:

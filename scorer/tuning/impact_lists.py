@@ -67,7 +67,7 @@ def page_of(session: Session, impact: ThresholdImpact, name: ListName, *, after:
         return ImpactPage(len(moves.team), after, rank_changes(session, moves.take(page)))
     if name in {"medals", "prizes"}:
         awards: Sequence[AwardMove] = getattr(impact, name)
-        return ImpactPage(len(awards), after, _award_changes(session, awards[page]))
+        return ImpactPage(len(awards), after, award_changes(session, awards[page]))
     return penalty_page(session, impact.after.judged, impact.labels, getattr(impact, name), after=after, limit=limit)
 
 
@@ -87,6 +87,7 @@ def penalty_page(
     return ImpactPage(len(rows), after, changes)
 
 
-def _award_changes(session: Session, moves: Collection[AwardMove]) -> list[AwardChange]:
+def award_changes(session: Session, moves: Collection[AwardMove]) -> list[AwardChange]:
+    """Moves of awards with the names of the teams."""
     names: Mapping[int, str] = board.team_names_of(session, [move.team for move in moves])
     return [AwardChange(names[move.team], move.before, move.after) for move in moves]

@@ -153,7 +153,7 @@ def test_each_queue_has_one_kind_of_worker_and_the_gpu_only_scores() -> None:
     workers = {name: each["command"] for name, each in SERVICES.items() if name.startswith("worker-")}
     taken = {name: option(command, "-Q").split(",") for name, command in workers.items()}
     assert sorted(queue for queues in taken.values() for queue in queues) == sorted([*Queue, SWEEP_QUEUE])
-    assert set(taken["worker-gpu"]) == {"score", "prepare", "compare"}
+    assert set(taken["worker-gpu"]) == {"score", "prepare", "compare", "rescore"}
     assert SERVICES["worker-check"]["build"]["target"] == "api"
 
 

@@ -118,7 +118,7 @@ def _scorers() -> list[psutil.Process]:
     """The scoring worker's processes that belong to this test run, parents first."""
     own = {process.pid for process in psutil.Process().children(recursive=True)}
     processes = [psutil.Process(pid) for pid in own]
-    return [each for each in processes if any("score,prepare,compare" in part for part in _command(each))]
+    return [each for each in processes if any("score,prepare,compare,rescore" in part for part in _command(each))]
 
 
 def _command(process: psutil.Process) -> list[str]:

@@ -96,6 +96,11 @@ ROWS: Mapping[str, Sequence[Row]] = {
     "0028": (("rebuttals", {"track": "private"}),),
     "0029": (("second_factors", {"kind": "totp"}),),
     "0030": (("accounts", {"handle": "deleted~3", "role": "participant", "deleted_at": PAST}),),
+    "0031": (
+        ("rescoring_campaigns", {}),
+        ("rescoring_acts", {"kind": "switch"}),
+        ("jobs", {"queue": "rescore", "state": "done", "submission_ref": 1, "track_id": 1, "campaign_id": 1}),
+    ),
 }
 """By migration: rows of the tables that it brings, and of those that it lets have new ones. A column that is not named
 has a value of its type where it needs one; of rows that are referred to, the first is meant."""

@@ -38,6 +38,8 @@ from scorer.db.tables import (
     Recovery,
     ReferenceSet,
     Release,
+    RescoringAct,
+    RescoringCampaign,
     Submission,
     Team,
     TeamInvitation,
@@ -244,6 +246,18 @@ def _references(session: Session, planted: Canaries, state: CompetitionState, au
         session.add(preparation)
         session.flush()
         state.tracks[kind].preparation_id = preparation.id
+    campaign = RescoringCampaign(
+        track_id=state.tracks["private"].id,
+        preparation_id=preparation.id,
+        former_preparation_id=preparation.id,
+        reason=planted.word("campaign-reason", "evidence"),
+        author_id=author.id,
+        created_at=now,
+    )
+    session.add(campaign)
+    session.flush()
+    session.add(RescoringAct(campaign_id=campaign.id, kind="pause", reason="", author_id=author.id, created_at=now))
+    planted.ids["campaign"] = campaign.id
 
 
 def _entries(
@@ -294,7 +308,7 @@ def _dress(planted: Canaries, measured: Measurement, whose: str) -> None:
     counts = [int(planted.number(f"private-bin-{each}", "score", each)) for each in bins]
     measured.histogram = {"low": 0.0, "high": 2.0, "counts": counts}
     measured.artifact_key = planted.word(f"artifact-{whose}", "storage")
-    measured.scorer_version = planted.word(f"version-{whose}", "evidence")
+    measured.scorer_version = planted.word(f"version-{whose}", "score")
     measured.closest_pairs = [
         {
             "image": planted.word(f"pair-image-{whose}", "evidence"),

@@ -63,6 +63,7 @@ def parameters_of(planted: Canaries) -> Mapping[str, Sequence[Any]]:
         "study_id": [ids["study"]],
         "rater_id": [ids["rater"]],
         "item_id": [FIRST_ITEM],
+        "campaign_id": [ids["campaign"]],
     }
 
 
@@ -365,6 +366,8 @@ CALLS: Mapping[str, RouteCall] = {
     ),
     f"POST {TEAM}/network/comparisons": json_call(extractors=["efficientnet_lite0"]),
     f"PUT {TEAM}/network": RouteCall(lambda _: {"json": {"extractor": "inception_v3", "reason": "No."}}, fails=409),
+    f"POST {TEAM}/rescoring": json_call(track="public", reason="A corrected scorer."),
+    f"POST {TEAM}/rescoring/{{campaign_id}}/decisions": json_call(decision="resume", reason="Go on."),
     f"PUT {TEAM}/submissions/{{submission_id}}/label": call_on("submission_id", "scored own", json_call(label="aug")),
     f"GET {TEAM}/desk": RouteCall(shows=SHOWN_TO_REVIEWERS),
     f"GET {API}{DESK}": review_call(RouteCall()),
@@ -418,6 +421,8 @@ CALLS: Mapping[str, RouteCall] = {
     f"POST {PAGE}/tau/undo": RouteCall(lambda _: {"data": {"track": "public", "reason": "No."}}, fails=409),
     f"POST {PAGE}/network/comparisons": form_call(extractor="efficientnet_lite0"),
     f"POST {PAGE}/network": RouteCall(lambda _: {"data": {"extractor": "inception_v3", "reason": "No."}}, fails=409),
+    f"POST {PAGE}/rescoring": form_call(track="public", reason="A corrected scorer."),
+    f"POST {PAGE}/rescoring/{{campaign_id}}": form_call(decision="resume", reason="Go on."),
     f"POST {PAGE}/team": form_call(name="Gamma Kennel"),
     f"POST {PAGE}/team/name": form_call(name="Alpha Two"),
     f"POST {PAGE}/team/invitations": form_call(handle="rhea"),

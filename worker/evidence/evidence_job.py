@@ -76,6 +76,7 @@ def make_evidence(context: WorkerContext, claim: leases.Claim, heartbeat: Heartb
     )
     evidence = _evidence_record_of(context, report, preparation, measurement, seed)
     _record_evidence(context, claim, heartbeat, submission, evidence)
+    feature_cache.delete_features(context, submission, claim.track_id, preparation.extractor)
 
 
 def seed_of(zip_sha256: str, reference: str) -> int:
@@ -179,10 +180,8 @@ def _record_evidence(
     submission: Submission,
     evidence: records.NewEvidence,
 ) -> None:
-    """Record the evidence if the lease still holds, then delete the cached features and, after the last job, the
-    decoded images."""
+    """Record the evidence if the lease still holds, then delete the decoded images, after the last job."""
     record_result(
         context, heartbeat, lambda session: records.record_evidence(session, claim, evidence, now=context.now())
     )
-    feature_cache.delete_features(context, submission, claim.track_id)
     decoded_images.remove_unneeded(context, claim, submission)

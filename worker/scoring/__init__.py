@@ -7,7 +7,7 @@ provenance: versions of the libraries that a measurement depends on
 prepare: the ``prepare`` job: a track's reference
 check: the ``check`` job: the deep check of a submission
 provisional: the provisional public score
-score: the ``score`` job: measures a submission on a track
+score: the ``score`` and ``rescore`` jobs: measure a submission on a track
 compare: the ``compare`` job: a labelled entry with a candidate for the private extractor
 rescore: measures a recorded submission again
 verify: compares a repeated measurement with the recorded one

@@ -44,17 +44,23 @@ def cached_features_of(images: NDArray[np.uint8], features: Features) -> CachedF
     return CachedFeatures(features, hash_pixels(images), hash_pixels(mirror_images(images)), thumbnails_of(images))
 
 
-def _key(submission_id: str, track_id: int | None) -> str:
-    return f"{FOLDER}/{submission_id}/{track_id}.npz"
+def _key(submission_id: str, track_id: int | None, identity: str) -> str:
+    return f"{FOLDER}/{submission_id}/{track_id}-{identity.replace('@', '-')}.npz"
 
 
 def store_features(
-    context: WorkerContext, submission: Submission, track_id: int | None, images: NDArray[Any], features: Features
+    context: WorkerContext,
+    submission: Submission,
+    track_id: int | None,
+    identity: str,
+    images: NDArray[Any],
+    features: Features,
 ) -> None:
-    """Store an entry's features on a track. A later measurement on that track overwrites an earlier one."""
+    """Store an entry's features on a track by the extractor ``name@version``. A later measurement by that extractor
+    overwrites an earlier one."""
     buffer = io.BytesIO()
     np.savez(buffer, **cached_features_of(images, features)._asdict())
-    context.blobs.write(_key(submission.id, track_id), buffer.getvalue())
+    context.blobs.write(_key(submission.id, track_id, identity), buffer.getvalue())
 
 
 def load_features(
@@ -62,7 +68,7 @@ def load_features(
 ) -> CachedFeatures:
     """An entry's features on a track, from the cache or computed again by the extractor ``name@version``."""
     try:
-        content = context.blobs.read(_key(submission.id, track_id))
+        content = context.blobs.read(_key(submission.id, track_id, identity))
     except NotFound:
         log.info("the features of %s are not kept any more: they are made again", submission.id)
         return _compute_again(context, submission, context.extractor(identity), progress)
@@ -79,9 +85,9 @@ def _compute_again(
     )
 
 
-def delete_features(context: WorkerContext, submission: Submission, track_id: int | None) -> None:
-    """Delete an entry's cached features on a track."""
-    context.blobs.delete(_key(submission.id, track_id))
+def delete_features(context: WorkerContext, submission: Submission, track_id: int | None, identity: str) -> None:
+    """Delete an entry's cached features on a track by an extractor."""
+    context.blobs.delete(_key(submission.id, track_id, identity))
 
 
 def delete_expired_features(context: WorkerContext) -> int:

@@ -7,6 +7,7 @@ from scorer.db import competitions
 from scorer.db.tables import Preparation
 from scorer.jobs import leases
 from scorer.jobs.broker import transaction
+from scorer.rescoring import campaigns
 from scorer.tuning import extractor_comparison
 from worker.runtime.context import WorkerContext
 from worker.runtime.heartbeat import Heartbeat
@@ -45,6 +46,7 @@ def prepare_references(context: WorkerContext, claim: leases.Claim, heartbeat: H
         recorded = reference_sets.record_preparation(session, claim, **vars(prepared), now=context.now())
         if recorded:
             extractor_comparison.continue_comparisons(session, preparation.id, now=context.now())
+            campaigns.continue_campaigns(session, preparation.id, now=context.now())
         return recorded
 
     record_result(context, heartbeat, record)

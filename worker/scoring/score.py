@@ -1,13 +1,16 @@
-"""The ``score`` job: measures a submission on a track (Fréchet and memorization distance) and records it once."""
+"""The ``score`` and ``rescore`` jobs: measure a submission on a track (Fréchet and memorization distance) and record it
+once. A ``rescore`` job measures by the terms of a campaign and gives way to public scores."""
 
 import io
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scorer.db import competitions
-from scorer.db.tables import Preparation, Submission, Track
-from scorer.extractors import Extractor
+from scorer.db.tables import Preparation, ReferenceSet, RescoringCampaign, Submission, Track
+from scorer.extractors import Extractor, Features
 from scorer.jobs import leases
 from scorer.jobs.broker import transaction
 from scorer.metrics.memorization import closest_pairs
@@ -15,6 +18,8 @@ from scorer.submissions import outcomes
 from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext
 from worker.runtime.heartbeat import Heartbeat
+from worker.runtime.preemption import preemptible
+from worker.runtime.progress import StageProgress
 from worker.runtime.recording import record_result
 from worker.scoring import feature_cache
 from worker.scoring.measure import SCORER_VERSION, RawMeasurement, measure
@@ -37,15 +42,53 @@ def score_submission(context: WorkerContext, claim: leases.Claim, heartbeat: Hea
         track = session.get_one(Track, claim.track_id)
         preparation = session.get_one(Preparation, track.preparation_id)
         sets = competitions.reference_sets(session, preparation.reference_set_ids)
+    images, measured, features = _measure(context, claim, submission, preparation, sets, heartbeat, heartbeat)
+    feature_cache.store_features(context, submission, claim.track_id, preparation.extractor, images, features)
+    heartbeat("evidence", 1.0)
+    record_result(
+        context,
+        heartbeat,
+        lambda session: outcomes.record_measurement(session, claim, measured, now=context.now()),
+    )
+    decoded_images.remove_unneeded(context, claim, submission)
+
+
+def rescore_submission(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
+    """Measure a submission for a rescoring campaign and record it beside what counts. ``Preempted`` when a public score
+    waits."""
+    with transaction(context.sessions, context.broker) as session:
+        submission = session.get_one(Submission, claim.submission_ref)
+        preparation = session.get_one(RescoringCampaign, claim.campaign_id).preparation
+        sets = competitions.reference_sets(session, preparation.reference_set_ids)
+    progress = preemptible(context, heartbeat)
+    _, measured, _ = _measure(context, claim, submission, preparation, sets, heartbeat, progress)
+    record_result(
+        context,
+        heartbeat,
+        lambda session: outcomes.record_rescored(session, claim, measured, now=context.now()),
+    )
+    decoded_images.remove_unneeded(context, claim, submission)
+
+
+def _measure(
+    context: WorkerContext,
+    claim: leases.Claim,
+    submission: Submission,
+    preparation: Preparation,
+    sets: Sequence[ReferenceSet],
+    heartbeat: Heartbeat,
+    progress: StageProgress,
+) -> tuple[NDArray[Any], outcomes.NewMeasurement, Features]:
+    """The images of a submission, their measurement against a preparation, and their features."""
     # Before the extractor, which may have to wait for its turn to be loaded.
-    heartbeat("decoding", 0.0)
-    images = decoded_images.submission_images(context, submission, lambda fraction: heartbeat("decoding", fraction))
-    extractor = context.extractor(track.extractor, public=claim.public)
+    progress("decoding", 0.0)
+    images = decoded_images.submission_images(context, submission, lambda fraction: progress("decoding", fraction))
+    extractor = context.extractor(preparation.extractor, public=claim.public)
     require_same_weights(extractor.provenance, preparation)
-    reference = load_prepared(context, preparation.key, signed=track.signed)
-    measure_provisionally(context, claim, images, track.extractor, reference, heartbeat)
-    numbers = measure(images, extractor, reference, heartbeat)
-    heartbeat("evidence", 0.0)
+    reference = load_prepared(context, preparation.key, signed=preparation.signed)
+    measure_provisionally(context, claim, images, preparation.extractor, reference, heartbeat)
+    numbers = measure(images, extractor, reference, progress)
+    progress("evidence", 0.0)
     addresses = [SetAddress(each.sha256, each.blob_key, preparation.image_size) for each in sets]
     measured = _measurement_of(
         context,
@@ -54,9 +97,7 @@ def score_submission(context: WorkerContext, claim: leases.Claim, heartbeat: Hea
         artifact_key=_store_distances(context, submission, claim, numbers),
         provenance=_provenance(context, extractor, submission, preparation, numbers),
     )
-    feature_cache.store_features(context, submission, claim.track_id, images, numbers.features)
-    heartbeat("evidence", 1.0)
-    _record_measurement(context, claim, heartbeat, submission, measured)
+    return images, measured, numbers.features
 
 
 def _measurement_of(
@@ -77,22 +118,6 @@ def _measurement_of(
         artifact_key=artifact_key,
         provenance=provenance,
     )
-
-
-def _record_measurement(
-    context: WorkerContext,
-    claim: leases.Claim,
-    heartbeat: Heartbeat,
-    submission: Submission,
-    measured: outcomes.NewMeasurement,
-) -> None:
-    """Record the measurement if the lease still holds, and remove the decoded images after the last job."""
-    record_result(
-        context,
-        heartbeat,
-        lambda session: outcomes.record_measurement(session, claim, measured, now=context.now()),
-    )
-    decoded_images.remove_unneeded(context, claim, submission)
 
 
 def _provenance(

@@ -2,8 +2,9 @@
 
 import secrets
 from datetime import datetime
+from typing import Annotated
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from sqlalchemy.orm import Session
 
 from api.actions.zip_uploads import declared_bytes, receive_blob, unused_key_of
@@ -112,6 +113,7 @@ async def attach(
     settings: AppSettings,
     author: Organizer,
     now: Now,
+    attach: Annotated[bool, Query(description="`false`: only store it, for a rescoring campaign.")] = True,
 ) -> ReferenceView:
     """Attach a zip of reference images (PNG, JPEG or WebP, any size) in the role `train` (participants train on
     them), `held_out` (real, in no statistic) or `private_extra` (in the private track's reference only).
@@ -122,7 +124,7 @@ async def attach(
     require_bytes(declared_bytes(request), limit)
 
     def accept(received: ReceivedBlob, _: datetime) -> tuple[ReferenceView, str | None]:
-        images = _attach(slug, role, received, begin, store, author, now)
+        images = _attach(slug, role, received, begin, store, author, now, attach=attach)
         view = ReferenceView(role=role, sha256=images.sha256, bytes=images.bytes)
         return view, unused_key_of(received, images.blob_key)
 
@@ -138,12 +140,15 @@ def _attach(
     store: Blobs,
     author: Account,
     now: datetime,
+    *,
+    attach: bool,
 ) -> ReferenceSet:
+    accept = reference_sets.attach_reference_set if attach else reference_sets.store_reference_set
     with begin() as session:
         with store.open(received.key) as file:
             list_references(file)
         state = competition_state.state_of(session, slug, now)
-        return reference_sets.attach_reference_set(session, state, role, received, author=author, now=now)
+        return accept(session, state, role, received, author=author, now=now)
 
 
 @router.post("/{slug}/tracks/{kind}/preparation", status_code=202)

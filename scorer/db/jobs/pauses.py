@@ -4,10 +4,11 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Subquery, exists, select
+from sqlalchemy import ColumnElement, Subquery, exists, or_, select
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
+from scorer.db import rescoring
 from scorer.db.tables import Account, Competition, Job, Pause, Submission
 
 ALL_WORKERS = "*"
@@ -20,6 +21,8 @@ class ActivePauses(NamedTuple):
     competition_ids: frozenset[int] = frozenset()
     workers: frozenset[str] = frozenset()
     """Machines, or processes (``machine:pid``), or ``*`` for all."""
+    campaign_ids: frozenset[int] = frozenset()
+    """Rescoring campaigns."""
 
     def stops_worker(self, worker: str) -> bool:
         """Whether a worker process (``machine:pid``) is to take no job."""
@@ -46,6 +49,7 @@ def active_pauses(session: Session) -> ActivePauses:
         frozenset(row.queue for row in rows if row.queue is not None),
         frozenset(row.competition_id for row in rows if row.competition_id is not None),
         frozenset(row.worker for row in rows if row.worker is not None),
+        rescoring.paused_campaigns(session),
     )
 
 
@@ -81,6 +85,8 @@ def is_claimable(paused: ActivePauses) -> list[ColumnElement[bool]]:
     if paused.competition_ids:
         of_paused = Submission.competition_id.in_(paused.competition_ids)
         conditions.append(~exists().where(Submission.ref == Job.submission_ref, of_paused))
+    if paused.campaign_ids:
+        conditions.append(or_(Job.campaign_id.is_(None), Job.campaign_id.not_in(paused.campaign_ids)))
     return conditions
 
 

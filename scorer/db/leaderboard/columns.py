@@ -11,6 +11,7 @@ from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.engine import Compiled
 from sqlalchemy.orm import aliased
 
+from scorer.db import rescoring
 from scorer.db.leaderboard.binary_copy import compiled, read_columns
 from scorer.db.leaderboard.scores import NAN, id_list, newest_measurements, newest_rulings
 from scorer.db.tables import (
@@ -42,37 +43,55 @@ COLUMNS = {
     "distance_se": "float",
     "copied_share": "float",
     "late": "bool",
+    "terms": "int",
 }
 
 
 def judged_of(
-    connection: Connection, track_id: int, *, refs: Collection[int] | None = None, at: datetime | None = None
+    connection: Connection,
+    track_id: int,
+    *,
+    refs: Collection[int] | None = None,
+    at: datetime | None = None,
+    campaigns: Collection[int] | None = None,
 ) -> JudgedEntries:
-    """The scored entries of a track (of these alone: ``refs``), judged by its rules; as of the moment ``at``."""
+    """The scored entries of a track (of these alone: ``refs``), judged by its rules; as of the moment ``at``, or as if
+    exactly these rescoring ``campaigns`` were in force."""
     return JudgedEntries(
-        columns_of(connection, track_id, refs=refs, at=at), judging_rules_of(connection, track_id, at=at)
+        columns_of(connection, track_id, refs=refs, at=at, campaigns=campaigns),
+        judging_rules_of(connection, track_id, at=at),
     )
 
 
 def columns_of(
-    connection: Connection, track_id: int, *, refs: Collection[int] | None = None, at: datetime | None = None
+    connection: Connection,
+    track_id: int,
+    *,
+    refs: Collection[int] | None = None,
+    at: datetime | None = None,
+    campaigns: Collection[int] | None = None,
 ) -> EntryColumns:
-    """The scored entries of a track (of these alone: ``refs``) with their newest measurements."""
-    statement = _compiled_for_all(track_id, at) if refs is None else compiled(_entries(track_id, refs, at))
+    """The scored entries of a track (of these alone: ``refs``) with their newest measurements that count."""
+    is_usual = refs is None and campaigns is None
+    statement = _compiled_for_all(track_id, at) if is_usual else compiled(_entries(track_id, refs, at, campaigns))
     return _columns(connection, statement)
 
 
 def superseded_columns_of(
     connection: Connection, track_id: int, *, refs: Collection[int] | None = None
 ) -> EntryColumns:
-    """The measurements of a track's scored entries (of these alone: ``refs``) that are not their entry's newest, in the
-    order of ref and, of one entry, of age."""
+    """The measurements that count of a track's scored entries (of these alone: ``refs``) and are not their entry's
+    newest, in the order of ref and, of one entry, of age."""
     measured, newer = aliased(Measurement), aliased(Measurement)
     has_newer = exists().where(
-        newer.track_id == measured.track_id, newer.submission_ref == measured.submission_ref, newer.id > measured.id
+        newer.track_id == measured.track_id,
+        newer.submission_ref == measured.submission_ref,
+        newer.id > measured.id,
+        rescoring.counts(newer.campaign_id),
     )
-    query = select(*_values(measured)).join(measured, measured.submission_ref == Submission.ref)
+    query = select(*_values(track_id, measured)).join(measured, measured.submission_ref == Submission.ref)
     query = query.where(measured.track_id == track_id, Submission.status == Status.SCORED, has_newer)
+    query = query.where(rescoring.counts(measured.campaign_id))
     if refs is not None:
         query = query.where(measured.submission_ref == any_(id_list(refs)))
     return _columns(connection, compiled(query.order_by(measured.id)))
@@ -84,13 +103,15 @@ def _columns(connection: Connection, statement: Compiled) -> EntryColumns:
     return EntryColumns(**{name: column[order] for name, column in columns.items()})
 
 
-def _entries(track_id: int, refs: Collection[int] | None, at: datetime | None) -> Select[Any]:
-    measured = newest_measurements(track_id, at, refs)
-    query = select(*_values(measured.c)).join(measured, measured.c.submission_ref == Submission.ref)
+def _entries(
+    track_id: int, refs: Collection[int] | None, at: datetime | None, campaigns: Collection[int] | None = None
+) -> Select[Any]:
+    measured = newest_measurements(track_id, at, refs, campaigns=campaigns)
+    query = select(*_values(track_id, measured.c)).join(measured, measured.c.submission_ref == Submission.ref)
     return query.where(Submission.status == Status.SCORED)
 
 
-def _values(measured: Any) -> tuple[Any, ...]:
+def _values(track_id: int, measured: Any) -> tuple[Any, ...]:
     """The values of ``COLUMNS``, from a submission and a measurement of it."""
     return (
         Submission.ref,
@@ -102,6 +123,7 @@ def _values(measured: Any) -> tuple[Any, ...]:
         func.coalesce(measured.distance_se, NAN),
         func.coalesce(Submission.copied_share, 0.0),
         Submission.late,
+        rescoring.terms_of(track_id, measured),
     )
 
 
@@ -157,7 +179,7 @@ def rule_changes_around(
     connection: Connection, competition_id: int, track_ids: Collection[int], at: datetime
 ) -> tuple[datetime | None, bool]:
     """The moment of the last change until ``at`` of what judges and ranks the entries of these tracks (thresholds,
-    rulings, merges, final picks), None if there was none; and whether there was any later one."""
+    rulings, merges, final picks, rescoring campaigns), None if there was none; and whether there was any later one."""
     moment = union_all(*_rule_changes(competition_id, track_ids)).subquery().c.created_at
     row = connection.execute(select(func.max(moment).filter(moment <= at), func.max(moment) > at)).one()
     return row[0], bool(row[1])
@@ -178,6 +200,7 @@ def _rule_changes(competition_id: int, track_ids: Collection[int]) -> list[Selec
         select(Ruling.created_at).join(Submission).where(Submission.competition_id == competition_id),
         select(TeamMerge.created_at).where(TeamMerge.competition_id == competition_id),
         select(PickSet.created_at).join(Team).where(Team.competition_id == competition_id),
+        rescoring.switches_of_tracks(track_ids),
     ]
 
 

@@ -25,6 +25,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY, distinct_on
 
+from scorer.db import rescoring
 from scorer.db.tables import Competition, Measurement, Ruling, Submission, Team, TeamRenaming, Threshold, Track
 from scorer.db.teams import merges
 from scorer.lifecycle import Status
@@ -164,17 +165,30 @@ def _measured(track_id: int | None, tau: float | None, refs: Collection[int] | N
     )
 
 
-def newest_measurements(track_id: int | None, at: datetime | None, refs: Collection[int] | None = None) -> Subquery:
-    """The newest measurement of every submission on a track (None: on every track), the one that counts."""
-    newest = select(
-        Measurement.id,
-        Measurement.track_id,
-        Measurement.submission_ref,
-        Measurement.fid,
-        Measurement.memorization_distance,
-        Measurement.distance_se,
-        Measurement.created_at,
-    ).ext(distinct_on(Measurement.track_id, Measurement.submission_ref))
+def newest_measurements(
+    track_id: int | None,
+    at: datetime | None,
+    refs: Collection[int] | None = None,
+    *,
+    campaigns: Collection[int] | None = None,
+) -> Subquery:
+    """The newest measurement that counts of every submission on a track (None: on every track). ``campaigns``: as if
+    exactly these rescoring campaigns were in force."""
+    newest = (
+        select(
+            Measurement.id,
+            Measurement.track_id,
+            Measurement.submission_ref,
+            Measurement.campaign_id,
+            Measurement.scorer_version,
+            Measurement.fid,
+            Measurement.memorization_distance,
+            Measurement.distance_se,
+            Measurement.created_at,
+        )
+        .ext(distinct_on(Measurement.track_id, Measurement.submission_ref))
+        .where(rescoring.counts(Measurement.campaign_id, at, campaigns))
+    )
     if track_id is not None:
         newest = newest.where(Measurement.track_id == track_id)
     if at is not None:

@@ -7,6 +7,7 @@ from sqlalchemy import Select, func, select
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session, aliased
 
+from scorer.db import rescoring
 from scorer.db.leaderboard.binary_copy import compiled, read_columns
 from scorer.db.review.rulings import is_ruled
 from scorer.db.tables import CoarseLabel, Label, Measurement, Review, Submission
@@ -121,6 +122,7 @@ def labelled_distances(session: Session, competition_id: int, track_id: int) -> 
     newest = (
         select(Measurement.memorization_distance.label("distance"))
         .where(Measurement.track_id == track_id, Measurement.submission_ref == decided.c.submission_ref)
+        .where(rescoring.counts(Measurement.campaign_id))
         .order_by(Measurement.id.desc())
         .limit(1)
         .lateral("newest")

@@ -6,6 +6,7 @@ from datetime import datetime
 from sqlalchemy import CursorResult, select, update
 from sqlalchemy.orm import Session
 
+from scorer.db import rescoring
 from scorer.db.submissions import events
 from scorer.db.tables import (
     Measurement,
@@ -71,10 +72,11 @@ def move_submission(
 
 
 def newest_measurement(session: Session, submission_ref: int, track_id: int) -> Measurement | None:
-    """The newest measurement of a submission on a track, the one that counts."""
+    """The newest measurement of a submission on a track of those that count."""
     return session.scalars(
         select(Measurement)
         .where(Measurement.submission_ref == submission_ref, Measurement.track_id == track_id)
+        .where(rescoring.counts(Measurement.campaign_id))
         .order_by(Measurement.id.desc())
         .limit(1)
     ).one_or_none()
@@ -102,6 +104,12 @@ def submissions_by_ref(session: Session, refs: Sequence[int]) -> list[Submission
     """Submissions in the order of ``refs``."""
     by_ref = {row.ref: row for row in session.scalars(select(Submission).where(Submission.ref.in_(refs)))}
     return [by_ref[ref] for ref in refs]
+
+
+def refs_of(session: Session, competition_id: int, ids: Collection[str]) -> dict[str, int]:
+    """The refs of a competition's submissions, by public id; without those that do not exist."""
+    query = select(Submission.id, Submission.ref).where(Submission.competition_id == competition_id)
+    return {row.id: row.ref for row in session.execute(query.where(Submission.id.in_(ids)))}
 
 
 def lock_submission(session: Session, ref: int) -> None:

@@ -8,6 +8,7 @@ competitions: competitions, tracks, reference sets, preparations, data files, th
 teams: teams, memberships, merges, invitations, final picks
 submissions: submissions, their events, resumable uploads
 jobs: the job queue; pauses; the last sweep
+rescoring: campaigns that measure entries anew, and what was decided about them
 measurements: measurements, final and provisional
 evidence: evidence, generator uploads, audits, code attachments
 tuning: thresholds and comparisons of extractors
@@ -38,6 +39,7 @@ from scorer.db.tables.jobs import Job, LastSweep, Pause
 from scorer.db.tables.leaderboard import BoardChange
 from scorer.db.tables.measurements import Measurement, ProvisionalMeasurement
 from scorer.db.tables.notifications import Delivery, Mail, MailChoice, Notice, Webhook
+from scorer.db.tables.rescoring import RescoringAct, RescoringCampaign
 from scorer.db.tables.review import CoarseLabel, Label, Rebuttal, RebuttalAnswer, Review, Ruling
 from scorer.db.tables.submissions import Submission, SubmissionEvent, Upload
 from scorer.db.tables.teams import Membership, PickSet, Team, TeamInvitation, TeamMerge, TeamRenaming
@@ -84,6 +86,8 @@ __all__ = [
     "ReferenceSet",
     "Release",
     "ReleaseAct",
+    "RescoringAct",
+    "RescoringCampaign",
     "Review",
     "RulesAcceptance",
     "Ruling",

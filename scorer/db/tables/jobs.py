@@ -23,7 +23,7 @@ class Job(Table):
     __tablename__ = "jobs"
     __table_args__ = (
         CheckConstraint(
-            "queue IN ('check', 'score', 'prepare', 'compare', 'release', 'ratings', 'evidence', 'recover')",
+            "queue IN ('check', 'score', 'prepare', 'compare', 'release', 'ratings', 'evidence', 'recover', 'rescore')",
             name="queue",
         ),
         CheckConstraint("state IN ('waiting', 'running', 'done', 'failed', 'cancelled')", name="state"),
@@ -66,6 +66,7 @@ class Job(Table):
     release_id: Mapped[str | None] = mapped_column(ForeignKey("releases.id"), index=True)
     study_id: Mapped[int | None] = mapped_column(ForeignKey("rating_studies.id"), index=True)
     generator_id: Mapped[int | None] = mapped_column(ForeignKey("generators.id"), index=True)
+    campaign_id: Mapped[int | None] = mapped_column(ForeignKey("rescoring_campaigns.id"), index=True)
     team_id: Mapped[int | None] = mapped_column(ForeignKey(Team.id))
     state: Mapped[str]
     priority: Mapped[int]

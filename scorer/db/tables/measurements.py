@@ -9,11 +9,13 @@ from sqlalchemy.orm import Mapped, mapped_column
 from scorer.db.tables.base import APPEND_ONLY, Table, identity
 from scorer.db.tables.competitions import Track
 from scorer.db.tables.jobs import Job
+from scorer.db.tables.rescoring import RescoringCampaign
 from scorer.db.tables.submissions import Submission
 
 
 class Measurement(Table):
-    """FID and memorization distance of a submission on a track. Never changed; a rescore adds a row."""
+    """FID and memorization distance of a submission on a track. Never changed; a rescoring campaign adds a row. Of
+    those that count the newest is the submission's: those of no campaign, and of campaigns in force."""
 
     __tablename__ = "measurements"
     __table_args__ = (
@@ -29,6 +31,9 @@ class Measurement(Table):
     """A job measures at most once, however often it is tried. None: imported, so nothing was measured here."""
     submission_ref: Mapped[int] = mapped_column(ForeignKey(Submission.ref), index=True)
     track_id: Mapped[int] = mapped_column(ForeignKey(Track.id))
+    campaign_id: Mapped[int | None] = mapped_column(ForeignKey(RescoringCampaign.id), index=True)
+    """The campaign that it was measured for, or whose references it was measured against after these had become the
+    track's. None: measured against the track's first references."""
     scorer_version: Mapped[str]
     fid: Mapped[float]
     memorization_distance: Mapped[float]

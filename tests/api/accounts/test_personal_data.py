@@ -30,6 +30,8 @@ WITHOUT_HER_DATA = {
     "release_acts": "likewise",
     "rating_studies": "likewise",
     "pauses": "likewise",
+    "rescoring_campaigns": "likewise",
+    "rescoring_acts": "likewise",
     "labels": "likewise",
     "coarse_labels": "likewise",
     "rulings": "likewise",

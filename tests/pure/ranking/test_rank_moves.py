@@ -18,9 +18,7 @@ def board_of(ranked: list[int]) -> RankedBoard:
     numbers = np.arange(count)
     fid = np.arange(1, count + 1, dtype=np.float64)
     times = np.zeros(count, np.int64)
-    columns = EntryColumns(
-        numbers, np.array(ranked, np.int64), times, times, fid, ones, zeros, zeros, np.zeros(count, np.bool_)
-    )
+    columns = EntryColumns(numbers, np.array(ranked, np.int64), times, times, fid, ones, zeros, zeros, times > 0, times)
     return order_of(JudgedEntries(columns, JudgingRules(0.2, 1e-15, 5)))
 
 

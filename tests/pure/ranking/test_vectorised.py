@@ -41,11 +41,12 @@ def field_of(drawn: DrawnCompetition, kind: str) -> EntryColumns:
             math.nan,
             entry.copied_share,
             drawn.is_late(entry),
+            0,
         )
         for number, entry in enumerate(drawn.entries)
         if getattr(entry, kind)
     ]
-    kinds = (*[np.int64] * 4, *[np.float64] * 4, np.bool_)
+    kinds = (*[np.int64] * 4, *[np.float64] * 4, np.bool_, np.int64)
     columns = zip(*rows, strict=True) if rows else [()] * len(kinds)
     return EntryColumns(*(np.array(column, kind) for column, kind in zip(columns, kinds, strict=True)))
 
@@ -124,7 +125,7 @@ def some(*refs: int, fid: float = 1.0) -> EntryColumns:
     zeros = np.zeros(count, np.int64)
     ones = np.ones(count)
     return EntryColumns(
-        np.array(refs, np.int64), zeros, zeros, zeros, fid * ones, ones, ones, 0 * ones, np.zeros(count, np.bool_)
+        np.array(refs, np.int64), zeros, zeros, zeros, fid * ones, ones, ones, 0 * ones, zeros > 0, zeros
     )
 
 

@@ -112,7 +112,7 @@ def test_an_entry_is_borderline_within_two_standard_errors(drawn: list[tuple[flo
     column = np.array([each[0] for each in drawn]), np.array([each[1] for each in drawn])
     zeros, refs = np.zeros(count, np.int64), np.arange(count)
     ones = np.ones(count)
-    columns = EntryColumns(refs, refs, zeros, zeros, ones, *column, 0.0 * ones, np.zeros(count, np.bool_))
+    columns = EntryColumns(refs, refs, zeros, zeros, ones, *column, 0.0 * ones, zeros > 0, zeros)
     rules = terms_of(DrawnCompetition([], {"public": [(0, 0.2)]}, [], [], []), "public")
     board = order_of(JudgedEntries(columns, rules))
     impact = ThresholdImpact(board, board, label_columns_of({}, refs), AwardRules("public", MEDALS, []))

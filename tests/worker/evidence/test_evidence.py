@@ -309,7 +309,7 @@ def test_a_killed_attempt_is_made_again_with_the_same_result(
     with service.context.sessions.begin() as session:
         assert retries.free_expired(session, now=now, max_attempts=3) == 1
     assert public(service, ref) is None
-    feature_cache.delete_features(service.context, submission, track)
+    feature_cache.delete_features(service.context, submission, track, "tiny@1")
     service.work(evidence=True)
     first = public(service, ref)
     assert first is not None

@@ -1,0 +1,74 @@
+"""Rescoring campaigns: starting, watching and previewing them, and deciding about them. Organizers only."""
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from sqlalchemy.orm import Session
+
+from api.actions import rescoring
+from api.http.dependencies import DbSession, Now, Organizer
+from api.schemas.rescoring import (
+    CampaignDecision,
+    CampaignView,
+    NewCampaignBody,
+    SwitchPreviewView,
+    campaign_view,
+    preview_view,
+)
+from scorer.competitions.competition_state import state_of
+from scorer.rescoring import campaigns
+from scorer.rescoring.preview import preview
+
+router = APIRouter(prefix="/competitions/{slug}/rescoring", tags=["rescoring"])
+
+
+@router.get("")
+def list_campaigns(slug: str, session: DbSession, author: Organizer, now: Now) -> list[CampaignView]:
+    """The rescoring campaigns of a competition, newest first."""
+    return [campaign_view(each) for each in campaigns.list_campaigns(session, state_of(session, slug, now))]
+
+
+@router.post("", status_code=202)
+def start(slug: str, body: NewCampaignBody, session: DbSession, author: Organizer, now: Now) -> CampaignView:
+    """Have entries of a track measured anew when nothing else waits. Nothing on any board changes until a switch."""
+    wanted = campaigns.NewCampaign(**body.model_dump())
+    campaign = campaigns.start(session, state_of(session, slug, now), wanted, author=author, now=now)
+    return campaign_view(campaigns.status_of(session, campaign))
+
+
+@router.get("/{campaign_id}")
+def get_campaign(slug: str, campaign_id: int, session: DbSession, author: Organizer, now: Now) -> CampaignView:
+    """A campaign, how far it is, and how its measurements differ from those before."""
+    return _view(session, slug, campaign_id, now)
+
+
+@router.get("/{campaign_id}/preview")
+def preview_switch(
+    slug: str,
+    campaign_id: int,
+    session: DbSession,
+    author: Organizer,
+    now: Now,
+    tau: Annotated[float | None, Query(ge=0, le=2, description="The threshold to switch with.")] = None,
+) -> SwitchPreviewView:
+    """Whose rank, medal and prize a switch would change, or taking it back. Changes nothing."""
+    state = state_of(session, slug, now)
+    campaign = campaigns.campaign_of(session, state, campaign_id)
+    return preview_view(preview(session, state, campaign, tau=tau))
+
+
+@router.post("/{campaign_id}/decisions", status_code=201)
+def decide(
+    slug: str, campaign_id: int, body: CampaignDecision, session: DbSession, author: Organizer, now: Now
+) -> CampaignView:
+    """Pause a campaign, let it go on, cancel it, let its measurements count, or take that back. Refused with 409 in a
+    state that does not allow it, and a switch while the final board is published."""
+    state = state_of(session, slug, now)
+    rescoring.decide(session, state, campaign_id, **body.model_dump(), author=author, now=now)
+    return _view(session, slug, campaign_id, now)
+
+
+def _view(session: Session, slug: str, campaign_id: int, now: datetime) -> CampaignView:
+    campaign = campaigns.campaign_of(session, state_of(session, slug, now), campaign_id)
+    return campaign_view(campaigns.status_of(session, campaign))

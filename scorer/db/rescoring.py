@@ -1,0 +1,272 @@
+"""SQL for rescoring campaigns: which measurements count, which terms they were made by, and the campaigns' rows."""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, Select, case, exists, func, or_, select
+from sqlalchemy.dialects.postgresql import distinct_on
+from sqlalchemy.orm import Session, aliased
+
+from scorer.db.tables import Measurement, Preparation, RescoringAct, RescoringCampaign, Submission, Track
+from scorer.lifecycle import Status
+
+SWITCHES = ("switch", "undo")
+
+
+def _newest_acts(kinds: Sequence[str], at: datetime | None = None) -> Any:
+    newest = select(RescoringAct.campaign_id, RescoringAct.kind).where(RescoringAct.kind.in_(kinds))
+    if at is not None:
+        newest = newest.where(RescoringAct.created_at <= at)
+    newest = newest.ext(distinct_on(RescoringAct.campaign_id))
+    return newest.order_by(RescoringAct.campaign_id, RescoringAct.id.desc()).subquery()
+
+
+def in_force(at: datetime | None = None) -> Select[Any]:
+    """The ids of the campaigns whose measurements count, now or at the moment ``at``."""
+    newest = _newest_acts(SWITCHES, at)
+    return select(newest.c.campaign_id).where(newest.c.kind == "switch")
+
+
+def counts(
+    campaign_id: Any, at: datetime | None = None, campaigns: Collection[int] | None = None
+) -> ColumnElement[bool]:
+    """Whether a measurement with this ``campaign_id`` counts, now or at the moment ``at``; with ``campaigns``, if
+    exactly these were in force."""
+    among = campaign_id.in_(in_force(at) if campaigns is None else campaigns)
+    return or_(campaign_id.is_(None), among)
+
+
+def terms_of(track_id: int, measured: Any) -> ColumnElement[int]:
+    """A number for the scorer version and the references by which a measurement of a track was made: equal numbers,
+    equal terms."""
+    first = (
+        select(RescoringCampaign.former_preparation_id)
+        .where(RescoringCampaign.track_id == track_id)
+        .order_by(RescoringCampaign.id)
+        .limit(1)
+    )
+    of_campaign = select(RescoringCampaign.preparation_id).where(RescoringCampaign.id == measured.campaign_id)
+    references = case(
+        (measured.campaign_id.is_(None), func.coalesce(first.scalar_subquery(), 0)),
+        else_=of_campaign.scalar_subquery(),
+    )
+    return func.hashtextextended(measured.scorer_version, references)
+
+
+class Terms(NamedTuple):
+    """By what a measurement was made."""
+
+    scorer_version: str
+    references: int
+    """The number of their preparation; 0 before a track had any campaign."""
+    extractor: str
+
+
+def terms_by_entry(
+    session: Session, track_id: int, refs: Collection[int], at: datetime | None = None
+) -> dict[int, Terms]:
+    """By what the newest measurements that count of entries on a track were made, by ref; as of the moment ``at``."""
+    first = select(func.min(RescoringCampaign.id)).where(RescoringCampaign.track_id == track_id).scalar_subquery()
+    campaign, earliest = aliased(RescoringCampaign), aliased(RescoringCampaign)
+    preparation_id = func.coalesce(campaign.preparation_id, earliest.former_preparation_id)
+    query = (
+        select(Measurement.submission_ref, Measurement.scorer_version, Preparation.id, Preparation.extractor)
+        .ext(distinct_on(Measurement.submission_ref))
+        .outerjoin(campaign, campaign.id == Measurement.campaign_id)
+        .outerjoin(earliest, earliest.id == first)
+        .outerjoin(Preparation, Preparation.id == preparation_id)
+        .where(Measurement.track_id == track_id, Measurement.submission_ref.in_(refs))
+        .where(counts(Measurement.campaign_id, at))
+        .order_by(Measurement.submission_ref, Measurement.id.desc())
+    )
+    if at is not None:
+        query = query.where(Measurement.created_at <= at)
+    return {row[0]: Terms(row[1], row[2] or 0, row[3] or "") for row in session.execute(query)}
+
+
+def has_switched_since(connection: Any, track_id: int, at: datetime) -> bool:
+    """Whether a campaign of a track was switched on or off after a moment."""
+    acts = select(RescoringAct.id).join(RescoringCampaign, RescoringCampaign.id == RescoringAct.campaign_id)
+    later = acts.where(
+        RescoringCampaign.track_id == track_id, RescoringAct.kind.in_(SWITCHES), RescoringAct.created_at > at
+    )
+    return connection.scalar(later.limit(1)) is not None
+
+
+def switches_of_tracks(track_ids: Collection[int]) -> Select[datetime]:
+    """The moments at which campaigns of tracks were switched on or off."""
+    query = select(RescoringAct.created_at).join(RescoringCampaign, RescoringCampaign.id == RescoringAct.campaign_id)
+    return query.where(RescoringCampaign.track_id.in_(track_ids), RescoringAct.kind.in_(SWITCHES))
+
+
+def paused_campaigns(session: Session) -> frozenset[int]:
+    """The campaigns that take no jobs for now."""
+    newest = _newest_acts(("pause", "resume"))
+    return frozenset(session.scalars(select(newest.c.campaign_id).where(newest.c.kind == "pause")))
+
+
+def campaigns_of(session: Session, competition_id: int) -> Sequence[RescoringCampaign]:
+    """All campaigns of a competition, newest first."""
+    query = select(RescoringCampaign).join(Track, Track.id == RescoringCampaign.track_id)
+    query = query.where(Track.competition_id == competition_id).order_by(RescoringCampaign.id.desc())
+    return session.scalars(query).all()
+
+
+def campaigns_with(session: Session, preparation_id: int) -> Sequence[RescoringCampaign]:
+    """The campaigns that measure against a preparation."""
+    return session.scalars(select(RescoringCampaign).where(RescoringCampaign.preparation_id == preparation_id)).all()
+
+
+def acts_of(session: Session, campaign_id: int) -> Sequence[RescoringAct]:
+    """What was decided about a campaign, newest first."""
+    acts = select(RescoringAct).where(RescoringAct.campaign_id == campaign_id)
+    return session.scalars(acts.order_by(RescoringAct.id.desc())).all()
+
+
+def in_force_on(session: Session, track_id: int) -> Sequence[RescoringCampaign]:
+    """The campaigns of a track that are in force, newest first."""
+    campaigns = select(RescoringCampaign).where(
+        RescoringCampaign.track_id == track_id, RescoringCampaign.id.in_(in_force())
+    )
+    return session.scalars(campaigns.order_by(RescoringCampaign.id.desc())).all()
+
+
+def in_force_in(session: Session, competition_id: int) -> frozenset[int]:
+    """The ids of a competition's campaigns that are in force."""
+    of_competition = select(RescoringCampaign.id).join(Track, Track.id == RescoringCampaign.track_id)
+    wanted = of_competition.where(Track.competition_id == competition_id, RescoringCampaign.id.in_(in_force()))
+    return frozenset(session.scalars(wanted))
+
+
+def campaign_of_references(session: Session, track_id: int, key: str | None) -> int | None:
+    """The campaign in force that has given a track the references with this key; None if they are its first."""
+    changing = (each for each in in_force_on(session, track_id) if not each.keeps_references)
+    return next((each.id for each in changing if each.preparation.key == key), None)
+
+
+def open_campaigns_of_all(session: Session, track_id: int) -> Sequence[int]:
+    """The campaigns over all entries of a track that measure against other references and are neither switched on nor
+    cancelled: what is scored meanwhile is measured for them, too."""
+    ended = exists().where(
+        RescoringAct.campaign_id == RescoringCampaign.id, RescoringAct.kind.in_((*SWITCHES, "cancel"))
+    )
+    query = select(RescoringCampaign.id).where(
+        RescoringCampaign.track_id == track_id,
+        RescoringCampaign.submission_refs.is_(None),
+        RescoringCampaign.preparation_id != RescoringCampaign.former_preparation_id,
+        ~ended,
+    )
+    return session.scalars(query).all()
+
+
+class MeasuredDifference(NamedTuple):
+    """How a campaign's measurements differ from those that were its entries' newest before it."""
+
+    measured: int
+    changed: int
+    """Entries with another FID or memorization distance."""
+    fid: float | None
+    """The largest difference of FID, as of ``distance``; None without any measurement."""
+    distance: float | None
+    versions: Sequence[str]
+    """The scorer versions that measured."""
+
+
+def difference_of(session: Session, campaign: RescoringCampaign) -> MeasuredDifference:
+    """How a campaign's measurements differ from the newest earlier ones of the same entries that count without it."""
+    own, other = aliased(Measurement), aliased(Measurement)
+    before = (
+        select(other.fid, other.memorization_distance)
+        .where(other.track_id == own.track_id, other.submission_ref == own.submission_ref, other.id < own.id)
+        .where(or_(other.campaign_id.is_(None), other.campaign_id.in_(in_force())))
+        .where(other.campaign_id.is_distinct_from(campaign.id))
+        .order_by(other.id.desc())
+        .limit(1)
+        .lateral("before")
+    )
+    fid = func.abs(own.fid - before.c.fid)
+    distance = func.abs(own.memorization_distance - before.c.memorization_distance)
+    newest = (
+        select(own.submission_ref, own.scorer_version, fid.label("fid"), distance.label("distance"))
+        .ext(distinct_on(own.submission_ref))
+        .join(before, before.c.fid.is_not(None))
+        .where(own.campaign_id == campaign.id, own.track_id == campaign.track_id)
+        .order_by(own.submission_ref, own.id.desc())
+        .subquery()
+    )
+    versions = func.array_agg(newest.c.scorer_version.distinct())
+    row = session.execute(
+        select(
+            func.count(),
+            func.count().filter(or_(newest.c.fid > 0, newest.c.distance > 0)),
+            func.max(newest.c.fid),
+            func.max(newest.c.distance),
+            versions,
+        )
+    ).one()
+    return MeasuredDifference(row[0], row[1], row[2], row[3], sorted(row[4] or ()))
+
+
+def missing_entries(session: Session, campaign: RescoringCampaign) -> Sequence[int]:
+    """The refs of the campaign's entries (scored, measured on its track, with a zip) that it has not measured. A
+    campaign that keeps the references leaves out those that were first measured since it began."""
+    measured = aliased(Measurement)
+    has_own = exists().where(
+        measured.submission_ref == Submission.ref,
+        measured.track_id == campaign.track_id,
+        measured.campaign_id == campaign.id,
+    )
+    counted = exists().where(
+        Measurement.submission_ref == Submission.ref,
+        Measurement.track_id == campaign.track_id,
+        counts(Measurement.campaign_id),
+    )
+    if campaign.keeps_references:
+        counted = counted.where(Measurement.created_at <= campaign.created_at)
+    query = select(Submission.ref).where(
+        Submission.status == Status.SCORED, Submission.blob_key.is_not(None), counted, ~has_own
+    )
+    if campaign.submission_refs is not None:
+        query = query.where(Submission.ref.in_(campaign.submission_refs))
+    query = query.where(Submission.competition_id == _competition_of(campaign))
+    return session.scalars(query.order_by(Submission.ref)).all()
+
+
+def unmeasured_entries(session: Session, track: Track) -> Sequence[int]:
+    """The refs of the entries of a track that have a measurement there, but none that counts."""
+    counting, any_ = aliased(Measurement), aliased(Measurement)
+    same = (counting.submission_ref == Submission.ref, counting.track_id == track.id)
+    query = select(Submission.ref).where(
+        Submission.competition_id == track.competition_id,
+        Submission.status == Status.SCORED,
+        exists().where(any_.submission_ref == Submission.ref, any_.track_id == track.id),
+        ~exists().where(*same, counts(counting.campaign_id)),
+    )
+    return session.scalars(query.order_by(Submission.ref)).all()
+
+
+def measured_entries(session: Session, campaign: RescoringCampaign) -> Sequence[int]:
+    """The refs of the entries that a campaign has measured."""
+    query = select(Measurement.submission_ref).where(Measurement.campaign_id == campaign.id).distinct()
+    return session.scalars(query.order_by(Measurement.submission_ref)).all()
+
+
+def count_without_zip(session: Session, track: Track) -> int:
+    """How many entries that count on a track cannot be measured again: they were imported, or their zip has left."""
+    counted = exists().where(
+        Measurement.submission_ref == Submission.ref,
+        Measurement.track_id == track.id,
+        counts(Measurement.campaign_id),
+    )
+    query = select(func.count()).where(
+        Submission.competition_id == track.competition_id,
+        Submission.status == Status.SCORED,
+        Submission.blob_key.is_(None),
+        counted,
+    )
+    return int(session.scalar(query) or 0)
+
+
+def _competition_of(campaign: RescoringCampaign) -> Any:
+    return select(Track.competition_id).where(Track.id == campaign.track_id).scalar_subquery()

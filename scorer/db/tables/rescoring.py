@@ -1,0 +1,61 @@
+"""Rescoring campaigns: entries of a track measured anew, beside what counts; and what was decided about them."""
+
+from datetime import datetime
+
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, text
+from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.orm import Mapped, mapped_column, relationship
+
+from scorer.db.tables.accounts import Account
+from scorer.db.tables.base import APPEND_ONLY, Table, identity
+from scorer.db.tables.competitions import Preparation, Track
+
+
+class RescoringCampaign(Table):
+    """A campaign that measures entries of a track anew. Its measurements count while the newest of its acts that
+    switches says so."""
+
+    __tablename__ = "rescoring_campaigns"
+    __table_args__ = ({"info": APPEND_ONLY},)
+
+    id: Mapped[int] = identity()
+    track_id: Mapped[int] = mapped_column(ForeignKey(Track.id), index=True)
+    preparation_id: Mapped[int] = mapped_column(ForeignKey(Preparation.id))
+    """The references, in an extractor's feature space, that entries are measured against."""
+    former_preparation_id: Mapped[int] = mapped_column(ForeignKey(Preparation.id))
+    """Those that the track had when the campaign began; the same, for a new scorer version alone."""
+    submission_refs: Mapped[list[int] | None] = mapped_column(ARRAY(BigInteger))
+    """The chosen entries; None: all."""
+    reason: Mapped[str]
+    author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
+    created_at: Mapped[datetime]
+
+    author: Mapped[Account] = relationship(lazy="joined", innerjoin=True)
+    preparation: Mapped[Preparation] = relationship(foreign_keys=preparation_id, lazy="joined", innerjoin=True)
+    former_preparation: Mapped[Preparation] = relationship(foreign_keys=former_preparation_id)
+
+    @property
+    def keeps_references(self) -> bool:
+        """Whether it measures against the references that the track had."""
+        return self.preparation_id == self.former_preparation_id
+
+
+class RescoringAct(Table):
+    """Something decided about a campaign: that it pauses, goes on or ends, that its measurements count (``switch``), or
+    that they count no more (``undo``)."""
+
+    __tablename__ = "rescoring_acts"
+    __table_args__ = (
+        Index("ix_rescoring_acts_newest", "campaign_id", text("id DESC")),
+        CheckConstraint("kind IN ('pause', 'resume', 'cancel', 'switch', 'undo')", name="kind"),
+        {"info": APPEND_ONLY},
+    )
+
+    id: Mapped[int] = identity()
+    campaign_id: Mapped[int] = mapped_column(ForeignKey(RescoringCampaign.id))
+    kind: Mapped[str]
+    reason: Mapped[str]
+    author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
+    created_at: Mapped[datetime]
+
+    author: Mapped[Account] = relationship(lazy="joined", innerjoin=True)

@@ -1,0 +1,48 @@
+"""Who may see which board: of which track, and of which moment."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from sqlalchemy.orm import Session
+
+from scorer.accounts.roles import is_organizer
+from scorer.competitions.competition_state import CompetitionState, visible_track
+from scorer.db.competitions import is_published, tracks_at
+from scorer.db.tables import Account, Track
+from scorer.errors import Forbidden, Invalid
+from scorer.lifecycle import TrackKind
+
+
+def state_of_board(
+    session: Session,
+    state: CompetitionState,
+    kind: TrackKind,
+    account: Account | None,
+    *,
+    late: bool,
+    as_of: datetime | None,
+) -> tuple[Track, CompetitionState]:
+    """The track of a board, if this person may see it, and the competition with the tracks of that moment; errors as
+    :func:`scorer.leaderboard.standings.standings`."""
+    track = visible_track(state, kind, account)
+    _require_visible_then(session, state, kind, account, as_of)
+    if late and kind != "public":
+        raise Invalid("late-is-public", "Entries after the close are scored on the public track alone.")
+    if as_of is not None:
+        state = replace(state, tracks=tracks_at(session, state.tracks, as_of))
+    return track, state
+
+
+def require_past(as_of: datetime | None, now: datetime) -> None:
+    """``Invalid`` (``not-yet``) for a moment in the future."""
+    if as_of is not None and as_of > now:
+        raise Invalid("not-yet", "A board can be shown as it was, not as it will be.")
+
+
+def _require_visible_then(
+    session: Session, state: CompetitionState, kind: TrackKind, account: Account | None, as_of: datetime | None
+) -> None:
+    if as_of is None or kind != "private" or is_organizer(account):
+        return
+    if not is_published(session, state.competition.id, as_of):
+        raise Forbidden("not-published-then", "The private board can be seen as it was while it was published.")

@@ -1,0 +1,283 @@
+"""Rescoring campaigns: entries of a track measured anew by other terms, when nothing else waits.
+
+Terms are the scorer version of the workers and the references in an extractor's feature space. A campaign's
+measurements count while it is in force (:mod:`scorer.rescoring.switching`); whatever counts otherwise is kept.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from sqlalchemy.orm import Session
+
+from scorer import audit_log
+from scorer.competitions import reference_sets
+from scorer.competitions.competition_state import CompetitionState, track_of
+from scorer.competitions.reference_sets import REFERENCE_ROLES, FeatureSpace, ReferenceRole
+from scorer.db import competitions, rescoring
+from scorer.db.jobs import rescoring_jobs
+from scorer.db.jobs.job_queue import job_of_preparation
+from scorer.db.rescoring import MeasuredDifference
+from scorer.db.submissions import submissions
+from scorer.db.tables import Account, Preparation, RescoringAct, RescoringCampaign, Track
+from scorer.errors import Conflict, Invalid, NotFound
+from scorer.jobs.broker import send_after_commit
+from scorer.jobs.leases import MAX_ANNOUNCED
+from scorer.lifecycle import UNFINISHED, JobState, Queue, TrackKind
+
+CampaignState = Literal["preparing", "failed", "measuring", "paused", "measured", "in force", "taken back", "cancelled"]
+"""``failed``: the preparation of its references has failed; ``measured``: nothing of it waits or runs."""
+Decision = Literal["pause", "resume", "cancel"]
+ALLOWED: Mapping[str, Collection[CampaignState]] = {
+    "pause": {"preparing", "measuring"},
+    "resume": {"paused", "measured", "failed"},
+    "cancel": {"preparing", "failed", "measuring", "paused", "measured"},
+    "switch": {"measured", "taken back"},
+    "undo": {"in force"},
+}
+"""In which states something can be decided about a campaign."""
+
+
+@dataclass(frozen=True)
+class NewCampaign:
+    """Which entries of a track are measured anew, and by which terms. Without ``extractor`` and ``references`` it is
+    the scorer version of the workers alone that is new."""
+
+    track: TrackKind
+    reason: str
+    submissions: Sequence[str] | None = None
+    """The public ids of the chosen entries; None: all that are scored on the track, and have their zip."""
+    extractor: str | None = None
+    references: Mapping[ReferenceRole, str] = field(default_factory=dict)
+    """Corrected reference sets by role: their SHA-256."""
+
+
+@dataclass(frozen=True)
+class CampaignStatus:
+    """A campaign, how far it is, and what its measurements say."""
+
+    campaign: RescoringCampaign
+    track: Track
+    state: CampaignState
+    acts: Sequence[RescoringAct]
+    """Newest first."""
+    done: int
+    waiting: int
+    failed: int
+    missing: int
+    """Entries of it that it has not measured, whether or not a job will."""
+    without_zip: int
+    """Entries of its track that cannot be measured again."""
+    error: str | None
+    """Of the job that failed last."""
+    difference: MeasuredDifference
+
+    @property
+    def allowed(self) -> list[str]:
+        """What can be decided about it now."""
+        complete = self.state == "measured" and not self.missing
+        return [
+            kind for kind, states in ALLOWED.items() if self.state in states and not (complete and kind == "resume")
+        ]
+
+
+def start(
+    session: Session, state: CompetitionState, wanted: NewCampaign, *, author: Account, now: datetime
+) -> RescoringCampaign:
+    """Start a campaign: its jobs wait for all other work, and first for the preparation of its references.
+
+    ``Conflict`` if the track's references are not prepared (``not-prepared``) or another campaign of the track has not
+    ended (``campaign-open``); ``Invalid`` for unknown entries, references and extractors, or without any entry.
+    """
+    competitions.lock_competition(session, state.competition.slug, share=False)
+    track = track_of(state, wanted.track)
+    session.refresh(track)
+    if track.preparation_id is None or track.preparation is None or track.preparation.finished_at is None:
+        raise Conflict("not-prepared", f"The references of the {wanted.track} track are not prepared.")
+    _require_no_open_campaign(session, state, track)
+    preparation = _preparation_of(session, state, track, wanted, now)
+    if wanted.submissions is not None and preparation.extractor != track.extractor:
+        raise Invalid("all-entries", "Numbers of two networks cannot stand on one board: measure all entries with it.")
+    campaign = RescoringCampaign(
+        track_id=track.id,
+        preparation_id=preparation.id,
+        former_preparation_id=track.preparation_id,
+        submission_refs=_refs_of(session, state, wanted.submissions),
+        reason=wanted.reason,
+        author_id=author.id,
+        created_at=now,
+    )
+    session.add(campaign)
+    session.flush()
+    missing = rescoring.missing_entries(session, campaign)
+    if not missing:
+        raise Invalid("no-entries", "None of these entries is scored on this track and has its zip.")
+    reference_sets.require_work(session, preparation, now=now)
+    if preparation.finished_at is not None:
+        _add_jobs(session, campaign, missing, now)
+    after = {"campaign": campaign.id, "entries": len(missing), "reason": wanted.reason, "references": preparation.key}
+    record_act(session, state, track, "started", after | {"extractor": preparation.extractor}, author, now)
+    return campaign
+
+
+def _require_no_open_campaign(session: Session, state: CompetitionState, track: Track) -> None:
+    for campaign in rescoring.campaigns_of(session, state.competition.id):
+        ended = {act.kind for act in rescoring.acts_of(session, campaign.id)} & {"cancel", "switch"}
+        if campaign.track_id == track.id and not ended:
+            raise Conflict("campaign-open", f"Campaign {campaign.id} of this track is not over: switch, or cancel it.")
+
+
+def _preparation_of(
+    session: Session, state: CompetitionState, track: Track, wanted: NewCampaign, now: datetime
+) -> Preparation:
+    """The preparation that a new campaign measures against; the track's own, if nothing else is asked for."""
+    if track.preparation is not None and wanted.extractor is None and not wanted.references:
+        return track.preparation
+    if wanted.extractor is None:
+        space = FeatureSpace(track.extractor, track.signed)
+    else:
+        space = reference_sets.space_of(wanted.extractor)
+    corrected = {}
+    for role, sha256 in wanted.references.items():
+        if role not in (*REFERENCE_ROLES[wanted.track], "held_out"):
+            raise Invalid("unused-role", f"The {wanted.track} track has no references in the role {role}.")
+        reference_set = competitions.reference_set_by_sha256(session, sha256)
+        if reference_set is None:
+            raise Invalid("unknown-references", f"No reference set with the SHA-256 {sha256} has been uploaded.")
+        corrected[role] = reference_set
+    return reference_sets.preparation_of(session, state, wanted.track, space, now=now, corrected=corrected)
+
+
+def _refs_of(session: Session, state: CompetitionState, ids: Sequence[str] | None) -> list[int] | None:
+    if ids is None:
+        return None
+    refs = submissions.refs_of(session, state.competition.id, ids)
+    unknown = [each for each in ids if each not in refs]
+    if unknown:
+        raise Invalid("unknown-entries", "There are no such entries here.", faults=unknown[:10])
+    return sorted(refs.values())
+
+
+def _add_jobs(session: Session, campaign: RescoringCampaign, refs: Collection[int], now: datetime) -> None:
+    count = rescoring_jobs.add_jobs(session, campaign, refs, queue=Queue.RESCORE, now=now)
+    send_after_commit(session, Queue.RESCORE, count=min(count, MAX_ANNOUNCED))
+
+
+def continue_campaigns(session: Session, preparation_id: int, *, now: datetime) -> None:
+    """Measure the entries of the campaigns that waited for a preparation of references, which is now finished."""
+    for campaign in rescoring.campaigns_with(session, preparation_id):
+        if not any(act.kind in {"cancel", "switch"} for act in rescoring.acts_of(session, campaign.id)):
+            _add_jobs(session, campaign, rescoring.missing_entries(session, campaign), now)
+
+
+def campaign_of(session: Session, state: CompetitionState, campaign_id: int) -> RescoringCampaign:
+    """A campaign of a competition by its id; ``NotFound`` if it has none with this id."""
+    for campaign in rescoring.campaigns_of(session, state.competition.id):
+        if campaign.id == campaign_id:
+            return campaign
+    raise NotFound("no-campaign", f"There is no rescoring campaign {campaign_id} here.")
+
+
+def list_campaigns(session: Session, state: CompetitionState) -> list[CampaignStatus]:
+    """All campaigns of a competition, newest first."""
+    return [status_of(session, campaign) for campaign in rescoring.campaigns_of(session, state.competition.id)]
+
+
+def status_of(session: Session, campaign: RescoringCampaign) -> CampaignStatus:
+    """How far a campaign is, and what its measurements say."""
+    track = session.get_one(Track, campaign.track_id)
+    acts = rescoring.acts_of(session, campaign.id)
+    states = rescoring_jobs.job_states(session, campaign.id)
+    waiting = sum(states.get(each, 0) for each in UNFINISHED)
+    failed = states.get(JobState.FAILED, 0)
+    return CampaignStatus(
+        campaign=campaign,
+        track=track,
+        state=_state_of(session, campaign, acts, waiting),
+        acts=acts,
+        done=states.get(JobState.DONE, 0),
+        waiting=waiting,
+        failed=failed,
+        missing=len(rescoring.missing_entries(session, campaign)),
+        without_zip=rescoring.count_without_zip(session, track),
+        error=rescoring_jobs.newest_error(session, campaign.id) if failed else None,
+        difference=rescoring.difference_of(session, campaign),
+    )
+
+
+def _state_of(
+    session: Session, campaign: RescoringCampaign, acts: Sequence[RescoringAct], waiting: int
+) -> CampaignState:
+    kinds = [act.kind for act in acts]
+    if "cancel" in kinds:
+        return "cancelled"
+    switch = next((kind for kind in kinds if kind in rescoring.SWITCHES), None)
+    if switch is not None:
+        return "in force" if switch == "switch" else "taken back"
+    if next((kind for kind in kinds if kind in {"pause", "resume"}), None) == "pause":
+        return "paused"
+    if campaign.preparation.finished_at is None:
+        job = job_of_preparation(session, campaign.preparation_id)
+        return "failed" if job is not None and job.state == JobState.FAILED else "preparing"
+    return "measuring" if waiting else "measured"
+
+
+def decide(
+    session: Session,
+    state: CompetitionState,
+    campaign: RescoringCampaign,
+    decision: Decision,
+    *,
+    reason: str,
+    author: Account,
+    now: datetime,
+) -> None:
+    """Pause a campaign, let it go on, or cancel it. It goes on with the entries that it lacks: those that failed, or
+    were scored since. ``Conflict`` (``wrong-state``) if it is not in a state for that."""
+    competitions.lock_competition(session, state.competition.slug, share=False)
+    require_state(status_of(session, campaign), decision)
+    add_act(session, state, campaign, decision, reason, author, now)
+    if decision == "cancel":
+        rescoring_jobs.cancel_jobs(session, campaign.id, now)
+    if decision == "resume":
+        reference_sets.require_work(session, campaign.preparation, now=now)
+        if campaign.preparation.finished_at is not None:
+            _add_jobs(session, campaign, rescoring.missing_entries(session, campaign), now)
+            send_after_commit(session, Queue.RESCORE)
+
+
+def require_state(status: CampaignStatus, kind: str) -> None:
+    """``Conflict`` (``wrong-state``) if ``kind`` cannot be decided about a campaign in its state."""
+    if kind not in status.allowed:
+        raise Conflict("wrong-state", f"The campaign is {status.state}: that allows no {kind}.", state=status.state)
+
+
+def add_act(
+    session: Session,
+    state: CompetitionState,
+    campaign: RescoringCampaign,
+    kind: str,
+    reason: str,
+    author: Account,
+    now: datetime,
+) -> None:
+    """Record what was decided about a campaign."""
+    session.add(RescoringAct(campaign_id=campaign.id, kind=kind, reason=reason, author_id=author.id, created_at=now))
+    session.flush()
+    track = session.get_one(Track, campaign.track_id)
+    record_act(session, state, track, kind, {"campaign": campaign.id, "reason": reason}, author, now)
+
+
+def record_act(
+    session: Session,
+    state: CompetitionState,
+    track: Track,
+    kind: str,
+    after: dict[str, object],
+    author: Account,
+    now: datetime,
+) -> None:
+    """Record in the audit log what was done about a campaign."""
+    subject = f"track:{state.competition.slug}/{track.kind}"
+    audit_log.record_action(session, f"rescoring.{kind}", subject, actor=author, now=now, after=after)

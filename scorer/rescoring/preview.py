@@ -1,0 +1,94 @@
+"""What switching a rescoring campaign on, or off, would change: ranks, medals and prizes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from sqlalchemy.orm import Session
+
+from scorer.competitions.competition_state import CompetitionState, require_not_final
+from scorer.db import rescoring
+from scorer.db.tables import RescoringCampaign
+from scorer.leaderboard.rank_changes import RankChange, rank_changes
+from scorer.leaderboard.rows import read_ranked_board
+from scorer.lifecycle import TrackKind
+from scorer.ranking.rank_moves import moves_between
+from scorer.ranking.vectorised import RankedBoard
+from scorer.rescoring.campaigns import require_state, status_of
+from scorer.rescoring.switching import tau_of_switch
+from scorer.tuning.impact import AwardRules, award_moves
+from scorer.tuning.impact_lists import LISTED, AwardChange, award_changes
+
+
+@dataclass(frozen=True)
+class BoardImpact:
+    """What changes on one board."""
+
+    kind: TrackKind
+    total: int
+    """Teams whose rank changes; ``moves`` has the first of them, in the order of their new ranks."""
+    moves: Sequence[RankChange]
+    medals: Sequence[AwardChange]
+    prizes: Sequence[AwardChange]
+    penalised_before: int
+    """Entries below the threshold."""
+    penalised_after: int
+
+
+@dataclass(frozen=True)
+class SwitchPreview:
+    """What a switch, or taking it back (``undo``), would change on each board that depends on the track."""
+
+    undo: bool
+    tau: float | None
+    """The threshold that the switch would bring with it; None: the one in force stays."""
+    boards: Sequence[BoardImpact]
+
+
+def preview(
+    session: Session, state: CompetitionState, campaign: RescoringCampaign, *, tau: float | None = None
+) -> SwitchPreview:
+    """What switching a campaign on would change, or off if it is in force; refused as the switch would be, but for
+    entries that are still to be measured."""
+    require_not_final(session, state.competition)
+    status = status_of(session, campaign)
+    undo = status.state == "in force"
+    if status.state == "cancelled":
+        require_state(status, "switch")
+    in_force = rescoring.in_force_in(session, state.competition.id)
+    others = in_force - {campaign.id}
+    chosen = None if undo else tau_of_switch(status, tau)
+    kinds: list[TrackKind] = ["public", "private"] if status.track.kind == "public" else ["private"]
+    boards = []
+    for kind in kinds:
+        before = read_ranked_board(session, state.competition, state.tracks, kind, campaigns=in_force)
+        after = read_ranked_board(
+            session,
+            state.competition,
+            state.tracks,
+            kind,
+            campaigns=others if undo else others | {campaign.id},
+            taus={} if chosen is None else {status.track.id: chosen},
+        )
+        boards.append(_impact(session, state, kind, before, after))
+    return SwitchPreview(undo, chosen, boards)
+
+
+def _impact(
+    session: Session, state: CompetitionState, kind: TrackKind, before: RankedBoard, after: RankedBoard
+) -> BoardImpact:
+    moves = moves_between(before, after)
+    rules = AwardRules(kind, state.competition.medals, state.competition.prizes)
+    return BoardImpact(
+        kind=kind,
+        total=len(moves.team),
+        moves=rank_changes(session, moves.take(slice(LISTED))),
+        medals=award_changes(session, award_moves(moves, rules, "medal")),
+        prizes=award_changes(session, award_moves(moves, rules, "prize")),
+        penalised_before=_penalised(before),
+        penalised_after=_penalised(after),
+    )
+
+
+def _penalised(board: RankedBoard) -> int:
+    return int(np.count_nonzero(board.judged.penalised & board.judged.is_competing))

@@ -1,0 +1,180 @@
+"""Switching a rescoring campaign on, so that its measurements count, and taking that back. Both generations of
+measurements stay; a switch is one row, and the next read of a board follows it.
+
+Other references become the track's with the switch: whatever is scored from then on is measured against them.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy.orm import Session
+
+from scorer.competitions import reference_sets
+from scorer.competitions.competition_state import CompetitionState, require_not_final
+from scorer.competitions.reference_sets import REFERENCE_ROLES
+from scorer.db import competitions, rescoring, tuning
+from scorer.db.jobs import rescoring_jobs
+from scorer.db.tables import Account, Preparation, RescoringCampaign, Threshold, Track
+from scorer.errors import Conflict, Invalid
+from scorer.jobs import retries
+from scorer.jobs.broker import send_after_commit
+from scorer.jobs.leases import MAX_ANNOUNCED
+from scorer.lifecycle import Queue
+from scorer.rescoring.campaigns import CampaignStatus, add_act, require_state, status_of
+
+
+def switch(
+    session: Session,
+    state: CompetitionState,
+    campaign: RescoringCampaign,
+    *,
+    reason: str,
+    tau: float | None,
+    author: Account,
+    now: datetime,
+) -> None:
+    """Let the measurements of a campaign count. ``tau``: the track's threshold from then on; None: the one in force,
+    or with another extractor half the distance of the held-out images.
+
+    ``Conflict``: the final board is published (``published``), the campaign still measures (``wrong-state``) or by
+    several scorer versions (``mixed-versions``), has measured nothing (``nothing-measured``) or, with another
+    extractor, not everything (``not-measured``), the track's references are others by now (``references-moved``), or
+    a newer campaign is in force (``newer-campaign``). ``Invalid`` without a threshold to begin with
+    (``no-heldout-distance``).
+    """
+    status = _locked(session, state, campaign)
+    require_state(status, "switch")
+    _require_switchable(session, status)
+    chosen = tau_of_switch(status, tau)
+    add_act(session, state, campaign, "switch", reason, author, now)
+    if chosen is not None:
+        _set_tau(session, status.track, chosen, reason, author, now)
+    if not campaign.keeps_references:
+        _set_references(session, status.track, campaign, campaign.preparation, author, now)
+
+
+def undo(
+    session: Session,
+    state: CompetitionState,
+    campaign: RescoringCampaign,
+    *,
+    reason: str,
+    author: Account,
+    now: datetime,
+) -> None:
+    """Take a switch back: what counted before counts again, with the threshold of before unless another was chosen
+    since. Entries that were measured against its references alone wait for a score. ``Conflict`` as for
+    :func:`switch`, and if the campaign is not in force (``wrong-state``)."""
+    status = _locked(session, state, campaign)
+    require_state(status, "undo")
+    _require_newest(session, status)
+    former = _former_tau(session, status)
+    add_act(session, state, campaign, "undo", reason, author, now)
+    if former is not None:
+        _set_tau(session, status.track, former, reason, author, now)
+    if not campaign.keeps_references:
+        _set_references(session, status.track, campaign, campaign.former_preparation, author, now)
+
+
+def _locked(session: Session, state: CompetitionState, campaign: RescoringCampaign) -> CampaignStatus:
+    """The campaign's status, with competition and track locked; refused while the final board is published."""
+    competitions.lock_competition(session, state.competition.slug, share=False)
+    require_not_final(session, state.competition)
+    tuning.lock_track(session, campaign.track_id)
+    track = session.get_one(Track, campaign.track_id)
+    session.refresh(track)
+    if track.kind == "former":
+        raise Conflict("former-track", "The private track has another network since: this campaign is over.")
+    return status_of(session, campaign)
+
+
+def _require_switchable(session: Session, status: CampaignStatus) -> None:
+    campaign, versions = status.campaign, status.difference.versions
+    if not status.difference.measured:
+        raise Conflict("nothing-measured", "The campaign has measured nothing.")
+    if len(versions) > 1:
+        raise Conflict(
+            "mixed-versions",
+            f"Scorer versions {' and '.join(versions)} have measured: start another campaign.",
+        )
+    if campaign.preparation.extractor != campaign.former_preparation.extractor and status.missing:
+        raise Conflict(
+            "not-measured", f"{status.missing:,} entries are not measured, and would have no score: let it go on first."
+        )
+    if status.track.preparation_id != campaign.former_preparation_id:
+        raise Conflict("references-moved", "The track has other references than when the campaign began.")
+    _require_newest(session, status)
+
+
+def _require_newest(session: Session, status: CampaignStatus) -> None:
+    newer = [each.id for each in rescoring.in_force_on(session, status.track.id) if each.id > status.campaign.id]
+    if newer:
+        raise Conflict("newer-campaign", f"Campaign {newer[0]} of this track is in force: take that back first.")
+
+
+def tau_of_switch(status: CampaignStatus, tau: float | None) -> float | None:
+    """The threshold that a switch brings with it; None: the one in force stays."""
+    campaign = status.campaign
+    if tau is not None or campaign.preparation.extractor == campaign.former_preparation.extractor:
+        return tau
+    if campaign.preparation.heldout_distance is None:
+        raise Invalid(
+            "no-heldout-distance", "There are no held-out images to begin with: say which tau the track starts with."
+        )
+    return campaign.preparation.heldout_distance / 2
+
+
+def _former_tau(session: Session, status: CampaignStatus) -> float | None:
+    """The threshold of before the switch, if the switch brought one that is still in force, or another extractor; None:
+    the one in force stays."""
+    campaign = status.campaign
+    switched_at = next(act for act in status.acts if act.kind == "switch").created_at
+    thresholds = tuning.thresholds_of(session, status.track.id)
+    is_own = bool(thresholds) and thresholds[0].created_at == switched_at
+    former = next((each.tau for each in thresholds if each.created_at < switched_at), None)
+    return former if is_own or campaign.preparation.extractor != campaign.former_preparation.extractor else None
+
+
+def _set_tau(session: Session, track: Track, tau: float, reason: str, author: Account, now: datetime) -> None:
+    session.add(
+        Threshold(
+            track_id=track.id,
+            tau=tau,
+            method="manual",
+            choice={},
+            reason=reason,
+            author_id=author.id,
+            created_at=now,
+        )
+    )
+    session.flush()
+
+
+def _set_references(
+    session: Session,
+    track: Track,
+    campaign: RescoringCampaign,
+    preparation: Preparation,
+    author: Account,
+    now: datetime,
+) -> None:
+    """Give a track other references. Scores that are being measured against the former ones begin anew, entries without
+    a measurement that counts are scored again, and evidence is made again."""
+    track.preparation = preparation
+    track.extractor, track.signed = preparation.extractor, preparation.signed
+    session.flush()
+    roles = REFERENCE_ROLES[track.board_kind][: len(preparation.reference_set_ids)]
+    sets = dict(zip(roles, preparation.reference_set_ids, strict=True))
+    if preparation.held_out_set_id is not None:
+        sets |= {"held_out": preparation.held_out_set_id}
+    for role, reference_set_id in sets.items():
+        reference_sets.set_reference(session, track.competition_id, role, reference_set_id, author=author, now=now)
+    for job in rescoring_jobs.lock_running_scores(session, track.id):
+        retries.restart(session, job, now=now)
+    _add_jobs(session, campaign, rescoring.unmeasured_entries(session, track), Queue.SCORE, now)
+    _add_jobs(session, campaign, rescoring.measured_entries(session, campaign), Queue.EVIDENCE, now)
+
+
+def _add_jobs(session: Session, campaign: RescoringCampaign, refs: Sequence[int], queue: Queue, now: datetime) -> None:
+    count = rescoring_jobs.add_jobs(session, campaign, refs, queue=queue, now=now)
+    send_after_commit(session, queue, count=min(count, MAX_ANNOUNCED))

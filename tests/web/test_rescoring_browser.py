@@ -1,0 +1,49 @@
+"""A rescoring campaign in a real browser: started, watched, switched and taken back."""
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.api.conftest import Service
+from tests.factories import noise_images
+from tests.http_server import serve
+from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, browser, take_pictures
+from tests.web.submissions.test_submissions_browser import signed_in
+from tests.worker.rescoring.test_campaigns import PRIZES, new_version, places
+
+__all__ = ["browser"]  # a fixture is found by its name here
+
+
+@pytest.mark.heavy
+def test_measure_anew_switch_and_take_back(browser: Browser, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    slug = service.competition(prizes=PRIZES)
+    for who, seed in (("ada", 11), ("bob", 12)):
+        service.scored(who, slug, noise_images(seed))
+    before = places(service, slug, "private")
+    new_version(monkeypatch, lambda fid: 1e6 - fid)
+    with serve(service.app) as address:
+        url = f"{address}/competitions/{slug}/rescoring"
+        with signed_in(browser, service, url, who="organizer") as tab:
+            page = tab.page
+            page.get_by_label("Track").select_option("private")
+            page.get_by_label("Why", exact=True).fill("Version 2 resizes as the paper does.")
+            page.get_by_role("button", name="Measure anew").click()
+            expect(page.get_by_text("2 to go")).to_be_visible()
+            service.work(evidence=True)
+            # The page finds out by itself; what a switch would do comes with the next look.
+            expect(page.get_by_text("2 measured")).to_be_visible()
+            page.reload()
+            expect(page.get_by_role("row").filter(has_text="$500")).to_have_count(2)
+            for width in WIDTHS:
+                page.set_viewport_size({"width": width, "height": 800})
+                assert page.evaluate("document.documentElement.scrollWidth") == width
+                assert page.evaluate(OVERFLOWING_ELEMENTS, width) == []
+            take_pictures(page, "rescoring")
+            page.get_by_label("Why", exact=True).fill("The prize changes hands, rightly.")
+            page.get_by_role("button", name="Switch").click()
+            expect(page.locator(".title .badge")).to_have_text("in force")
+            assert [each[0] for each in places(service, slug, "private")] == [each[0] for each in reversed(before)]
+            page.get_by_label("Why", exact=True).fill("A fault was found.")
+            page.get_by_role("button", name="Take the switch back").click()
+            expect(page.locator(".title .badge")).to_have_text("taken back")
+            assert places(service, slug, "private") == before
+            assert tab.console_messages == []

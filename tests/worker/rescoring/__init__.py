@@ -1,0 +1,1 @@
+"""Rescoring campaigns, with a worker's own code."""

@@ -1,0 +1,318 @@
+"""Rescoring campaigns from their start to a switch and back, with a worker's own code."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from deploy.cli import admin_tuning
+from scorer.db import competitions
+from scorer.db.blob_references import referenced_keys
+from scorer.db.tables import AuditEntry, Evidence, Job, Measurement, Submission, Track
+from scorer.lifecycle import Queue, Status
+from tests.api.conftest import Service
+from tests.factories import noise_images, zip_of
+from tests.http_server import serve
+from worker.dispatch import run_next
+from worker.scoring import measure, score
+
+PRIZES = [{"place": 1, "amount": "$500"}]
+OTHER = "efficientnet_lite0@1"
+
+
+def rescoring(service: Service, slug: str, path: str = "", **body: Any) -> Any:
+    """An organizer's request; a POST if it has a body."""
+    options = {"json": body} if body else {}
+    return service.call("organizer", "POST" if body else "GET", f"/competitions/{slug}/rescoring{path}", **options)
+
+
+def started(service: Service, slug: str, **body: Any) -> Any:
+    answer = rescoring(service, slug, reason="A corrected scorer.", **body)
+    assert answer.status_code == 202, answer.text
+    return answer.json()
+
+
+def decide(service: Service, slug: str, campaign: Any, decision: str, **more: Any) -> Any:
+    return rescoring(service, slug, f"/{campaign['id']}/decisions", decision=decision, reason=f"{decision}!", **more)
+
+
+def slug_of(answer: Any) -> tuple[int, str]:
+    return answer.status_code, str(answer.json()["type"]).rpartition(":")[2]
+
+
+def places(service: Service, slug: str, track: str = "public", **params: Any) -> list[tuple[str, float, str | None]]:
+    """Team, FID and by what it was measured, of each place."""
+    answer = service.call("organizer", "GET", f"/competitions/{slug}/leaderboard", params={"track": track, **params})
+    assert answer.status_code == 200, answer.text
+    return [(each["team"].lower(), each["fid"], each["measured_by"]) for each in answer.json()["entries"]]
+
+
+def new_version(monkeypatch: pytest.MonkeyPatch, change: Callable[[float], float]) -> None:
+    """From now on workers have scorer version 2, which measures another FID."""
+    monkeypatch.setattr(score, "SCORER_VERSION", "2")
+
+    def measured(*arguments: Any) -> Any:
+        numbers = measure.measure(*arguments)
+        return replace(numbers, fid=change(numbers.fid))
+
+    monkeypatch.setattr(score, "measure", measured)
+
+
+def moment() -> str:
+    return datetime.now(UTC).isoformat().replace("+00:00", "Z")
+
+
+def waiting(service: Service, queue: Queue) -> int:
+    with service.context.sessions() as session:
+        return session.query(Job).filter_by(queue=queue, state="waiting").count()
+
+
+@pytest.mark.heavy
+def test_versions_never_mix_unmarked_and_a_campaign_waits_for_all_else(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slug = service.competition()
+    for who, seed in (("ada", 11), ("bob", 12)):
+        service.scored(who, slug, noise_images(seed))
+    private = places(service, slug, "private")
+    new_version(monkeypatch, lambda fid: 1e6 - fid)
+    campaign = started(service, slug, track="private")
+    assert (campaign["state"], campaign["waiting"], campaign["new_references"]) == ("measuring", 2, False)
+    assert slug_of(rescoring(service, slug, reason="again", track="private")) == (409, "campaign-open")
+    assert slug_of(decide(service, slug, campaign, "switch")) == (409, "wrong-state")
+    assert slug_of(decide(service, slug, campaign, "undo")) == (409, "wrong-state")
+    service.submit("eve", slug, zip_of(noise_images(13)))
+    assert run_next(service.context, Queue.CHECK)
+    assert run_next(service.context, Queue.RESCORE)
+    newest = service.call("organizer", "GET", f"/competitions/{slug}/submissions").json()["submissions"][0]
+    assert newest["status"] == Status.SCORED
+    assert decide(service, slug, campaign, "pause").json()["state"] == "paused"
+    service.work(evidence=True)
+    assert waiting(service, Queue.RESCORE) == 2
+    assert decide(service, slug, campaign, "resume").json()["state"] == "measuring"
+    service.work(evidence=True)
+    shown = rescoring(service, slug, f"/{campaign['id']}").json()
+    assert (shown["state"], shown["done"], shown["measured"], shown["changed"]) == ("measured", 2, 2, 2)
+    assert (shown["scorer_versions"], shown["missing"], shown["distance_difference"]) == (["2"], 0, 0.0)
+    # Nothing on a board has changed, but what was scored since is marked.
+    assert [each for each in places(service, slug, "private") if each[0] != "eve"] == private
+    marked = {team: by for team, _, by in places(service, slug)}
+    assert marked == {"ada": None, "bob": None, "eve": "scorer version 2"}
+    board = service.call(None, "GET", f"/competitions/{slug}/leaderboard").json()
+    assert board["measured_by"] == ["scorer version 1", "scorer version 2"]
+    table = service.call(None, "GET", f"/competitions/{slug}/leaderboard?format=csv").text
+    assert [line.rpartition(",")[2] for line in table.splitlines()].count("scorer version 2") == 1
+    assert "where a badge names another" in service.http.get(f"/competitions/{slug}").text
+    assert decide(service, slug, campaign, "switch").status_code == 201
+    assert {by for *_, by in places(service, slug, "private")} == {None}, "all of them by version 2"
+
+
+def ranks_of(board: list[tuple[str, float, str | None]]) -> dict[str, int]:
+    return {team: rank for rank, (team, *_) in enumerate(board, 1)}
+
+
+@pytest.mark.heavy
+def test_a_switch_does_what_its_preview_says_until_it_is_taken_back(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slug = service.competition(prizes=PRIZES, medals={"gold": 1, "silver": 1, "bronze": 1})
+    for who, seed in (("ada", 11), ("bob", 12), ("eve", 13)):
+        service.scored(who, slug, noise_images(seed))
+    before = places(service, slug, "private")
+    new_version(monkeypatch, lambda fid: 1e6 - fid)  # which turns the board around
+    campaign = started(service, slug, track="private")
+    service.work(evidence=True)
+    assert places(service, slug, "private") == before
+    preview = rescoring(service, slug, f"/{campaign['id']}/preview").json()
+    assert (preview["undo"], preview["tau"], [each["track"] for each in preview["boards"]]) == (
+        False,
+        None,
+        ["private"],
+    )
+    (impact,) = preview["boards"]
+    ranked = [place[0] for place in before]
+    first, last = ranked[0], ranked[-1]
+    assert [(each["team"].lower(), each["before"], each["after"]) for each in impact["prizes"]] == [
+        (last, None, "$500"), (first, "$500", None),
+    ]  # fmt: skip
+    assert [each["after"] for each in impact["medals"]] == ["gold", None]
+    unswitched = moment()
+    switched = decide(service, slug, campaign, "switch")
+    assert (switched.status_code, switched.json()["state"]) == (201, "in force")
+    after = places(service, slug, "private")
+    assert [team for team, *_ in after] == [team for team, *_ in reversed(before)]
+    assert impact["moves"] == 2
+    assert {each["team"].lower(): each["after"] for each in impact["first_moves"]}.items() <= ranks_of(after).items()
+    in_between = moment()
+    assert rescoring(service, slug, f"/{campaign['id']}/preview").json()["undo"] is True
+    assert decide(service, slug, campaign, "undo").json()["state"] == "taken back"
+    assert places(service, slug, "private") == before
+    # Both generations stay, and every past board is what it was.
+    assert places(service, slug, "private", as_of=unswitched) == before
+    assert places(service, slug, "private", as_of=in_between) == after
+    with service.context.sessions() as session:
+        assert session.query(Measurement).count() == 3 * 3
+        acts = [each.action for each in session.query(AuditEntry).order_by(AuditEntry.id)]
+    assert [each for each in acts if each.startswith("rescoring.")] == [
+        "rescoring.started", "rescoring.switch", "rescoring.undo",
+    ]  # fmt: skip
+    assert_refused_while_published(service, slug, campaign)
+    assert places(service, slug, "private") == after
+    for reader, status in (("ada", 403), (None, 401)):
+        assert service.call(reader, "GET", f"/competitions/{slug}/rescoring").status_code == status
+
+
+def assert_refused_while_published(service: Service, slug: str, campaign: Any) -> None:
+    """A published final board, of the switched campaign, refuses as it refuses every change."""
+    assert decide(service, slug, campaign, "switch").json()["state"] == "in force"
+    with service.context.sessions.begin() as session:
+        competition = competitions.competition_by_slug(session, slug)
+        assert competition is not None
+        competition.closes_at = datetime.now(UTC) - timedelta(days=1)
+    body = {"published": True, "reason": "Done.", "override": "a test"}
+    published = service.call("organizer", "POST", f"/competitions/{slug}/publication", json=body)
+    assert published.status_code == 201, published.text
+    for decision in ("undo", "switch"):
+        assert slug_of(decide(service, slug, campaign, decision)) == (409, "published")
+    assert slug_of(rescoring(service, slug, f"/{campaign['id']}/preview")) == (409, "published")
+
+
+@pytest.mark.heavy
+def test_chosen_entries_by_command(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    slug = service.competition(prizes=PRIZES)
+    entries = {who: service.scored(who, slug, noise_images(seed)) for who, seed in (("ada", 11), ("bob", 12))}
+    first = places(service, slug)
+    new_version(monkeypatch, lambda fid: fid / 2)
+    wrong = rescoring(service, slug, reason="x", submissions=["nowhere"])
+    assert slug_of(wrong) == (422, "unknown-entries")
+    one = rescoring(service, slug, reason="x", submissions=[entries["ada"]["id"]], extractor=OTHER)
+    assert slug_of(one) == (422, "all-entries")
+    with serve(service.app) as url:
+
+        def kennel(*words: str) -> Any:
+            options = ["--url", url, "--token", service.tokens["organizer"]]
+            done = CliRunner().invoke(admin_tuning.app, [*words, *options], catch_exceptions=False)
+            assert done.exit_code == 0, done.output
+            return json.loads(done.stdout)
+
+        cancelled = kennel("rescore", slug, "public", "--reason", "no", "--submission", entries["bob"]["id"])
+        assert kennel("campaign", slug, str(cancelled["id"]), "--cancel", "--reason", "no")["state"] == "cancelled"
+        service.work(evidence=True)
+        chosen = kennel("rescore", slug, "public", "--reason", "yes", "--submission", entries["ada"]["id"])
+        service.work(evidence=True)
+        number = str(chosen["id"])
+        assert kennel("campaign", slug, number)["measured"] == 1
+        (public, private) = kennel("campaign", slug, number, "--preview")["boards"]
+        assert (public["track"], private["track"], private["moves"]) == ("public", "private", 0)
+        assert kennel("campaign", slug, number, "--switch", "--reason", "yes")["state"] == "in force"
+        assert [(each["id"], each["state"]) for each in kennel("campaigns", slug)] == [
+            (chosen["id"], "in force"), (cancelled["id"], "cancelled"),
+        ]  # fmt: skip
+        by = {team: (fid, by) for team, fid, by in places(service, slug)}
+        was = {team: fid for team, fid, _ in first}
+        assert by["ada"][0] == pytest.approx(was["ada"] / 2)
+        assert by["bob"][0] == was["bob"]
+        assert sorted(name or "" for _, name in by.values()) in (["", "scorer version 1"], ["", "scorer version 2"])
+        # A newer campaign is taken back before an older one.
+        newer = kennel("rescore", slug, "public", "--reason", "all")
+        service.work(evidence=True)
+        assert kennel("campaign", slug, str(newer["id"]), "--switch", "--reason", "all")["state"] == "in force"
+        assert {each[2] for each in places(service, slug)} == {None}
+        assert slug_of(decide(service, slug, chosen, "undo")) == (409, "newer-campaign")
+        assert kennel("campaign", slug, str(newer["id"]), "--undo", "--reason", "all")["state"] == "taken back"
+        assert kennel("campaign", slug, number, "--undo", "--reason", "yes")["state"] == "taken back"
+        assert places(service, slug) == first
+
+
+@pytest.mark.heavy
+def test_corrected_references_become_the_tracks_with_the_switch(service: Service, tmp_path: Path) -> None:
+    slug = service.competition()
+    ada = service.scored("ada", slug, noise_images(11))
+    first = places(service, slug)
+    (tmp_path / "train.zip").write_bytes(zip_of(noise_images(91, 30)))
+
+    def references() -> tuple[Sequence[int], str]:
+        with service.context.sessions() as session:
+            track = session.query(Track).filter_by(kind="public").one()
+            assert track.preparation is not None
+            attached = competitions.references_of(session, track.competition_id)["train"].reference_set
+            return track.preparation.reference_set_ids, attached.sha256
+
+    former = references()
+    refused = service.call(
+        "organizer", "PUT", f"/competitions/{slug}/references/train", content=zip_of(noise_images(91, 30))
+    )
+    assert slug_of(refused) == (409, "references-fixed")
+    with serve(service.app) as url:
+        options = ["--url", url, "--token", service.tokens["organizer"], "--reason", "A photograph was wrong."]
+        words = ["rescore", slug, "public", "--references", f"train={tmp_path / 'train.zip'}", *options]
+        done = CliRunner().invoke(admin_tuning.app, words, catch_exceptions=False)
+    campaign = json.loads(done.stdout)
+    assert (campaign["state"], campaign["new_references"], campaign["waiting"]) == ("preparing", True, 0)
+    assert references() == former
+    service.work(evidence=True)
+    # What is scored before the switch is measured for the campaign, too.
+    service.scored("bob", slug, noise_images(12))
+    service.work(evidence=True)
+    campaign = rescoring(service, slug, f"/{campaign['id']}").json()
+    assert (campaign["state"], campaign["measured"], campaign["missing"]) == ("measured", 2, 0)
+    before = places(service, slug)
+    assert [each for each in before if each[0] == "ada"] == first
+    assert decide(service, slug, campaign, "switch", tau=0.125).json()["state"] == "in force"
+    assert references() != former
+    with service.context.sessions() as session:  # the sweep leaves both: a switch can be taken back, and made again
+        keys = {f"reference-images/{sha256}/features.npz" for _, sha256 in (former, references())}
+        assert referenced_keys(session, "reference-images", keys) == keys
+    switched = places(service, slug)
+    assert {each[2] for each in switched} == {None}
+    assert {each[1] for each in switched}.isdisjoint(each[1] for each in before)
+    assert waiting(service, Queue.EVIDENCE) == 2
+    service.work(evidence=True)
+    with service.context.sessions() as session:
+        ref = session.query(Submission).filter_by(id=ada["id"]).one().ref
+        made = session.query(Evidence).filter_by(submission_ref=ref).join(Track).filter(Track.kind == "public")
+        assert len({each.preparation_id for each in made}) == 2
+    board = service.call("organizer", "GET", f"/competitions/{slug}/leaderboard").json()
+    assert board["tau"] == 0.125
+    # What is scored from then on is measured against them; taken back, it waits for a score against the former ones.
+    service.scored("eve", slug, noise_images(13))
+    assert {each[2] for each in places(service, slug)} == {None}
+    assert decide(service, slug, campaign, "undo").json()["state"] == "taken back"
+    assert (references(), places(service, slug)) == (former, before)
+    service.work()
+    assert [each for each in places(service, slug) if each[0] != "eve"] == before
+    assert {each[0] for each in places(service, slug)} == {"ada", "bob", "eve"}
+    assert {each[2] for each in places(service, slug)} == {None}
+
+
+@pytest.mark.heavy
+def test_another_network_measures_all_entries_or_none(service: Service) -> None:
+    slug = service.competition()
+    service.scored("ada", slug, noise_images(11))
+    service.scored("bob", slug, noise_images(12))
+    first = places(service, slug, "private")
+    campaign = started(service, slug, track="private", extractor=OTHER)
+    assert run_next(service.context, Queue.PREPARE)
+    with service.context.sessions.begin() as session:
+        job = session.query(Job).filter_by(queue="rescore").first()
+        assert job is not None
+        job.state, job.error = "failed", "It broke."
+    shown = rescoring(service, slug, f"/{campaign['id']}").json()
+    assert (shown["waiting"], shown["failed"], shown["error"], shown["missing"]) == (1, 1, "It broke.", 2)
+    service.work(evidence=True)
+    assert rescoring(service, slug, f"/{campaign['id']}").json()["state"] == "measured"
+    assert slug_of(decide(service, slug, campaign, "switch")) == (409, "not-measured")
+    assert decide(service, slug, campaign, "resume").json()["waiting"] == 1
+    service.work()
+    preview = rescoring(service, slug, f"/{campaign['id']}/preview").json()
+    assert decide(service, slug, campaign, "switch").json()["extractor"] == OTHER
+    board = service.call("organizer", "GET", f"/competitions/{slug}/leaderboard?track=private").json()
+    assert board["tau"] == preview["tau"]
+    assert places(service, slug, "private") != first
+    decide(service, slug, campaign, "undo")
+    assert places(service, slug, "private") == first
