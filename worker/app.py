@@ -2,10 +2,12 @@
 
 from celery.signals import setup_logging
 
+from scorer.extractors.openmp import wait_passively
 from scorer.jobs.broker import create_celery_app
 from scorer.monitoring.logs import configure_logging
 from scorer.settings import read_settings
 
+wait_passively()
 settings = read_settings()
 
 

@@ -32,6 +32,7 @@ from deploy.cli.progress import show_progress
 from deploy.client.api import Refused, open_file
 from scorer.archive import ImageSpec
 from scorer.errors import KennelError
+from scorer.extractors.openmp import wait_passively
 from scorer.monitoring.logs import configure_logging
 from scorer.settings import read_log_settings
 
@@ -263,6 +264,7 @@ def log_to_stderr() -> None:
 
 def main() -> None:
     """The console script: an error meant for a person becomes one message and an exit status, without a traceback."""
+    wait_passively()
     try:
         log_to_stderr()
         app()

@@ -76,9 +76,7 @@ def start_service(
     port = port or free_port(host)
     url = f"http://{_reachable(host)}:{port}"
     addresses["KENNEL_PUBLIC_URL"] = environ.get("KENNEL_PUBLIC_URL", url)
-    # All parts share the cores here: torch's threads, were they to spin while waiting for each other, would be several
-    # times slower than threads that sleep.
-    own = {"OMP_WAIT_POLICY": "PASSIVE", "KENNEL_LOG_FORMAT": log_format, FOLDER_VARIABLE: _metrics_folder(data.path)}
+    own = {"KENNEL_LOG_FORMAT": log_format, FOLDER_VARIABLE: _metrics_folder(data.path)}
     environment = {**own, **environ, **addresses}
     environment.pop("KENNEL_METRICS_PORT", None)  # /metrics of the web process has those of the workers, too
     settings = read_settings(addresses)

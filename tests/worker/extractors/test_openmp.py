@@ -1,0 +1,58 @@
+"""Threads of OpenMP wait without spinning wherever a network runs: said before torch is loaded, or it is not heard."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROBE = """
+import os, sys, types
+
+def seen(*_, **__):
+    print(os.environ.get("OMP_WAIT_POLICY"), "torch" in sys.modules)
+    raise SystemExit(0)
+"""
+COMMANDS = {
+    "score": ["g.zip", "--reference", "t.zip", "--extractor", "tiny"],
+    "rescore": ["x"],
+    "recover": ["g.onnx", "--train", "t.zip", "--held-out", "h.zip", "--latent", "8"],
+}
+IMPORTED = {
+    "score": ["EvidenceOptions", "score_files"],
+    "rescore": ["rescore_submission", "track_lines"],
+    "recover": ["recover_files", "report_lines", "write_pairs"],
+}
+"""What the commands import of their modules."""
+
+
+def printed(code: str, **environment: str) -> str:
+    """What a fresh interpreter prints."""
+    inherited = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
+    command = [sys.executable, "-c", PROBE + code]
+    return subprocess.run(command, env=inherited | environment, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_that_run_networks_wait_passively(command: str) -> None:
+    code = f"""
+fake = types.ModuleType("deploy.cli.{command}")
+vars(fake).update(dict.fromkeys({IMPORTED[command]!r}, seen))
+sys.modules[fake.__name__] = fake
+sys.argv = ["kennel", "{command}", *{COMMANDS[command]!r}]
+from deploy.cli import main
+main.main()
+"""
+    assert printed(code) == "PASSIVE False\n"
+    assert printed(code, OMP_WAIT_POLICY="ACTIVE") == "ACTIVE False\n", "an operator's choice holds"
+
+
+def test_workers_wait_passively(tmp_path: Path) -> None:
+    """Those of containers, of `kennel up` and of Kubernetes are started by this module."""
+    addresses = {
+        "DATABASE_URL": "postgresql+psycopg://nobody@127.0.0.1:1/none",
+        "REDIS_URL": "redis://127.0.0.1:1/0",
+        "BLOB_URL": tmp_path.as_uri(),
+    }
+    assert printed("import worker.app\nseen()", **addresses) == "PASSIVE False\n"
