@@ -16,6 +16,15 @@ TWO_PROCESSES = "by two limited processes"
 DECODERS = {THREADS_ALONE: "in_threads", ONE_PROCESS: "by_one_process", TWO_PROCESSES: "by_two_processes"}
 BESIDE_PRODUCTS = "nearest neighbours, beside the products"
 STORING = "hashes, thumbnails, features into the store"
+TIMED = {
+    **dict.fromkeys(DECODERS, ("scorer/archive",)),
+    BESIDE_PRODUCTS: ("scorer/metrics/cosine.py", "scorer/metrics/memorization.py"),
+    STORING: (
+        "scorer/archive/pixel_hashes.py",
+        "scorer/metrics/copying/thumbnails.py",
+        "worker/scoring/feature_cache.py",
+    ),
+}
 STAGES = {BESIDE_PRODUCTS: "neighbours_beside_products", STORING: "storing"}
 
 
@@ -55,7 +64,7 @@ threads and processes, are what counts here: they tell what a stage takes on a c
 
 def section(result: BenchmarkResult) -> Section:
     """A table for decoding and one for each dimension."""
-    return Section("The host's part of a score", METHOD, [_table(case) for case in result.cases], [])
+    return Section("The host's part of a score", METHOD, [_table(case) for case in result.cases], [], timed=TIMED)
 
 
 def _table(case: BenchmarkCase) -> MarkdownTable:

@@ -5,6 +5,7 @@ machine: processor, memory and package versions
 plan: sizes and repetitions, full and quick
 rounds: contenders in turn, round after round; medians
 results: stored measurements, one JSON file each
+changed_files: what has changed since the commit of a result
 report: RESULTS.md from stored measurements
 http_load: the HTTP load generator
 standings_seeding: a large competition, written straight into the tables

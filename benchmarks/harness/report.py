@@ -1,28 +1,41 @@
 """RESULTS.md: tables, and for every target whether it was met, computed from the stored measurements alone."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from benchmarks.harness.changed_files import ChangedSince, changed_since
 from benchmarks.harness.isolation import Run
 from benchmarks.harness.results import BenchmarkResult, read_result
-from benchmarks.harness.rounds import median_of, spread_of
+from benchmarks.harness.rounds import Spread, median_of, spread_of
+
+OUTDATED = " †"
+"""Behind every row and verdict whose timed code has changed since it was measured."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """A claim that ``value`` is at least, or at most, ``bound``; both are shown with ``unit``."""
+    """A claim that ``value`` is at least, or at most, ``bound``; both are shown with ``unit``.
+
+    ``spread`` is that of the value over the rounds, for a claim that may be undecided: if the bound lies in it.
+    """
 
     claim: str
     value: float
     bound: float
     at_least: bool
     unit: str = ""
+    spread: Spread | None = None
 
     @property
     def met(self) -> bool:
         """Whether the claim holds; never for nan."""
         return self.value >= self.bound if self.at_least else self.value <= self.bound
+
+    @property
+    def decided(self) -> bool:
+        """Whether all rounds give the verdict of the medians."""
+        return self.spread is None or not self.spread.minimum < self.bound < self.spread.maximum
 
 
 @dataclass(frozen=True)
@@ -43,6 +56,8 @@ class Section:
     tables: Sequence[MarkdownTable]
     targets: Sequence[Target]
     notes: Sequence[str] = field(default_factory=tuple)
+    timed: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Which files and folders of the repository a row times, by how its name begins; by "" those of every row."""
 
 
 def seconds(runs: Sequence[Run], key: str = "seconds") -> str:
@@ -69,11 +84,18 @@ def times(runs: Sequence[Run], base: Sequence[Run], key: str = "seconds") -> flo
     return median_of(runs, key) / median_of(base, key)
 
 
+def ratio_spread(runs: Sequence[Run], base: Sequence[Run], key: str = "seconds") -> Spread | None:
+    """The spread over the rounds of the ratio of the runs to those of ``base``; None for a single round."""
+    ratios = [{key: run[key] / other[key]} for run, other in zip(runs, base, strict=False)]
+    return spread_of(ratios, key) if len(ratios) > 1 else None
+
+
 SPEED_INTRODUCTION = """\
 Made by `make bench`; the numbers behind it are in `results/`. All contenders of a table ran in turn in the same
-session, round after round, each run in a process of its own and with the same number of threads. Shown are medians, in
-brackets the least and the most. *x* is how many times as long as Kennel the other took. Verdicts are computed from the
-medians."""
+session, each run in a process of its own and with the same number of threads. The head of a table says of how many runs
+the medians are; in brackets are the least and the most. *x* is how many times as long as Kennel the other took.
+Verdicts are computed from the medians; one that not every round gives is *undecided*. † stands behind what was measured
+before the code that it times was changed (`make reference` looks)."""
 
 
 def stored_sections(
@@ -91,25 +113,38 @@ def page(
     *,
     title: str = "What Kennel's speed was measured to be",
     introduction: str = SPEED_INTRODUCTION,
+    changed: ChangedSince = changed_since,
 ) -> str:
-    """The whole page. ``explanations`` may hold a Markdown file for each measurement, for the end of its section."""
-    parts = list(sections)
-    targets = [(section.title, target) for _, section in parts for target in section.targets]
+    """The whole page. ``explanations`` may hold a Markdown file for each measurement, for the end of its section;
+    ``changed`` tells what has changed since a result's commit."""
+    parts = [(result, section, _outdated_rows(result, section, changed)) for result, section in sections]
+    targets = [
+        (section.title, target, OUTDATED if outdated else "")
+        for _, section, outdated in parts
+        for target in section.targets
+    ]
     lines = [f"# {title}", "", introduction, "", *_summary(targets), ""]
-    for result, section in parts:
-        lines += _section_lines(result, section)
+    for result, section, outdated in parts:
+        lines += _section_lines(result, section, outdated)
         explanation = explanations / f"{result.measurement}.md"
         if explanation.is_file():
             lines += [explanation.read_text().strip(), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _summary(targets: Sequence[tuple[str, Target]]) -> list[str]:
+def _outdated_rows(result: BenchmarkResult, section: Section, changed: ChangedSince) -> dict[str, list[str] | None]:
+    """By how a row's name begins: the files that have changed since it was measured, None if that is not known."""
+    commit = result.machine.get("commit", "")
+    found = {row: changed(commit, paths) for row, paths in section.timed.items()}
+    return {row: files for row, files in found.items() if files is None or files}
+
+
+def _summary(targets: Sequence[tuple[str, Target, str]]) -> list[str]:
     rows = [
-        (title, target.claim, _bound(target), f"{target.value:.3g}{target.unit}", _outcome(target))
-        for title, target in targets
+        (title, target.claim, _bound(target), _measured(target), _outcome(target) + mark)
+        for title, target, mark in targets
     ]
-    met = sum(target.met for _, target in targets)
+    met = sum(target.met and target.decided for _, target, _ in targets)
     head = f"## Targets: {met} of {len(targets)} met"
     return [head, "", *markdown_of(MarkdownTable("", ("measurement", "claim", "target", "measured", ""), rows))]
 
@@ -118,17 +153,53 @@ def _bound(target: Target) -> str:
     return f"{'at least' if target.at_least else 'at most'} {target.bound:g}{target.unit}"
 
 
+def _measured(target: Target) -> str:
+    spread = target.spread
+    between = f" ({spread.minimum:.3g} to {spread.maximum:.3g})" if spread else ""
+    return f"{target.value:.3g}{target.unit}{between}"
+
+
 def _outcome(target: Target) -> str:
+    if not target.decided:
+        return "**undecided**"
     return "met" if target.met else "**missed**"
 
 
-def _section_lines(result: BenchmarkResult, section: Section) -> list[str]:
+def _section_lines(result: BenchmarkResult, section: Section, outdated: Mapping[str, list[str] | None]) -> list[str]:
     lines = [f"## {section.title}", "", section.method, ""]
     for table in section.tables:
         lines += [f"### {table.title}", ""] if table.title else []
-        lines += [*markdown_of(table), ""]
+        lines += [*markdown_of(_told(table, result, tuple(outdated))), ""]
     lines += [f"- {note}" for note in section.notes] + ([""] if section.notes else [])
-    return [*lines, machine_line(result.machine), ""]
+    return [*lines, machine_line(result.machine), *_changes_line(outdated), ""]
+
+
+def _told(table: MarkdownTable, result: BenchmarkResult, outdated: tuple[str, ...]) -> MarkdownTable:
+    """The table, whose head says how many runs its medians are of, and whose outdated rows are marked."""
+    counts = {name: len(runs) for case in result.cases for name, runs in case.runs.items()}
+    most = max(counts.values(), default=0)
+    runs = {0: "", 1: "one run"}.get(most, f"medians of {most} runs")
+    single = tuple(name for name, count in counts.items() if count == 1 < most)
+    head = f"{table.header[0]} ({runs})" if table.header[0] and runs else table.header[0] or runs
+    rows = [
+        (
+            row[0]
+            + (" (one run)" if single and row[0].startswith(single) else "")
+            + (OUTDATED if outdated and row[0].startswith(outdated) else ""),
+            *row[1:],
+        )
+        for row in table.rows
+    ]
+    return replace(table, header=(head, *table.header[1:]), rows=rows)
+
+
+def _changes_line(outdated: Mapping[str, list[str] | None]) -> list[str]:
+    if not outdated:
+        return []
+    files = sorted({f"`{file}`" for found in outdated.values() for file in found or ()})
+    if not files:
+        return ["", "†: the commit that was measured is not known here, so the code may have changed since."]
+    return ["", f"†: measured before later changes of {', '.join(files)}."]
 
 
 def machine_line(facts: Mapping[str, str]) -> str:

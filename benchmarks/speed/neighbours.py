@@ -1,15 +1,17 @@
 """Benchmark of the nearest-neighbour search: the closest reference image of every generated one, by cosine."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.harness.isolation import Runner, Task
+from benchmarks.harness.isolation import Run, Runner, Task
 from benchmarks.harness.plan import BenchmarkPlan
-from benchmarks.harness.report import MarkdownTable, Section, Target, mebibytes, seconds, times
+from benchmarks.harness.report import MarkdownTable, Section, Target, mebibytes, ratio_spread, seconds, times
 from benchmarks.harness.results import BenchmarkCase, BenchmarkResult
 from benchmarks.harness.rounds import Contender, interleaved, median_of
 
 NAME = "neighbours"
 KENNEL, TORCHMETRICS, PRODUCT = "Kennel", "torchmetrics", "float32 matrix product alone"
+TIMED = {KENNEL: ("scorer/metrics/cosine.py", "scorer/metrics/memorization.py")}
 CONTENDERS = tuple(
     Contender(name, f"benchmarks.speed.neighbours_contenders:{function}")
     for name, function in (
@@ -48,7 +50,7 @@ def section(result: BenchmarkResult) -> Section:
         f"{settings['count']:,} x {settings['dimension']} against {settings['reference']:,} x {settings['dimension']}"
     )
     header = ("", "seconds", "x", "GFLOP/s", "peak, MiB", "s off Kennel's by")
-    return Section("Nearest neighbours", METHOD, [MarkdownTable(title, header, rows)], _targets(case))
+    return Section("Nearest neighbours", METHOD, [MarkdownTable(title, header, rows)], _targets(case), timed=TIMED)
 
 
 def _rate(case: BenchmarkCase, name: str) -> str:
@@ -69,11 +71,15 @@ def _distance(case: BenchmarkCase, name: str) -> str:
     )
 
 
+def _target(claim: str, runs: Sequence[Run], ours: Sequence[Run], bound: float, unit: str = "") -> Target:
+    return Target(claim, times(runs, ours), bound, True, unit, ratio_spread(runs, ours))
+
+
 def _targets(case: BenchmarkCase) -> list[Target]:
     ours = case.runs[KENNEL]
     targets = [
-        Target("speed of the bare matrix product that is reached", times(case.runs[PRODUCT], ours), 0.8, True),
-        Target("faster than torchmetrics", times(case.runs[TORCHMETRICS], ours), 3, True, " x"),
+        _target("speed of the bare matrix product that is reached", case.runs[PRODUCT], ours, 0.8),
+        _target("faster than torchmetrics", case.runs[TORCHMETRICS], ours, 3, " x"),
     ]
     if "peak_bytes" in ours[0]:
         targets.append(Target("peak memory", median_of(ours, "peak_bytes") / 1e9, 1.2, False, " GB"))

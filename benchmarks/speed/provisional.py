@@ -12,6 +12,7 @@ from scorer.metrics.mifid import is_copy, mifid
 
 NAME = "provisional"
 FINAL, ROUGH = "float32", "bfloat16"
+TIMED = {"": ("scorer/extractors", "deploy/demo/generators.py", "worker/scoring/measure.py")}
 MODULE = "benchmarks.speed.provisional_contenders"
 
 
@@ -52,7 +53,7 @@ def section(result: BenchmarkResult) -> Section:
         Target("largest relative error of the memorization distance", 100 * worst_distance, 1, False, " %"),
         Target("pairs of entries whose order on the board changes", _swaps(final, rough, keys, tau), 0, False),
     ]
-    return Section("A provisional score", METHOD, [table, _speed(case)], targets)
+    return Section("A provisional score", METHOD, [table, _speed(case)], targets, timed=TIMED)
 
 
 METHOD = """\

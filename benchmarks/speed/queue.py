@@ -10,6 +10,7 @@ from benchmarks.harness.rounds import Contender, interleaved, median_of, spread_
 
 NAME = "queue"
 KENNEL = "Kennel"
+TIMED = {"": ("scorer/jobs/leases.py", "scorer/db/jobs")}
 QUEUE = Contender(KENNEL, "benchmarks.speed.queue_runs:measure")
 
 
@@ -51,4 +52,4 @@ def section(result: BenchmarkResult) -> Section:
         f"{case.settings['waiting']:,} waiting, {case.settings['finished']:,} done, {case.settings['workers']} workers"
     )
     lead = Target("largest lead of a team", spread_of(runs, "largest_lead").maximum, 3, False)
-    return Section("The job queue", METHOD, [MarkdownTable(size, ("", ""), rows)], [lead])
+    return Section("The job queue", METHOD, [MarkdownTable(size, ("", ""), rows)], [lead], timed=TIMED)

@@ -10,6 +10,7 @@ from benchmarks.harness.rounds import Contender, interleaved, median_of
 
 NAME = "references"
 KENNEL = "Kennel"
+TIMED = {"": ("scorer/blobs", "worker/scoring/reference_features.py")}
 WORKER = Contender(KENNEL, "benchmarks.speed.tracks_contenders:load")
 
 
@@ -45,4 +46,4 @@ def section(result: BenchmarkResult) -> Section:
         for case in result.cases
     ]
     table = MarkdownTable("", ("", "MiB", "mapped, ms", "mapped and read, s"), rows)
-    return Section("Loading a prepared reference", METHOD, [table], targets)
+    return Section("Loading a prepared reference", METHOD, [table], targets, timed=TIMED)

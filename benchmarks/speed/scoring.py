@@ -30,6 +30,11 @@ DETAILS = {
     "clean-fid": "FID only, bicubic resizing; batches of 32 (its default), a loading process per core (default: 12)",
 }
 AGREEMENT = 1e-3
+_SCORING = (
+    *("scorer/archive", "scorer/extractors", "scorer/metrics/cosine.py", "scorer/metrics/memorization.py"),
+    *("scorer/metrics/sample_quality/frechet.py", "worker/scoring/measure.py", "worker/scoring/score.py"),
+)
+TIMED = dict.fromkeys((KENNEL, "decode", "features", "of features", "neighbours", "frechet", "all but"), _SCORING)
 
 
 def measure(plan: BenchmarkPlan, folder: Path, run: Runner) -> list[BenchmarkCase]:
@@ -48,7 +53,8 @@ def section(result: BenchmarkResult) -> Section:
     """Two tables and the targets of each network; targets for speed are set for Inception only."""
     tables = [table for case in result.cases for table in (_speed(case), _stages(case))]
     targets = [target for case in result.cases for target in _targets(case)]
-    return Section("From a zip to a score", METHOD, tables, targets, [_penalty_note(case) for case in result.cases])
+    notes = [_penalty_note(case) for case in result.cases]
+    return Section("From a zip to a score", METHOD, tables, targets, notes, TIMED)
 
 
 METHOD = """\

@@ -13,6 +13,12 @@ from benchmarks.speed.standings_runs import MANY, MOVING_READERS
 
 NAME = "standings"
 KENNEL = "Kennel"
+TIMED = {
+    "": (
+        *("scorer/leaderboard", "scorer/ranking", "scorer/tuning", "scorer/insights/figures.py"),
+        *("scorer/db/leaderboard", "api/http/response_cache.py", "api/routes/leaderboard.py"),
+    )
+}
 PLANS = Path(__file__).parents[1] / "query_plans"
 FULL_SIZE = 1_100_000
 """Entries of the size that the targets are set for."""
@@ -77,7 +83,7 @@ def section(result: BenchmarkResult) -> Section:
         tables.append(_requests_table(f"Requests, {size}", case.runs[KENNEL]))
         tables.append(_loads_table(f"Reading, {size}, {case.settings['readers']} readers at once", case.runs[KENNEL]))
         notes.append(_many_note(size, case.runs[KENNEL]))
-    return Section("The standings", METHOD, tables, _targets(result), notes)
+    return Section("The standings", METHOD, tables, _targets(result), notes, TIMED)
 
 
 def _many_note(size: str, runs: Sequence[Run]) -> str:

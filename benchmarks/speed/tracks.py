@@ -11,6 +11,12 @@ from scorer import extractor_catalogue
 
 NAME = "tracks"
 KENNEL = "Kennel"
+TIMED = {
+    "": (
+        *("scorer/archive", "scorer/extractors", "scorer/metrics/cosine.py", "scorer/metrics/memorization.py"),
+        *("scorer/metrics/sample_quality/frechet.py", "worker/scoring/measure.py", "worker/scoring/score.py"),
+    )
+}
 WORKER = Contender(KENNEL, "benchmarks.speed.tracks_contenders:both_tracks", max_rounds=1)
 FLAT = 1.5
 """Allowed growth of peak memory. Features grow with the images, in float32 and once in float64 (15 kB an image at
@@ -56,7 +62,7 @@ def section(result: BenchmarkResult) -> Section:
     public, private = cases[0].settings["tracks"]
     title = f"{public} in public, {private} in private, references of {cases[0].settings['reference']:,}"
     table = MarkdownTable(title, ("images", "seconds", "images decoded", "peak, MiB"), rows)
-    return Section("Both tracks of one zip", METHOD, [table], _targets(cases))
+    return Section("Both tracks of one zip", METHOD, [table], _targets(cases), timed=TIMED)
 
 
 def _has_peak(case: BenchmarkCase) -> bool:

@@ -1,7 +1,8 @@
 """The benchmarks: their arithmetic, and that each of them runs, on sizes whose numbers mean nothing."""
 
 import math
-from collections.abc import Mapping
+import subprocess
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import torch
 from torch import nn
 
 from benchmarks.__main__ import SPEED_BENCHMARKS, main, render, run
-from benchmarks.harness.isolation import THREADS, Run, Task, run_apart, run_here
+from benchmarks.harness.changed_files import changed_since
+from benchmarks.harness.isolation import ROOT, THREADS, Run, Task, run_apart, run_here
 from benchmarks.harness.networks import extractor_of, outermost_forwards, plain_network, spec_of, write_weights
 from benchmarks.harness.plan import QUICK
 from benchmarks.harness.report import MarkdownTable, Section, Target, page, seconds, times
@@ -84,10 +86,61 @@ def test_the_page_shows_what_was_missed(tmp_path: Path) -> None:
     (tmp_path / "speed.md").write_text("Because.\n")
     text = page([(BenchmarkResult("speed", MACHINE, []), section)], tmp_path)
     assert "## Targets: 1 of 2 met" in text
+    assert "†" not in text.split("## Speed")[1]
     assert "| Speed | fast | at least 1.8 x | 2 x | met |" in text
     assert "| Speed | small | at most 3 GB | 4 GB | **missed** |" in text
     assert "|  | s |\n| --- | ---: |\n| us | 1 |" in text
     assert text.endswith("numpy 0.\n\nBecause.\n")
+
+
+def shown(commit: str, changed: list[str] | None, *, runs: int = 3) -> str:
+    """The page of one measurement whose rows `us` and `them` are timed, with what has changed since its commit."""
+    table = MarkdownTable("Both", ("", "s"), [("us, fast", "1"), ("them", "2")])
+    target = Target("fast", 2.0, 1.8, True, " x", Spread(2.0, 1.7, 2.4))
+    section = Section("Speed", "How.", [table], [target], timed={"us": ("scorer/us.py",)})
+    case = BenchmarkCase("c", {}, {"us": in_seconds(*[1.0] * runs), "them": in_seconds(2.0)})
+    result = BenchmarkResult("speed", MACHINE | {"commit": commit}, [case])
+
+    def since(measured: str, paths: Sequence[str]) -> list[str] | None:
+        assert (measured, list(paths)) == (commit, ["scorer/us.py"])
+        return changed
+
+    return page([(result, section)], Path(), changed=since)
+
+
+def test_rows_whose_timed_code_has_changed_are_marked() -> None:
+    fresh, old, unknown = shown("abc", []), shown("abc", ["scorer/us.py"]), shown("", None)
+    assert "| us, fast | 1 |" in fresh
+    assert "| us, fast † | 1 |" in old
+    assert "| us, fast † | 1 |" in unknown
+    assert "| them (one run) | 2 |" in old
+    assert "†: measured before later changes of `scorer/us.py`." in old
+    assert "†: the commit that was measured is not known here" in unknown
+    assert "**undecided** † |" in old
+    assert "**undecided** |" in fresh
+    assert "## Targets: 0 of 1 met" in fresh, "a verdict that not every round gives"
+    assert "2 x (1.7 to 2.4)" in fresh
+
+
+def test_the_head_of_a_table_counts_the_runs() -> None:
+    assert "| medians of 3 runs | s |" in shown("abc", [])
+    assert "| one run | s |" in shown("abc", [], runs=1)
+
+
+def test_changes_since_a_commit_are_those_of_the_files_timed() -> None:
+    assert changed_since("", ["scorer"]) is None
+    assert changed_since("no-such-commit", ["scorer"]) is None
+    first, head = (git("rev-list", which, "HEAD").split()[0] for which in ("--max-parents=0", "--max-count=1"))
+    if first != head:  # a clone without history has one commit
+        assert "scorer/errors.py" in (changed_since(first, ["scorer/errors.py", "pyproject.toml"]) or [])
+    assert changed_since(f"{head}-dirty", ["LICENSE"]) == []
+
+
+def git(*arguments: str) -> str:
+    command = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    if command.returncode != 0:
+        pytest.skip("no git repository")
+    return command.stdout
 
 
 def test_results_are_stored_apart(tmp_path: Path) -> None:
