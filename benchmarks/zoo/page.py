@@ -1,4 +1,5 @@
-"""ZOO.md: which evidence detects which method; every number, and every sentence with a number, is computed."""
+"""ZOO.md: which evidence detects which method. What stands here is computed from the stored results; the explanation at
+the end of the page (``explanations/zoo.md``) was written by hand about one run."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
