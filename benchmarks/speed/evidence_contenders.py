@@ -28,7 +28,7 @@ from scorer.metrics.memorization import Nearest, nearest
 from scorer.metrics.sample_quality.fid_infinity import fid_infinity
 from scorer.metrics.sample_quality.frechet import Statistics, statistics_of
 from scorer.metrics.sample_quality.frechet_standard_error import frechet_standard_error
-from scorer.metrics.sample_quality.kid import kernel_inception_distance
+from scorer.metrics.sample_quality.kid import reference_sums_of, squared_mmd
 from scorer.metrics.sample_quality.prd import prd as prd_curve
 from scorer.metrics.sample_quality.prdc import Manifold, manifold_of, prdc_with_error
 from scorer.metrics.sample_quality.relative_mmd import relative_mmd as relative_mmd_test
@@ -59,6 +59,7 @@ def prepare(folder: str, dimension: int, count: int, reference: int, held_out: i
         "factor": np.asarray(statistics.factor),
         "radii": manifold.squares,
         "counts": bins.training,
+        "kernel_sums": reference_sums_of(training),
         "fresh": nearest(held_out_features, training).distance,
         **{f"bins_{name}": part for name, part in bins.partition.arrays().items()},
         **{f"cells_{name}": part for name, part in _cells(training, held_out_features).items()},
@@ -124,23 +125,25 @@ def frechet_error(folder: str) -> Run:
 
 
 def frechet_limit(folder: str) -> Run:
-    """FID-infinity from 15 sizes, the smallest being half of the images."""
+    """FID-infinity from 15 sizes, the smallest being half of the images; the images' influences are those of the
+    standard error of FID."""
     inputs = _PreparedInputs(folder)
     statistics = _PreparedInputs(folder).statistics
 
     def limit() -> float:
-        estimate = fid_infinity(inputs.generated, statistics, random=_random(), min_size=len(inputs.generated) // 2)
+        estimate = fid_infinity(
+            inputs.generated, statistics, influences=None, random=_random(), min_size=len(inputs.generated) // 2
+        )
         return estimate.value if estimate else 0.0
 
     return _timed(limit)
 
 
 def kid(folder: str) -> Run:
-    """KID from 100 subsets of 1,000 images, or of all if there are fewer."""
+    """KID of all images, from the reference's sums."""
     inputs = _PreparedInputs(folder)
-    real = np.array(_PreparedInputs(folder).part("training"))
-    size = min(1000, len(inputs.generated))
-    return _timed(lambda: kernel_inception_distance(inputs.generated, real, random=_random(), subset_size=size).mean)
+    real, sums = (np.array(inputs.part(name)) for name in ("training", "kernel_sums"))
+    return _timed(lambda: squared_mmd(inputs.generated, real, reference_sums=sums).value)
 
 
 def overlap(folder: str) -> Run:
@@ -172,7 +175,7 @@ def relative_mmd(folder: str) -> Run:
 
 
 def prd(folder: str) -> Run:
-    """PRD from one clustering."""
+    """PRD from ten clusterings."""
     inputs = _PreparedInputs(folder)
     real = _PreparedInputs(folder).part("training")
     return _timed(lambda: prd_curve(inputs.generated, real, random=_random()).mean.recall)

@@ -3,8 +3,8 @@
 from scorer.findings.finding import HIGHER, LOWER, SHARE, SIGNIFICANCE_LEVEL, Finding
 from scorer.findings.formatting import format_p_value, format_percent
 from scorer.findings.signs import MAX_U_SHARE, MIN_SHARE
-from scorer.metrics.copying.data_copying import CellCopying, DataCopying, copied_cells
-from scorer.metrics.copying.ndb import NDB_LEVEL
+from scorer.metrics.copying.data_copying import CellCopying, DataCopying, copied_cells, p_any_copied
+from scorer.metrics.copying.ndb import NDB_LEVEL, ndb_deviation, p_more
 from scorer.metrics.copying.partial_copying import PartialCopying, is_partly_copied
 from scorer.metrics.statistics.mann_whitney import MannWhitney
 
@@ -117,30 +117,39 @@ def data_copying_findings(test: DataCopying) -> tuple[Finding, ...]:
     count = float(len(copied_cells(test, SIGNIFICANCE_LEVEL))) if test.used else None
     return (
         Finding("z_u", overall.z, DEVIATIONS, BALANCED, overall_sentence(overall), p_value=overall.p_smaller),
-        Finding("c_t", test.c_t, DEVIATIONS, BALANCED, c_t_sentence(test), test.c_t_error, test.c_t_p_copying),
-        Finding("copied_cells", count, REGIONS, LOWER, copied_cells_sentence(test)),
+        Finding("c_t", test.c_t, DEVIATIONS, BALANCED, c_t_sentence(test), test.c_t_error, test.c_t_p_copying, "null"),
+        Finding("copied_cells", count, REGIONS, LOWER, copied_cells_sentence(test), p_value=p_any_copied(test)),
     )
 
 
 def cell_count_findings(test: DataCopying) -> tuple[Finding, ...]:
     """NDB-over and NDB-under."""
-    direction = FIVE_PERCENT
     sentence = representation_sentence(test)
-    return (
-        Finding("ndb_over", float(test.ndb_over), REGIONS, direction, sentence),
-        Finding("ndb_under", float(test.ndb_under), REGIONS, direction, sentence),
+    cells = len(test.cells)
+    error = ndb_deviation(cells)
+    return tuple(
+        Finding(name, float(count), REGIONS, FIVE_PERCENT, sentence, error, p_more(count, cells), "null")
+        for name, count in (("ndb_over", test.ndb_over), ("ndb_under", test.ndb_under))
     )
 
 
 def partial_copying_findings(test: PartialCopying) -> tuple[Finding, ...]:
     """The share of images closer to a training image than held-out images are, and quantiles of the distances."""
     sentence = partial_copying_sentence(test)
-    share = Finding("partly_copied", test.share, SHARE, LOWER, sentence, test.standard_error, test.p_value)
+    share = Finding("partly_copied", test.share, SHARE, LOWER, sentence, test.standard_error, test.p_value, "sampling")
     if not test.is_informative:
         share = Finding("partly_copied", None, SHARE, LOWER, sentence)
     return share, *(
-        Finding(quantile_name(level), of_entry, COSINE, HIGHER, quantile_sentence(level, of_entry, of_held_out))
-        for level, of_entry, of_held_out in test.quantiles
+        Finding(
+            quantile_name(each.level),
+            each.generated,
+            COSINE,
+            HIGHER,
+            quantile_sentence(each.level, each.generated, each.held_out),
+            each.standard_error,
+            error_kind="sampling",
+        )
+        for each in test.quantiles
     )
 
 
@@ -155,4 +164,4 @@ def memorization_distance_finding(mean: float, error: float | None) -> Finding:
     sentence = (
         f"On average an image is {mean:.4f}{doubt} from the nearest image of the reference, as 1 less the cosine."
     )
-    return Finding("memorization_distance", mean, COSINE, HIGHER, sentence, error)
+    return Finding("memorization_distance", mean, COSINE, HIGHER, sentence, error, error_kind="sampling")

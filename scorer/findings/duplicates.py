@@ -1,12 +1,17 @@
 """Findings of duplicates: training-image copies, near duplicates, and duplicates within an entry."""
 
+from collections import Counter
+from math import sqrt
+
+import numpy as np
+
 from scorer.archive.exact_duplicates import ExactDuplicates
 from scorer.archive.pixel_hashes import TrainingImageCopies
 from scorer.findings.copying import IMAGES
 from scorer.findings.finding import LOWER, SHARE, SIGNIFICANCE_LEVEL, Finding
 from scorer.findings.formatting import format_p_value, format_percent
 from scorer.findings.signs import MIN_SHARE
-from scorer.metrics.copying.internal_duplicates import InternalDuplicates
+from scorer.metrics.copying.internal_duplicates import InternalDuplicates, grouped_share_error
 from scorer.metrics.copying.near_duplicates import NearDuplicates
 
 THUMBNAIL_COPIES = "thumbnail_copies"
@@ -39,6 +44,7 @@ def thumbnail_copies_finding(duplicates: NearDuplicates) -> Finding:
         sentence + mirrored + chance + conclusion,
         closeness.standard_error,
         closeness.p_value,
+        "sampling",
     )
 
 
@@ -74,6 +80,7 @@ def near_duplicates_finding(duplicates: NearDuplicates) -> Finding:
         sentence + mirrored + often + chance,
         closeness.standard_error,
         closeness.p_value,
+        "sampling",
     )
 
 
@@ -88,7 +95,8 @@ def internal_duplicates_finding(duplicates: InternalDuplicates) -> Finding:
         )
     chance = f"; photographs would make {duplicates.expected_pairs:.2g} such pairs and these make {duplicates.pairs:,}"
     sentence = f"{outcome}{chance} ({format_p_value(duplicates.p_value)})."
-    return Finding("repeats", duplicates.share, SHARE, LOWER, sentence, duplicates.standard_error, duplicates.p_value)
+    error, p_value = duplicates.standard_error, duplicates.p_value
+    return Finding("repeats", duplicates.share, SHARE, LOWER, sentence, error, p_value, "sampling")
 
 
 def pixel_copies_finding(copies: TrainingImageCopies) -> Finding:
@@ -102,7 +110,8 @@ def pixel_copies_finding(copies: TrainingImageCopies) -> Finding:
             f"{copied:,} of {count:,} images ({format_percent(copies.share)}) are training images,"
             f" pixel by pixel{mirrored}."
         )
-    return Finding("pixel_copies", copies.share, SHARE, LOWER, sentence)
+    error = sqrt(copies.share * (1.0 - copies.share) / count)
+    return Finding("pixel_copies", copies.share, SHARE, LOWER, sentence, error, error_kind="sampling")
 
 
 def exact_duplicates_findings(duplicates: ExactDuplicates) -> tuple[Finding, ...]:
@@ -117,7 +126,31 @@ def exact_duplicates_findings(duplicates: ExactDuplicates) -> tuple[Finding, ...
     mirrored_sentence = "None of the others is the mirror image of another one."
     if duplicates.mirrored_pairs:
         mirrored_sentence = f"{duplicates.mirrored:,} of the others are another image's mirror image."
-    return (
-        Finding("identical", float(duplicates.identical), IMAGES, LOWER, identical_sentence),
-        Finding("mirrored_twins", float(duplicates.mirrored), IMAGES, LOWER, mirrored_sentence),
+    pairs = Counter(frozenset(pair) for pair in duplicates.mirrored_pairs)
+    groups = {
+        "identical": [(len(group), len(group)) for group in duplicates.groups],
+        "mirrored_twins": [(2, counted) for counted in pairs.values()],
+    }
+    return tuple(
+        Finding(
+            name,
+            float(value),
+            IMAGES,
+            LOWER,
+            sentence,
+            _count_error(groups[name], duplicates.count),
+            error_kind="sampling",
+        )
+        for name, value, sentence in (
+            ("identical", duplicates.identical, identical_sentence),
+            ("mirrored_twins", duplicates.mirrored, mirrored_sentence),
+        )
     )
+
+
+def _count_error(groups: list[tuple[int, int]], count: int) -> float:
+    """The standard error of how many of ``count`` images count. ``groups``: sizes of groups, and how many of each
+    count; all other images are groups of their own, which do not."""
+    single = count - sum(size for size, _ in groups)
+    sizes, counted = np.array(groups + [(1, 0)] * single, np.int64).T
+    return count * grouped_share_error(sizes, counted)

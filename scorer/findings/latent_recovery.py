@@ -101,7 +101,8 @@ def _share(kind: str, summary: ErrorSummary) -> Finding:
         f" and {format_percent(summary.plausible)} plausibly."
     )
     direction = "far above that of fresh images is copying" if kind == "train" else HIGHER
-    return Finding(f"recovery_{kind}_verbatim", summary.verbatim, SHARE, direction, sentence, summary.verbatim_error)
+    name = f"recovery_{kind}_verbatim"
+    return Finding(name, summary.verbatim, SHARE, direction, sentence, summary.verbatim_error, error_kind="sampling")
 
 
 def _likeness(test: KolmogorovSmirnov) -> Finding:

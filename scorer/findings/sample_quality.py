@@ -6,7 +6,7 @@ from scorer.metrics.copying.authenticity import Authenticity, p_fewer
 from scorer.metrics.copying.ndb import NDB_LEVEL, BinComparison
 from scorer.metrics.sample_quality.fid_infinity import FidInfinity
 from scorer.metrics.sample_quality.inception_score import InceptionScore
-from scorer.metrics.sample_quality.kid import KernelInceptionDistance
+from scorer.metrics.sample_quality.kid import SquaredMmd
 from scorer.metrics.sample_quality.prd import PrecisionRecall
 from scorer.metrics.sample_quality.prdc import Prdc, PrdcError
 from scorer.metrics.sample_quality.relative_mmd import RelativeMmd
@@ -48,7 +48,7 @@ def two_sample_findings(test: TwoSample) -> tuple[Finding, ...]:
 
 def _accuracy(name: str, accuracy: Accuracy, sentence: str) -> Finding:
     both_sides = min(1.0, 2.0 * min(accuracy.p_above, accuracy.p_below))
-    return Finding(name, accuracy.share, SHARE, HALF, sentence, accuracy.deviation, both_sides)
+    return Finding(name, accuracy.share, SHARE, HALF, sentence, accuracy.deviation, both_sides, "null")
 
 
 def _nearest(accuracy: Accuracy, kind: str) -> str:
@@ -71,7 +71,7 @@ def ndb_findings(comparison: BinComparison) -> tuple[Finding, ...]:
         f" sizes have about {comparison.expected_divergence:.4f}."
     )
     return (
-        Finding("ndb_share", comparison.share, SHARE, USUAL, share, comparison.deviation, comparison.p_value),
+        Finding("ndb_share", comparison.share, SHARE, USUAL, share, comparison.deviation, comparison.p_value, "null"),
         Finding(
             "jensen_shannon",
             comparison.divergence,
@@ -80,30 +80,27 @@ def ndb_findings(comparison: BinComparison) -> tuple[Finding, ...]:
             divergence,
             comparison.divergence_error,
             comparison.p_value,
+            "sampling",
         ),
     )
 
 
 def prd_findings(curve: PrecisionRecall) -> tuple[Finding, ...]:
     """F_8 and F_1/8 of the PRD curve."""
-    recall, precision = curve.mean.recall, curve.mean.precision
-    return (
+    return tuple(
         Finding(
-            "prd_f8", recall, SHARE, HIGHER, _curve("recall", "F8", recall, curve.error.recall), curve.error.recall
-        ),
-        Finding(
-            "prd_f1_8",
-            precision,
+            name,
+            getattr(curve.mean, what),
             SHARE,
             HIGHER,
-            _curve("precision", "F1/8", precision, curve.error.precision),
-            curve.error.precision,
-        ),
+            f"Over the cells of both sets, {label}, which weighs {what}, is {getattr(curve.mean, what):.3f}"
+            f" ± {getattr(curve.error, what):.3f}, the mean of {curve.clusterings} clusterings that differ by"
+            f" {getattr(curve.between, what):.3f}; equal sets have 1.",
+            getattr(curve.error, what),
+            error_kind="sampling",
+        )
+        for name, what, label in (("prd_f8", "recall", "F8"), ("prd_f1_8", "precision", "F1/8"))
     )
-
-
-def _curve(what: str, name: str, value: float, error: float) -> str:
-    return f"Over the cells of both sets, {name}, which weighs {what}, is {value:.3f} ± {error:.3f}; equal sets have 1."
 
 
 def relative_mmd_finding(test: RelativeMmd) -> Finding:
@@ -120,15 +117,17 @@ def relative_mmd_finding(test: RelativeMmd) -> Finding:
             f"{outcome} ({format_p_value(test.p_farther)}): farther than photographs are, which shows no copying."
         )
     difference = test.held_out - test.generated
-    return Finding("relative_mmd", difference, SQUARED_MMD, NEITHER, conclusion, test.standard_error, test.p_closer)
+    error = test.standard_error
+    return Finding("relative_mmd", difference, SQUARED_MMD, NEITHER, conclusion, error, test.p_closer, "sampling")
 
 
-def kid_finding(kid: KernelInceptionDistance) -> Finding:
-    """KID over random subsets."""
-    error = kid.resampling_error
-    doubt = "" if error is None else f" ± {error:.2g} (by the draw of {kid.subsets} subsets)"
-    sentence = f"The kernel distance to the real images is {kid.mean:.4g}{doubt}; equal sets have 0 on average."
-    return Finding("kid", kid.mean, SQUARED_MMD, LOWER, sentence, error)
+def kid_finding(kid: SquaredMmd) -> Finding:
+    """KID of all images."""
+    sentence = (
+        f"The kernel distance to the training images is {kid.value:.4g} ± {kid.standard_error:.2g} (over the choice of"
+        " images); equal sets have 0 on average."
+    )
+    return Finding("kid", kid.value, SQUARED_MMD, LOWER, sentence, kid.standard_error, error_kind="sampling")
 
 
 def prdc_findings(prdc: Prdc, error: PrdcError) -> tuple[Finding, ...]:
@@ -148,6 +147,7 @@ def prdc_findings(prdc: Prdc, error: PrdcError) -> tuple[Finding, ...]:
             HIGHER,
             f"{sentence} (± {getattr(error, name):.3f}).",
             getattr(error, name),
+            error_kind="sampling",
         )
         for name, sentence in sentences.items()
     )
@@ -159,8 +159,9 @@ def authenticity_finding(authenticity: Authenticity, held_out: Authenticity | No
         f"{format_percent(authenticity.share)} of the images are farther from their nearest training"
         " image than that is from others"
     )
+    error = authenticity.standard_error
     if held_out is None:
-        return Finding("authenticity", authenticity.share, SHARE, HIGHER, f"{sentence}.", authenticity.standard_error)
+        return Finding("authenticity", authenticity.share, SHARE, HIGHER, f"{sentence}.", error, error_kind="sampling")
     chance = p_fewer(authenticity, held_out)
     sentence += f", and {format_percent(held_out.share)} of fresh photographs"
     fewer = (
@@ -168,17 +169,17 @@ def authenticity_finding(authenticity: Authenticity, held_out: Authenticity | No
         if chance < SIGNIFICANCE_LEVEL
         else ": no fewer."
     )
-    return Finding(
-        "authenticity", authenticity.share, SHARE, HIGHER, sentence + fewer, authenticity.standard_error, chance
-    )
+    return Finding("authenticity", authenticity.share, SHARE, HIGHER, sentence + fewer, error, chance, "sampling")
 
 
 def inception_score_finding(score: InceptionScore) -> Finding:
     """The Inception score."""
     error = score.standard_error
-    doubt = "" if error is None else f" ± {error:.2g} ({score.splits} splits)"
-    sentence = f"The Inception score is {score.mean:.2f}{doubt}; it looks at no real image."
-    return Finding("inception_score", score.mean, CLASSES, HIGHER, sentence, error)
+    sentence = (
+        f"The Inception score is {score.mean:.2f} ± {error:.2g} (over the choice of images, in {score.splits} splits);"
+        " it looks at no real image."
+    )
+    return Finding("inception_score", score.mean, CLASSES, HIGHER, sentence, error, error_kind="sampling")
 
 
 def fid_finding(fid: float, error: float | None) -> Finding:
@@ -189,7 +190,7 @@ def fid_finding(fid: float, error: float | None) -> Finding:
         else f" ± {error:.2g} over the choice of images"
     )
     sentence = f"FID is {fid:.2f}{doubt}."
-    return Finding("fid", fid, FID, LOWER, sentence, error)
+    return Finding("fid", fid, FID, LOWER, sentence, error, error_kind="sampling")
 
 
 def fid_infinity_finding(line: FidInfinity | None, fid: float) -> Finding:
@@ -198,8 +199,7 @@ def fid_infinity_finding(line: FidInfinity | None, fid: float) -> Finding:
     unit = FID
     if line is None:
         return Finding(name, None, unit, LOWER, "There are too few images to tell what FID would be for more of them.")
-    sentence = (
-        f"For ever more images of this generator FID would fall from {fid:.2f} to about {line.value:.2f}"
-        f" ± {line.standard_error:.2g} (by the draw of parts)."
-    )
-    return Finding(name, line.value, unit, LOWER, sentence, line.standard_error)
+    error = line.standard_error
+    doubt = "" if error is None else f" ± {error:.2g} (over the choice of images)"
+    sentence = f"For ever more images of this generator FID would fall from {fid:.2f} to about {line.value:.2f}{doubt}."
+    return Finding(name, line.value, unit, LOWER, sentence, error, error_kind="sampling")

@@ -94,7 +94,8 @@ TABLES: Mapping[str, tuple[Column, ...]] = MappingProxyType(
             _nullable("value", "float", "That number; null where there were too few images or photographs."),
             Column("unit", "text", "Its unit."),
             Column("direction", "text", "What a good entry has, and what copying looks like."),
-            _nullable("standard_error", "float", "As the method describes it; null where it has none."),
+            _nullable("standard_error", "float", "Of that number; null where it has none."),
+            _nullable("error_kind", "text", "sampling: its spread over fresh images; null: its spread by chance."),
             _nullable("p_value", "float", "As the method describes it; null where it has none."),
             Column("found_at", "time", "When."),
         ),
@@ -231,8 +232,8 @@ def _evidence(session: Session, state: CompetitionState, names: Pseudonyms) -> I
     for row in judgement_rows.evidence(session, state.competition.id):
         subject = names.of("submission", row.submission_ref), row.track, row.counts
         for quantity in row.findings:
-            fields = ("test", "name", "value", "unit", "direction", "standard_error", "p_value")
-            yield *subject, *(quantity[name] for name in fields), row.created_at
+            fields = ("test", "name", "value", "unit", "direction", "standard_error", "error_kind", "p_value")
+            yield *subject, *(quantity.get(name) for name in fields), row.created_at
 
 
 def _cells(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[TableRow]:

@@ -15,8 +15,10 @@ from scorer.metrics.copying.near_duplicates import NearDuplicates, near_duplicat
 from scorer.metrics.copying.partial_copying import PartialCopying, partial_copying
 from scorer.metrics.copying.thumbnails import MIN_CONTRAST, contrast_of
 from scorer.metrics.cosine import NormalisedFeatures, normalise
+from scorer.metrics.features import Vector
 from scorer.metrics.memorization import Nearest, nearest
 from scorer.metrics.sample_quality.frechet import Statistics
+from scorer.metrics.sample_quality.frechet_standard_error import frechet_influences
 from scorer.metrics.sample_quality.prdc import Manifold
 from worker.evidence.reference import HeldOut, NotComputable, ProgressCallback, ReferenceAnalysis
 
@@ -123,6 +125,11 @@ class Analysis:
     def authenticity(self) -> Authenticity:
         """Of the entry's images against the training images."""
         return authenticity(self.entry.features, self.manifold, progress=self.progress)
+
+    @cached_property
+    def influences(self) -> Vector | None:
+        """Of every image on the FID, (n,); None where there are too few images."""
+        return frechet_influences(self.entry.features, self.statistics, progress=self.progress)
 
     @property
     def manifold(self) -> Manifold:

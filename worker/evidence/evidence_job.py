@@ -17,13 +17,14 @@ from scorer.db.tables import Measurement, Preparation, Submission, Track
 from scorer.errors import Conflict
 from scorer.evidence import records
 from scorer.extractors import fingerprint
+from scorer.findings.finding import EVIDENCE_VERSION
 from scorer.jobs import leases
 from scorer.jobs.broker import transaction
 from scorer.submissions.files import stored_zip
 from worker.evidence.analysis import AnalysedEntry
 from worker.evidence.array_cache import ArrayCache, Arrays
 from worker.evidence.reference import ReferenceAnalysis, reference_analysis_of
-from worker.evidence.report import EVIDENCE_VERSION, EvidenceReport, evidence_of
+from worker.evidence.report import EvidenceReport, evidence_of
 from worker.evidence.thumbnails import reference_thumbnails_of
 from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext, extractor_options_of

@@ -11,9 +11,9 @@ from scorer.findings.sample_quality import CLASSES, FID, HALF, NATS, NEITHER, RA
 from scorer.metrics.copying.ndb import TrainingBins, compare_with_bins
 from scorer.metrics.copying.partial_copying import QUANTILES
 from scorer.metrics.sample_quality.fid_infinity import fid_infinity
-from scorer.metrics.sample_quality.frechet_standard_error import frechet_standard_error
+from scorer.metrics.sample_quality.frechet_standard_error import standard_error_of
 from scorer.metrics.sample_quality.inception_score import inception_score
-from scorer.metrics.sample_quality.kid import kernel_inception_distance
+from scorer.metrics.sample_quality.kid import squared_mmd
 from scorer.metrics.sample_quality.prd import prd
 from scorer.metrics.sample_quality.prdc import prdc_with_error
 from scorer.metrics.sample_quality.relative_mmd import relative_mmd
@@ -21,8 +21,6 @@ from scorer.metrics.sample_quality.two_sample import two_sample
 from worker.evidence.analysis import Analysis
 from worker.evidence.reference import NotComputable
 
-KID_SUBSET_SIZE = 1000
-"""Images of a KID subset, the field's usual number; fewer where an entry has fewer."""
 NO_CLASSIFIER = "The network has no classifier, so there are no classes to look at."
 
 
@@ -112,13 +110,10 @@ def _prd(analysis: Analysis) -> tuple[Finding, ...]:
 
 
 def _kid(analysis: Analysis) -> tuple[Finding, ...]:
-    generated = analysis.entry.features
-    real = analysis.training
-    kid = kernel_inception_distance(
-        generated,
-        real,
-        random=analysis.random(4),
-        subset_size=min(KID_SUBSET_SIZE, len(generated), len(real)),
+    kid = squared_mmd(
+        analysis.entry.features,
+        analysis.training,
+        reference_sums=analysis.reference.kernel_sums,
         progress=analysis.progress,
     )
     return (sample_quality.kid_finding(kid),)
@@ -132,7 +127,8 @@ def _prdc(analysis: Analysis) -> tuple[Finding, ...]:
 
 def _scores(analysis: Analysis) -> tuple[Finding, ...]:
     entry = analysis.entry
-    error = frechet_standard_error(entry.features, analysis.statistics, progress=analysis.progress)
+    influences = analysis.influences
+    error = None if influences is None else standard_error_of(influences)
     return sample_quality.fid_finding(entry.fid, error), copying.memorization_distance_finding(
         entry.distance, entry.distance_se
     )
@@ -140,7 +136,11 @@ def _scores(analysis: Analysis) -> tuple[Finding, ...]:
 
 def _fid_infinity(analysis: Analysis) -> tuple[Finding, ...]:
     extrapolated = fid_infinity(
-        analysis.entry.features, analysis.statistics, random=analysis.random(5), progress=analysis.progress
+        analysis.entry.features,
+        analysis.statistics,
+        influences=analysis.influences,
+        random=analysis.random(5),
+        progress=analysis.progress,
     )
     return (sample_quality.fid_infinity_finding(extrapolated, analysis.entry.fid),)
 

@@ -17,7 +17,9 @@ from scorer.metrics.copying.cells import partition_from
 from scorer.metrics.copying.data_copying import CopyingReference, copying_reference, copying_reference_from
 from scorer.metrics.copying.ndb import TrainingBins, bins_of
 from scorer.metrics.cosine import NormalisedFeatures, normalise
+from scorer.metrics.features import Vector
 from scorer.metrics.memorization import Nearest, nearest
+from scorer.metrics.sample_quality.kid import reference_sums_of
 from scorer.metrics.sample_quality.prdc import Manifold, manifold_of
 from worker.evidence.array_cache import ArrayCache, Arrays, no_cache
 from worker.evidence.thumbnails import ReferenceThumbnails
@@ -70,6 +72,8 @@ class ReferenceAnalysis:
     """The features of their mirror images, in the same order."""
     manifold: Manifold | str
     bins: TrainingBins | str
+    kernel_sums: Vector
+    """KID's sums over the training images, (m,)."""
     thumbnails: ReferenceThumbnails
     held_out: HeldOut | None
     """None where there are no held-out images."""
@@ -100,6 +104,10 @@ def reference_analysis_of(
     progress(0.4)
     arrays = cache("bins", _or_reason(lambda: _bins(training)))
     bins = _reason(arrays) or TrainingBins(partition_from(arrays), arrays["training"])
+    progress(0.45)
+    kernel_sums = cache(
+        "kernel-sums", lambda: {"sums": reference_sums_of(training, progress=_part(progress, 0.45, 0.5))}
+    )["sums"]
     progress(0.5)
     analysed = None
     if held_out is not None:
@@ -108,7 +116,7 @@ def reference_analysis_of(
             held_out, normalised, normalised_mirrored, manifold, signed=signed, cache=cache, progress=rest
         )
     progress(1.0)
-    return ReferenceAnalysis(normalised, normalised_mirrored, manifold, bins, thumbnails, analysed, signed)
+    return ReferenceAnalysis(normalised, normalised_mirrored, manifold, bins, kernel_sums, thumbnails, analysed, signed)
 
 
 def _held_out_of(

@@ -17,9 +17,6 @@ from worker.evidence.details import details_of, evidence_columns_of
 from worker.evidence.methods import TEST_METHODS, TestMethod
 from worker.evidence.reference import NotComputable, ProgressCallback, ReferenceAnalysis, few_images_not_computable
 
-EVIDENCE_VERSION = "1"
-"""Raised whenever the same entry would get other evidence from the same references."""
-
 
 @dataclass(frozen=True)
 class EvidenceReport:
@@ -27,7 +24,7 @@ class EvidenceReport:
 
     findings: list[dict[str, Any]]
     """In the order of :data:`worker.evidence.methods.TEST_METHODS`: test, name, value, unit, direction, sentence,
-    standard_error, p_value."""
+    standard_error, p_value, error_kind."""
     details: dict[str, Any]
     """Examples; see :func:`worker.evidence.details.details_of`."""
     numbers: dict[str, Any]

@@ -1,6 +1,7 @@
 """The feature cache: features, pixel hashes and thumbnails of an entry, stored from its score until its evidence.
 
-A lost blob costs time only: it is computed again from the zip.
+A lost blob costs time only: it is computed again from the zip. So does one made with other weights, or by another
+definition of evidence: both are part of the address.
 """
 
 import io
@@ -14,10 +15,11 @@ from numpy.typing import NDArray
 from scorer.archive import PixelHashes, hash_pixels, mirror_images
 from scorer.db.tables import Submission
 from scorer.errors import NotFound
-from scorer.extractors import Extractor, Features
+from scorer.extractors import Extractor, Features, fingerprint
+from scorer.findings.finding import EVIDENCE_VERSION
 from scorer.metrics.copying.thumbnails import thumbnails_of
 from worker.runtime import decoded_images
-from worker.runtime.context import WorkerContext
+from worker.runtime.context import WorkerContext, extractor_options_of
 from worker.runtime.progress import StageProgress
 
 log = logging.getLogger(__name__)
@@ -44,8 +46,9 @@ def cached_features_of(images: NDArray[np.uint8], features: Features) -> CachedF
     return CachedFeatures(features, hash_pixels(images), hash_pixels(mirror_images(images)), thumbnails_of(images))
 
 
-def _key(submission_id: str, track_id: int | None, identity: str) -> str:
-    return f"{FOLDER}/{submission_id}/{track_id}-{identity.replace('@', '-')}.npz"
+def _key(context: WorkerContext, submission: Submission, track_id: int | None, identity: str) -> str:
+    extractor = fingerprint(identity, extractor_options_of(context.settings))[:16]
+    return f"{FOLDER}/{submission.id}/{track_id}-{extractor}-{EVIDENCE_VERSION}.npz"
 
 
 def store_features(
@@ -60,7 +63,7 @@ def store_features(
     overwrites an earlier one."""
     buffer = io.BytesIO()
     np.savez(buffer, **cached_features_of(images, features)._asdict())
-    context.blobs.write(_key(submission.id, track_id, identity), buffer.getvalue())
+    context.blobs.write(_key(context, submission, track_id, identity), buffer.getvalue())
 
 
 def load_features(
@@ -68,7 +71,7 @@ def load_features(
 ) -> CachedFeatures:
     """An entry's features on a track, from the cache or computed again by the extractor ``name@version``."""
     try:
-        content = context.blobs.read(_key(submission.id, track_id, identity))
+        content = context.blobs.read(_key(context, submission, track_id, identity))
     except NotFound:
         log.info("the features of %s are not kept any more: they are made again", submission.id)
         return _compute_again(context, submission, context.extractor(identity), progress)
@@ -87,7 +90,7 @@ def _compute_again(
 
 def delete_features(context: WorkerContext, submission: Submission, track_id: int | None, identity: str) -> None:
     """Delete an entry's cached features on a track by an extractor."""
-    context.blobs.delete(_key(submission.id, track_id, identity))
+    context.blobs.delete(_key(context, submission, track_id, identity))
 
 
 def delete_expired_features(context: WorkerContext) -> int:

@@ -12,6 +12,7 @@ from scorer.db.tables import Account, Submission
 from scorer.evidence import visibility
 from scorer.evidence.examples import ExamplePair
 from scorer.evidence.visibility import VisibleEvidence
+from scorer.findings.finding import ErrorKind
 from scorer.findings.signs import sentence_of
 from scorer.lifecycle import JobState, TrackKind
 
@@ -25,7 +26,13 @@ class FindingView(BaseModel):
     unit: str = Field(examples=["standard deviations"])
     direction: str = Field(examples=["0 is best; far below 0 is copying"])
     sentence: str
-    standard_error: float | None = Field(description="As the test's own module describes it; null where it has none.")
+    standard_error: float | None = Field(description="null where there is none.")
+    error_kind: ErrorKind | None = Field(
+        None,
+        description="What the standard error is the spread of. sampling: the value over fresh images of the same"
+        " generator. null: the value around what chance makes, if the test's hypothesis holds. null where evidence was"
+        " made before errors had kinds.",
+    )
     p_value: float | None
 
 

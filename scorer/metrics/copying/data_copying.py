@@ -163,6 +163,12 @@ def copied_cells(test: DataCopying, level: float = 0.01) -> tuple[CellCopying, .
     return tuple(each for z, each in sorted(looked_at, key=lambda pair: pair[0]) if z < limit)
 
 
+def p_any_copied(test: DataCopying) -> float | None:
+    """The p-value of the closest cell, times the number of cells tested (Bonferroni); None where none is."""
+    scores = [each.rank_sum.z for each in test.used if each.rank_sum is not None]
+    return min(1.0, float(norm.cdf(min(scores))) * len(scores)) if scores else None
+
+
 def _placed(
     projected: NDArray[np.float32], reference: CopyingReference, scope: Scope, report: Callable[[float], None]
 ) -> PlacedImages:

@@ -58,7 +58,7 @@ class InternalDuplicates:
     def standard_error(self) -> float:
         """Standard error of ``share``, groups rather than images taken as independent."""
         sizes = self.sizes
-        return float(np.sqrt(np.square(sizes * ((sizes > 1) - self.share)).sum()) / len(self.group))
+        return grouped_share_error(sizes, np.where(sizes > 1, sizes, 0))
 
     @property
     def groups(self) -> int:
@@ -84,6 +84,15 @@ class InternalDuplicates:
         """The first images of the largest groups, largest first, ties to the group with the earlier first image."""
         largest = np.argsort(-self.sizes, kind="stable")[: min(groups, self.groups)]
         return tuple(tuple(np.flatnonzero(self.group == number)[:images].tolist()) for number in largest)
+
+
+def grouped_share_error(sizes: Indices, counted: Indices) -> float:
+    """The standard error of the share of counted images, groups rather than images taken as independent.
+
+    ``sizes`` (k,) are the groups' numbers of images, ``counted`` (k,) how many of these count.
+    """
+    count = sizes.sum()
+    return float(np.sqrt(np.square(counted - sizes * (counted.sum() / count)).sum()) / count)
 
 
 def internal_duplicates(

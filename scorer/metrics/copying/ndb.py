@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import chi2, norm
+from scipy.stats import binom, chi2, norm
 
 from scorer.errors import Invalid
 from scorer.metrics.copying.cells import Partition, partition_of
@@ -35,6 +35,16 @@ def ndb_of(excess: Vector, level: float = NDB_LEVEL) -> tuple[int, int]:
     return int((excess > limit).sum()), int((excess < -limit).sum())
 
 
+def p_more(different: int, cells: int, level: float = NDB_LEVEL) -> float:
+    """The probability that as many of the cells or more differ if nothing is wrong; cells taken as independent."""
+    return float(binom.sf(different - 1, cells, level))
+
+
+def ndb_deviation(cells: int, level: float = NDB_LEVEL) -> float:
+    """The standard deviation of the number of cells that differ if nothing is wrong; cells taken as independent."""
+    return float(np.sqrt(cells * level * (1.0 - level)))
+
+
 @dataclass(frozen=True, eq=False)
 class TrainingBins:
     """Bins of a reference, made once. ``training`` (k,): the number of training images in each bin."""
@@ -54,7 +64,8 @@ class BinComparison:
     divergence: float
     """JS, in nats."""
     divergence_error: float
-    """Its standard error by the delta method, which vanishes where both sets fill the bins alike."""
+    """Its standard error over the choice of generated images, the training images being given: by the delta method,
+    which vanishes where both sets fill the bins alike."""
 
     @property
     def different(self) -> int:
@@ -69,7 +80,7 @@ class BinComparison:
     @property
     def deviation(self) -> float:
         """Standard deviation of NDB / K around 5 % if both sets come from one law, bins taken as independent."""
-        return float(np.sqrt(NDB_LEVEL * (1.0 - NDB_LEVEL) / len(self.excess)))
+        return ndb_deviation(len(self.excess)) / len(self.excess)
 
     @property
     def expected_divergence(self) -> float:
@@ -104,14 +115,17 @@ def compare_counts(generated: Indices, training: Indices) -> BinComparison:
     if generated.shape != training.shape or generated.ndim != 1:
         raise Invalid("bad-count", f"There are {generated.shape} and {training.shape} bins to compare.")
     excess = excess_of(generated, training)
-    divergence, variance = 0.0, 0.0
     q, p = generated / generated.sum(), training / training.sum()
-    for own, count in ((q, int(generated.sum())), (p, int(training.sum()))):
-        filled = own > 0.0
-        shares = own[filled]
-        middle = (p + q)[filled] / 2.0
-        influence = np.log(shares / middle) / 2.0
-        mean = float(shares @ influence)
-        divergence += mean
-        variance += float(shares @ np.square(influence - mean)) / count
-    return BinComparison(generated, training, excess, max(0.0, divergence), float(np.sqrt(variance)))
+    own, variance = _half_divergence(q, p)
+    divergence = own + _half_divergence(p, q)[0]
+    error = float(np.sqrt(variance / generated.sum()))
+    return BinComparison(generated, training, excess, max(0.0, divergence), error)
+
+
+def _half_divergence(shares: Vector, others: Vector) -> tuple[float, float]:
+    """Half of KL(shares, their middle), and the variance of one image's influence on the whole divergence."""
+    filled = shares > 0.0
+    own = shares[filled]
+    influence = np.log(2.0 * own / (own + others[filled])) / 2.0
+    mean = float(own @ influence)
+    return mean, float(own @ np.square(influence - mean))

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from math import ceil
 
 import numpy as np
+from scipy.special import betainc
 from scipy.stats import betabinom
 
 from scorer.errors import Invalid
@@ -26,11 +27,21 @@ HELD_OUT_SHARE = 0.01  # of the held-out images are this close
 
 
 @dataclass(frozen=True)
+class DistanceQuantile:
+    """The quantile at probability ``level`` of the distances of either kind of images."""
+
+    level: float
+    generated: float
+    standard_error: float
+    """Of ``generated``, over the choice of generated images."""
+    held_out: float
+
+
+@dataclass(frozen=True)
 class PartialCopying:
     """Distance quantiles of both kinds of images, and the number of generated images below the limit."""
 
-    quantiles: tuple[tuple[float, float, float], ...]
-    """(probability, quantile of the generated images, quantile of the held-out ones)"""
+    quantiles: tuple[DistanceQuantile, ...]
     limit: float
     """The distance that only ``rank`` - 1 held-out images fall below."""
     rank: int
@@ -75,11 +86,27 @@ def partial_copying(generated: Vector, held_out: Vector, *, rare: float = HELD_O
         raise Invalid("too-few-images", "Without images there are no distances to compare.")
     rank = max(1, ceil(rare * len(of_held_out) - 1e-9))  # 1e-9: 0.07 * 100 is more than 7 in floating point
     limit = float(np.partition(of_held_out, rank - 1)[rank - 1])
-    both = np.quantile(of_generated, QUANTILES), np.quantile(of_held_out, QUANTILES)
-    quantiles = tuple((share, float(one), float(other)) for share, one, other in zip(QUANTILES, *both, strict=True))
+    ordered = np.sort(of_generated)
+    both = np.quantile(ordered, QUANTILES), np.quantile(of_held_out, QUANTILES)
+    quantiles = tuple(
+        DistanceQuantile(level, float(one), quantile_error(ordered, level), float(other))
+        for level, one, other in zip(QUANTILES, *both, strict=True)
+    )
     return PartialCopying(
         quantiles, limit, rank, int((of_generated < limit).sum()), len(of_generated), len(of_held_out)
     )
+
+
+def quantile_error(ordered: Vector, level: float) -> float:
+    """The standard error of a quantile of ascending values (n,): the spread of the sample's quantile if its values are
+    drawn again, without drawing (Maritz and Jarrett 1978).
+
+    The quantile of a drawn sample is at most the i-th value with the probability of a beta distribution at i / n.
+    """
+    count = len(ordered)
+    below = betainc((count + 1) * level, (count + 1) * (1.0 - level), np.arange(count + 1) / count)
+    weights = np.diff(below)
+    return float(np.sqrt(weights @ np.square(ordered - weights @ ordered)))
 
 
 def is_partly_copied(test: PartialCopying, *, min_share: float = 0.05, level: float = 0.01) -> bool:

@@ -5,6 +5,11 @@
 FID is too high by about slope / N, and the slope is each generator's own, so that it can change an order. FID is
 measured on 15 random parts of 5,000 to n images, and a line in 1 / N is extrapolated to 0. That corrects for the number
 of generated images, not of reference images. Shown, never ranked by.
+
+The parts share images, so the residuals of the line say little of how far it is from the truth. The standard error is a
+jackknife of the intercept over the images: each lies in some parts, with weights of the line, and leaving it out moves
+the distance of each such part by its influence (:mod:`scorer.metrics.sample_quality.frechet_standard_error`). That
+covers the choice of the images and the draw of the parts.
 """
 
 from collections.abc import Callable
@@ -27,10 +32,8 @@ class FidInfinity:
 
     value: float
     """FID-infinity; it may be below 0 for an entry as good as perfect."""
-    standard_error: float
-    """Standard error of the intercept by the residuals: over the draw of the parts alone, taken as independent. The
-    sampling of the entry itself is covered by the standard error of FID."""
-    slope: float
+    standard_error: float | None
+    """Over the choice of the images and of the parts; None without influences."""
     sizes: tuple[int, ...]
     distances: Vector
 
@@ -39,6 +42,7 @@ def fid_infinity(
     features: Features,
     reference: Statistics,
     *,
+    influences: Vector | None,
     random: np.random.Generator,
     sizes: int = SIZES,
     min_size: int = MIN_SIZE,
@@ -46,8 +50,9 @@ def fid_infinity(
 ) -> FidInfinity | None:
     """Extrapolate the distance of features (n, d), float32 or float64, to n = infinity; None for n <= ``min_size``.
 
-    The last part is all of the images. ``progress`` is called with the finished share, rising to 1.0. Raises
-    :class:`Invalid` as :func:`frechet_distance` does, ``bad-count`` for fewer than three sizes.
+    ``influences`` (n,) are those of the images on the distance. The last part is all of the images. ``progress`` is
+    called with the finished share, rising to 1.0. Raises :class:`Invalid` as :func:`frechet_distance` does,
+    ``bad-count`` for fewer than three sizes.
     """
     if sizes < 3 or min_size < 2:
         raise Invalid("bad-count", f"A line needs 3 sizes of 2 images or more, not {sizes} of {min_size}.")
@@ -57,22 +62,23 @@ def fid_infinity(
         return None
     reference = with_factor(reference)
     counts = np.linspace(min_size, len(features), sizes).astype(np.int64)
+    weights = intercept_weights(counts)
     distances = np.empty(sizes)
+    moved = np.zeros(len(features))
     for number, count in enumerate(counts):
-        part = features[np.sort(random.choice(len(features), count, replace=False))]
-        distances[number] = frechet_distance(statistics_of(part), reference)
+        rows = np.sort(random.choice(len(features), count, replace=False))
+        distances[number] = frechet_distance(statistics_of(features[rows]), reference)
+        if influences is not None:
+            moved[rows] += weights[number] * (influences[rows] - influences[rows].mean()) / count
         if progress:
             progress((number + 1) / sizes)
-    return line_through(counts, distances)
+    error = None if influences is None else float(np.sqrt(moved @ moved))
+    return FidInfinity(float(weights @ distances), error, tuple(int(count) for count in counts), distances)
 
 
-def line_through(counts: Indices, distances: Vector) -> FidInfinity:
-    """The least-squares line of distances (k,) in 1 / counts (k,), k >= 3, at 0."""
+def intercept_weights(counts: Indices) -> Vector:
+    """The weights (k,) by which distances of parts of ``counts`` images, k >= 3, make the intercept of their
+    least-squares line in 1 / counts."""
     inverse = 1.0 / np.asarray(counts, np.float64)
     centred = inverse - inverse.mean()
-    slope = float(centred @ distances / (centred @ centred))
-    value = float(distances.mean() - slope * inverse.mean())
-    residuals = distances - value - slope * inverse
-    variance = float(residuals @ residuals) / (len(distances) - 2)
-    error = np.sqrt(variance * (1.0 / len(distances) + inverse.mean() ** 2 / (centred @ centred)))
-    return FidInfinity(value, float(error), slope, tuple(int(count) for count in counts), distances)
+    return np.asarray(1.0 / len(inverse) - inverse.mean() * centred / (centred @ centred))

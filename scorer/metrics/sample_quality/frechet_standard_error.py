@@ -26,11 +26,24 @@ _CHUNK = 1024  # rows widened to float64 at a time
 def frechet_standard_error(
     features: Features, reference: Statistics, *, progress: Callable[[float], None] | None = None
 ) -> float | None:
-    """Standard error of the Fréchet distance of generated features (n, d), float32 or float64, n >= 2.
+    """Standard error of the Fréchet distance; arguments, None and errors as of :func:`frechet_influences`."""
+    influences = frechet_influences(features, reference, progress=progress)
+    return None if influences is None else standard_error_of(influences)
 
-    In the units of the distance. None where n <= d: there the covariance follows every single image, and influences
-    taken at it mean nothing. ``progress`` is called with the finished share, rising to 1.0. Raises :class:`Invalid` as
-    :func:`statistics_of` does, and ``dimension-mismatch``.
+
+def standard_error_of(influences: Vector) -> float:
+    """The standard error that influences (n,) make: their standard deviation / sqrt(n)."""
+    return float(influences.std(ddof=1) / np.sqrt(len(influences)))
+
+
+def frechet_influences(
+    features: Features, reference: Statistics, *, progress: Callable[[float], None] | None = None
+) -> Vector | None:
+    """The influence of every image on the Fréchet distance of features (n, d), float32 or float64, n >= 2: (n,).
+
+    In the units of the distance; about 0 on average. None where n <= d: there the covariance follows every single
+    image, and influences taken at it mean nothing. ``progress`` is called with the finished share, rising to 1.0.
+    Raises :class:`Invalid` as :func:`statistics_of` does, and ``dimension-mismatch``.
     """
     own = statistics_of(features)
     require_same_dimension(len(own.mean), len(reference.mean))
@@ -52,7 +65,7 @@ def frechet_standard_error(
         quadratic = np.square(centred).sum(axis=1) - np.square(centred @ axes) @ weights
         influence[start : start + _CHUNK] = centred @ shift + quadratic
         report(0.7 + 0.3 * min(1.0, (start + _CHUNK) / count))
-    return float(influence.std(ddof=1) / np.sqrt(count))
+    return influence
 
 
 def _inverse_roots(variances: Vector) -> Vector:

@@ -16,8 +16,9 @@ from scorer.metrics.copying.partial_copying import partial_copying
 from scorer.metrics.memorization import nearest
 from scorer.metrics.sample_quality.fid_infinity import fid_infinity
 from scorer.metrics.sample_quality.frechet import statistics_of
+from scorer.metrics.sample_quality.frechet_standard_error import frechet_influences
 from scorer.metrics.sample_quality.inception_score import inception_score
-from scorer.metrics.sample_quality.kid import kernel_inception_distance
+from scorer.metrics.sample_quality.kid import squared_mmd
 from scorer.metrics.sample_quality.prd import prd
 from scorer.metrics.sample_quality.prdc import prdc_with_error
 from scorer.metrics.sample_quality.relative_mmd import relative_mmd
@@ -35,17 +36,21 @@ def random() -> np.random.Generator:
 def all_of(own: Any) -> dict[str, Finding]:
     training, fresh = photographs(1), photographs(2)
     near = near_duplicates(originals_of(nearest(own, training)), originals_of(nearest(fresh, training)))
+    statistics = statistics_of(training)
+    influences = frechet_influences(own, statistics)
     rows = compare_counts(np.array([len(own) - 40, 40]), np.array([60, 60]))
     findings = [
         *words.two_sample_findings(two_sample(own, training, random=random())),
         *words.ndb_findings(rows),
         *words.prd_findings(prd(own, training, random=random())),
         words.relative_mmd_finding(relative_mmd(own, training, fresh, random=random())),
-        words.kid_finding(kernel_inception_distance(own, training, random=random(), subsets=3, subset_size=50)),
+        words.kid_finding(squared_mmd(own, training)),
         *words.prdc_findings(*prdc_with_error(own, training)),
         words.authenticity_finding(authenticity(own, training), authenticity(fresh, training)),
         words.inception_score_finding(inception_score(own)),
-        words.fid_infinity_finding(fid_infinity(own, statistics_of(training), random=random(), min_size=60), 1.5),
+        words.fid_infinity_finding(
+            fid_infinity(own, statistics, influences=influences, random=random(), min_size=60), 1.5
+        ),
         duplicates.near_duplicates_finding(near),
         duplicates.internal_duplicates_finding(internal_duplicates(own, near.closeness, len(training))),
     ]

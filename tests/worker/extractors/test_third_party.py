@@ -6,7 +6,7 @@ to be wrong, a test shows how, so that a difference from it is not taken for an 
 Tolerances are what the peer's own arithmetic allows, and no wider.
 """
 
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ from torchmetrics.image.mifid import MemorizationInformedFrechetInceptionDistanc
 from scorer.metrics.memorization import memorization_distance
 from scorer.metrics.mifid import mifid
 from scorer.metrics.sample_quality.frechet import frechet_distance, statistics_of
-from scorer.metrics.sample_quality.kid import kernel_inception_distance, squared_mmd
+from scorer.metrics.sample_quality.kid import squared_mmd
 from scorer.metrics.sample_quality.prdc import prdc_with_error
 from tests.pure.oracles import golden
 
@@ -122,6 +122,19 @@ def test_fid_of_fewer_images_than_features(count: int) -> None:
     assert abs(ours - theirs) <= 4.0 * 2.0**-26 * spread
 
 
+@pytest.mark.heavy
+@pytest.mark.parametrize("dimension", [2**exponent for exponent in range(1, 9)])
+def test_fid_on_the_grid_of_torch_fidelitys_own_test(dimension: int) -> None:
+    """Normal samples of 2 to 2^15 rows, to the five places that their test asks of a matrix square root."""
+    for count in (2**exponent for exponent in range(1, 16)):
+        random = np.random.RandomState(2023)  # theirs
+        generated, reference = random.randn(count, dimension), random.randn(count, dimension)
+        parts = [fid_features_to_statistics(torch.from_numpy(part)) for part in (generated, reference)]
+        theirs = fid_statistics_to_metric(*parts, verbose=False)["frechet_inception_distance"]
+        ours, _ = fid_and_spread(generated, reference)
+        assert ours == pytest.approx(theirs, abs=1.5e-5), count
+
+
 # Kernel distance
 
 
@@ -130,26 +143,22 @@ def test_fid_of_fewer_images_than_features(count: int) -> None:
 def test_kid_of_torch_fidelity(
     seed: int, own: int, other: int, dimension: int, precision: type[np.floating[Any]]
 ) -> None:
-    """The same subsets: torch-fidelity draws by the older generator, whose ``choice`` has the same form."""
-    generated, reference = both(seed, own, other, dimension, precision)
-    size = min(own, other) // 2
+    """Of sets of one size, of which a subset is everything."""
+    size = min(own, other)
+    generated, reference = both(seed, size, size, dimension, precision)
     theirs = kid_features_to_metric(
         torch.from_numpy(generated),
         torch.from_numpy(reference),
-        kid_subsets=8,
+        kid_subsets=2,
         kid_subset_size=size,
         rng_seed=2020,
         verbose=False,
     )
-    random = cast("np.random.Generator", np.random.RandomState(2020))
-    ours = kernel_inception_distance(generated, reference, random=random, subsets=8, subset_size=size)
+    ours = squared_mmd(generated, reference).value
     # Theirs stays in the features' precision: the mean of kernel values is off by less than the rounding of one.
     largest = (max(np.square(part.astype(np.float64)).sum(axis=1).max() for part in (generated, reference))) / dimension
     rounding = float(np.finfo(precision).eps) * (largest + 1.0) ** 3
-    assert ours.mean == pytest.approx(theirs["kernel_inception_distance_mean"], abs=rounding)
-    assert ours.subset_deviation is not None
-    population = ours.subset_deviation * np.sqrt(7 / 8)  # they divide by s, not s - 1
-    assert population == pytest.approx(theirs["kernel_inception_distance_std"], abs=rounding)
+    assert ours == pytest.approx(theirs["kernel_inception_distance_mean"], abs=rounding)
 
 
 @pytest.mark.filterwarnings("ignore:Metric `Kernel Inception Distance` will save all:UserWarning")
@@ -158,8 +167,6 @@ def test_kid_of_torchmetrics_over_the_whole_of_equal_sets() -> None:
     generated, reference = both(5, 200, 200, 32)
     metric = KernelInceptionDistance(feature=PassThrough(32), subsets=2, subset_size=200)
     theirs = [float(part) for part in fed(metric.set_dtype(torch.float64), generated, reference)]
-    ours = kernel_inception_distance(generated, reference, random=np.random.default_rng(0), subsets=2, subset_size=200)
-    assert ours.mean == pytest.approx(theirs[0], rel=1e-10)
     assert squared_mmd(generated, reference).value == pytest.approx(theirs[0], rel=1e-10)
 
 

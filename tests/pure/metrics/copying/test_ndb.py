@@ -43,7 +43,8 @@ def test_the_error_of_the_divergence_is_its_spread() -> None:
     random = np.random.default_rng(0)
     q = np.array([0.1, 0.2, 0.3, 0.4])
     p = np.full(4, 0.25)
-    drawn = [compare_counts(random.multinomial(500, q), random.multinomial(900, p)) for _ in range(600)]
+    training = random.multinomial(900, p)
+    drawn = [compare_counts(random.multinomial(500, q), training) for _ in range(600)]
     spread = np.std([each.divergence for each in drawn], ddof=1)
     assert np.mean([each.divergence_error for each in drawn]) == pytest.approx(spread, rel=0.12)
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scorer.errors import Invalid
-from scorer.metrics.copying.partial_copying import PartialCopying, is_partly_copied, partial_copying
+from scorer.metrics.copying.partial_copying import PartialCopying, is_partly_copied, partial_copying, quantile_error
 from scorer.metrics.memorization import nearest
 from scorer.metrics.mifid import penalty
 from tests.examples import examples
@@ -48,8 +48,9 @@ def test_quantiles_and_counts_by_hand() -> None:
     assert partial.limit == pytest.approx(0.103)
     assert (partial.share, partial.expected, partial.generated, partial.held_out) == (0.5, 3 / 301, 4, 300)
     assert partial.standard_error == pytest.approx(0.25)
-    assert partial.quantiles[3] == pytest.approx((0.5, 0.15, 0.2505))
-    assert [each[0] for each in partial.quantiles] == sorted(each[0] for each in partial.quantiles)
+    median = partial.quantiles[3]
+    assert (median.level, median.generated, median.held_out) == pytest.approx((0.5, 0.15, 0.2505))
+    assert [each.level for each in partial.quantiles] == sorted(each.level for each in partial.quantiles)
 
 
 @given(n=st.integers(1, 5), m=st.integers(1, 4), rare=st.sampled_from([0.01, 0.3, 0.6]))
@@ -102,3 +103,11 @@ def test_what_cannot_be_compared_is_refused(own: list[float], fresh: list[float]
     with pytest.raises(Invalid) as refused:
         partial_copying(np.array(own), np.array(fresh))
     assert refused.value.slug == slug
+
+
+@pytest.mark.parametrize("level", [0.05, 0.5, 0.95])
+def test_the_error_of_a_quantile_is_its_spread(level: float) -> None:
+    random = np.random.default_rng(9)
+    samples = np.sort(random.exponential(size=(400, 500)), axis=1)
+    spread = np.std(np.quantile(samples, level, axis=1), ddof=1)  # itself known to 4 %
+    assert np.mean([quantile_error(sample, level) for sample in samples]) == pytest.approx(spread, rel=0.15)

@@ -5,42 +5,72 @@ import pytest
 from numpy.typing import NDArray
 
 from scorer.errors import Invalid
-from scorer.metrics.sample_quality.fid_infinity import fid_infinity, line_through
-from scorer.metrics.sample_quality.frechet import frechet_distance, statistics_of
+from scorer.metrics.sample_quality.fid_infinity import FidInfinity, fid_infinity, intercept_weights
+from scorer.metrics.sample_quality.frechet import Statistics, frechet_distance, statistics_of
+from scorer.metrics.sample_quality.frechet_standard_error import frechet_influences
 
 
 def normal(seed: int, count: int, scale: float = 1.0) -> NDArray[np.float64]:
     return scale * np.random.default_rng(seed).standard_normal((count, 6))
 
 
-def test_a_line_is_a_line() -> None:
-    counts = np.array([10, 20, 40, 80])
-    line = line_through(counts, 3.0 + 50.0 / counts)
-    assert line.value == pytest.approx(3.0)
-    assert line.slope == pytest.approx(50.0)
-    assert line.standard_error == pytest.approx(0.0, abs=1e-12)
+def extrapolated(features: NDArray[np.float64], reference: Statistics, seed: int = 0) -> FidInfinity:
+    result = fid_infinity(
+        features,
+        reference,
+        influences=frechet_influences(features, reference),
+        random=np.random.default_rng(seed),
+        min_size=100,
+    )
+    assert result is not None
+    return result
 
 
-def test_the_error_is_that_of_least_squares() -> None:
+def test_the_line_is_that_of_least_squares() -> None:
     counts = np.linspace(50, 400, 9).astype(np.int64)
+    weights = intercept_weights(counts)
+    assert weights @ (3.0 + 50.0 / counts) == pytest.approx(3.0)
     values = 2.0 + 30.0 / counts + 0.01 * np.random.default_rng(0).standard_normal(9)
-    (slope, value), covariance = np.polyfit(1.0 / counts, values, 1, cov=True)
-    line = line_through(counts, values)
-    assert line.value == pytest.approx(value)
-    assert line.slope == pytest.approx(slope)
-    assert line.standard_error == pytest.approx(np.sqrt(covariance[1, 1]))
+    assert weights @ values == pytest.approx(np.polyfit(1.0 / counts, values, 1)[1])
+
+
+def test_the_error_is_that_of_the_delete_group_jackknife() -> None:
+    """Every group of images is left out of all parts in turn, and all distances are computed anew."""
+    features = normal(40, 600, 1.2)
+    reference = statistics_of(normal(41, 20_000))
+    counts = np.linspace(100, 600, 15).astype(np.int64)
+    random = np.random.default_rng(7)
+    parts = [np.sort(random.choice(600, count, replace=False)) for count in counts]
+    group = np.random.default_rng(8).permutation(600) % 60
+    intercepts = []
+    for number in range(60):
+        left = [part[group[part] != number] for part in parts]
+        distances = np.array([frechet_distance(statistics_of(features[rows]), reference) for rows in left])
+        intercepts.append(intercept_weights(np.array([len(rows) for rows in left])) @ distances)
+    exact = np.sqrt(59 / 60 * np.square(intercepts - np.mean(intercepts)).sum())
+    assert extrapolated(features, reference, seed=7).standard_error == pytest.approx(exact, rel=0.25)
+
+
+def test_the_error_is_the_spread_over_fresh_samples() -> None:
+    reference = statistics_of(normal(42, 20_000))
+    results = [extrapolated(normal(seed, 800, 1.2), reference, seed) for seed in range(100, 300)]
+    spread = np.std([each.value for each in results], ddof=1)  # itself known to 5 %
+    assert np.mean([each.standard_error or 0.0 for each in results]) == pytest.approx(spread, rel=0.15)
+
+
+def test_without_influences_there_is_no_error() -> None:
+    line = fid_infinity(
+        normal(43, 200), statistics_of(normal(44, 99)), influences=None, random=np.random.default_rng(0), min_size=100
+    )
+    assert line is not None
+    assert line.standard_error is None
 
 
 def test_it_is_nearer_to_the_truth_than_the_distance() -> None:
     """Between N(0, I) and N(0, 1.2^2 I) in six dimensions the distance is 6 (1.2 - 1)^2 = 0.24."""
     reference = statistics_of(normal(1, 20_000))
-    results = [
-        fid_infinity(normal(seed, 800, 1.2), reference, random=np.random.default_rng(seed), min_size=100)
-        for seed in range(2, 22)
-    ]
-    limits = np.array([each.value for each in results if each is not None])
-    whole = np.array([each.distances[-1] for each in results if each is not None])
-    assert len(limits) == 20
+    results = [extrapolated(normal(seed, 800, 1.2), reference, seed) for seed in range(2, 22)]
+    limits, whole = np.array([(each.value, each.distances[-1]) for each in results]).T
     assert abs(limits.mean() - 0.24) < 0.5 * abs(whole.mean() - 0.24)
 
 
@@ -49,7 +79,13 @@ def test_the_last_part_is_everything() -> None:
     reference = statistics_of(normal(31, 500))
     shares = list[float]()
     result = fid_infinity(
-        features, reference, random=np.random.default_rng(0), sizes=4, min_size=100, progress=shares.append
+        features,
+        reference,
+        influences=None,
+        random=np.random.default_rng(0),
+        sizes=4,
+        min_size=100,
+        progress=shares.append,
     )
     assert result is not None
     assert result.sizes == (100, 166, 233, 300)
@@ -58,10 +94,13 @@ def test_the_last_part_is_everything() -> None:
 
 
 def test_too_few_images_have_none() -> None:
-    assert fid_infinity(normal(32, 100), statistics_of(normal(33, 99)), random=np.random.default_rng(0)) is None
+    reference = statistics_of(normal(33, 99))
+    assert fid_infinity(normal(32, 100), reference, influences=None, random=np.random.default_rng(0)) is None
 
 
 def test_what_is_refused() -> None:
     with pytest.raises(Invalid) as refused:
-        fid_infinity(normal(34, 9), statistics_of(normal(35, 9)), random=np.random.default_rng(0), sizes=2)
+        fid_infinity(
+            normal(34, 9), statistics_of(normal(35, 9)), influences=None, random=np.random.default_rng(0), sizes=2
+        )
     assert refused.value.slug == "bad-count"

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scorer.errors import Invalid
-from scorer.metrics.sample_quality.prd import _spread, curve_of, prd, summary_of
+from scorer.metrics.sample_quality.prd import _spread, _summaries, curve_of, prd, summary_of
 from tests.examples import examples
 
 EVEN = np.full(4, 0.25)
@@ -56,7 +56,7 @@ def test_turned_around_precision_and_recall_change_places(seed: int, cells: int)
 def test_sets_apart_and_sets_alike() -> None:
     random = np.random.default_rng(0)
     alike = prd(normal(1, 400), normal(2, 500), random=random)
-    assert (alike.clusterings, alike.count) == (1, 400)
+    assert (alike.clusterings, alike.count) == (10, 400)
     assert alike.mean.recall > 0.9 < alike.mean.precision
     apart = prd(normal(3, 400, 50.0), normal(4, 400), random=random)
     assert apart.mean.recall == pytest.approx(0.0, abs=1e-8)
@@ -66,21 +66,38 @@ def test_sets_apart_and_sets_alike() -> None:
 
 
 def test_the_error_is_the_spread_over_fresh_samples() -> None:
+    """The cells of two clusterings being given: that of the samples, and one that joins its first two cells."""
     random = np.random.default_rng(8)
-    samples = [(random.multinomial(500, UNEVEN) / 500, random.multinomial(500, EVEN) / 500) for _ in range(150)]
-    spread = np.std([astuple(summary_of(q, p)) for q, p in samples], axis=0, ddof=1)
-    errors = np.mean([_spread(q, p, 500, random) for q, p in samples[:4]], axis=0)
+    joined = np.array([0, 0, 1, 2], np.int32)
+
+    def cells() -> Any:
+        sample = np.array([random.choice(4, 500, p=shares) for shares in (UNEVEN, EVEN)], np.int32)
+        return np.stack([sample, joined[sample]])
+
+    samples = [cells() for _ in range(150)]
+    spread = np.std([_summaries(labels, 4).mean(axis=0) for labels in samples], axis=0, ddof=1)
+    errors = np.mean([_spread(labels, 4, random) for labels in samples[:4]], axis=0)
     assert errors == pytest.approx(spread, rel=0.35)  # a bootstrap of four samples
 
 
 def test_the_same_seed_gives_the_same_and_more_clusterings_their_mean() -> None:
     shares: list[float] = []
-    one, other = (prd(normal(9, 200), normal(10, 200), random=np.random.default_rng(1)) for _ in range(2))
+    one, other = (prd(normal(9, 200), normal(10, 200), random=np.random.default_rng(1), clusterings=1) for _ in "ab")
     assert one == other
+    assert astuple(one.between) == (0.0, 0.0)
     many = prd(normal(9, 200), normal(10, 200), random=np.random.default_rng(1), clusterings=3, progress=shares.append)
     assert many.clusterings == 3
     assert many.mean.recall == pytest.approx(one.mean.recall, abs=0.1)
     assert shares == pytest.approx([1 / 3, 2 / 3, 1.0])
+
+
+def test_the_spread_between_clusterings_is_part_of_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scorer.metrics.sample_quality.prd._spread", lambda *_: np.array([0.03, 0.04]))
+    summaries = np.array([[0.9, 0.8], [0.8, 0.8], [0.7, 0.8]])
+    monkeypatch.setattr("scorer.metrics.sample_quality.prd._summaries", lambda *_: summaries)
+    three = prd(normal(9, 40), normal(10, 40), random=np.random.default_rng(1), clusterings=3)
+    assert astuple(three.between) == pytest.approx((0.1, 0.0))
+    assert astuple(three.error) == pytest.approx((np.sqrt(0.03**2 + 0.1**2 / 3), 0.04))
 
 
 @pytest.mark.parametrize(("options", "slug"), [({"clusterings": 0}, "bad-count"), ({"cells": 21}, "too-few-images")])

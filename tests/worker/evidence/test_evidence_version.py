@@ -1,0 +1,114 @@
+"""Evidence of a fixed case, number by number: whoever changes it raises ``EVIDENCE_VERSION``.
+
+``python -m tests.worker.evidence.test_evidence_version`` stores the evidence anew, once the version is raised.
+"""
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from scorer.archive import find_training_image_copies, hash_pixels, mirror_images
+from scorer.extractors import ExtractorOptions, load
+from scorer.findings.finding import EVIDENCE_VERSION
+from scorer.metrics.memorization import nearest
+from scorer.metrics.sample_quality.fid_infinity import fid_infinity
+from scorer.metrics.sample_quality.frechet import frechet_distance, statistics_of
+from tests.worker.evidence.test_evidence import photographs
+from worker.evidence import methods
+from worker.evidence.analysis import AnalysedEntry
+from worker.evidence.reference import reference_analysis_of
+from worker.evidence.report import evidence_of
+from worker.evidence.thumbnails import reference_thumbnails_of
+from worker.scoring.feature_cache import cached_features_of
+
+STORED = Path(__file__).parents[2] / "data" / "evidence_of_a_fixed_case.json"
+
+
+def evidence_of_the_fixed_case() -> dict[str, Any]:
+    """Of an entry with fresh, copied, mirrored and repeated images; every number of every test exists."""
+    training, held_out = photographs(1, 300), photographs(2, 150)
+    own = photographs(3, 90)
+    images = np.concatenate([own, training[:20], mirror_images(training[20:30]), own[:8], mirror_images(own[8:12])])
+    extractor = load("tiny", options=ExtractorOptions())
+    # Rounded, so that they are the same on every processor.
+    features, training_features, mirrored_features, held_out_features = (
+        np.round(extractor.features(each) * 256) / np.float32(256)
+        for each in (images, training, mirror_images(training), held_out)
+    )
+    statistics = statistics_of(training_features)
+    closest = nearest(features, training_features)
+    cached = cached_features_of(images, features)
+    entry = AnalysedEntry(
+        names=[f"{row:03}.png" for row in range(len(images))],
+        features=cached.features,
+        thumbnails=cached.thumbnails,
+        hashes=cached.hashes,
+        mirrored_hashes=cached.mirrored_hashes,
+        copies=find_training_image_copies(cached.hashes, hash_pixels(training), hash_pixels(mirror_images(training))),
+        logits=features[:, :10],
+        fid=frechet_distance(statistics_of(features), statistics),
+        distance=closest.mean,
+        distance_se=closest.standard_error,
+    )
+    reference = reference_analysis_of(
+        training_features,
+        mirrored_features,
+        held_out_features,
+        thumbnails=reference_thumbnails_of(lambda: training, lambda: held_out),
+        signed=False,
+        progress=lambda _share: None,
+    )
+    names = [f"{row:03}.png" for row in range(len(training))]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(methods, "fid_infinity", partial(fid_infinity, min_size=80))
+        report = evidence_of(entry, reference, statistics, names, seed=0, progress=lambda _share: None)
+    whole = {"findings": report.findings, "details": report.details, "numbers": report.numbers}
+    return {"version": EVIDENCE_VERSION, **json.loads(json.dumps(whole))}
+
+
+def differences(found: Any, stored: Any, where: str = "") -> list[str]:
+    """Where two JSON values differ by more than the rounding of another processor."""
+    if isinstance(found, dict) and isinstance(stored, dict):
+        keys = sorted(found.keys() | stored.keys())
+        return [each for key in keys for each in differences(found.get(key), stored.get(key), f"{where}.{key}")]
+    if isinstance(found, list) and isinstance(stored, list) and len(found) == len(stored):
+        pairs = enumerate(zip(found, stored, strict=True))
+        return [each for number, pair in pairs for each in differences(*pair, f"{where}[{number}]")]
+    if isinstance(found, float) and isinstance(stored, float):
+        return [] if found == pytest.approx(stored, rel=1e-5, abs=1e-9) else [f"{where}: {found}, was {stored}"]
+    return [] if found == stored else [f"{where}: {found}, was {stored}"]
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, Any]:
+    return evidence_of_the_fixed_case()
+
+
+def test_other_evidence_has_another_version(found: dict[str, Any]) -> None:
+    stored = json.loads(STORED.read_text())
+    assert [each["name"] for each in found["findings"] if each["value"] is None] == []
+    assert stored["version"] == EVIDENCE_VERSION, f"store the evidence of the new version: python -m {__name__}"
+    changed = differences(found, stored)
+    assert not changed, "raise EVIDENCE_VERSION, in scorer/findings/finding.py: " + "; ".join(changed[:5])
+
+
+def test_every_number_says_how_sure_it_is(found: dict[str, Any]) -> None:
+    """A standard error and what it is the spread of, or a p-value."""
+    for each in found["findings"]:
+        assert each["p_value"] is not None or each["standard_error"] is not None, each["name"]
+        assert each["standard_error"] is None or each["error_kind"] in {"sampling", "null"}
+
+
+def main() -> None:
+    """Store the evidence of a raised version."""
+    if STORED.exists() and json.loads(STORED.read_text())["version"] == EVIDENCE_VERSION:
+        raise SystemExit("raise EVIDENCE_VERSION first, in scorer/findings/finding.py")
+    STORED.write_text(json.dumps(evidence_of_the_fixed_case(), indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
