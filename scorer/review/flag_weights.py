@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scorer.db.review.flag_query import QueueState, TrackBounds
+from scorer.db.review.flag_query import STRONG_SIGNS, QueueState, TrackBounds
 from scorer.db.review.flags import BORDERLINE_STANDARD_ERRORS
 from scorer.db.review.reviews import ReviewTallies
 from scorer.findings.signs import SIGNS
@@ -25,6 +25,8 @@ TRACK_REASONS = ("penalised", "medal-at-stake", "borderline", "tau-interval")
 STATES: tuple[QueueState, ...] = ("open", "waiting", "own", "disputed", "unruled", "decided")
 """The state of a flagged submission for one reviewer: theirs to review, waiting for another reviewer, of their own
 team, disputed and for an admin to decide, labelled as memorising and for an organizer to rule on, decided."""
+PENALISED_BIT = 1 << TRACK_REASONS.index("penalised")
+STRONG_BITS = sum(1 << number for number, sign in enumerate(SIGNS) if sign.name in STRONG_SIGNS)
 NO_RANK = (1 << 24) - 1
 Bytes = NDArray[np.uint8]
 
@@ -84,18 +86,22 @@ def weights_of(
     refs = public.columns.ref
     bits = np.zeros(len(refs), np.uint8)
     rank = np.full(len(refs), NO_RANK, np.int64)
+    wins_unpenalised = np.zeros(len(refs), np.bool_)
     winners = {}
     for kind in TRACK_KINDS:
         track = _track_of(judged[kind], bounds[kind])
         rows, found = _rows_among(refs, track.ref)
         bits[rows[found]] |= track.bits[found]
+        penalised = np.zeros(len(refs), np.bool_)
+        penalised[rows[found]] = track.bits[found] & PENALISED_BIT
         won = bounds[kind].winners
         rows, found = _rows_among(refs, np.array([winner.ref for winner in won], np.int64))
         ranks = np.array([winner.rank for winner in won], np.int64)
         rank[rows[found]] = np.minimum(rank[rows[found]], ranks[found])
         winners[kind] = np.zeros(len(refs), np.bool_)
         winners[kind][rows[found]] = True
-    weight, flagged = _weigh(public, bits, rank < NO_RANK, facts, overfitted, weights)
+        wins_unpenalised |= winners[kind] & ~penalised
+    weight, flagged = _weigh(public, bits, rank < NO_RANK, wins_unpenalised, facts, overfitted, weights)
     of_flagged = {kind: won[flagged] for kind, won in winners.items()}
     return FlagWeights(refs[flagged], public.team[flagged], weight[flagged], rank[flagged], of_flagged)
 
@@ -124,6 +130,7 @@ def _weigh(
     public: JudgedEntries,
     bits: Bytes,
     wins: Flags,
+    wins_unpenalised: Flags,
     facts: FlagFacts,
     overfitted: Collection[int],
     weights: Mapping[str, int],
@@ -133,17 +140,22 @@ def _weigh(
     weight = _sums_of_bits([weights[name] for name in TRACK_REASONS])[bits]
     weight[wins] += weights["medal-place"]
     weight[public.is_copy] += weights["copy"]
-    weight[(entry.copied_share > 0) & ~public.is_copy] += weights["copying"]
+    has_strong_sign = (entry.copied_share > 0) & ~public.is_copy
+    weight[has_strong_sign] += weights["copying"]
     shared_images = _shared(facts.images, public)
     for name, refs in (
         ("same-zip", _shared(facts.zips, public)),
         ("same-images", shared_images),
         ("recovered", np.array(sorted(overfitted), np.int64)),
     ):
-        weight[_rows_of(entry.ref, refs)] += weights[name]
+        rows = _rows_of(entry.ref, refs)
+        weight[rows] += weights[name]
+        has_strong_sign[rows] = True
     rows, found = _rows_among(entry.ref, facts.signs_ref)
     of_signs = _sums_of_bits([weights[sign.name] for sign in SIGNS])
     weight[rows[found]] += of_signs[facts.signs_bits[found]]
+    has_strong_sign[rows[found]] |= (facts.signs_bits[found] & STRONG_BITS) != 0
+    weight[wins_unpenalised & has_strong_sign] += weights["unpenalised-win"]
     weight[~public.is_competing] = 0
     doubles = _doubles(facts.images, shared_images, entry.ref, weight > 0)
     weight[doubles[public.is_competing[doubles]]] += weights["near-duplicate"]

@@ -26,7 +26,7 @@ from scorer.review.flag_facts import facts_of
 from scorer.review.flag_weights import STATES, FlagWeights, weights_of
 from scorer.submissions.labels import MEMORISING
 
-WEIGHTS: Mapping[str, int] = MappingProxyType(
+_WEIGHTS: Mapping[str, int] = MappingProxyType(
     {
         # Medals and prizes depend on these.
         "medal-at-stake": 4,
@@ -55,7 +55,9 @@ WEIGHTS: Mapping[str, int] = MappingProxyType(
         "near-duplicate": 1,
     }
 )
-"""How decisive each reason is; a submission's weights add up, and the heaviest comes first."""
+WEIGHTS: Mapping[str, int] = MappingProxyType({"unpenalised-win": sum(_WEIGHTS.values()) + 1, **_WEIGHTS})
+"""How decisive each reason is; a submission's weights add up, and the heaviest comes first. An unpenalised win in spite
+of a strong sign of copying outweighs all else: whatever is penalised already has lost what it could win."""
 
 
 @dataclass(frozen=True)
@@ -219,6 +221,11 @@ def _medal_sentence(values: Mapping[str, Any]) -> str:
     return f"It holds {' and '.join(places)}, which wins something."
 
 
+def _unpenalised_sentence(values: Mapping[str, Any]) -> str:
+    kinds = [kind for kind in _tracks(values, "rank") if not values[f"{kind}_penalised"]]
+    return f"Without a penalty it wins something on the {' and the '.join(kinds)} board, in spite of strong signs."
+
+
 def _stake_sentence(values: Mapping[str, Any]) -> str:
     kinds = [kind for kind in _tracks(values, "stake") if not values[f"{kind}_rank"]]
     return f"Without its penalty it would win something on the {' and the '.join(kinds)} board."
@@ -275,6 +282,7 @@ def _sign_sentence(sign: Sign) -> Callable[[Mapping[str, Any]], str]:
 
 _REASON_SENTENCES: Mapping[str, Callable[[Mapping[str, Any]], str]] = MappingProxyType(
     {
+        "unpenalised-win": _unpenalised_sentence,
         "medal-at-stake": _stake_sentence,
         "medal-place": _medal_sentence,
         "borderline": _borderline_sentence,

@@ -14,6 +14,22 @@ QueueState = Literal["open", "waiting", "own", "disputed", "unruled", "decided"]
 reviewer's own team. ``unruled``: its decided label says that it memorises, and nobody has ruled on it."""
 
 
+STRONG_SIGNS = frozenset(
+    {
+        "copying",
+        "same-zip",
+        "same-images",
+        "recovered",
+        "near-copies",
+        "mirrored-copies",
+        "thumbnail-copies",
+        "partly-copied",
+        "copied-regions",
+    }
+)
+"""The reasons by which a submission that wins something must not stand unpenalised before people have looked at it."""
+
+
 class WinningEntry(NamedTuple):
     """An entry with a rank that wins a medal or prize."""
 

@@ -37,7 +37,7 @@ from sqlalchemy.types import TypeEngine
 from scorer.db.evidence.generators import refs_with_overfitted_generator
 from scorer.db.evidence.signs import with_signs
 from scorer.db.leaderboard.scores import INFINITY, id_list, judged_entries
-from scorer.db.review.flag_query import FlaggedRow, FlagQuery, TrackBounds
+from scorer.db.review.flag_query import STRONG_SIGNS, FlaggedRow, FlagQuery, TrackBounds
 from scorer.db.review.reviews import review_counts
 from scorer.db.tables import Submission, Team
 from scorer.db.teams import merges
@@ -199,8 +199,11 @@ def _reasons(entries: CTE) -> dict[str, ColumnElement[bool]]:
     def either(name: str) -> ColumnElement[bool]:
         return or_(*(entries.c[f"{kind}_{name}"] for kind in TRACK_KINDS))
 
+    unpenalised = [
+        and_(entries.c[f"{kind}_rank"].is_not(None), ~entries.c[f"{kind}_penalised"]) for kind in TRACK_KINDS
+    ]
     at_stake = [and_(entries.c[f"{kind}_stake"], entries.c[f"{kind}_rank"].is_(None)) for kind in TRACK_KINDS]
-    return {
+    reasons = {
         "medal-place": or_(*(entries.c[f"{kind}_rank"].is_not(None) for kind in TRACK_KINDS)),
         "medal-at-stake": or_(*at_stake),
         "borderline": either("borderline"),
@@ -213,6 +216,8 @@ def _reasons(entries: CTE) -> dict[str, ColumnElement[bool]]:
         "recovered": entries.c.remembers,
         **{sign.name: either(sign.name) for sign in SIGNS},
     }
+    has_strong_sign = or_(*(reasons[name] for name in sorted(STRONG_SIGNS)))
+    return {"unpenalised-win": and_(or_(*unpenalised), has_strong_sign), **reasons}
 
 
 def _flagged(flag_query: FlagQuery) -> CTE:

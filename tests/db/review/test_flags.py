@@ -90,6 +90,29 @@ def test_each_reason_by_itself(session: Session, state: CompetitionState, review
     assert "10% of its images" in entries[copying.id].reasons[0].words
 
 
+def test_an_unpenalised_winner_with_a_strong_sign_comes_before_whatever_is_penalised(
+    session: Session, state: CompetitionState, reviewer: Account, now: datetime
+) -> None:
+    winner = entry(session, state, now, fid=10)
+    penalised = entry(session, state, now, fid=5, distance=0.2, copied_share=0.1)
+    other = entry(session, state, now)
+    penalised.sha256 = other.sha256
+    penalised.pixels_sha256 = other.pixels_sha256 = f"{7:064x}"
+    add_measurement(session, state, penalised, fid=1e9, distance=0.1, now=now, kind="private")
+    every_sign = {name: value for numbers in SIGNS.values() for name, value in numbers.items()}
+    add_evidence(session, state, penalised, now=now, **every_sign)
+    add_evidence(session, state, winner, now=now, **SIGNS["repeats"])
+    first, *_ = flagged(session, state, reviewer)
+    assert first == penalised.id, "a weak sign decides little"
+    add_evidence(session, state, winner, now=now, **SIGNS["copied-regions"])
+    entries = flagged(session, state, reviewer)
+    assert next(iter(entries)) == winner.id
+    assert entries[winner.id].reasons[0].words == (
+        "Without a penalty it wins something on the public board, in spite of strong signs."
+    )
+    assert "unpenalised-win" not in names(entries[penalised.id])
+
+
 def test_where_tau_can_move_freely(session: Session, state: CompetitionState, reviewer: Account, now: datetime) -> None:
     track = state.tracks["public"].id
     choice = {"interval": {"low": 0.2, "high": 0.3}}
