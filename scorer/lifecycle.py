@@ -43,7 +43,8 @@ CANCELLABLE = frozenset(status for status, steps in ALLOWED_STEPS.items() if Sta
 UNCHARGED = frozenset({Status.REJECTED, Status.FAILED, Status.CANCELLED})
 """Final states that do not count against the daily quota: rejected zips have a small limit of their own, failures of
 the service and cancellations cost nothing."""
-
+PICKABLE = PENDING | {Status.SCORED}
+"""States of an entry by which a team may want to be ranked: it has a score, or may still get one."""
 
 TrackKind = Literal["public", "private"]
 TRACK_KINDS: tuple[TrackKind, TrackKind] = ("public", "private")

@@ -2,7 +2,7 @@
 it."""
 
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
@@ -137,6 +137,12 @@ def may_see_results(state: CompetitionState, account: Account | None) -> bool:
 def last_winning_rank(state: CompetitionState) -> int:
     """The last rank that wins a medal or a prize; 0 where nothing is won."""
     return awards.last_winning_rank(state.competition.medals, state.competition.prizes)
+
+
+def grace_end(competition: Competition) -> datetime | None:
+    """Until when uploads that were begun before the close may finish, and picks be changed; None without a close."""
+    closes_at = competition.closes_at
+    return None if closes_at is None else closes_at + timedelta(seconds=competition.upload_grace_seconds)
 
 
 def takes_late(state: CompetitionState, now: datetime) -> bool:

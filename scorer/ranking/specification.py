@@ -81,17 +81,19 @@ def final_refs(
 ) -> dict[Hashable, tuple[int, ...]]:
     """The refs of the entries by which each team is ranked in the end.
 
-    They are the team's picks (``picks``), as far as those entries are its own. A team without picks is ranked by its
-    ``max_finals`` best entries of the public board, as they would stand without rulings: a disqualified entry drops out
-    of them as it drops out of picks, so that a team gains no replacement by not picking.
+    They are the team's picks (``picks``), as far as those entries are its own and measured: an entry may be picked
+    while it waits, and may be rejected then. A team without such picks is ranked by its ``max_finals`` best entries of
+    the public board, as they would stand without rulings: a disqualified entry drops out of them as it drops out of
+    picks, so that a team gains no replacement by not picking.
     """
     team_entries = [entry for entry in public if not entry.benchmark]
     own_refs = {(entry.team, entry.ref) for entry in team_entries}
-    chosen = {team: tuple(ref for ref in refs if (team, ref) in own_refs) for team, refs in picks.items() if refs}
+    picked = {team: tuple(ref for ref in refs if (team, ref) in own_refs) for team, refs in picks.items()}
+    chosen = {team: refs for team, refs in picked.items() if refs}
     for entry in _in_order((entry for entry in team_entries if entry.scored), precision):
-        picked = chosen.get(entry.team, ())
-        if not picks.get(entry.team) and len(picked) < max_finals:
-            chosen[entry.team] = (*picked, entry.ref)
+        best = chosen.get(entry.team, ())
+        if not picked.get(entry.team) and len(best) < max_finals:
+            chosen[entry.team] = (*best, entry.ref)
     return chosen
 
 

@@ -242,16 +242,16 @@ def order_of(judged: JudgedEntries, *, late: bool = False) -> RankedBoard:
 
 
 def finals_of(public: JudgedEntries, picks: FinalPicks, max_finals: int) -> FinalPicks:
-    """The final entries of each team: its picks, or its ``max_finals`` best public entries
+    """The final entries of each team: its picks that are measured, or its ``max_finals`` best public entries
     (:func:`scorer.ranking.specification.final_refs`).
     """
     eligible = ~public.is_benchmark & ~public.columns.late
-    has_picks = is_among(public.team, distinct(picks.team))
     is_final = np.zeros(len(eligible), np.bool_)
     if len(public.columns):
         rows = np.minimum(np.searchsorted(public.columns.ref, picks.ref), len(public.columns) - 1)
         is_own = (public.columns.ref[rows] == picks.ref) & (public.team[rows] == picks.team) & eligible[rows]
         is_final[rows[is_own]] = True
+    has_picks = is_among(public.team, distinct(public.team[is_final]))
     remaining = eligible & ~has_picks & np.isfinite(public.score)
     for _ in range(max_finals):
         best = _best_of_each(public, remaining)

@@ -156,6 +156,15 @@ def _require_ready(state: CompetitionState) -> None:
         raise Conflict("not-ready", "The organizers are still setting this competition up; please come back later.")
 
 
+def is_taken(state: CompetitionState, entry: NewSubmission, *, begun: datetime, now: datetime) -> bool:
+    """Whether a submission begun at ``begun`` and complete ``now`` is within the times when any is taken."""
+    try:
+        _window(state, entry, begun=begun, now=now)
+    except Conflict:
+        return False
+    return True
+
+
 def _window(state: CompetitionState, entry: NewSubmission, *, begun: datetime | None, now: datetime) -> bool:
     """Whether the submission is late; ``Conflict`` outside the times when any is taken. Without a known begin
     (``begun`` is None), one that ends after the close of a competition with late submissions is late."""

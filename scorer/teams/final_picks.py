@@ -1,6 +1,9 @@
 """Final picks: the submissions by which a team wants to be ranked in the end. Sets are only added; the newest counts.
 
-After a merge the picks of the absorbing team stand; it may pick the absorbed team's submissions from then on.
+A submission can be picked while it waits for its score, so that one of the last minute is not lost to a team that
+picks. If it gets none, it is no pick; a team without another one is ranked by its best public submissions
+(:func:`scorer.ranking.specification.final_refs`). After a merge the picks of the absorbing team stand; it may pick the
+absorbed team's submissions from then on.
 """
 
 from collections.abc import Sequence
@@ -9,12 +12,12 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from scorer.competitions.competition_state import CompetitionState
+from scorer.competitions.competition_state import CompetitionState, grace_end
 from scorer.db.leaderboard import board, columns, final_picks
 from scorer.db.submissions import submissions
 from scorer.db.tables import Account, PickSet, Submission, Team
 from scorer.errors import Conflict, Invalid, NotFound
-from scorer.lifecycle import Phase
+from scorer.lifecycle import PICKABLE, Phase
 from scorer.ranking.vectorised import best_of
 from scorer.teams import teams
 
@@ -24,9 +27,9 @@ class FinalEntries:
     """The submissions by which a team will be ranked, as far as known now."""
 
     chosen: PickSet | None
-    """The team's picks; None if it has made none or has withdrawn them."""
+    """The team's picks; None if it has made none or has withdrawn them, or if none of them can have a score."""
     picks: Sequence[Submission]
-    """The picked submissions or, without picks, the best public ones."""
+    """The picked submissions that have a score or may get one or, without picks, the best public ones."""
 
 
 def picks_of(session: Session, team_id: int, at: datetime | None = None) -> tuple[int, ...]:
@@ -47,9 +50,11 @@ def best_public(session: Session, state: CompetitionState, team_id: int) -> tupl
 def final_entries_of(session: Session, state: CompetitionState, team: Team) -> FinalEntries:
     """The submissions by which a team will be ranked: its picks, or its best public ones."""
     newest = final_picks.newest_picks(session, team.id)
-    chosen = newest if newest is not None and newest.submission_refs else None
-    refs = chosen.submission_refs if chosen is not None else best_public(session, state, team.id)
-    return FinalEntries(chosen, submissions.submissions_by_ref(session, refs))
+    picked = submissions.submissions_by_ref(session, newest.submission_refs) if newest is not None else []
+    counting = [submission for submission in picked if submission.status in PICKABLE]
+    if counting:
+        return FinalEntries(newest, counting)
+    return FinalEntries(None, submissions.submissions_by_ref(session, best_public(session, state, team.id)))
 
 
 def pick(
@@ -57,19 +62,20 @@ def pick(
 ) -> FinalEntries:
     """Replace the team's picks; an empty list withdraws them.
 
-    ``Conflict`` once the competition has closed, ``Invalid`` for too many submissions or one that cannot be picked.
+    ``Conflict`` once picks are closed (:func:`can_be_changed`), ``Invalid`` for too many submissions or one that cannot
+    be picked.
     """
     team = own_team(session, state, account)
-    _require_open(state)
+    _require_open(state, now)
     team = teams.lock_current_team(session, team, account)
     wanted = list(dict.fromkeys(submission_ids))
     limit = state.competition.final_picks
     if len(wanted) > limit:
         raise Invalid("too-many-picks", f"A team picks {limit} at most; these are {len(wanted)}.", most=limit)
-    refs = final_picks.pickable(session, state.tracks["public"].id, team.id, wanted)
-    faults = [f"{each} is not a scored entry of your team" for each in wanted if each not in refs]
+    refs = final_picks.pickable(session, team.id, wanted)
+    faults = [f"{each} is no entry of your team that has a score or may get one" for each in wanted if each not in refs]
     if faults:
-        raise Invalid("not-pickable", "Only scored entries of your own team can be picked.", faults=faults)
+        raise Invalid("not-pickable", "Only entries of your own team that have a score, or may get one.", faults=faults)
     chosen = [refs[each] for each in wanted]
     if tuple(chosen) != picks_of(session, team.id):
         session.add(PickSet(team_id=team.id, submission_refs=chosen, author_id=account.id, created_at=now))
@@ -85,8 +91,14 @@ def own_team(session: Session, state: CompetitionState, account: Account) -> Tea
     return team
 
 
-def _require_open(state: CompetitionState) -> None:
-    closes_at = state.competition.closes_at
-    if state.phase is not Phase.OPEN:
+def can_be_changed(state: CompetitionState, now: datetime) -> bool:
+    """Whether teams may change their picks: as long as the last uploads may finish."""
+    until = grace_end(state.competition)
+    return state.phase is Phase.OPEN or (state.phase is Phase.REVIEW and until is not None and now < until)
+
+
+def _require_open(state: CompetitionState, now: datetime) -> None:
+    if not can_be_changed(state, now):
+        closes_at = state.competition.closes_at
         when = f" at {closes_at:%Y-%m-%d %H:%M} UTC" if closes_at is not None else ""
         raise Conflict("closed", f"The competition closed{when}; picks can no longer be changed.")

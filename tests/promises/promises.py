@@ -286,10 +286,10 @@ PROMISES = (
         ("close-and-publish",),
     ),
     Promise(
-        "After the close no pick changes.",
+        "Once the last uploads may have finished, no pick changes.",
         "tests/api/teams/test_final_picks_and_code.py::test_after_the_close_picks_stand",
         "scorer/teams/final_picks.py",
-        "    if state.phase is not Phase.OPEN:",
+        "    if not can_be_changed(state, now):",
         "    if state.phase is Phase.DRAFT:",
         ("close-and-publish",),
     ),

@@ -1,11 +1,13 @@
 /* Resumable uploads: tus 1.0.0 in slices, each as long as the connection sends in about two seconds. The service knows
-   the offset; this browser stores only the upload's URL, by the file's name, size and date. */
+   what was begun: its offset, its note, and the file's name, size and date. This browser stores an upload's URL until its
+   entry is in, for an answer that is lost, and the note being written until the tab is closed. */
 "use strict";
 
 const TUS = "1.0.0";
 const SLICE = { initial: 256 << 10, min: 64 << 10, max: 16 << 20, seconds: 2 };
 const RETRY_SECONDS = [1, 2, 4, 8, 15, 30];
 const TIMEOUT_MS = 90_000;
+const MAX_NAME_LENGTH = 200;
 
 const form = document.getElementById("submit");
 const elements = Object.fromEntries(
@@ -28,7 +30,7 @@ async function request(method, url, headers = {}, body = null) {
   const response = await fetch(url, {
     method, body,
     headers: { "X-CSRF-Token": form.elements.csrf.value, "Tus-Resumable": TUS, ...headers },
-    signal: AbortSignal.any([running.signal, timeout]),
+    signal: running ? AbortSignal.any([running.signal, timeout]) : timeout,
   });
   if (response.ok) return response;
   const problem = await response.json().catch(() => ({}));
@@ -45,47 +47,70 @@ const savedUploads = {
     try { return JSON.parse(localStorage.getItem(this.key(file))); } catch { return null; }
   },
   save(file, upload) {
-    try { localStorage.setItem(this.key(file), JSON.stringify(upload)); } catch { /* no storage: a reload starts over */ }
+    try { localStorage.setItem(this.key(file), JSON.stringify(upload)); } catch { /* no storage: the service knows it */ }
   },
   remove(file) {
     try { localStorage.removeItem(this.key(file)); } catch { /* it was never stored */ }
   },
 };
 
+const draft = {
+  key: `kennel-note/${form.dataset.slug}`,
+  read() { try { return sessionStorage.getItem(this.key) || ""; } catch { return ""; } },
+  save(note) { try { sessionStorage.setItem(this.key, note); } catch { /* no storage: a reload forgets the note */ } },
+};
+
 function base64Of(text) {
   return btoa(String.fromCharCode(...new TextEncoder().encode(text)));
 }
 
-async function createUpload(file, note) {
-  const metadata = [`filename ${base64Of(file.name)}`];
-  if (note) metadata.push(`note ${base64Of(note)}`);
-  const headers = { "Upload-Length": String(file.size), "Upload-Metadata": metadata.join(",") };
-  const response = await request("POST", form.dataset.uploads, headers);
-  const upload = { url: response.headers.get("Location"), note };
-  savedUploads.save(file, upload);
-  return { ...upload, offset: 0 };
+/** The file in the words of Upload-Metadata. */
+function describe(file) {
+  return `filename ${base64Of(file.name)},lastmodified ${base64Of(String(file.lastModified))}`;
 }
 
-/** The unfinished upload of this file, with its offset, or a new one. */
-async function resumeOrCreate(file, note) {
-  const upload = savedUploads.read(file);
-  if (!upload) return createUpload(file, note);
+async function createUpload(file, note) {
+  const metadata = describe(file) + (note ? `,note ${base64Of(note)}` : "");
+  const headers = { "Upload-Length": String(file.size), "Upload-Metadata": metadata };
+  const response = await request("POST", form.dataset.uploads, headers);
+  const url = response.headers.get("Location");
+  savedUploads.save(file, { url });
+  return { url, offset: 0 };
+}
+
+/** The upload of this file that this browser has begun; null if there is none, or it came to nothing. */
+async function findSavedUpload(file) {
+  const saved = savedUploads.read(file);
+  if (!saved) return null;
   try {
-    if (upload.note !== note) {
-      await request("DELETE", upload.url);
-    } else {
-      const response = await request("HEAD", upload.url);
-      return {
-        ...upload,
-        offset: Number(response.headers.get("Upload-Offset")),
-        submissionId: response.headers.get("Kennel-Submission"),
-      };
-    }
+    const upload = await (await request("GET", saved.url)).json();
+    if (upload.state !== "refused") return upload;
   } catch (error) {
     if (!(error instanceof Refused) || error.status === 401) throw error;
   }
   savedUploads.remove(file);
-  return createUpload(file, note);
+  return null;
+}
+
+/** The upload of this file, or an unfinished one of another browser, or of a program that does not tell its date. */
+async function findUpload(file) {
+  const saved = await findSavedUpload(file);
+  if (saved) return saved;
+  const uploads = await (await request("GET", form.dataset.uploads)).json();
+  return uploads.find((upload) => upload.method === "tus" && upload.length === file.size
+    && upload.file_name === [...file.name].slice(0, MAX_NAME_LENGTH).join("")
+    && (upload.described.startsWith(describe(file)) || !upload.described.includes("lastmodified ")));
+}
+
+/** The unfinished upload of this file with this note, or a new one. */
+async function resumeOrCreate(file, note) {
+  const upload = await findUpload(file);
+  if (!upload) return createUpload(file, note);
+  const url = `/api/v1/uploads/${upload.id}`;
+  if (upload.note !== note && upload.state === "receiving") {
+    await request("PUT", `${url}/note`, { "Content-Type": "application/json" }, JSON.stringify({ note }));
+  }
+  return { url, offset: upload.offset, submissionId: upload.submission };
 }
 
 /** Send the rest of the file; returns the id of the submission. */
@@ -180,6 +205,7 @@ async function start() {
   try {
     const submissionId = await upload(file, elements.note.value.trim());
     savedUploads.remove(file);
+    draft.save("");
     announce("The entry is in.");
     location.assign(`/submissions/${encodeURIComponent(submissionId)}`);
   } catch (error) {
@@ -188,7 +214,6 @@ async function start() {
     } else {
       announce("");
       showProblem(error);
-      if (error.status !== 401) savedUploads.remove(file);
     }
   } finally {
     running = null;
@@ -210,8 +235,14 @@ elements.drop.addEventListener("drop", (event) => {
   elements.file.files = event.dataTransfer.files;
   elements.file.dispatchEvent(new Event("change"));
 });
-elements.file.addEventListener("change", () => {
-  const file = elements.file.files[0];
+elements.file.addEventListener("change", async () => {
+  const [file] = elements.file.files;
   elements.problem.hidden = true;
-  announce(file && savedUploads.read(file) ? "This file was begun earlier: its upload goes on from where it was." : "");
+  announce("");
+  const upload = file && await findUpload(file).catch(() => null);
+  if (!upload || running || elements.file.files[0] !== file) return;
+  elements.note.value ||= upload.note;
+  announce("This file was begun earlier: its upload goes on from where it was.");
 });
+elements.note.addEventListener("input", () => draft.save(elements.note.value));
+elements.note.value ||= draft.read();

@@ -42,7 +42,7 @@ from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Submission
 from scorer.errors import Conflict, KennelError, NotFound
-from scorer.lifecycle import CANCELLABLE, PENDING, STAGES, Phase, Status
+from scorer.lifecycle import CANCELLABLE, PENDING, PICKABLE, STAGES, Phase
 from scorer.review import rebuttals
 from scorer.submissions import access, outcomes
 from scorer.teams import final_picks
@@ -80,7 +80,10 @@ def _etag_of_entry(values: dict[str, Any], viewer: Caller, now: datetime) -> str
     columns = [getattr(competition, column.key) for column in type(competition).__table__.columns]
     content = (
         values["view"].model_dump_json(),
-        *(values[name] for name in ("own", "may_attach", "pick", "published", "exhibits", "case", "generator")),
+        *(
+            values[name]
+            for name in ("own", "at_desk", "may_attach", "pick", "published", "exhibits", "case", "generator")
+        ),
     )
     viewer_parts = viewer.csrf, viewer.account.handle, viewer.unread
     return etag_of(BUILD_DIGEST, viewer_parts, columns, content, now.replace(second=0, microsecond=0))
@@ -98,6 +101,7 @@ def _entry(session: Session, store: Blobs, submission_id: str, viewer: Caller, n
         "published": state.published,
         "view": view,
         "own": own,
+        "at_desk": access.may_review(session, submission.competition_id, viewer.account),
         "stage": STAGES.get(view.stage or "", view.stage),
         "pending": view.status in PENDING,
         "own_pending": (own or submission.account_id == viewer.account.id) and view.status in PENDING,
@@ -213,7 +217,8 @@ def _entries(
         lines=_submission_rows(session, page, viewer, finals),
         finals=finals,
         elsewhere=[each for each in finals.picks if each.ref not in {one.ref for one in page}] if finals else [],
-        may_pick=finals is not None and state.phase is Phase.OPEN,
+        may_pick=finals is not None and final_picks.can_be_changed(state, now),
+        picks_until=competition_state.grace_end(state.competition),
         everybody=is_organizer(viewer.account),
         next=page[-1].ref if len(newest) > PAGE_SIZE else None,
         before=before,
@@ -236,7 +241,7 @@ def _submission_rows(
     for submission in submissions:
         own = finals is not None and access.is_own(session, submission, viewer.account)
         view = submission_view(session, submission, viewer.account, ranked=False)
-        can_be_picked = own and submission.status == Status.SCORED and not submission.late
+        can_be_picked = own and submission.status in PICKABLE and not submission.late
         rows.append((view, _pick_of(finals, submission.id), can_be_picked))
     return rows
 

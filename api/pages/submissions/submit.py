@@ -27,12 +27,12 @@ from api.rendering import formatting, templates
 from api.rendering.quota import quota_message_of
 from api.schemas.submissions.uploads import MAX_NAME_LENGTH, MAX_NOTE_LENGTH
 from scorer.competitions import rules
-from scorer.competitions.competition_state import takes_late, visible_state
+from scorer.competitions.competition_state import grace_end, takes_late, visible_state
 from scorer.db.tables import Submission
 from scorer.errors import Invalid, KennelError
 from scorer.lifecycle import Phase
 from scorer.settings import Settings
-from scorer.submissions import intake
+from scorer.submissions import intake, uploads
 from scorer.submissions.intake import NewSubmission
 from scorer.teams import quotas, storage
 
@@ -64,6 +64,7 @@ def _page(
     except KennelError as refusal:
         closed = refusal
     may_enter = state.phase is Phase.OPEN or takes_late(state, now)
+    unfinished = uploads.list_open_uploads(session, state, viewer.account, now=now)
     return templates.render_page(
         "submissions/submit.html",
         status=200 if error is None else status_of(error),
@@ -74,6 +75,9 @@ def _page(
         rules_sha256=rules.rules_version_of(state.competition),
         quota=quota_message_of(quotas.quota_of(session, state, viewer.account, now=now)) if may_enter else None,
         closed=closed if error is None else None,
+        takes_files=error is not None or closed is None or (closed.slug == "closed" and bool(unfinished)),
+        unfinished=unfinished,
+        finish_until=grace_end(state.competition),
         error=error,
         note=note,
         max_note_length=MAX_NOTE_LENGTH,

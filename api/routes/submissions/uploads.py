@@ -28,11 +28,13 @@ from api.schemas.submissions.uploads import (
     MAX_NAME_LENGTH,
     MAX_NOTE_LENGTH,
     NewUpload,
+    UploadNote,
     UploadView,
     upload_path_of,
     upload_view,
 )
 from scorer.blobs import Blobs
+from scorer.competitions.competition_state import visible_state
 from scorer.db.tables import Account, Upload
 from scorer.errors import Invalid
 from scorer.submissions import upload_bytes, uploads
@@ -109,6 +111,13 @@ def create(
         return Response(status_code=201, headers={**tus.headers_of(upload), **headers})
     response.headers.update(headers)
     return upload_view(upload, store, now)
+
+
+@resumable.get("/competitions/{slug}/uploads")
+def list_uploads(slug: str, session: DbSession, store: BlobStore, account: Submitter, now: Now) -> list[UploadView]:
+    """Your uploads that may still become entries: the page of uploads goes on with them after a reload."""
+    state = visible_state(session, slug, account, now)
+    return [upload_view(each, store, now) for each in uploads.list_open_uploads(session, state, account, now=now)]
 
 
 @resumable.head("/uploads/{upload_id}")
@@ -196,6 +205,16 @@ def _complete(begin: Transaction, store: Blobs, upload_id: str, account: Account
         upload_bytes.complete_presigned_upload(begin, store, upload, now=utc_now())
     else:
         uploads.require_whole(upload)
+
+
+@resumable.put("/uploads/{upload_id}/note")
+def change_note(
+    upload_id: str, body: UploadNote, session: DbSession, store: BlobStore, account: Submitter, now: Now
+) -> UploadView:
+    """Change the note of an upload under way; the bytes that have arrived stay."""
+    upload = uploads.find_upload(session, upload_id, account, now=now)
+    uploads.change_note(session, upload, body.note)
+    return upload_view(uploads.current_upload(session, upload_id), store, now)
 
 
 @resumable.delete("/uploads/{upload_id}", status_code=204)

@@ -22,7 +22,8 @@ def show_picks(slug: str, session: DbSession, account: CurrentUser, now: Now) ->
 
 @router.put("/competitions/{slug}/picks")
 def pick(slug: str, body: NewPicks, session: DbSession, account: Submitter, now: Now) -> PicksView:
-    """Pick the entries that your team will be ranked by, until the close. An empty list removes the picks."""
+    """Pick the entries that your team will be ranked by, until the last uploads have finished; also entries that still
+    wait for their score. An empty list removes the picks."""
     state = competition_state.visible_state(session, slug, account, now)
     return _picks(state, final_picks.pick(session, state, body.submissions, account=account, now=now))
 
@@ -33,7 +34,7 @@ def _picks(state: CompetitionState, finals: FinalEntries) -> PicksView:
         submissions=[each.id for each in finals.picks],
         chosen=chosen is not None,
         most=state.competition.final_picks,
-        until=state.competition.closes_at,
+        until=competition_state.grace_end(state.competition),
         picked_by=chosen.author.handle if chosen else None,
         picked_at=chosen.created_at if chosen else None,
     )

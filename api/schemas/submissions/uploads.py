@@ -26,6 +26,12 @@ class NewUpload(Request):
     )
 
 
+class UploadNote(Request):
+    """The note of an upload."""
+
+    note: str = Field(max_length=MAX_NOTE_LENGTH)
+
+
 class UploadProblem(BaseModel):
     """Why an upload was refused for good."""
 
@@ -47,6 +53,7 @@ class UploadView(BaseModel):
     state: Literal["receiving", "finishing", "done", "refused"]
     file_name: str
     note: str
+    described: str = Field(description="The header `Upload-Metadata` of tus, as the client sent it.")
     length: int
     offset: int = Field(description="Bytes that are stored.")
     expires_at: datetime

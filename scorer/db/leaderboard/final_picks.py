@@ -3,11 +3,13 @@
 from collections.abc import Collection
 from datetime import datetime
 
-from sqlalchemy import select
+from sqlalchemy import func, select
+from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
-from scorer.db.leaderboard.scores import judged_entries
-from scorer.db.tables import PickSet, Submission
+from scorer.db.tables import PickSet, Submission, Team
+from scorer.db.teams import merges
+from scorer.lifecycle import PICKABLE
 
 
 def newest_picks(session: Session, team_id: int, at: datetime | None = None) -> PickSet | None:
@@ -18,12 +20,20 @@ def newest_picks(session: Session, team_id: int, at: datetime | None = None) -> 
     return session.scalars(query.order_by(PickSet.id.desc()).limit(1)).one_or_none()
 
 
-def pickable(session: Session, track_id: int, team_id: int, submission_ids: Collection[str]) -> dict[str, int]:
-    """The refs, by id, of those of the submissions that a team may pick: its own, scored on the track, in time."""
-    scores = judged_entries(track_id=track_id).subquery("scores")
-    query = (
-        select(scores.c.id, scores.c.ref)
-        .join(Submission, Submission.ref == scores.c.ref)
-        .where(scores.c.team_id == team_id, ~Submission.late, scores.c.id.in_(submission_ids))
+def most_picks(session: Session, competition_id: int) -> int:
+    """The most submissions that a team of a competition has picked."""
+    newest = select(PickSet.submission_refs).ext(distinct_on(PickSet.team_id)).join(Team, Team.id == PickSet.team_id)
+    newest = newest.where(Team.competition_id == competition_id).order_by(PickSet.team_id, PickSet.id.desc())
+    picks = newest.subquery("picks")
+    return session.scalar(select(func.max(func.cardinality(picks.c.submission_refs)))) or 0
+
+
+def pickable(session: Session, team_id: int, submission_ids: Collection[str]) -> dict[str, int]:
+    """The refs, by id, of those of the submissions that a team may pick: its own, in time, scored or on their way."""
+    query = select(Submission.id, Submission.ref).where(
+        merges.belongs_to_team(team_id),
+        ~Submission.late,
+        Submission.status.in_(PICKABLE),
+        Submission.id.in_(submission_ids),
     )
     return {row.id: row.ref for row in session.execute(query)}

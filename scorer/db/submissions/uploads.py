@@ -30,15 +30,11 @@ def upload_by_idempotency_key(session: Session, competition_id: int, account_id:
 
 
 def open_uploads(session: Session, competition_id: int, account_id: int) -> Sequence[Upload]:
-    """A person's incomplete uploads in a competition, the longest idle first (progress moves the expiry)."""
+    """A person's uploads in a competition that are no submission yet, the longest idle first (progress moves the
+    expiry)."""
     return session.scalars(
         select(Upload)
-        .where(
-            RECEIVING,
-            Upload.competition_id == competition_id,
-            Upload.account_id == account_id,
-            Upload.completed_at.is_(None),
-        )
+        .where(RECEIVING, Upload.competition_id == competition_id, Upload.account_id == account_id)
         .order_by(Upload.expires_at, Upload.id)
     ).all()
 
@@ -68,6 +64,11 @@ def advance(
     """Count the bytes from ``offset`` to ``to``, stored in ``parts``; False if another writer has taken over."""
     held = (Upload.id == upload_id) & RECEIVING & (Upload.writer == writer) & (Upload.received == offset)
     return _changed(session, held, received=to, parts=func.array_cat(Upload.parts, list(parts)), **values)
+
+
+def change_note(session: Session, upload_id: str, note: str) -> bool:
+    """Replace the note; False once all bytes are there, or the upload is closed."""
+    return _changed(session, (Upload.id == upload_id) & RECEIVING & Upload.completed_at.is_(None), note=note)
 
 
 def claim_finish(session: Session, upload_id: str, *, now: datetime, until: datetime) -> bool:

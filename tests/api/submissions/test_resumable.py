@@ -412,6 +412,36 @@ def test_who_began_in_time_may_finish_within_the_grace(
         refused(answer, 409, "closed")
 
 
+def test_uploads_that_may_still_become_entries_are_listed_to_whoever_began_them(service: Service, slug: str) -> None:
+    described = words(filename="mine.zip", note="first words", lastmodified="7")
+    path = begun(service, slug, Upload_Metadata=described)
+    send(service, path, 0, ZIP[:10])
+
+    def listed(who: str = "ada") -> Any:
+        return service.call(who, "GET", f"/competitions/{slug}/uploads").json()
+
+    (upload,) = listed()
+    assert (upload["file_name"], upload["note"], upload["offset"]) == ("mine.zip", "first words", 10)
+    assert (upload["described"], upload["url"]) == (described, API + path)
+    assert listed("bob") == []
+    changed = service.call("ada", "PUT", f"{path}/note", json={"note": "better words"})
+    assert (changed.status_code, changed.json()["offset"]) == (200, 10), "the bytes stay"
+    closed = {"closes_at": datetime.now(UTC).isoformat()}
+    assert service.call("organizer", "PATCH", f"/competitions/{slug}", json=closed).is_success
+    assert len(listed()) == 1, "it may finish in the grace period"
+    made = send(service, path, 10, ZIP[10:]).headers["kennel-submission"]
+    assert service.call("ada", "GET", f"/submissions/{made}").json()["note"] == "better words"
+    refused(service.call("ada", "PUT", f"{path}/note", json={"note": "too late"}), 409, "upload-closed")
+    assert listed() == []
+
+
+def test_after_the_grace_period_nothing_is_listed_that_could_not_be_finished(service: Service, slug: str) -> None:
+    begun(service, slug)
+    change = {"closes_at": (datetime.now(UTC) - timedelta(hours=1)).isoformat()}
+    assert service.call("organizer", "PATCH", f"/competitions/{slug}", json=change).is_success
+    assert service.call("ada", "GET", f"/competitions/{slug}/uploads").json() == []
+
+
 def test_an_upload_expires_and_progress_moves_that(service: Service, slug: str) -> None:
     answer = create(service, slug, len(ZIP))
     life = timedelta(seconds=service.context.settings.upload_life_seconds)

@@ -18,6 +18,9 @@ from tests.factories import noise_images, zip_of
 
 pytestmark = pytest.mark.usefixtures("one_day")
 
+PRIVATE = {"track": "private"}
+LAST = ((11, 16), (12, 32))
+"""Seed and size of the images of two entries of the last minute; the second ones are too large."""
 NOTEBOOK = json.dumps({"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode()
 
 
@@ -137,21 +140,60 @@ def test_picks_are_kept_as_history_and_the_newest_set_counts(service: Service) -
     assert [len(each) for each in rows] == [2, 1, 0], "the same set again is no new choice"
 
 
-def test_only_scored_entries_of_ones_own_can_be_picked_and_not_too_many(service: Service) -> None:
+def test_only_entries_of_ones_own_that_have_a_score_or_may_get_one_can_be_picked_and_not_too_many(
+    service: Service,
+) -> None:
     slug, other = service.competition(), service.competition()
     path = f"/competitions/{slug}/picks"
     own = [service.scored("ada", slug, noise_images(seed))["id"] for seed in (10, 11, 12)]
     elsewhere = service.scored("ada", other, noise_images(13))["id"]
     foreign = service.scored("bob", slug, noise_images(14))["id"]
-    waiting = service.submit("ada", slug, zip_of(noise_images(15))).json()["id"]
+    rejected = service.submit("ada", slug, zip_of(noise_images(1, 8, 32))).json()["id"]
+    service.work()
     refused(service.call("ada", "PUT", path, json={"submissions": own}), 422, "too-many-picks")
     faults = {}
-    for wrong in (foreign, elsewhere, waiting, "nothing"):
+    for wrong in (foreign, elsewhere, rejected, "nothing"):
         body = {"submissions": [own[0], wrong]}
         problem = refused(service.call("ada", "PUT", path, json=body), 422, "not-pickable")
         faults[wrong] = [fault.replace(wrong, "X") for fault in problem["faults"]]
-    assert set(map(tuple, faults.values())) == {("X is not a scored entry of your team",)}, "ids tell nothing"
+    reason = "X is no entry of your team that has a score or may get one"
+    assert set(map(tuple, faults.values())) == {(reason,)}, "ids tell nothing"
     assert service.call("ada", "GET", path).json()["chosen"] is False
+
+
+def test_an_entry_of_the_last_minute_can_be_picked_while_it_waits(service: Service) -> None:
+    slug = service.competition()
+    path = f"/competitions/{slug}/picks"
+    first = service.scored("ada", slug, noise_images(10))["id"]
+    waiting = [service.submit("ada", slug, zip_of(noise_images(seed, 8, size))).json()["id"] for seed, size in LAST]
+    close(service, slug, ago=timedelta(0))  # uploads may still finish for a while
+    picked = service.call("ada", "PUT", path, json={"submissions": waiting})
+    assert picked.status_code == 200, picked.text
+    assert (picked.json()["chosen"], picked.json()["submissions"]) == (True, waiting)
+
+    def place() -> tuple[str, int | None]:
+        (row,) = service.call("organizer", "GET", f"/competitions/{slug}/leaderboard", params=PRIVATE).json()["entries"]
+        return row["submission_id"], row["rank"]
+
+    assert place() == (first, 1), "until a pick has its score"
+    service.work()
+    good, bad = waiting
+    assert service.call("ada", "GET", f"/submissions/{bad}").json()["status"] == "rejected"
+    assert service.call("ada", "GET", path).json()["submissions"] == [good]
+    assert place() == (good, 1)
+
+
+def test_a_team_whose_only_pick_gets_no_score_is_ranked_by_its_best(service: Service) -> None:
+    slug = service.competition()
+    path = f"/competitions/{slug}/picks"
+    first = service.scored("ada", slug, noise_images(10))["id"]
+    waiting = service.submit("ada", slug, zip_of(noise_images(11))).json()["id"]
+    assert service.call("ada", "PUT", path, json={"submissions": [waiting]}).status_code == 200
+    assert service.call("ada", "POST", f"/submissions/{waiting}/cancel").status_code == 200
+    seen = service.call("ada", "GET", path).json()
+    assert (seen["chosen"], seen["submissions"]) == (False, [first])
+    board = service.call("organizer", "GET", f"/competitions/{slug}/leaderboard", params=PRIVATE).json()
+    assert [(row["submission_id"], row["rank"]) for row in board["entries"]] == [(first, 1)]
 
 
 def test_after_the_close_picks_stand(service: Service) -> None:

@@ -152,14 +152,13 @@ def acts_are_kept(situation: Situation) -> Iterable[str]:
     )
     if kept < situation.acts["thresholds"]:
         yield f"{situation.acts['thresholds']} thresholds were confirmed, {kept} are kept"
-    closes_at = datetime.fromisoformat(admin.get(f"/competitions/{slug}")["closes_at"])
     for team, wanted in situation.acts["picks"].items():
         with situation.traffic.direct_client(team) as client:
             picks = client.get(f"/competitions/{slug}/picks")
         if wanted and not (picks["chosen"] and set(wanted) <= set(picks["submissions"])):
             yield f"team {team} picked {wanted}, and its picks are {picks['submissions']}"
-        if picks["picked_at"] is not None and datetime.fromisoformat(picks["picked_at"]) >= closes_at:
-            yield f"team {team} picked at {picks['picked_at']}, after the close at {closes_at}"
+        if picks["picked_at"] is not None and picks["picked_at"] >= picks["until"]:
+            yield f"team {team} picked at {picks['picked_at']}, when picks were closed since {picks['until']}"
 
 
 def nothing_is_left_over(situation: Situation) -> Iterable[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from playwright.sync_api import Browser, Page, Route
+from playwright.sync_api import Browser, Page, Route, expect
 
 from api.http.csrf import csrf_token
 from scorer.accounts import sessions
@@ -21,7 +21,7 @@ from tests.api.conftest import Service, service
 from tests.factories import noise_images, zip_of
 from tests.flaky_proxy import FlakyProxy
 from tests.http_server import serve
-from tests.web.browser import OVERFLOWING_ELEMENTS, browser
+from tests.web.browser import OVERFLOWING_ELEMENTS, browser, take_pictures
 
 __all__ = ["browser", "service"]
 pytestmark = pytest.mark.usefixtures("one_day")
@@ -187,7 +187,16 @@ def tab(browser: Browser, service: Service, address: str, **options: Any) -> Ite
         context.close()
 
 
-def test_a_browser_goes_on_after_cuts_and_after_a_reload(browser: Browser, service: Service, tmp_path: Path) -> None:
+def close_now(service: Service, slug: str) -> None:
+    """Let the competition close at this moment."""
+    change = {"closes_at": datetime.now(UTC).isoformat()}
+    assert service.call("organizer", "PATCH", f"/competitions/{slug}", json=change).status_code == 200
+
+
+@pytest.mark.parametrize("forgets", [False, True])
+def test_a_browser_goes_on_after_cuts_and_after_a_reload_in_the_grace_period(
+    browser: Browser, service: Service, tmp_path: Path, forgets: bool
+) -> None:
     count, size = 40, 128
     slug = service.competition(image_count=count, image_size=size)
     content = zip_of(noise_images(3, count, size))
@@ -206,15 +215,24 @@ def test_a_browser_goes_on_after_cuts_and_after_a_reload(browser: Browser, servi
             page.click("#send")
             page.get_by_text("The connection broke").wait_for()
             page.unroute_all()
+            close_now(service, slug)
+            if forgets:
+                page.evaluate("localStorage.clear(); sessionStorage.clear()")
             page.reload()
+            expect(page.get_by_text("What you began before can still be finished")).to_be_visible()
+            expect(page.locator(".unfinished")).to_contain_text("from a browser")
+            take_pictures(page, "submit-grace")
+            expect(page.locator("#note")).to_have_value("" if forgets else "from a browser")
             page.set_input_files("#file", file)
             page.get_by_text("begun earlier").wait_for()
-            page.fill("#note", "from a browser")
+            expect(page.locator("#note")).to_have_value("from a browser")
+            page.fill("#note", "corrected")
             page.click("#send")
             page.wait_for_url("**/submissions/*", timeout=60_000)
     (entry,) = entries(service, slug)
     assert page.url.endswith(entry["id"])
-    assert (entry["file_name"], entry["note"], entry["bytes"]) == ("my entry.zip", "from a browser", len(content))
+    assert (entry["file_name"], entry["note"], entry["bytes"]) == ("my entry.zip", "corrected", len(content))
+    assert not entry["late"]
     assert proxy.bytes_carried < 2 * len(content)
 
 

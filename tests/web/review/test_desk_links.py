@@ -1,0 +1,32 @@
+"""Organizers get to the review desk from wherever an entry is named; teams see no link to it."""
+
+from tests.api.conftest import Service
+from tests.api.review.test_review import near_copies
+from tests.api.teams.test_final_picks_and_code import close
+from tests.factories import noise_images
+from tests.web.html import parse_html
+from tests.web.submissions.test_submit import session_of
+
+
+def links(service: Service, who: str, address: str) -> set[str]:
+    """The addresses that a page links to, for a person."""
+    headers = {"Accept": "text/html", "Cookie": f"kennel={session_of(service, who)}"}
+    answer = service.http.get(address, headers=headers)
+    assert answer.status_code == 200, answer.text
+    return {link.attributes["href"] for link in parse_html(answer.text).all("a")}
+
+
+def test_entries_on_organizers_pages_lead_to_the_desk(service: Service) -> None:
+    slug = service.competition(prizes=[{"place": 1, "amount": "$5"}], medals={"gold": 2, "silver": 2, "bronze": 2})
+    copied = service.scored("ada", slug, near_copies())["id"]
+    twin = service.scored("bob", slug, near_copies())["id"]
+    honest = service.scored("eve", slug, noise_images(10))["id"]
+    close(service, slug)
+    here = f"/competitions/{slug}"
+    for page in ("publication", "tau?track=public&method=manual&tau=0.4", "insights"):
+        found = links(service, "organizer", f"{here}/{page}")
+        entries = {link for link in found if link.startswith("/submissions/")}
+        assert entries, page
+        assert entries <= {f"/submissions/{entry}/desk" for entry in (copied, twin, honest)}, page
+    assert f"/submissions/{copied}/desk" in links(service, "organizer", f"/submissions/{copied}")
+    assert f"/submissions/{copied}/desk" not in links(service, "ada", f"/submissions/{copied}")
