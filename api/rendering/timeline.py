@@ -1,10 +1,10 @@
 """The phases of a competition with their times, and what teams may do in each, for its page. Pure."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from api.rendering.formatting import counted, exact
-from scorer.competitions.competition_state import CompetitionState
+from api.rendering.formatting import counted
+from scorer.competitions.competition_state import CompetitionState, grace_end
 from scorer.lifecycle import Phase
 from scorer.review.rebuttals import newest_provisional, window_of
 
@@ -18,6 +18,8 @@ class TimelineStep:
     words: str
     begins: datetime | None = None
     ends: datetime | None = None
+    dates: tuple[tuple[str, datetime], ...] = ()
+    """What else happens at a known time, as the beginning of a sentence that the time ends."""
 
 
 def timeline_of(state: CompetitionState) -> list[TimelineStep]:
@@ -28,18 +30,24 @@ def timeline_of(state: CompetitionState) -> list[TimelineStep]:
 def _open(state: CompetitionState) -> TimelineStep:
     competition = state.competition
     words = "Teams enter, and pick the entries by which they want to be ranked in the end."
-    if competition.team_merge_deadline is not None:
-        words += f" Teams may merge until {exact(competition.team_merge_deadline)}."
-    return TimelineStep(Phase.OPEN, "Open", words, competition.opens_at, competition.closes_at)
+    dates = (
+        ("Teams may merge until", competition.team_merge_deadline),
+        ("Uploads begun before the close may finish, and picks be changed, until", grace_end(competition)),
+    )
+    known = tuple((what, at) for what, at in dates if at is not None)
+    return TimelineStep(Phase.OPEN, "Open", words, competition.opens_at, competition.closes_at, known)
 
 
 def _review(state: CompetitionState) -> TimelineStep:
-    days = counted(state.competition.review_days, "day")
+    competition = state.competition
+    days = counted(competition.review_days, "day")
     words = (
         "Organizers and reviewers look at entries. A team may appeal once against a disqualification, and once against"
         f" an entry's penalty on the public board, for {days} after the close or until a board is published."
     )
-    return TimelineStep(Phase.REVIEW, "Review", words, state.competition.closes_at)
+    closes_at = competition.closes_at
+    dates = () if closes_at is None else (("Appeals are taken until", closes_at + timedelta(competition.review_days)),)
+    return TimelineStep(Phase.REVIEW, "Review", words, closes_at, dates=dates)
 
 
 def _provisional(state: CompetitionState) -> TimelineStep:

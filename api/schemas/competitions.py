@@ -53,6 +53,7 @@ class CompetitionView(BaseModel):
     opens_at: datetime | None
     team_merge_deadline: datetime | None
     closes_at: datetime | None
+    upload_grace_seconds: int
     review_days: int
     appeal_days: int
     rebuttals_from: datetime | None = Field(
@@ -61,6 +62,7 @@ class CompetitionView(BaseModel):
     rebuttals_until: datetime | None
     daily_limit: int | None
     pending_limit: int
+    rejected_limit: int
     max_team_size: int
     final_picks: int
     late_submissions: bool
@@ -68,6 +70,7 @@ class CompetitionView(BaseModel):
     invited: bool | None = Field(None, description="Whether you may enter, as far as invitations go.")
     prizes: list[dict[str, Any]]
     medals: dict[str, int]
+    score_decimals: int
     tracks: list[TrackView]
     missing: list[str] | None = Field(None, description="What an organizer has still to do (organizers only).")
 

@@ -1,0 +1,16 @@
+/* Adds the reader's own time to moments that are given in UTC, where the two differ. */
+"use strict";
+
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+const format = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+
+for (const time of document.querySelectorAll("time[data-zoned]")) {
+  const moment = new Date(time.dateTime);
+  if (moment.getTimezoneOffset() === 0) continue;
+  const local = Object.assign(document.createElement("span"), { className: "muted", textContent: ` (${format.format(moment)})` });
+  time.after(local);
+  for (const note of document.querySelectorAll("[data-zone]")) {
+    note.textContent = `Times are in UTC; in brackets those of ${zone}.`;
+    note.hidden = false;
+  }
+}
