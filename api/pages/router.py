@@ -2,7 +2,16 @@
 
 from fastapi import FastAPI
 
-from api.pages import audit_log, evidence, import_export, jobs, notifications, rescoring, teams
+from api.pages import (
+    audit_log,
+    competition_settings,
+    evidence,
+    import_export,
+    jobs,
+    notifications,
+    rescoring,
+    teams,
+)
 from api.pages.accounts import account, administration, oidc, second_factors, sign_in
 from api.pages.competitions import router
 from api.pages.insights import human_ratings, insights
@@ -22,6 +31,7 @@ def mount_pages(app: FastAPI) -> None:
         account,
         administration,
         notifications,
+        competition_settings,
         submit,
         submissions,
         evidence,

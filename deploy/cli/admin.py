@@ -150,10 +150,18 @@ def create(file: Path, url: Url = DEFAULT_URL, token: Token = "") -> None:
 
 @app.command()
 def update(slug: str, file: Path, url: Url = DEFAULT_URL, token: Token = "") -> None:
-    """Change texts and times of a competition by a TOML file (the fields of PATCH /competitions/{slug})."""
+    """Change a competition by a TOML file (the fields of PATCH /competitions/{slug}): a draft in everything."""
     changes = _fields_in(file)
     with Client(url, token) as client:
         print(_still_missing(client.call("PATCH", f"/competitions/{slug}", json=changes)))
+
+
+@app.command()
+def delete_draft(slug: str, url: Url = DEFAULT_URL, token: Token = "") -> None:
+    """Delete a competition that is a draft and that nobody has entered."""
+    with Client(url, token) as client:
+        client.send("DELETE", f"/competitions/{segment(slug)}")
+    print(f"{slug} is deleted.")
 
 
 @app.command()

@@ -6,7 +6,8 @@ from typing import Any
 
 from deploy.documentation.markdown import code, page, table, text
 from scorer.accounts.rate_limits import RATE_LIMITS
-from scorer.competitions.spec import CompetitionChanges, CompetitionSpec
+from scorer.competitions.change_rules import LATER
+from scorer.competitions.spec import CompetitionSpec
 from scorer.generators.recovery.plan import AuditPlan
 from scorer.settings import FILE_SUFFIX, Settings, is_secret, variable_of
 
@@ -47,8 +48,9 @@ def settings_page() -> str:
         "## The command",
         table(("variable", "meaning"), ((code(name), meaning) for name, meaning in CLIENT)),
         "## A competition",
-        "The fields of the TOML file of `kennel admin create` and of `POST /api/v1/competitions`. The last column says "
-        "which `kennel admin update` and `PATCH` can change later.",
+        "The fields of the TOML file of `kennel admin create` and of `POST /api/v1/competitions`. In a draft, "
+        "`kennel admin update` and `PATCH` change every one of them. The last column says which may change later, and "
+        "how far.",
         table(("field", "type", "default", "meaning", "later"), _competition()),
     )
 
@@ -70,7 +72,7 @@ def _settings() -> Iterator[Row]:
 def _competition() -> Iterator[Row]:
     schema = CompetitionSpec.model_json_schema()
     for path, field, default in _leaves(schema, schema, ""):
-        changeable = "yes" if path in CompetitionChanges.model_fields else ""
+        changeable = LATER.get(path.partition(".")[0].removesuffix("[]"), "yes")
         yield code(path), _type(field), default, text(field.get("description")), changeable
 
 

@@ -1,7 +1,8 @@
 """Competitions: what organizers set up, and who may enter.
 
 spec: the specification an organizer writes: images, dates, limits, prizes, tracks
-setup: creating and changing a competition
+setup: creating, changing and deleting a competition
+change_rules, change_notices: what of it may still change, and who is told
 competition_state: a competition with its tracks and phase at a moment, as an account may see it
 reference_sets: reference images by role, and their preparation for a track
 data_files: files that participants download

@@ -236,6 +236,18 @@ def record_preparation(
     return True
 
 
+def unset_preparation(session: Session, track: Track, *, now: datetime) -> None:
+    """Have a track, whose extractor or image size has changed, prepared anew: until then it has neither references nor
+    a threshold. What was chosen for another feature space counts no more."""
+    track.preparation_id = None
+    session.flush()
+    if tuning.newest_threshold(session, track.id) is not None:
+        reason = "None is chosen yet: the track is measured in another way than before."
+        unset = {"tau": 0.0, "method": tuning.UNSET, "choice": {}, "author_id": None}
+        session.add(Threshold(track_id=track.id, reason=reason, created_at=now, **unset))
+        session.flush()
+
+
 def set_first_threshold(session: Session, track: Track, preparation: Preparation, *, now: datetime) -> None:
     """Set tau = s(held-out) / 2 unless a person has chosen a threshold; without held-out images a person has to."""
     if preparation.heldout_distance is None:

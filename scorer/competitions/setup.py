@@ -1,16 +1,23 @@
-"""Set-up of competitions: creating and changing them."""
+"""Set-up of competitions: creating, changing and deleting them."""
 
-from datetime import UTC, datetime
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
 
 from sqlalchemy.orm import Session
 
 from scorer import audit_log, extractor_catalogue
+from scorer.competitions import change_notices, data_files, reference_sets
+from scorer.competitions.change_rules import Standing, faults_of
+from scorer.competitions.competition_state import CompetitionState, grace_end, state_of
 from scorer.competitions.spec import CompetitionChanges, CompetitionSpec, fault_of_times
 from scorer.db import competitions
+from scorer.db.leaderboard import final_picks
+from scorer.db.submissions import submissions
 from scorer.db.tables import Account, Competition, Track
-from scorer.errors import Conflict, Invalid, NotFound
-from scorer.lifecycle import TRACK_KINDS
-from scorer.notifications import notices
+from scorer.db.teams import members
+from scorer.errors import Conflict, Invalid
+from scorer.lifecycle import TRACK_KINDS, Phase, TrackKind
 
 
 def create(session: Session, spec: CompetitionSpec, *, author: Account, now: datetime) -> Competition:
@@ -41,44 +48,107 @@ def create(session: Session, spec: CompetitionSpec, *, author: Account, now: dat
 
 
 def change(session: Session, slug: str, changes: CompetitionChanges, *, author: Account, now: datetime) -> None:
-    """Change texts and times of a competition; ``Invalid`` if the new times are not in order."""
+    """Change a competition in the fields of ``changes`` that are another value than now, and tell everybody who has
+    accepted its rules or competes what concerns them.
+
+    ``Conflict`` (``fixed-by-now``) for what cannot change any more, or not so far; ``Invalid`` for times that are not
+    in order, and for an unknown extractor.
+    """
     competitions.lock_competition(session, slug, share=False)
-    competition = competitions.competition_by_slug(session, slug)
-    if competition is None:
-        raise NotFound("no-competition", f"There is no competition {slug!r}.")
+    state = state_of(session, slug, now)
+    before, after = _differences(state, changes)
+    if not after:
+        return
+    faults = faults_of(before, after, standing_of(session, state, now))
+    if faults:
+        raise Conflict("fixed-by-now", "This can no longer be changed so.", faults=faults)
+    _require_free_slug(session, after)
+    _apply(session, state, after, now)
+    _require_order(state.competition)
+    session.flush()
+    subject = f"competition:{state.competition.slug}"
+    was, becomes = (
+        CompetitionChanges(**values).model_dump(mode="json", include=set(after)) for values in (before, after)
+    )
+    audit_log.record_action(session, "competition.changed", subject, actor=author, now=now, before=was, after=becomes)
+    if state.phase is not Phase.DRAFT:
+        change_notices.notify_changes(session, state.competition, before, after, now)
+
+
+def delete_draft(session: Session, slug: str, *, author: Account, now: datetime) -> None:
+    """Delete a draft that nobody has entered: nobody finds it any more, and its slug is free. ``Conflict``
+    (``not-a-draft``) for any other competition."""
+    competitions.lock_competition(session, slug, share=False)
+    state = state_of(session, slug, now)
+    competition = state.competition
+    if state.phase is not Phase.DRAFT or submissions.has_submissions(session, competition.id):
+        raise Conflict("not-a-draft", "Only a draft that nobody has entered can be deleted.")
+    for file in state.files:
+        data_files.withdraw(session, state, file.name, author=author, now=now)
+    before = {"title": competition.title}
+    audit_log.record_action(session, "competition.deleted", f"competition:{slug}", actor=author, now=now, before=before)
+    competition.deleted_at = now
+    competition.slug = f"{slug}~{competition.id}"  # no slug that anybody may choose
+    session.flush()
+
+
+def standing_of(session: Session, state: CompetitionState, now: datetime) -> Standing:
+    """How far a competition is, for the rules of its changes."""
+    competition = state.competition
+    until = grace_end(competition)
+    return Standing(
+        phase=state.phase,
+        closed=state.phase is not Phase.DRAFT and competition.closes_at is not None and now >= competition.closes_at,
+        picks_open=not state.published and (until is None or now < until),
+        has_entries=submissions.has_submissions(session, competition.id),
+        has_live_entries=submissions.has_live_submissions(session, competition.id),
+        largest_team=members.largest_team(session, competition.id),
+        most_picks=final_picks.most_picks(session, competition.id),
+    )
+
+
+def values_of(state: CompetitionState) -> dict[str, Any]:
+    """A competition in the fields of its specification."""
+    values = {name: getattr(state.competition, name, None) for name in CompetitionSpec.model_fields}
+    return values | {
+        kind: {"extractor": track.extractor, "epsilon": track.epsilon} for kind, track in state.tracks.items()
+    }
+
+
+def _differences(state: CompetitionState, changes: CompetitionChanges) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The present and the wanted values of the fields that change."""
+    present = values_of(state)
     wanted = changes.model_dump(exclude_unset=True)
-    before = CompetitionChanges.model_construct(**{name: getattr(competition, name) for name in wanted})
-    for name, value in wanted.items():
-        setattr(competition, name, value)
+    for kind in TRACK_KINDS & wanted.keys():
+        wanted[kind]["extractor"] = extractor_catalogue.find_extractor(wanted[kind]["extractor"]).identity
+        wanted[kind] = present[kind] | wanted[kind]
+    after = {name: value for name, value in wanted.items() if value != present[name]}
+    return {name: present[name] for name in after}, after
+
+
+def _require_free_slug(session: Session, after: Mapping[str, Any]) -> None:
+    slug = after.get("slug")
+    if slug is not None and competitions.competition_by_slug(session, slug) is not None:
+        raise Conflict("slug-taken", f"There is a competition {slug!r} already.")
+
+
+def _require_order(competition: Competition) -> None:
     fault = fault_of_times(competition.opens_at, competition.team_merge_deadline, competition.closes_at)
     if fault:
         raise Invalid("bad-times", f"The times are not in order: {fault}.")
-    session.flush()
-    audit_log.record_action(
-        session,
-        "competition.changed",
-        f"competition:{slug}",
-        actor=author,
-        now=now,
-        before=before.model_dump(mode="json", exclude_unset=True),
-        after=changes.model_dump(mode="json", exclude_unset=True),
-    )
-    if "closes_at" in wanted and before.closes_at != competition.closes_at:
-        _notify_deadline(session, competition, before.closes_at, now)
 
 
-def _notify_deadline(session: Session, competition: Competition, before: datetime | None, now: datetime) -> None:
-    """Notify all teams that the close has moved; a draft has no teams yet."""
-    closes_at = competition.closes_at
-    later = closes_at is None or (before is not None and closes_at > before)
-    what = "has more time" if later else "closes earlier"
-    then = f"It closes {_moment(closes_at)}." if closes_at else "It has no closing date any more."
-    was = f" Before, that was to be {_moment(before)}." if before else ""
-    link = f"/competitions/{competition.slug}"
-    subject = f"{competition.title} {what}"
-    kind = notices.Kind.DEADLINE
-    notices.notify_competition(session, competition, kind, subject, f"{subject}. {then}{was}", link, now)
-
-
-def _moment(at: datetime) -> str:
-    return f"at {at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+def _apply(session: Session, state: CompetitionState, after: Mapping[str, Any], now: datetime) -> None:
+    remeasured: set[TrackKind] = set(TRACK_KINDS) if "image_size" in after else set()
+    for name, value in after.items():
+        if name in state.tracks:
+            extractor = extractor_catalogue.find_extractor(value["extractor"])
+            track = state.tracks[name]
+            if track.extractor != extractor.identity:
+                track.extractor, track.signed = extractor.identity, not extractor.non_negative
+                remeasured.add(name)
+            track.epsilon = value["epsilon"]
+        else:
+            setattr(state.competition, name, value)
+    for kind in remeasured:
+        reference_sets.unset_preparation(session, state.tracks[kind], now=now)

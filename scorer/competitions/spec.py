@@ -2,11 +2,12 @@
 
 import re
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 Slug = Annotated[str, StringConstraints(pattern=re.compile(r"^[a-z0-9]+(-[a-z0-9]+)*$"), max_length=60)]
+MAX_TEXT_LENGTH = 50_000
 
 
 class Prize(BaseModel):
@@ -44,8 +45,8 @@ class CompetitionSpec(BaseModel):
 
     slug: Slug = Field(examples=["generative-dogs"], description="Its name in URLs and commands.")
     title: str = Field(min_length=1, max_length=200, description="Its title on pages.")
-    description: str = Field("", max_length=50_000, description="Markdown.")
-    rules: str = Field("", max_length=50_000, description="Markdown.")
+    description: str = Field("", max_length=MAX_TEXT_LENGTH, description="Markdown.")
+    rules: str = Field("", max_length=MAX_TEXT_LENGTH, description="Markdown.")
     image_count: int = Field(10_000, ge=2, le=100_000, description="The exact number of images in an entry.")
     image_size: int = Field(64, ge=8, le=1024, description="Width and height of every image (RGB, 8 bits) in pixels.")
     opens_at: AwareDatetime | None = Field(
@@ -90,19 +91,21 @@ class CompetitionSpec(BaseModel):
         return self
 
 
-class CompetitionChanges(BaseModel):
-    """What an organizer may change later; fields left out stay as they are. Images, tracks and limits do not change."""
+def _without_defaults(schema: dict[str, Any]) -> None:
+    for field in schema["properties"].values():
+        field.pop("default", None)
 
-    model_config = ConfigDict(extra="forbid")
 
+class CompetitionChanges(CompetitionSpec):
+    """What an organizer may change; fields left out stay as they are. In a draft everything may change, later what
+    :mod:`scorer.competitions.change_rules` allows."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra=_without_defaults)
+
+    slug: Slug = ""
     title: str = Field("", min_length=1, max_length=200)
-    description: str = Field("", max_length=50_000)
-    rules: str = Field("", max_length=50_000)
-    opens_at: AwareDatetime | None = None
-    team_merge_deadline: AwareDatetime | None = None
-    closes_at: AwareDatetime | None = None
-    late_submissions: bool = False
-    invitation_only: bool = False
+    public: TrackSpec = TrackSpec(extractor="")
+    private: TrackSpec = TrackSpec(extractor="")
 
 
 def fault_of_times(

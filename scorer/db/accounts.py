@@ -260,6 +260,12 @@ def acceptance_of(
     return session.scalars(query.order_by(RulesAcceptance.id.desc()).limit(1)).one_or_none()
 
 
+def accepting_accounts(session: Session, competition_id: int) -> Sequence[int]:
+    """The ids of the accounts that have accepted any version of a competition's rules."""
+    accepted = select(RulesAcceptance.account_id).where(RulesAcceptance.competition_id == competition_id)
+    return session.scalars(accepted.distinct()).all()
+
+
 def _is_open(now: datetime) -> ColumnElement[bool]:
     return WebSession.ended_at.is_(None) & (WebSession.expires_at > now)
 

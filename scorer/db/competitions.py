@@ -20,6 +20,8 @@ from scorer.db.tables import (
 )
 from scorer.lifecycle import TrackKind
 
+EXISTING = Competition.deleted_at.is_(None)
+
 
 def offered_files(session: Session, competition_id: int) -> Sequence[DataFile]:
     """The data files that a competition offers, in order of name."""
@@ -88,12 +90,13 @@ def _newest(condition: ColumnElement[bool]) -> Select[int, bool]:
 
 def competition_by_slug(session: Session, slug: str) -> Competition | None:
     """A competition by its slug."""
-    return session.scalars(select(Competition).where(Competition.slug == slug)).one_or_none()
+    return session.scalars(select(Competition).where(Competition.slug == slug, EXISTING)).one_or_none()
 
 
 def all_competitions(session: Session) -> Sequence[Competition]:
     """Every competition, newest first."""
-    return session.scalars(select(Competition).order_by(Competition.created_at.desc(), Competition.id.desc())).all()
+    newest_first = (Competition.created_at.desc(), Competition.id.desc())
+    return session.scalars(select(Competition).where(EXISTING).order_by(*newest_first)).all()
 
 
 def is_published(session: Session, competition_id: int, at: datetime | None = None) -> bool:
@@ -137,8 +140,8 @@ def tracks_at(session: Session, tracks: dict[TrackKind, Track], at: datetime) ->
 
 def extractors_in_use(session: Session) -> Sequence[str]:
     """The extractors of prepared tracks, on which entries may be scored."""
-    query = select(Track.extractor).join(Preparation, Preparation.id == Track.preparation_id)
-    in_use = query.where(Preparation.finished_at.is_not(None), Track.kind != "former")
+    query = select(Track.extractor).join(Preparation, Preparation.id == Track.preparation_id).join(Competition)
+    in_use = query.where(Preparation.finished_at.is_not(None), Track.kind != "former", EXISTING)
     return session.scalars(in_use.distinct()).all()
 
 

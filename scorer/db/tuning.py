@@ -21,6 +21,9 @@ from scorer.db.tables import (
 )
 from scorer.lifecycle import UNFINISHED, JobState, Queue, Status
 
+UNSET = "unset"
+"""The method of a threshold that stands for none, since the track is measured in another way than before."""
+
 
 def newest_comparison(session: Session, competition_id: int) -> Comparison | None:
     """The newest comparison of a competition, which its pages show."""
@@ -137,11 +140,13 @@ def failure_messages(session: Session, preparation_id: int, refs: Collection[int
 
 
 def newest_threshold(session: Session, track_id: int, at: datetime | None = None) -> Threshold | None:
-    """The threshold of a track, which its board is ranked with (at the moment ``at``, if given)."""
+    """The threshold of a track, which its board is ranked with (at the moment ``at``, if given); None where there is
+    none yet, or since the track is measured in another way."""
     query = select(Threshold).where(Threshold.track_id == track_id)
     if at is not None:
         query = query.where(Threshold.created_at <= at)
-    return session.scalars(query.order_by(Threshold.id.desc()).limit(1)).one_or_none()
+    newest = session.scalars(query.order_by(Threshold.id.desc()).limit(1)).one_or_none()
+    return None if newest is None or newest.method == UNSET else newest
 
 
 def lock_track(session: Session, track_id: int) -> str:

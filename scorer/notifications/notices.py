@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from sqlalchemy.orm import Session
 
-from scorer.db import notifications
+from scorer.db import accounts, notifications
 from scorer.db.notifications import NoticeText
 from scorer.db.tables import Account, Competition, Notice, Submission
 from scorer.db.teams import merges
@@ -23,6 +23,7 @@ class Kind(StrEnum):
     """The kinds of notices; people choose by kind which ones are mailed to them."""
 
     DEADLINE = "deadline"
+    CHANGE = "change"
     ENTRY_SCORED = "entry-scored"
     ENTRY_REJECTED = "entry-rejected"
     ENTRY_FAILED = "entry-failed"
@@ -36,6 +37,7 @@ class Kind(StrEnum):
 KIND_NAMES: Mapping[Kind, str] = MappingProxyType(
     {
         Kind.DEADLINE: "A competition closes later, or earlier",
+        Kind.CHANGE: "Rules, dates, limits or prizes of a competition change",
         Kind.ENTRY_SCORED: "An entry has its public score",
         Kind.ENTRY_REJECTED: "An entry was rejected",
         Kind.ENTRY_FAILED: "An entry failed by our fault",
@@ -75,6 +77,16 @@ def notify_competition(
     """Notify every member and webhook of the teams that compete."""
     teams = notifications.competing_teams(session, competition.id)
     notify_teams(session, teams, kind, subject, body, link, now)
+
+
+def notify_entrants(
+    session: Session, competition: Competition, kind: Kind, subject: str, body: str, link: str, now: datetime
+) -> None:
+    """Notify everybody who competes or has accepted any version of the rules, and the teams' webhooks."""
+    teams = notifications.competing_teams(session, competition.id)
+    accepted = accounts.accepting_accounts(session, competition.id)
+    people = {*notifications.member_accounts(session, teams), *accepted}
+    _write_notice(session, NoticeText(kind, subject, body, link), accounts=people, teams=teams, now=now)
 
 
 def _write_notice(

@@ -230,6 +230,8 @@ def effective_thresholds(newest_first: Sequence[Threshold]) -> list[Threshold]:
     for row in reversed(newest_first):
         if row.method == UNDO:
             standing.pop()
+        elif row.method == tuning.UNSET:
+            standing.clear()
         else:
             standing.append(row)
     return standing

@@ -4,7 +4,7 @@ import secrets
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query, Request, Response
 from sqlalchemy.orm import Session
 
 from api.actions.zip_uploads import declared_bytes, receive_blob, unused_key_of
@@ -58,9 +58,17 @@ def show(slug: str, session: DbSession, account: Visitor, now: Now) -> Competiti
 
 @router.patch("/{slug}")
 def change(slug: str, body: CompetitionChanges, session: DbSession, author: Organizer, now: Now) -> CompetitionView:
-    """Change texts and times: open a draft, move a deadline. Organizers only."""
+    """Change the fields given: in a draft all of them, later what may still change (409 `fixed-by-now` says what not).
+    Whoever has accepted the rules or competes is told. Organizers only."""
     setup.change(session, slug, body, author=author, now=now)
-    return _view(session, competition_state.state_of(session, slug, now), author)
+    return _view(session, competition_state.state_of(session, body.slug or slug, now), author)
+
+
+@router.delete("/{slug}", status_code=204)
+def delete_draft(slug: str, session: DbSession, author: Organizer, now: Now) -> Response:
+    """Delete a draft that nobody has entered. Organizers only."""
+    setup.delete_draft(session, slug, author=author, now=now)
+    return Response(status_code=204)
 
 
 def _view(session: Session, state: CompetitionState, account: Account | None) -> CompetitionView:

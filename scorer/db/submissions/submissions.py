@@ -54,6 +54,13 @@ def has_submissions(session: Session, competition_id: int) -> bool:
     )
 
 
+def has_live_submissions(session: Session, competition_id: int) -> bool:
+    """Whether a competition has a submission that is scored or may still be: neither rejected nor cancelled."""
+    live = Submission.status.not_in({Status.REJECTED, Status.CANCELLED})
+    query = select(Submission.ref).where(Submission.competition_id == competition_id, live)
+    return session.scalar(query.limit(1)) is not None
+
+
 class UnexpectedStatus(RuntimeError):
     """A submission and its job disagree: a defect, which must not pass unseen."""
 

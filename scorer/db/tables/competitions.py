@@ -46,6 +46,8 @@ class Competition(Table):
     score_decimals: Mapped[int]
     created_by: Mapped[int] = mapped_column(ForeignKey(Account.id))
     created_at: Mapped[datetime]
+    deleted_at: Mapped[datetime | None]
+    """When it was deleted, as a draft: nothing finds it any more, but what refers to it stays."""
 
 
 class Publication(Table):

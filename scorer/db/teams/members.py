@@ -41,6 +41,18 @@ def members_of(session: Session, team_id: int) -> Sequence[Account]:
     return session.scalars(query.order_by(Membership.id)).all()
 
 
+def largest_team(session: Session, competition_id: int) -> int:
+    """The number of members of a competition's largest team; 0 without teams."""
+    later = aliased(Membership)
+    same_person = (later.competition_id == Membership.competition_id) & (later.account_id == Membership.account_id)
+    moved_on = select(later.id).where(same_person, later.id > Membership.id)
+    current = select(func.count().label("members")).where(
+        Membership.competition_id == competition_id, Membership.joined, ~moved_on.exists()
+    )
+    sizes = current.group_by(Membership.team_id).subquery("sizes")
+    return session.scalar(select(func.max(sizes.c.members))) or 0
+
+
 def is_name_taken(session: Session, competition_id: int, name: str) -> bool:
     """Whether a team of a competition, merged ones included, has this name: in NFKC, whatever the letter case."""
     query = select(Team.id).where(Team.competition_id == competition_id, _has_name(name))

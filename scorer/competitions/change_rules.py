@@ -1,0 +1,140 @@
+"""What of a competition may still change, and when: nobody who has entered loses what was promised. Pure.
+
+A draft may change in everything, a later competition in what :data:`LATER` says.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from scorer.lifecycle import Phase
+
+MEASURED = frozenset({"image_count", "image_size", "public", "private"})
+"""The fields by which entries are checked and measured."""
+DRAFTED = frozenset({"slug", "image_count", "image_size", "score_decimals"})
+"""The fields that change in a draft alone."""
+RANKED = frozenset(
+    {
+        "opens_at",
+        "closes_at",
+        "team_merge_deadline",
+        "upload_grace_seconds",
+        "review_days",
+        "appeal_days",
+        "max_team_size",
+        "final_picks",
+        "prizes",
+        "medals",
+    }
+)
+"""The fields that stand with the final board."""
+LATER: Mapping[str, str] = MappingProxyType(
+    {
+        **dict.fromkeys(DRAFTED, "no"),
+        "public": "while no entry is scored or on its way",
+        "private": "while no entry is scored or on its way; then by choosing another private network",
+        "opens_at": "while nobody has entered",
+        "closes_at": "until a board is published",
+        "team_merge_deadline": "until the final board",
+        "max_team_size": "until the final board; not below the largest team",
+        "final_picks": "while picks are open; not below what a team has picked",
+        "prizes": "until the final board; after the close no place loses its prize",
+        "medals": "until the final board; after the close no place loses its medal",
+        "upload_grace_seconds": "until the final board; after the close it only grows",
+        "review_days": "until the final board; after the close it only grows",
+        "appeal_days": "until the final board; since the provisional board it only grows",
+    }
+)
+"""When a field of a competition that is no draft any more may change, in words; any other field: at any time."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How far a competition is, for the rules of its changes."""
+
+    phase: Phase
+    closed: bool
+    """Whether the close has passed."""
+    picks_open: bool
+    has_entries: bool
+    """Whether anybody has entered, whatever came of it."""
+    has_live_entries: bool
+    """Whether an entry is scored, or may still be: neither rejected nor cancelled."""
+    largest_team: int
+    most_picks: int
+    """The most entries that a team has picked."""
+
+    @property
+    def published(self) -> bool:
+        """Whether a board is published, provisional or final."""
+        return self.phase in {Phase.PROVISIONAL, Phase.FINAL}
+
+
+def fixed_fields(standing: Standing) -> dict[str, str]:
+    """The fields that cannot change any more, each with the reason as a sentence."""
+    fixed: dict[str, str] = {}
+    if standing.phase is Phase.FINAL:
+        fixed |= dict.fromkeys(RANKED, "The final board is published: withdraw it first.")
+    elif standing.published:
+        fixed["closes_at"] = "A board is published: withdraw it first."
+    if standing.has_entries:
+        fixed["opens_at"] = "Teams have entered."
+    if not standing.picks_open:
+        fixed.setdefault("final_picks", "Picks are closed.")
+    if standing.has_live_entries:
+        fixed |= dict.fromkeys(MEASURED, "Entries are scored, or on their way.")
+    if standing.phase is not Phase.DRAFT:
+        fixed |= dict.fromkeys(DRAFTED, "The competition is no draft any more.")
+    return fixed
+
+
+def faults_of(before: Mapping[str, Any], after: Mapping[str, Any], standing: Standing) -> list[str]:
+    """Why fields cannot change from ``before`` to ``after``, a sentence each; empty if all of them may."""
+    fixed = fixed_fields(standing)
+    faults = []
+    for name in after:
+        reason = fixed.get(name) or (LIMITS[name](before[name], after[name], standing) if name in LIMITS else None)
+        if reason:
+            faults.append(f"{name}: {reason}")
+    return faults
+
+
+def _final_picks(_: int, after: int, standing: Standing) -> str | None:
+    return f"A team has picked {standing.most_picks}." if after < standing.most_picks else None
+
+
+def _team_size(_: int, after: int, standing: Standing) -> str | None:
+    return f"A team has {standing.largest_team} members." if after < standing.largest_team else None
+
+
+def _grace(before: int, after: int, standing: Standing) -> str | None:
+    return "After the close it only grows." if standing.closed and after < before else None
+
+
+def _appeal_days(before: int, after: int, standing: Standing) -> str | None:
+    return "Since the provisional board it only grows." if standing.published and after < before else None
+
+
+def _medals(before: Mapping[str, int], after: Mapping[str, int], standing: Standing) -> str | None:
+    fewer = any(after[medal] < before[medal] for medal in before)
+    return "After the close no place loses its medal." if standing.closed and fewer else None
+
+
+def _prizes(before: list[dict[str, Any]], after: list[dict[str, Any]], standing: Standing) -> str | None:
+    lost = {prize["place"] for prize in before} - {prize["place"] for prize in after}
+    return "After the close no place loses its prize." if standing.closed and lost else None
+
+
+LIMITS: Mapping[str, Callable[[Any, Any, Standing], str | None]] = MappingProxyType(
+    {
+        "final_picks": _final_picks,
+        "max_team_size": _team_size,
+        "upload_grace_seconds": _grace,
+        "review_days": _grace,
+        "appeal_days": _appeal_days,
+        "medals": _medals,
+        "prizes": _prizes,
+    }
+)
+"""How far a field may change that is not fixed."""

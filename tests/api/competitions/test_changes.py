@@ -1,0 +1,151 @@
+"""Changing a competition: a draft in everything, later by rules, logged and told; deleting a draft."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from tests.api.cli_runner import CliTerminal, terminal
+from tests.api.conftest import Service
+from tests.api.submissions.test_uploads import refused
+from tests.api.test_audit_log import entries
+from tests.factories import noise_images, zip_of
+
+__all__ = ["terminal"]
+TOMORROW = datetime.now(UTC) + timedelta(days=1)
+
+
+def change(service: Service, of: str, **changes: Any) -> Any:
+    """What the organizer changes."""
+    return service.call("organizer", "PATCH", f"/competitions/{of}", json=changes)
+
+
+def notices(service: Service, who: str) -> list[tuple[str, str]]:
+    """The kind and body of a person's notices, newest first."""
+    return [(each["kind"], each["body"]) for each in service.call(who, "GET", "/notices").json()["notices"]]
+
+
+def test_a_draft_changes_in_everything_and_is_deleted(service: Service) -> None:
+    slug = service.competition(opens_at=TOMORROW, prizes=[{"place": 1, "amount": "$50"}])
+    assert change(service, slug, public={"extractor": "efficientnet_lite0"}).json()["missing"] == [
+        "the references of the public track are not prepared"
+    ]
+    wanted = {
+        "slug": f"{slug}-renamed",
+        "prizes": [{"place": 1, "amount": "$5,000"}],
+        "medals": {"gold": 1, "silver": 2, "bronze": 3},
+        "image_count": 9,
+        "daily_limit": None,
+        "final_picks": 3,
+        "review_days": 20,
+        "appeal_days": 9,
+        "max_team_size": 2,
+    }
+    changed = change(service, slug, **wanted)
+    assert changed.status_code == 200, changed.text
+    assert wanted.items() <= changed.json().items()
+    assert changed.json()["tracks"][0]["extractor"] == "efficientnet_lite0@1"
+    refused(service.call("organizer", "GET", f"/competitions/{slug}"), 404, "no-competition")
+    other = service.competition()
+    refused(change(service, f"{slug}-renamed", slug=other), 409, "slug-taken")
+    assert change(service, f"{slug}-renamed", image_size=32).json()["missing"] == [
+        f"the references of the {kind} track are not prepared" for kind in ("public", "private")
+    ]
+    for who, status in ((None, 401), ("ada", 403)):
+        assert service.call(who, "DELETE", f"/competitions/{slug}-renamed").status_code == status
+    refused(service.call("organizer", "DELETE", f"/competitions/{other}"), 409, "not-a-draft")
+    assert service.call("organizer", "DELETE", f"/competitions/{slug}-renamed").status_code == 204
+    refused(service.call("organizer", "GET", f"/competitions/{slug}-renamed"), 404, "no-competition")
+    assert [each["slug"] for each in service.call("organizer", "GET", "/competitions").json()] == [other]
+    assert service.competition(slug=f"{slug}-renamed"), "the slug is free again"
+    ((_, subject, before, _),) = entries(service, "competition.deleted")
+    assert (subject, before) == (f"competition:{slug}-renamed", {"title": "A competition"})
+
+
+def test_a_change_is_told_to_everybody_who_competes_or_has_accepted_the_rules_and_logged(service: Service) -> None:
+    slug = service.competition(rules="Be fair.", title="Dogs", prizes=[{"place": 1, "amount": "$50"}])
+    version = service.call(None, "GET", f"/competitions/{slug}").json()["rules_sha256"]
+    for who in ("ada", "bob"):
+        path = f"/competitions/{slug}/rules-acceptance"
+        assert service.call(who, "PUT", path, json={"rules_sha256": version}).status_code == 200
+    assert service.submit("ada", slug, zip_of(noise_images(9))).status_code == 202
+    before = [notices(service, who) for who in ("ada", "bob", "eve")]
+    prizes = [{"place": 1, "amount": "$5,000"}]
+    answer = change(service, slug, prizes=prizes, rules="Be kind.", daily_limit=7, title="Dogs", description="Quiet.")
+    assert answer.status_code == 200, answer.text
+    told = ("change", (
+        "Dogs has changed: its rules are new: please read and accept them before you enter again;"
+        " entries of a team in a UTC day: 7, before any number; prizes: $5,000 for place 1, before $50 for place 1."
+    ))  # fmt: skip
+    assert [notices(service, who) for who in ("ada", "bob", "eve")] == [
+        [told, *before[0]],
+        [told, *before[1]],
+        before[2],
+    ]
+    (*_, was, becomes) = entries(service, "competition.changed")[-1]
+    assert was == {
+        "rules": "Be fair.",
+        "daily_limit": None,
+        "prizes": [{"place": 1, "amount": "$50"}],
+        "description": "",
+    }
+    assert becomes == {"rules": "Be kind.", "daily_limit": 7, "prizes": prizes, "description": "Quiet."}
+    moved = datetime.now(UTC) + timedelta(days=20)
+    assert change(service, slug, closes_at=moved.isoformat()).status_code == 200
+    assert notices(service, "bob")[0][0] == "deadline"
+    assert change(service, slug, closes_at=moved.isoformat(), daily_limit=7).status_code == 200
+    assert len(entries(service, "competition.changed")) == 2, "the same again is no change"
+    assert change(service, slug, private={"extractor": "tiny", "epsilon": 1e-9}).status_code == 409
+
+
+def test_what_is_fixed_by_now_is_refused_whole_and_named(service: Service) -> None:
+    slug = service.competition(final_picks=2)
+    entered = [service.scored("ada", slug, noise_images(seed))["id"] for seed in (9, 10)]
+    picks = {"submissions": entered}
+    assert service.call("ada", "PUT", f"/competitions/{slug}/picks", json=picks).status_code == 200
+    answer = change(
+        service,
+        slug,
+        title="Changed",
+        image_size=32,
+        final_picks=1,
+        public={"extractor": "inception_v3"},
+        opens_at=None,
+    )
+    problem = refused(answer, 409, "fixed-by-now")
+    assert problem["faults"] == [
+        "image_size: The competition is no draft any more.",
+        "opens_at: Teams have entered.",
+        "final_picks: A team has picked 2.",
+        "public: Entries are scored, or on their way.",
+    ]
+    assert service.call(None, "GET", f"/competitions/{slug}").json()["title"] == "A competition"
+    refused(service.call("organizer", "DELETE", f"/competitions/{slug}"), 409, "not-a-draft")
+
+
+def test_the_public_network_changes_while_nothing_is_scored_and_takes_its_threshold_along(service: Service) -> None:
+    slug = service.competition()
+    thresholds = f"/competitions/{slug}/tracks/public/thresholds"
+    chosen = {"method": "manual", "tau": 0.3, "reason": "for the former network"}
+    assert service.call("organizer", "POST", thresholds, json=chosen).is_success
+    view = change(service, slug, public={"extractor": "efficientnet_lite0"}).json()
+    assert (view["tracks"][0]["extractor"], view["tracks"][0]["tau"]) == ("efficientnet_lite0@1", None)
+    refused(service.submit("ada", slug, zip_of(noise_images(9))), 409, "not-ready")
+    assert change(service, slug, public={"extractor": "tiny"}).status_code == 200
+    prepared = service.call("organizer", "POST", f"/competitions/{slug}/tracks/public/preparation")
+    assert prepared.status_code == 202, prepared.text
+    view = service.call("organizer", "GET", f"/competitions/{slug}").json()
+    assert (view["missing"], view["tracks"][0]["tau"] not in {None, 0.0, 0.3}) == ([], True)
+    refused(service.call("organizer", "POST", f"{thresholds}/undo", json={"reason": "Back."}), 409, "nothing-to-undo")
+    assert service.submit("ada", slug, zip_of(noise_images(9))).status_code == 202
+    refused(change(service, slug, public={"extractor": "inception_v3"}), 409, "fixed-by-now")
+
+
+def test_the_command_changes_and_deletes(service: Service, terminal: CliTerminal, tmp_path: Path) -> None:
+    slug = service.competition(opens_at=TOMORROW)
+    file = tmp_path / "changes.toml"
+    file.write_text('daily_limit = 9\nprizes = [{place = 1, amount = "$7"}]\n')
+    changed = terminal.run("admin", "update", slug, file, who="organizer")
+    assert (changed.status, changed.out.split()[:3]) == (0, [slug, "is", "draft;"]), changed.err
+    assert service.call("organizer", "GET", f"/competitions/{slug}").json()["prizes"] == [{"place": 1, "amount": "$7"}]
+    assert terminal.run("admin", "delete-draft", slug, who="organizer").out == f"{slug} is deleted.\n"
+    refused(service.call("organizer", "GET", f"/competitions/{slug}"), 404, "no-competition")

@@ -1,0 +1,88 @@
+"""The settings of a competition, in a browser's form and on a phone."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from playwright.sync_api import Browser, expect
+
+from tests.api.conftest import Service
+from tests.factories import noise_images, zip_of
+from tests.http_server import serve
+from tests.web.browser import OVERFLOWING_ELEMENTS, PHONE, browser, take_pictures, visit
+from tests.web.submissions.test_submit import session_of
+
+__all__ = ["browser"]
+
+
+def view(service: Service, slug: str) -> dict[str, Any]:
+    """The competition as its organizer sees it."""
+    answer: dict[str, Any] = service.call("organizer", "GET", f"/competitions/{slug}").json()
+    return answer
+
+
+def test_an_organizer_corrects_a_competition_and_deletes_a_draft(browser: Browser, service: Service) -> None:
+    now = datetime.now(UTC)
+    slug = service.competition(
+        rules="Be fair.",
+        prizes=[{"place": 1, "amount": "$50"}],
+        opens_at=now - timedelta(days=1),
+        closes_at=now + timedelta(days=3, seconds=7),
+    )
+    draft = service.competition(opens_at=now + timedelta(days=1))
+    before = view(service, slug)
+    with serve(service.app) as url, visit(browser, f"{url}/competitions/{slug}") as tab:
+        page = tab.page
+        page.context.add_cookies([{"name": "kennel", "value": session_of(service, "organizer"), "url": url}])
+        page.goto(f"{url}/competitions/{slug}")
+        page.get_by_role("link", name="Settings").click()
+        take_pictures(page, "settings")
+        page.set_viewport_size({"width": PHONE, "height": 800})
+        assert page.evaluate(OVERFLOWING_ELEMENTS, PHONE) == []
+        expect(page.get_by_label("Pixels of a side")).to_be_disabled()
+        page.get_by_label("Prizes").fill("1: $5,000\n2: nothing\nthird: a bone")
+        page.get_by_label("Members of a team").fill("4")
+        page.get_by_role("button", name="Save these settings").click()
+        expect(page.get_by_role("alert")).to_contain_text("This is none: third: a bone")
+        expect(page.get_by_label("Members of a team")).to_have_value("4")
+        page.get_by_label("Prizes").fill("1: $5,000\n2: $10")
+        page.get_by_role("button", name="Save these settings").click()
+        expect(page.get_by_role("status")).to_have_text("It is changed.")
+        prizes = [{"place": 1, "amount": "$5,000"}, {"place": 2, "amount": "$10"}]
+        assert view(service, slug) == before | {"prizes": prizes, "max_team_size": 4}, "nothing else, not a second"
+
+        meanwhile = {"daily_limit": 3, "rules": "Be good."}
+        assert service.call("organizer", "PATCH", f"/competitions/{slug}", json=meanwhile).is_success
+        page.get_by_label("Members of a team").fill("3")
+        page.get_by_role("button", name="Save these settings").click()
+        expect(page.get_by_role("status")).to_have_text("It is changed.")
+        assert (view(service, slug)["daily_limit"], view(service, slug)["max_team_size"]) == (3, 3)
+        assert service.call("organizer", "PATCH", f"/competitions/{slug}", json={"rules": "Be better."}).is_success
+        page.get_by_role("textbox", name="Rules").fill("Be kind.")
+        page.get_by_role("button", name="Save the rules").click()
+        expect(page.get_by_role("alert")).to_contain_text("Somebody else has changed this meanwhile")
+        expect(page.get_by_role("textbox", name="Rules")).to_have_value("Be kind.")
+        page.get_by_role("button", name="Save the rules").click()
+        expect(page.get_by_role("status")).to_have_text("It is changed.")
+        assert view(service, slug)["rules"] == "Be kind."
+
+        page.goto(f"{url}/competitions/{draft}/settings")
+        take_pictures(page, "settings-draft")
+        page.get_by_label("to delete it").fill("something else")
+        page.get_by_role("button", name="Delete the draft").click()
+        expect(page.get_by_role("alert")).to_contain_text(f"please type its slug: {draft}")
+        page.get_by_label("to delete it").fill(draft)
+        page.get_by_role("button", name="Delete the draft").click()
+        expect(page.get_by_role("heading", name="Competitions")).to_be_visible()
+    assert service.call("organizer", "GET", f"/competitions/{draft}").status_code == 404
+    assert tab.console_messages == []
+
+
+def test_what_is_missing_before_entries_are_taken_stands_on_the_page(service: Service) -> None:
+    slug = service.competition()
+    assert service.call("organizer", "PATCH", f"/competitions/{slug}", json={"public": {"extractor": "inception_v3"}})
+    cookie = {"Cookie": f"kennel={session_of(service, 'organizer')}", "Accept": "text/html"}
+    page = service.http.get(f"/competitions/{slug}/settings", headers=cookie)
+    assert "the references of the public track are not prepared" in page.text
+    assert service.submit("ada", slug, zip_of(noise_images(9))).status_code == 409
+    forbidden = {"Cookie": f"kennel={session_of(service, 'ada')}", "Accept": "text/html"}
+    assert service.http.get(f"/competitions/{slug}/settings", headers=forbidden).status_code == 403
