@@ -78,7 +78,7 @@ def fixed_fields(standing: Standing) -> dict[str, str]:
         fixed |= dict.fromkeys(RANKED, "The final board is published: withdraw it first.")
     elif standing.published:
         fixed["closes_at"] = "A board is published: withdraw it first."
-    if standing.has_entries:
+    if standing.has_entries and standing.phase is not Phase.DRAFT:
         fixed["opens_at"] = "Teams have entered."
     if not standing.picks_open:
         fixed.setdefault("final_picks", "Picks are closed.")

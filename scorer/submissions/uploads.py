@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from scorer import errors
 from scorer.blobs import Blobs, ReceivedBlob
-from scorer.competitions.competition_state import CompetitionState, visible_state
+from scorer.competitions.competition_state import visible_state
 from scorer.db import accounts
 from scorer.db.submissions import uploads as rows
 from scorer.db.submissions.submissions import submission_by_idempotency_key
@@ -27,7 +27,6 @@ FINISH_LEASE = timedelta(seconds=60)
 """How long the caller that makes a submission is left alone, beside the time that its bytes take."""
 FINISHING_BYTES_A_SECOND = 4 << 20
 """Lower bound of the speed at which a worker copies and hashes the whole upload; a slower one counts as dead."""
-
 SWEEP_BATCH = 50
 """Uploads that one round of the sweep ends or clears."""
 
@@ -110,7 +109,7 @@ def _earlier(
     earlier = rows.upload_by_idempotency_key(session, competition_id, account.id, key)
     if earlier is None:
         return None
-    if _has_expired(earlier, now):
+    if has_expired(earlier, now):
         rows.close_upload(session, earlier.id, to="ended", idempotency_key=None)
         return None
     if any(getattr(earlier, name) != value for name, value in _declared(wanted).items()):
@@ -132,40 +131,22 @@ def _submission_under_key(
 
 
 def _end_idle(session: Session, competition_id: int, account: Account) -> None:
-    uploads = rows.open_uploads(session, competition_id, account.id)
-    idle_first = [upload for upload in uploads if upload.completed_at is None]
+    idle_first = [each for each in rows.open_uploads(session, competition_id, account.id) if not each.completed_at]
     for upload in idle_first[: max(0, len(idle_first) + 1 - MAX_OPEN_UPLOADS)]:
         rows.close_upload(session, upload.id, to="ended", idempotency_key=None)
 
 
-def _has_expired(upload: Upload, now: datetime) -> bool:
+def has_expired(upload: Upload, now: datetime) -> bool:
+    """Whether nobody has gone on with an upload for too long."""
     return upload.state == "receiving" and upload.completed_at is None and upload.expires_at <= now
 
 
 def find_upload(session: Session, upload_id: str, account: Account, *, now: datetime) -> Upload:
     """An upload of the account; ``NotFound`` if it is of another, has expired or was ended."""
     upload = rows.upload_by_id(session, upload_id)
-    if upload is None or upload.account_id != account.id or upload.state == "ended" or _has_expired(upload, now):
+    if upload is None or upload.account_id != account.id or upload.state == "ended" or has_expired(upload, now):
         raise NotFound("no-upload", "There is no such upload (any more); please begin a new one.")
     return upload
-
-
-def list_open_uploads(session: Session, state: CompetitionState, account: Account, *, now: datetime) -> list[Upload]:
-    """The account's uploads in a competition that may still become submissions, the longest idle first: those that were
-    begun in time, until the grace period ends."""
-    uploads = rows.open_uploads(session, state.competition.id, account.id)
-    return [each for each in uploads if not _has_expired(each, now) and _may_finish(state, each, now)]
-
-
-def _may_finish(state: CompetitionState, upload: Upload, now: datetime) -> bool:
-    arrived = upload.completed_at or now
-    return intake.is_taken(state, _entry_of(upload), begun=upload.begun_at, now=arrived)
-
-
-def change_note(session: Session, upload: Upload, note: str) -> None:
-    """Replace an upload's note, whose bytes go on as they were; ``Conflict`` once all of them are there."""
-    if not rows.change_note(session, upload.id, note):
-        raise Conflict("upload-closed", "This upload is complete already.")
 
 
 def require_whole(upload: Upload) -> None:
@@ -250,7 +231,7 @@ def finish(session: Session, upload: Upload, received: ReceivedBlob, *, public_i
     Raises the errors of :func:`scorer.submissions.intake.accept`, and ``Conflict`` if the upload was closed meanwhile:
     then the caller must roll back.
     """
-    entry = _entry_of(upload)
+    entry = NewSubmission(upload.file_name, upload.note, upload.idempotency_key, upload.benchmark)
     arrived = upload.completed_at
     if arrived is None:
         raise ValueError(f"upload {upload.id} is not whole")
@@ -262,10 +243,6 @@ def finish(session: Session, upload: Upload, received: ReceivedBlob, *, public_i
     if not rows.close_upload(session, upload.id, to="done", submission_ref=submission.ref):
         raise taken_over_error()
     return submission
-
-
-def _entry_of(upload: Upload) -> NewSubmission:
-    return NewSubmission(upload.file_name, upload.note, upload.idempotency_key, upload.benchmark)
 
 
 def refuse(session: Session, upload: Upload, error: KennelError) -> bool:

@@ -230,10 +230,8 @@ def effective_thresholds(newest_first: Sequence[Threshold]) -> list[Threshold]:
     for row in reversed(newest_first):
         if row.method == UNDO:
             standing.pop()
-        elif row.method == tuning.UNSET:
-            standing.clear()
         else:
-            standing.append(row)
+            standing = [] if row.method == tuning.UNSET else [*standing, row]
     return standing
 
 

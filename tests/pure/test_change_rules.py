@@ -34,6 +34,7 @@ CASES: list[tuple[str, Any, Any, Standing, bool]] = [
     ("public", {}, {"epsilon": 1.0}, ENTERED, False),
     ("opens_at", 1, 2, OPEN, True),
     ("opens_at", 1, 2, replace(OPEN, has_entries=True), False),
+    ("opens_at", 1, 2, replace(DRAFT, has_entries=True), True),  # results that were imported
     ("closes_at", 1, 2, CLOSED, True),
     ("closes_at", 1, 2, PROVISIONAL, False),
     ("closes_at", 1, 2, FINAL, False),
