@@ -17,12 +17,13 @@ from scorer.accounts.api_tokens import SCOPES
 from scorer.competitions import competition_state, rules
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account, Competition, DataFile, Threshold, Track
+from scorer.db.teams.storage import StorageUsage
 from scorer.errors import NotFound
 from scorer.leaderboard import board_cache, standings
 from scorer.leaderboard.board import Benchmark, Board, CopyingTeam, DisqualifiedTeam, Place
 from scorer.lifecycle import Phase, QuotaLimits, QuotaUsage, TrackKind, next_entry_at, refusal_of, utc_day
 from scorer.ranking.awards import award_of
-from scorer.teams import quotas
+from scorer.teams import quotas, storage
 from scorer.teams.quotas import Quota
 
 Row = TypeVar("Row", Place, Benchmark, CopyingTeam, DisqualifiedTeam)
@@ -287,5 +288,6 @@ class SampleSite:
             patch.object(standings, "count_teams", self._count_teams),
             patch.object(rules, "has_accepted", lambda *_: self.accepted),
             patch.object(quotas, "quota_of", lambda *_, **__: self.allowance),
+            patch.object(storage, "usage_of_competition", lambda *_: StorageUsage(stored=3_000_000, staged=0)),
         ):
             yield app
