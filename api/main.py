@@ -24,7 +24,7 @@ from api.kaggle import router as kaggle
 from api.pages import router
 from api.routes import audit_log, health, jobs, leaderboard, probes, rescoring
 from api.routes.accounts import accounts, administration, api_tokens, second_factors, sessions
-from api.routes.competitions import allowlist, competitions, data_files
+from api.routes.competitions import allowlist, competition_roles, competitions, data_files
 from api.routes.evidence import evidence, generators
 from api.routes.import_export import data_release, import_results
 from api.routes.insights import gallery, human_ratings, insights
@@ -120,6 +120,7 @@ def create_app(settings: Settings) -> FastAPI:
         jobs,
         competitions,
         allowlist,
+        competition_roles,
         publication,
         human_ratings,
         data_release,

@@ -1,13 +1,13 @@
 """The audit log: who did what and when, with values before and after; written in the action's own transaction."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy.orm import Session
 
-from scorer.db import audit_log
+from scorer.db import audit_log, competition_roles
 from scorer.db.audit_log import Act, AuditFilter
 from scorer.db.tables import Account, AuditEntry, Competition
 
@@ -47,6 +47,11 @@ def list_entries(session: Session, wanted: AuditFilter, *, before: int | None, l
 def actions(session: Session, competition: Competition | None = None) -> Sequence[str]:
     """Every action name in the log, or in its entries about one competition."""
     return audit_log.audit_actions(session, competition)
+
+
+def filter_for_admin(session: Session, wanted: AuditFilter, admin: Account) -> AuditFilter:
+    """The filter, without actions on competitions that the admin competes in: they tell how others are judged."""
+    return replace(wanted, hidden=competition_roles.competitions_entered_by(session, admin.id))
 
 
 @dataclass(frozen=True)

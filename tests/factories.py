@@ -17,6 +17,7 @@ from scorer.competitions.spec import CompetitionSpec, TrackSpec
 from scorer.db.submissions import events, submissions
 from scorer.db.tables import (
     Account,
+    CompetitionRole,
     Evidence,
     GeneratorFile,
     Job,
@@ -63,6 +64,17 @@ def make_competition(session: Session, now: datetime, **changes: Any) -> Competi
     wanted = make_spec(now, **changes)
     setup.create(session, wanted, author=author, now=now)
     return competition_state.state_of(session, wanted.slug, now)
+
+
+def give_role(session: Session, competition_id: int, account: Account, role: str, now: datetime) -> CompetitionRole:
+    """A role in a competition that is held, as if it had been offered and accepted."""
+    held = CompetitionRole(
+        competition_id=competition_id, account_id=account.id, role=role, offered_at=now, accepted_at=now
+    )
+    session.add(held)
+    session.flush()
+    session.expire(account, ["competition_roles"])
+    return held
 
 
 def make_team(session: Session, state: CompetitionState, now: datetime) -> Team:

@@ -1,6 +1,7 @@
 """Controller functions that JSON routes and pages share, where a request needs more than one call into :mod:`scorer`.
 
 personal_data: a person's data as a file, and the end of their account
+board_charges: what boards of the past cost in the rate limits
 second_factors: the second step of signing in
 sign_in: signing up and in, passwords and mail addresses, with rate limits
 zip_uploads: one request, one submission

@@ -42,9 +42,7 @@ async def store_generator(
             generator = generator_uploads.accept_generator(
                 session, submission_id, received, declared, seed=secrets.randbits(32), account=account, now=now
             )
-            view = generator_view(
-                submission_id, generator_audits.find_generator(session, submission_id, account), account
-            )
+            view = generator_view(submission_id, generator_audits.find_generator(session, submission_id, account))
             return view, unused_key_of(received, generator.blob_key)
 
     return await receive_blob(store, key, chunks, limit=max_bytes, accept=accept)

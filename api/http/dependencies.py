@@ -7,7 +7,6 @@ from typing import Annotated
 
 from anyio import CapacityLimiter
 from fastapi import Depends, Request
-from fastapi.concurrency import run_in_threadpool
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from sqlalchemy.orm import Session
 
@@ -17,7 +16,7 @@ from api.http.server_sent_events import EventHub
 from api.http.transactions import Transaction as Transaction  # noqa: PLC0414 - beside the dependency that makes them
 from api.http.transactions import request_transaction
 from scorer.accounts import api_tokens, roles, second_factors, sessions
-from scorer.accounts.rate_limits import PAST_BOARD_COST, RateLimiter, network_of
+from scorer.accounts.rate_limits import RateLimiter, network_of
 from scorer.accounts.second_factors import Policy
 from scorer.accounts.sessions import Browser
 from scorer.blobs import Blobs
@@ -26,6 +25,7 @@ from scorer.errors import Forbidden, Unauthenticated
 from scorer.jobs.broker import transaction
 from scorer.notifications import notices
 from scorer.settings import Settings
+from scorer.submissions import access
 
 bearer = HTTPBearer(auto_error=False, description="An API token.")
 
@@ -147,30 +147,10 @@ async def current_caller(
     return caller
 
 
-async def charge_past_board(
-    request: Request,
-    caller: Annotated[Caller | None, Depends(current_caller)],
-    browser: Annotated[Browser, Depends(browser_of)],
-) -> None:
-    """Count a board of a past moment (``as_of``), which is ranked for this reader alone, as several requests."""
-    if request.query_params.get("as_of"):
-        await charge_board_versions(request, caller, browser)
-
-
-async def charge_board_versions(
-    request: Request,
-    caller: Annotated[Caller | None, Depends(current_caller)],
-    browser: Annotated[Browser, Depends(browser_of)],
-) -> None:
-    """Count a comparison with an earlier version of a board as a board of a past moment."""
-    rates = await rate_limiter(request)
-    await run_in_threadpool(rates.hit, "request", *requester_of(caller, browser), cost=PAST_BOARD_COST - 1)
-
-
 def caller_of_token(session: Session, secret: str, moment: datetime) -> Caller:
     """The caller with an API token; ``Unauthenticated`` for an unknown one."""
     token = api_tokens.authenticate(session, secret, moment)
-    return Caller(token.account, token.scopes)
+    return Caller(roles.load_roles(token.account), token.scopes)
 
 
 def _caller_of_cookie(session: Session, request: Request, moment: datetime) -> Caller | None:
@@ -179,7 +159,7 @@ def _caller_of_cookie(session: Session, request: Request, moment: datetime) -> C
     if secret is None or signed_in is None:
         return None
     unread = notices.count_unread(session, signed_in.account)
-    return Caller(signed_in.account, api_tokens.SCOPES, signed_in.id, csrf.csrf_token(secret), unread)
+    return Caller(roles.load_roles(signed_in.account), api_tokens.SCOPES, signed_in.id, csrf.csrf_token(secret), unread)
 
 
 async def visitor(caller: Annotated[Caller | None, Depends(current_caller)]) -> Account | None:
@@ -231,23 +211,41 @@ async def submitter(caller: Annotated[Caller, Depends(known_caller)]) -> Account
     return caller.account
 
 
-async def organizer(request: Request, caller: Annotated[Caller, Depends(known_caller)]) -> Account:
-    """An organizer or admin; writing needs the scope ``organize``."""
-    account = roles.require_role(caller.account, "organizer")
-    api_tokens.require_scope(caller.scopes, "read" if request.method in csrf.SAFE_METHODS else "organize")
+def organizer(
+    request: Request,
+    caller: Annotated[Caller, Depends(known_caller)],
+    begin: Annotated[Transaction, Depends(transactions)],
+    at: Annotated[datetime, Depends(request_time)],
+) -> Account:
+    """An organizer of the competition that the path names, by its slug or by an entry; writing needs the scope
+    ``organize``."""
+    account = _within_scope(request, caller, roles.require_organizes_any(caller.account))
+    named = {name: request.path_params[name] for name in ("slug", "submission_id") if name in request.path_params}
+    if named:
+        with begin() as session:
+            access.require_organizer(session, account, **named, now=at)
     return account
 
 
 async def reviewer(request: Request, caller: Annotated[Caller, Depends(known_caller)]) -> Account:
-    """A reviewer, organizer or admin; writing needs the scope ``organize``."""
-    account = roles.require_role(caller.account, "reviewer", "organizer")
+    """A reviewer or organizer of some competition; writing needs the scope ``organize``. Whether it is theirs is asked
+    by what they read."""
+    return _within_scope(request, caller, roles.require_reviews_any(caller.account))
+
+
+async def competition_creator(request: Request, caller: Annotated[Caller, Depends(known_caller)]) -> Account:
+    """An account that may open competitions; writing needs the scope ``organize``."""
+    return _within_scope(request, caller, roles.require_role(caller.account, "organizer"))
+
+
+async def admin(request: Request, caller: Annotated[Caller, Depends(known_caller)]) -> Account:
+    """An admin; writing needs the scope ``organize``."""
+    return _within_scope(request, caller, roles.require_role(caller.account))
+
+
+def _within_scope(request: Request, caller: Caller, account: Account) -> Account:
     api_tokens.require_scope(caller.scopes, "read" if request.method in csrf.SAFE_METHODS else "organize")
     return account
-
-
-async def admin(account: Annotated[Account, Depends(organizer)]) -> Account:
-    """An admin; writing needs the scope ``organize``."""
-    return roles.require_role(account)
 
 
 async def response_cache(request: Request) -> ResponseCache:
@@ -285,6 +283,7 @@ CurrentUser = Annotated[Account, Depends(reader)]
 Submitter = Annotated[Account, Depends(submitter)]
 Reviewer = Annotated[Account, Depends(reviewer)]
 Organizer = Annotated[Account, Depends(organizer)]
+CompetitionCreator = Annotated[Account, Depends(competition_creator)]
 Admin = Annotated[Account, Depends(admin)]
 BlobStore = Annotated[Blobs, Depends(blobs)]
 AppResponseCache = Annotated[ResponseCache, Depends(response_cache)]
@@ -294,5 +293,3 @@ AppEventHub = Annotated[EventHub, Depends(event_hub)]
 CurrentBrowser = Annotated[Browser, Depends(browser_of)]
 AppSettings = Annotated[Settings, Depends(settings)]
 Now = Annotated[datetime, Depends(request_time)]
-PastBoardCharge = Depends(charge_past_board)
-BoardVersionsCharge = Depends(charge_board_versions)

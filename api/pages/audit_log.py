@@ -38,7 +38,8 @@ def show_audit_log(
     before: BeforeId = None,
 ) -> Response:
     """Every entry, newest first."""
-    return _page(session, viewer, filters, before, now=now, state=None, here="/admin/audit")
+    wanted = audit_log.filter_for_admin(session, filters, admin)
+    return _page(session, viewer, wanted, before, now=now, state=None, here="/admin/audit")
 
 
 @router.api_route("/competitions/{slug}/audit", methods=["GET", "HEAD"])

@@ -8,14 +8,13 @@ from fastapi.responses import Response
 from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
+from api.actions.board_charges import BoardVersionsCharge, PastBoardCharge
 from api.http.dependencies import (
     AppResponseCache,
-    BoardVersionsCharge,
     Caller,
     CurrentCaller,
     DbSession,
     Now,
-    PastBoardCharge,
     SignedIn,
     Visitor,
 )
@@ -26,7 +25,7 @@ from api.rendering import formatting, templates
 from api.rendering.quota import quota_message_of
 from api.rendering.timeline import timeline_of
 from scorer.accounts import roles
-from scorer.competitions import allowlist, competition_state, rules
+from scorer.competitions import allowlist, competition_roles, competition_state, rules
 from scorer.competitions.competition_state import CompetitionState, takes_late
 from scorer.db.tables import Account
 from scorer.leaderboard import board_access, board_versions, standings
@@ -92,16 +91,19 @@ def _entry_values(
     competition = state.competition
     accepted = account is not None and rules.has_accepted(session, competition, account)
     invited = account is not None and allowlist.is_invited(session, competition, account)
-    may_enter = state.phase is Phase.OPEN or takes_late(state, now)
+    judges = account is not None and competition_roles.judges_here(session, competition, account)
+    may_enter = (state.phase is Phase.OPEN or takes_late(state, now)) and not judges
     quota = quotas.quota_of(session, state, account, now=now) if account and may_enter else None
     return {
         "rules_sha256": rules.rules_version_of(competition),
         "rules_accepted": accepted,
         "may_enter": may_enter,
+        "judges": judges,
+        "role": competition_roles.role_of(account, competition) if account else None,
         "invited": invited,
         "quota": quota_message_of(quota) if quota else None,
-        "storage": storage.usage_of_competition(session, competition) if roles.is_organizer(account) else None,
-        "may_download": (accepted and invited) or roles.is_organizer(account),
+        "storage": storage.usage_of_competition(session, competition) if roles.is_organizer(account, competition.id) else None,
+        "may_download": (accepted and invited) or roles.is_organizer(account, competition.id),
     }
 
 

@@ -56,7 +56,7 @@ def _page(
         state=state,
         made=releases,
         working=any(release.state in UNFINISHED for release in releases),
-        organizes=is_organizer(account),
+        organizes=is_organizer(account, state.competition.id),
         stages=STAGES,
         now=now,
         **outcome,

@@ -4,6 +4,7 @@ from fastapi import FastAPI
 
 from api.pages import (
     audit_log,
+    competition_roles,
     competition_settings,
     evidence,
     import_export,
@@ -36,6 +37,7 @@ def mount_pages(app: FastAPI) -> None:
         submissions,
         evidence,
         teams,
+        competition_roles,
         review_queue,
         thresholds,
         private_extractor,

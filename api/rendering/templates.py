@@ -13,6 +13,7 @@ from api.http.dependencies import Caller
 from api.http.etags import etag_of, is_known
 from api.rendering import formatting, markdown
 from api.rendering.charts import captions
+from scorer.accounts.roles import is_organizer, is_reviewer
 
 HERE = Path(__file__).parents[1] / "pages"
 MEDIA_TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
@@ -67,7 +68,12 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals.update(
-        static=static_url, product_version=version("kennel"), captions=captions, formatting=formatting
+        static=static_url,
+        product_version=version("kennel"),
+        captions=captions,
+        formatting=formatting,
+        is_organizer=is_organizer,
+        is_reviewer=is_reviewer,
     )
     environment.filters.update(markdown=markdown.html_of, summary=markdown.summary_of, rest=markdown.rest_of)
     return environment

@@ -37,7 +37,7 @@ def index(
     limit: Limit = 100,
 ) -> AuditPage:
     """Who did what and when, with the state before and after, newest first. Admins only."""
-    return _page(session, filters, before, limit)
+    return _page(session, audit_log.filter_for_admin(session, filters, admin), before, limit)
 
 
 @router.get("/competitions/{slug}/audit")

@@ -8,12 +8,11 @@ from fastapi.responses import StreamingResponse
 from pydantic import AwareDatetime, BaseModel, Field
 from sqlalchemy.orm import Session
 
+from api.actions.board_charges import BoardVersionsCharge, PastBoardCharge
 from api.http.dependencies import (
     AppResponseCache,
-    BoardVersionsCharge,
     DbSession,
     Now,
-    PastBoardCharge,
     Transactions,
     Visitor,
 )
@@ -106,7 +105,7 @@ def _body(
 
 
 def _view(board: Board, account: Account | None) -> BoardView:
-    hidden = set() if is_organizer(account) else {"submission_id", "label"}
+    hidden = set() if is_organizer(account, board.state.competition.id) else {"submission_id", "label"}
 
     def fields(row: object) -> dict[str, object]:
         return {name: value for name, value in vars(row).items() if name not in hidden}

@@ -10,7 +10,7 @@ from scorer.accounts.accounts import HANDLE_PATTERN, MAX_EMAIL_LENGTH
 from scorer.accounts.api_tokens import MAX_TOKENS, Scope
 from scorer.accounts.password_hashing import MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH
 
-Role = Literal["participant", "reviewer", "organizer", "admin"]
+Role = Literal["participant", "organizer", "admin"]
 
 
 class NewAccount(Request):

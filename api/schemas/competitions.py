@@ -7,6 +7,7 @@ from pydantic import BaseModel, Field, StringConstraints
 
 from api.schemas.base import Request
 from scorer.accounts.accounts import MAX_EMAIL_LENGTH
+from scorer.competitions.competition_roles import RoleName
 from scorer.lifecycle import Phase, TrackKind
 
 
@@ -93,6 +94,24 @@ class NewGuests(Request):
         description="Handles, or mail addresses: an address counts for the person who confirms it, now or later.",
         examples=[["ada", "bob@example.org"]],
     )
+
+
+class NewRole(Request):
+    """The role that a person is offered."""
+
+    role: RoleName
+
+
+class RoleView(BaseModel):
+    """A person's role in a competition."""
+
+    competition: str
+    handle: str
+    name: str
+    role: RoleName
+    offered_by: str | None = Field(description="Null where everybody of that role had it in every competition.")
+    offered_at: datetime
+    accepted_at: datetime | None = Field(description="Null while it is only offered.")
 
 
 class GuestView(BaseModel):

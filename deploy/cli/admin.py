@@ -131,7 +131,7 @@ def account(handle: str, name: str = "", data: Data = None) -> None:
 
 @app.command()
 def role(handle: str, role: str, data: Data = None) -> None:
-    """Give an account another role: participant, reviewer, organizer or admin; directly in the database.
+    """Give an account another role: participant, organizer or admin; directly in the database.
 
     An admin's API token may not do this: a leaked one could make admins. Admins do it on the page /admin/accounts.
     """

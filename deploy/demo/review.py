@@ -35,7 +35,10 @@ def review_and_rule(
     """Two reviewers label the entry independently, and the organizer disqualifies it; prints each step."""
     for number, name in enumerate(REVIEWERS, 1):
         handle = f"reviewer-{number}-{slug}"[:39].strip("-.")
-        with Client(running.url, new_token(running.settings, handle, "reviewer", name=name)) as reviewer:
+        with Client(running.url, new_token(running.settings, handle, "participant", name=name)) as person:
+            organizer.put(f"/competitions/{slug}/roles/{handle}", {"role": "reviewer"})
+            person.call("PUT", f"/competitions/{slug}/role")
+        with Client(running.url, new_token(running.settings, handle, "participant")) as reviewer:  # one that may review
             if number == 1:
                 _print_flags(reviewer, slug, submission_id, console)
             review = reviewer.post(f"/submissions/{submission_id}/reviews", {"label": label, "note": REVIEW_NOTE})

@@ -8,8 +8,8 @@ from sqlalchemy.orm import Session
 
 from scorer import audit_log
 from scorer.accounts.credentials import Kept, end_credentials
-from scorer.accounts.roles import _require_known_role
-from scorer.db import accounts
+from scorer.accounts.roles import _require_known_role, reviews_any
+from scorer.db import accounts, competition_roles
 from scorer.db.tables import Account
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
 from scorer.notifications import outbox
@@ -52,8 +52,10 @@ def change_role(session: Session, handle: str, role: str, *, author: Account | N
     before = account.role
     if role != "admin":
         require_another_admin(session, account)
-    if before == "participant":
+    if not reviews_any(account):
         accounts.withdraw_scope(session, account.id, "organize")  # nobody prepares a token for a role yet to come
+    if before == "admin" and role != "admin":
+        competition_roles.add_former_organizer(session, account.id, now)  # who was one has seen every competition
     account.role = role
     session.flush()
     subject = f"account:{account.handle}"

@@ -6,7 +6,7 @@ from typing import Literal
 
 from sqlalchemy.orm import Session
 
-from scorer.accounts.roles import require_active
+from scorer.accounts.roles import require_active, reviews_any
 from scorer.db import accounts
 from scorer.db.tables import Account, Token
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound, Unauthenticated
@@ -22,8 +22,8 @@ TOUCH_AFTER = timedelta(minutes=1)
 
 
 def scopes_of(account: Account) -> Sequence[Scope]:
-    """The scopes that tokens of an account may have: participants organize nothing."""
-    return SCOPES if account.role != "participant" else SCOPES[:2]
+    """The scopes that tokens of an account may have: who judges nothing has no use for the last one."""
+    return SCOPES if reviews_any(account) else SCOPES[:2]
 
 
 def issue(

@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 
 from scorer import audit_log
 from scorer.accounts.accounts import tell_owner
+from scorer.accounts.roles import organizes_any
 from scorer.db import accounts
 from scorer.db.tables import Account, SecondFactor
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound, Unauthenticated
@@ -40,8 +41,9 @@ If it was not you, set a new password at once and write to the organizers.
 
 def is_required(account: Account, policy: Policy) -> bool:
     """Whether an account must have a second factor, by the operator's policy."""
-    roles = {"nobody": (), "admins": ("admin",), "organizers": ("organizer", "admin")}
-    return policy == "everybody" or account.role in roles[policy]
+    is_admin = account.role == "admin"
+    required = {"nobody": False, "admins": is_admin, "organizers": is_admin or organizes_any(account)}
+    return policy == "everybody" or required[policy]
 
 
 def require(session: Session, account: Account, policy: Policy) -> None:

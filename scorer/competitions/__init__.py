@@ -1,5 +1,6 @@
 """Competitions: what organizers set up, and who may enter.
 
+competition_roles: who organizes a competition, who reviews it
 spec: the specification an organizer writes: images, dates, limits, prizes, tracks
 setup: creating, changing and deleting a competition
 change_rules, change_notices: what of it may still change, and who is told

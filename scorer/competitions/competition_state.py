@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
-from scorer.accounts.roles import is_organizer
+from scorer.accounts.roles import is_organizer, is_reviewer
 from scorer.archive import ImageSpec
 from scorer.db import competitions, tuning
 from scorer.db.tables import Account, Competition, DataFile, Publication, Track
@@ -48,7 +48,8 @@ def state_of(session: Session, slug: str, now: datetime) -> CompetitionState:
 
 
 def visible_state(session: Session, slug: str, account: Account | None, now: datetime) -> CompetitionState:
-    """The state of a competition that the account may see: a draft is ``NotFound`` for all but organizers."""
+    """The state of a competition that the account may see: a draft is ``NotFound`` for all but its organizers and
+    reviewers."""
     return require_visible(state_of(session, slug, now), account)
 
 
@@ -73,7 +74,7 @@ def visible_states(session: Session, account: Account | None, now: datetime) -> 
 
 
 def _is_visible(state: CompetitionState, account: Account | None) -> bool:
-    return state.phase is not Phase.DRAFT or is_organizer(account)
+    return state.phase is not Phase.DRAFT or is_reviewer(account, state.competition.id)
 
 
 def _state(session: Session, competition: Competition, now: datetime) -> CompetitionState:
@@ -110,7 +111,7 @@ def track_of(state: CompetitionState, kind: TrackKind) -> Track:
 
 def may_see_private(state: CompetitionState, account: Account | None) -> bool:
     """Whether the account may see the private track: organizers always, others after publication."""
-    return state.published or is_organizer(account)
+    return state.published or is_organizer(account, state.competition.id)
 
 
 def lock_unless_final(session: Session, competition: Competition) -> None:
@@ -131,7 +132,7 @@ def require_not_final(session: Session, competition: Competition) -> None:
 def may_see_results(state: CompetitionState, account: Account | None) -> bool:
     """Whether the account may see labels and the figures of the private track: organizers always, others with the final
     board."""
-    return state.phase is Phase.FINAL or is_organizer(account)
+    return state.phase is Phase.FINAL or is_organizer(account, state.competition.id)
 
 
 def last_winning_rank(state: CompetitionState) -> int:

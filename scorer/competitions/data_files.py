@@ -123,8 +123,8 @@ def downloadable_files(session: Session, state: CompetitionState, account: Accou
 
 
 def _require_access(session: Session, state: CompetitionState, account: Account) -> None:
-    if not is_organizer(account):
-        rules.require_entrant(session, state.competition, account)
+    if not is_organizer(account, state.competition.id):
+        rules.require_acceptance(session, state.competition, account)
 
 
 def _offered(session: Session, state: CompetitionState, name: str) -> DataFile:

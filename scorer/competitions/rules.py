@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from scorer.competitions import allowlist
+from scorer.competitions import allowlist, competition_roles
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import accounts
 from scorer.db.tables import Account, Competition, RulesAcceptance
@@ -47,8 +47,14 @@ def accept_rules(
 
 
 def require_entrant(session: Session, competition: Competition, account: Account, *, newest: bool = True) -> None:
-    """``Forbidden`` unless the account may enter: it is invited, where that is needed, and has accepted the current
-    rules, or (without ``newest``) any version of them, for an upload that was under way while they changed."""
+    """``Forbidden`` unless the account may enter: it judges nothing here and :func:`require_acceptance` lets it."""
+    competition_roles.require_no_judge(session, competition, account)
+    require_acceptance(session, competition, account, newest=newest)
+
+
+def require_acceptance(session: Session, competition: Competition, account: Account, *, newest: bool = True) -> None:
+    """``Forbidden`` unless the account is invited, where that is needed, and has accepted the current rules, or
+    (without ``newest``) any version of them, for an upload that was under way while they changed."""
     allowlist.require_invited(session, competition, account)
     version = rules_version_of(competition)
     if version is None:

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from scorer import audit_log, extractor_catalogue
-from scorer.competitions import change_notices, data_files, reference_sets
+from scorer.competitions import change_notices, competition_roles, data_files, reference_sets
 from scorer.competitions.change_rules import Standing, faults_of
 from scorer.competitions.competition_state import CompetitionState, grace_end, state_of
 from scorer.competitions.spec import CompetitionChanges, CompetitionSpec, fault_of_times
@@ -41,6 +41,7 @@ def create(session: Session, spec: CompetitionSpec, *, author: Account, now: dat
             )
         )
     session.flush()
+    competition_roles.found(session, competition, author=author, now=now)
     subject = f"competition:{spec.slug}"
     after = spec.model_dump(mode="json")
     audit_log.record_action(session, "competition.created", subject, actor=author, now=now, after=after)

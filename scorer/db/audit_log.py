@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, func, literal, or_, select
+from sqlalchemy import ColumnElement, func, literal, not_, or_, select
 from sqlalchemy.orm import Session
 
 from scorer.db.tables import Account, AuditEntry, Competition, Submission
@@ -21,6 +21,8 @@ class AuditFilter:
     """A handle, whatever the letter case."""
     competition: Competition | None = None
     """Actions on the competition, on its parts (``noun:slug/part``) and on its submissions."""
+    hidden: Sequence[Competition] = ()
+    """Without actions on these competitions."""
 
 
 class Act(NamedTuple):
@@ -66,6 +68,7 @@ def _conditions(wanted: AuditFilter) -> list[ColumnElement[bool]]:
         conditions.append(func.lower(Account.handle) == wanted.actor.lower())
     if wanted.competition is not None:
         conditions.append(_about(wanted.competition))
+    conditions.extend(not_(_about(competition)) for competition in wanted.hidden)
     return conditions
 
 

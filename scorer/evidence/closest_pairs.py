@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from sqlalchemy.orm import Session
 
+from scorer.accounts.roles import is_reviewer
 from scorer.archive.pixel_hashes import Images, mirror_images
 from scorer.blobs import Blobs
 from scorer.db import competitions
@@ -19,7 +20,7 @@ from scorer.db.tables import Account, Measurement, Submission
 from scorer.errors import NotFound
 from scorer.evidence.images import entry_images, hidden_sets, png_of, reference_images, sets_of
 from scorer.lifecycle import TRACK_KINDS, TrackKind
-from scorer.submissions.access import is_own, may_review, unknown_submission
+from scorer.submissions.access import is_own, unknown_submission
 
 Side = Literal["generated", "reference"]
 MAX_PAIRS = 8
@@ -75,7 +76,7 @@ def require_visible_pairs(
     """
     submission = submissions.submission_by_id(session, submission_id)
     if submission is None or not (
-        may_review(session, submission.competition_id, account)
+        is_reviewer(account, submission.competition_id)
         or (kind == "public" and team_sees_evidence(session, submission) and is_own(session, submission, account))
     ):
         raise unknown_submission(submission_id)

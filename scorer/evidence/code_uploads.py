@@ -7,6 +7,7 @@ from typing import BinaryIO, Literal
 
 from sqlalchemy.orm import Session
 
+from scorer.accounts.roles import is_reviewer
 from scorer.archive.central_directory import find_directory, members_of
 from scorer.blobs import ReceivedBlob
 from scorer.competitions.competition_state import state_of
@@ -15,7 +16,7 @@ from scorer.db.submissions import submissions
 from scorer.db.tables import Account, CodeAttachment, Submission
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
 from scorer.lifecycle import Phase
-from scorer.submissions.access import find_submission, is_own, may_review, unknown_submission
+from scorer.submissions.access import find_submission, is_own, unknown_submission
 
 MAX_CODE_BYTES = 20 * 1024**2
 MAX_DIRECTORY_BYTES = 1 << 20
@@ -77,16 +78,16 @@ def attach_code(
 
 
 def find_code(session: Session, submission_id: str, account: Account) -> tuple[Submission, CodeAttachment]:
-    """The code of an entry, for organizers and for reviewers who do not compete themselves.
+    """The code of an entry, for organizers and for reviewers.
 
     ``Forbidden`` for the entry's own team, ``NotFound`` for everybody else and where no code is attached.
     """
     submission = submissions.submission_by_id(session, submission_id)
     if submission is None or not (
-        may_review(session, submission.competition_id, account) or is_own(session, submission, account)
+        is_reviewer(account, submission.competition_id) or is_own(session, submission, account)
     ):
         raise unknown_submission(submission_id)
-    if not may_review(session, submission.competition_id, account):
+    if not is_reviewer(account, submission.competition_id):
         raise Forbidden("wrong-role", "Attached code is read by reviewers and organizers alone.")
     code = code_attachments.newest_code(session, submission.ref)
     if code is None:

@@ -47,6 +47,8 @@ class AuditStatus:
     recovery: Recovery | None
     former: Sequence[tuple[GeneratorFile, Recovery]]
     """Earlier generators with their results, newest first; for reviewers and organizers."""
+    sees_held_out: bool
+    """Whether this person may see held-out images: organizers alone."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,7 @@ def audit_status(session: Session, submission: Submission, account: Account) -> 
         faults=(recovery.faults or ()) if recovery is not None else (),
         recovery=recovery if may_know else None,
         former=rows.former_recoveries(session, generator) if reviews else (),
+        sees_held_out=is_organizer(account, submission.competition_id),
     )
 
 
@@ -111,8 +114,9 @@ def team_sees_findings(session: Session, submission: Submission) -> bool:
 def pairs_key(session: Session, submission_id: str, group: ImageGroup, account: Account) -> str:
     """The blob key of the pairs of a group, if this person may see them; held-out images are shown only to organizers.
     ``NotFound`` otherwise."""
-    recovery = find_generator(session, submission_id, account).recovery
-    hidden = group == "held_out" and not is_organizer(account)
+    status = find_generator(session, submission_id, account)
+    recovery = status.recovery
+    hidden = group == "held_out" and not status.sees_held_out
     if recovery is None or recovery.arrays_key is None or hidden:
         raise NotFound("no-recovered", "There are no recovered images of this entry for you to see.")
     return recovery.arrays_key

@@ -43,7 +43,7 @@ def require_generator_change(session: Session, submission_id: str, account: Acco
         raise Conflict("not-scored", f"A generator belongs to an entry with a score; this one is {submission.status}.")
     if "held_out" not in competitions.references_of(session, submission.competition_id):
         raise Conflict("no-held-out", "Recovery compares training with held-out images; there are no held-out ones.")
-    if is_organizer(account):
+    if is_organizer(account, submission.competition_id):
         return submission
     if competitions.is_final(session, submission.competition_id):
         raise Conflict("published", "The final board is published; generators are no longer taken.")

@@ -59,7 +59,7 @@ def reference_images(
 def hidden_sets(session: Session, submission: Submission, account: Account) -> set[int]:
     """The ids of the reference sets whose images this person may not see: none for organizers, for others all that
     participants may not train on."""
-    if is_organizer(account):
+    if is_organizer(account, submission.competition_id):
         return set()
     attached = competitions.references_of(session, submission.competition_id)
     return {each.reference_set_id for role, each in attached.items() if role != "train"}

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
+from scorer.accounts.roles import is_reviewer
 from scorer.db import competitions
 from scorer.db.evidence import evidence as rows
 from scorer.db.submissions import submissions
@@ -19,7 +20,7 @@ from scorer.evidence.examples import SET_PREFIX_LENGTH, ExamplePair, example_gro
 from scorer.evidence.images import hidden_sets
 from scorer.findings.signs import Sign, signs_of
 from scorer.lifecycle import UNFINISHED, JobState, TrackKind
-from scorer.submissions.access import is_own, may_review, unknown_submission
+from scorer.submissions.access import is_own, unknown_submission
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ def require_visible(session: Session, submission_id: str, account: Account | Non
     submission = submissions.submission_by_id(session, submission_id)
     if submission is None:
         raise unknown_submission(submission_id)
-    if competitions.is_final(session, submission.competition_id) or _may_review(session, submission, account):
+    if competitions.is_final(session, submission.competition_id) or is_reviewer(account, submission.competition_id):
         return submission
     if account is not None and is_own(session, submission, account):
         if competitions.is_published(session, submission.competition_id):
@@ -68,7 +69,7 @@ def visible_evidence(
     track = competitions.tracks_of(session, submission.competition_id)[kind]
     evidence = rows.newest_evidence(session, submission.ref, track.id)
     measurement = submissions.newest_measurement(session, submission.ref, track.id)
-    inside = _may_review(session, submission, account)
+    inside = is_reviewer(account, submission.competition_id)
     groups: Mapping[str, Sequence[ExamplePair]] = {}
     if evidence is not None and account is not None and (inside or is_own(session, submission, account)):
         groups = example_groups(evidence.details, _hidden(session, submission, account))
@@ -82,10 +83,6 @@ def visible_evidence(
         groups=groups,
         inside=inside,
     )
-
-
-def _may_review(session: Session, submission: Submission, account: Account | None) -> bool:
-    return account is not None and may_review(session, submission.competition_id, account)
 
 
 def _signs(submission: Submission, evidence: Evidence) -> Sequence[Sign]:

@@ -103,7 +103,11 @@ def visible_releases(session: Session, state: CompetitionState, account: Account
     """The releases that the account may download: all, for organizers; for others the public ones, while the final
     board is published."""
     releases = list_releases(session, state)
-    return releases if is_organizer(account) else [status for status in releases if _is_public(state, status)]
+    return (
+        releases
+        if is_organizer(account, state.competition.id)
+        else [status for status in releases if _is_public(state, status)]
+    )
 
 
 def find_release(session: Session, state: CompetitionState, release_id: str, account: Account | None) -> ReleaseStatus:
@@ -111,7 +115,7 @@ def find_release(session: Session, state: CompetitionState, release_id: str, acc
     release = release_by_id(session, release_id)
     if release is not None and release.competition_id == state.competition.id:
         status = _status_of(session, release)
-        if is_organizer(account) or _is_public(state, status):
+        if is_organizer(account, state.competition.id) or _is_public(state, status):
             return status
     raise NotFound("no-release", f"There is no data release {release_id!r} of {state.competition.slug} for you.")
 

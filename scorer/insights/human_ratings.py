@@ -13,14 +13,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
+from scorer.accounts.roles import is_reviewer
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import human_ratings
 from scorer.db.human_ratings import ListedRater, RatedEntry, RatedItem
 from scorer.db.submissions import submissions
 from scorer.db.submissions.labels import decided_labels
 from scorer.db.tables import Account, Job, Rater, RatingItem, RatingStudy, Submission
-from scorer.db.teams import members
-from scorer.errors import Conflict, Forbidden, Invalid, NotFound
+from scorer.errors import Conflict, Invalid, NotFound
 from scorer.identifiers import digest_of
 from scorer.jobs import leases
 from scorer.leaderboard.rows import rows_of
@@ -29,7 +29,6 @@ from scorer.metrics.statistics.rater_agreement import interval_alpha
 
 RatingKind = Literal["realism", "diversity"]
 RATING_KINDS: tuple[RatingKind, RatingKind] = ("realism", "diversity")
-RATERS = ("reviewer", "organizer", "admin")
 MAX_BATCH_LENGTH = 100
 
 
@@ -214,12 +213,10 @@ def raters(session: Session, study: RatingStudy) -> list[ListedRater]:
 
 
 def rater_of_member(session: Session, study_id: int, account: Account, *, now: datetime) -> Rater:
-    """The rater of an account, by its role. ``NotFound`` without a fitting role, ``Forbidden`` if it competes here."""
+    """The rater of an account: whoever organizes or reviews the competition rates; ``NotFound`` for others."""
     study = human_ratings.study_by_id(session, study_id)
-    if study is None or account.role not in RATERS:
+    if study is None or not is_reviewer(account, study.competition_id):
         raise NotFound("no-study", "There is no such rating study, or it is not for you.")
-    if members.team_of(session, study.competition_id, account.id) is not None:
-        raise Forbidden("competes", "Whoever competes here does not rate here.")
     return _require_open(human_ratings.rater_of_member(session, study.id, account.id, account.handle, now))
 
 

@@ -79,7 +79,7 @@ def insights_version(session: Session, state: CompetitionState, account: Account
     everything = may_see_results(state, account)
     kinds = TRACK_KINDS if everything else TRACK_KINDS[:1]
     rows = [change_counts(session, state, state.tracks[kind], labels=everything) for kind in kinds]
-    return (state.competition.id, state.phase, is_organizer(account), *rows)
+    return (state.competition.id, state.phase, is_organizer(account, state.competition.id), *rows)
 
 
 def insights_of(
@@ -100,7 +100,9 @@ def insights_of(
         by_track[kind] = entries if label == "all" else entries.where(entries.with_label(label))
         newest = tuning.newest_threshold(session, state.tracks[kind].id)
         taus[kind] = newest.tau if newest else None
-    return InsightsData(state, by_track, taus, labels=everything, names=is_organizer(account), label=label)
+    return InsightsData(
+        state, by_track, taus, labels=everything, names=is_organizer(account, state.competition.id), label=label
+    )
 
 
 def _all_entries(judged: JudgedEntries, labels: Mapping[int, LabelInfo]) -> TrackColumns:

@@ -42,7 +42,7 @@ def require_past(as_of: datetime | None, now: datetime) -> None:
 def _require_visible_then(
     session: Session, state: CompetitionState, kind: TrackKind, account: Account | None, as_of: datetime | None
 ) -> None:
-    if as_of is None or kind != "private" or is_organizer(account):
+    if as_of is None or kind != "private" or is_organizer(account, state.competition.id):
         return
     if not is_published(session, state.competition.id, as_of):
         raise Forbidden("not-published-then", "The private board can be seen as it was while it was published.")

@@ -68,7 +68,7 @@ def board_version(
     """A hash of everything that a viewer's board depends on, for ETags: equal hashes, equal boards. ``now``: for boards
     that show who has moved since the day began."""
     track = visible_track(state, kind, account)
-    organizer = is_organizer(account)
+    organizer = is_organizer(account, state.competition.id)
     counts = change_counts(session, state, track, labels=organizer)
     day = None if now is None else utc_day(now)[0]
     inputs = (track.id, state.phase, organizer, day, _own_team_id(session, state, account), counts)
@@ -176,7 +176,8 @@ class _BoardReader:
 
     def _labels(self, rows: Sequence[BoardRow]) -> dict[int, str]:
         refs = [row.ref for row in rows]
-        return labels.labels_of(self.session, refs) if refs and is_organizer(self.account) else {}
+        shown = refs and is_organizer(self.account, self.state.competition.id)
+        return labels.labels_of(self.session, refs) if shown else {}
 
     def _places(self, rows: Sequence[BoardRow], measured_by: Mapping[int, str]) -> list[Place]:
         entries = self._entry_info(rows)

@@ -38,8 +38,9 @@ def measurements_of(
 ) -> list[JudgedMeasurement]:
     """The measurements that this person may see: public ones, and private ones once published (always, for
     organizers and ``for_review``). Each rank may cost a whole board, so lists do without (``ranked``)."""
+    competition_id = submission.competition_id
     may_see_private = (
-        for_review or is_organizer(account) or competitions.is_published(session, submission.competition_id)
+        for_review or is_organizer(account, competition_id) or competitions.is_published(session, competition_id)
     )
     measurements = []
     tracks = competitions.tracks_of(session, submission.competition_id)

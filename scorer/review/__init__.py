@@ -8,6 +8,7 @@ early_labels: guesses before any review
 rulings: keep, disqualify or waive
 ruling_impact: whose rank and prize another ruling would change
 rebuttals: a team's one appeal, and its answer
+claims: different reviewers are given different submissions first
 review_queue: what a reviewer sees of one submission
 failed_scores: failed private jobs of a competition, and restarting them
 checklist: what should hold before the final board is published

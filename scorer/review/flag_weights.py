@@ -22,9 +22,9 @@ from scorer.review.flag_facts import EqualContents, FlagFacts
 
 TRACK_REASONS = ("penalised", "medal-at-stake", "borderline", "tau-interval")
 """The reasons that follow from a track's numbers, in the order of their bits."""
-STATES: tuple[QueueState, ...] = ("open", "waiting", "own", "disputed", "unruled", "decided")
-"""The state of a flagged submission for one reviewer: theirs to review, waiting for another reviewer, of their own
-team, disputed and for an admin to decide, labelled as memorising and for an organizer to rule on, decided."""
+STATES: tuple[QueueState, ...] = ("open", "waiting", "disputed", "unruled", "decided")
+"""The state of a flagged submission for one reviewer: theirs to review, waiting for another reviewer, disputed
+and for an organizer to decide, labelled as memorising and for an organizer to rule on, decided."""
 PENALISED_BIT = 1 << TRACK_REASONS.index("penalised")
 STRONG_BITS = sum(1 << number for number, sign in enumerate(SIGNS) if sign.name in STRONG_SIGNS)
 NO_RANK = (1 << 24) - 1
@@ -43,12 +43,10 @@ class FlagWeights:
     winners: Mapping[TrackKind, Flags]
     """Whether the entry holds a rank of the track that wins something."""
 
-    def states(self, tallies: ReviewTallies, own_team: int | None) -> Bytes:
+    def states(self, tallies: ReviewTallies) -> Bytes:
         """The state of each entry for a reviewer, as its place in ``STATES``."""
         states = np.zeros(len(self.ref), np.uint8)
         states[_rows_of(self.ref, tallies.ref[tallies.mine])] = STATES.index("waiting")
-        if own_team is not None:
-            states[self.team == own_team] = STATES.index("own")
         states[_rows_of(self.ref, tallies.ref[tallies.reviews >= 2])] = STATES.index("disputed")
         states[_rows_of(self.ref, tallies.ref[tallies.decided])] = STATES.index("decided")
         states[_rows_of(self.ref, tallies.ref[tallies.unruled])] = STATES.index("unruled")

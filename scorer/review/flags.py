@@ -17,7 +17,6 @@ from scorer.db.review import flags
 from scorer.db.review.flag_query import FlaggedRow, FlagQuery, QueueState, TrackBounds, WinningEntry
 from scorer.db.review.reviews import review_tallies
 from scorer.db.tables import Account, Submission, Track
-from scorer.db.teams import members
 from scorer.findings.signs import SIGNS, Sign, sentence_of
 from scorer.leaderboard.explanations import format_distinct, why_copy
 from scorer.leaderboard.rows import judged_entries_of, rows_of
@@ -115,7 +114,7 @@ def list_flagged(
     query = _flag_query(session, state, reviewer)
     weights = _flag_weights(session, state, query)
     tallies = review_tallies(session, state.competition.id, reviewer.id, MEMORISING)
-    state_of_entry = weights.states(tallies, query.own_team_id)
+    state_of_entry = weights.states(tallies)
     chosen = np.isin(state_of_entry, [STATES.index(name) for name in states])
     refs = weights.heaviest(chosen, after, limit + 1)
     counts = np.bincount(state_of_entry, minlength=len(STATES)).tolist()
@@ -156,7 +155,6 @@ def _entries_of(session: Session, state: CompetitionState, query: FlagQuery, ref
 
 def _flag_query(session: Session, state: CompetitionState, reviewer: Account) -> FlagQuery:
     competition = state.competition
-    team = members.team_of(session, competition.id, reviewer.id)
     last = last_winning_rank(state)
     return FlagQuery(
         competition_id=competition.id,
@@ -164,7 +162,6 @@ def _flag_query(session: Session, state: CompetitionState, reviewer: Account) ->
         bounds={kind: _bounds(session, state, track, last) for kind, track in state.tracks.items()},
         weights=WEIGHTS,
         reviewer_id=reviewer.id,
-        own_team_id=team.id if team is not None else None,
         images=competition.image_count,
         memorising=MEMORISING,
     )

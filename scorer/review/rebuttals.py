@@ -7,8 +7,9 @@ from typing import NamedTuple
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
+from scorer.accounts.roles import is_organizer
+from scorer.competitions import competition_roles
 from scorer.competitions.competition_state import CompetitionState, state_of
-from scorer.db import accounts
 from scorer.db.leaderboard import board
 from scorer.db.review import rulings as rows
 from scorer.db.review.rulings import Appeal
@@ -20,7 +21,6 @@ from scorer.lifecycle import Phase, TrackKind
 from scorer.notifications import notices
 from scorer.review import rulings
 from scorer.review.rulings import RulingKind
-from scorer.submissions import access
 from scorer.submissions.access import find_submission, is_own
 
 __all__ = [
@@ -123,7 +123,6 @@ def rebut(session: Session, submission_id: str, text: str, *, author: Account, n
         raise refusal
     if not text.strip():
         raise Invalid("no-text", "A rebuttal needs words.")
-    ruling = rows.newest_ruling(session, submission.ref)
     grounds = _grounds(session, state, submission)
     rebuttal = Rebuttal(
         submission_ref=submission.ref,
@@ -136,17 +135,11 @@ def rebut(session: Session, submission_id: str, text: str, *, author: Account, n
     )
     session.add(rebuttal)
     session.flush()
-    for organizer in _notified_organizers(session, submission, ruling):
+    for judge in competition_roles.judges_to_notify(session, submission.competition):
         subject = f"A rebuttal in {submission.competition.title}"
         body = f"The team of entry {submission.ref} in {submission.competition.title} asks you to look again."
-        notices.notify(session, organizer, notices.Kind.DESK, subject, body, f"/submissions/{submission.id}/desk", now)
+        notices.notify(session, judge, notices.Kind.DESK, subject, body, f"/submissions/{submission.id}/desk", now)
     return rebuttal
-
-
-def _notified_organizers(session: Session, submission: Submission, ruling: Ruling | None) -> list[Account]:
-    """The accounts notified of a rebuttal: the creator of the competition, and the author of the ruling."""
-    creator = accounts.account_by_id(session, submission.competition.created_by)
-    return [creator] if ruling is None or ruling.author_id == creator.id else [creator, ruling.author]
 
 
 def answer(
@@ -164,7 +157,8 @@ def answer(
     if rebuttal is None:
         raise NotFound("no-rebuttal", "There is no such rebuttal.")
     submission = submissions.submissions_by_ref(session, [rebuttal.submission_ref])[0]
-    access.require_impartial(session, submission, author)
+    if not is_organizer(author, submission.competition_id):
+        raise NotFound("no-rebuttal", "There is no such rebuttal.")
     if ruling == "disqualify":
         raise Invalid("not-granted", "A rebuttal that is granted is followed by keep or waive.")
     if not text.strip():

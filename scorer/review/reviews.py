@@ -1,5 +1,5 @@
-"""Reviews: labels by two reviewers, blind to each other. Agreement decides the label; an admin decides a disagreement,
-and an organizer may decide at any other time."""
+"""Reviews: labels by two reviewers, blind to each other. Agreement decides the label; an organizer who is neither of
+them decides a disagreement, and any organizer may decide at any other time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from typing import Literal
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
+from scorer.competitions import competition_roles
 from scorer.competitions.competition_state import CompetitionState, lock_unless_final
-from scorer.db import accounts
 from scorer.db.review import reviews as rows
 from scorer.db.submissions import labels, submissions
 from scorer.db.tables import Account, Label, Review, Submission
@@ -84,8 +84,8 @@ def review(
     reviewer: Account,
     now: datetime,
 ) -> Opinions:
-    """Record a review. The second reviewer's completes the submission: agreement decides its label, admins get a notice
-    of disagreement. Until then a reviewer may replace their own. ``Conflict`` once no more reviews are taken, or
+    """Record a review. The second reviewer's completes the submission: agreement decides its label, organizers get a
+    notice of disagreement. Until then a reviewer may replace their own. ``Conflict`` once no more reviews are taken, or
     (``published``) the final board is published."""
     submission = require_reviewable(session, submission_id, reviewer)
     _lock_undecided(session, submission)
@@ -117,7 +117,6 @@ def review(
 def require_reviewable(session: Session, submission_id: str, reviewer: Account) -> Submission:
     """A scored submission that the account may label; ``NotFound``, ``Forbidden`` or ``Conflict`` otherwise."""
     submission = access.find_for_review(session, submission_id, reviewer)
-    access.require_impartial(session, submission, reviewer)
     _refuse_benchmark(submission)
     if submission.status != Status.SCORED:
         raise Conflict("not-scored", f"This entry is {submission.status}: there is nothing to review.")
@@ -146,11 +145,22 @@ def _close(session: Session, submission: Submission, last: Account, *, now: date
         return
     title = submission.competition.title
     link = f"/submissions/{submission.id}/desk"
-    for admin in accounts.active_admins(session):
-        body = (
-            f"The reviewers of entry {submission.ref} in {title} disagree about its label: it is for an admin to say."
-        )
-        notices.notify(session, admin, notices.Kind.DESK, f"Reviewers disagree in {title}", body, link, now)
+    body = f"The reviewers of entry {submission.ref} in {title} disagree about its label: please decide it."
+    for organizer in _deciders(session, submission):
+        notices.notify(session, organizer, notices.Kind.DESK, f"Reviewers disagree in {title}", body, link, now)
+
+
+def _deciders(session: Session, submission: Submission) -> Sequence[Account]:
+    """Who decides a disagreement: the organizers who are neither of the reviewers; all organizers, where there is no
+    such one."""
+    reviewers = {review.reviewer_id for review in rows.newest_reviews(session, submission.ref)}
+    organizers = competition_roles.organizers_of(session, submission.competition)
+    return [each for each in organizers if each.id not in reviewers] or organizers
+
+
+def may_decide(session: Session, submission: Submission, known: Opinions, account: Account) -> bool:
+    """Whether an organizer may decide the label: any, but of a disagreement only :func:`_deciders`."""
+    return not known.disputed or account.id in {each.id for each in _deciders(session, submission)}
 
 
 def decide(
@@ -164,16 +174,16 @@ def decide(
     now: datetime,
 ) -> Label:
     """Record an organizer's decided label; a later one replaces it, and both stay in the history. ``Forbidden`` after a
-    disagreement for all but an admin who is neither of the reviewers."""
+    disagreement for one of the reviewers, where another organizer is there."""
     submission = submissions.submission_by_id(session, submission_id)
     if submission is None or submission.competition_id != state.competition.id:
         raise NotFound("no-submission", f"There is no submission {submission_id!r} in {state.competition.slug}.")
     _refuse_benchmark(submission)
-    access.require_impartial(session, submission, author)
     _lock_undecided(session, submission)
-    known = opinions(session, submission, author)
-    if known.disputed and (author.role != "admin" or known.own is not None):
-        raise Forbidden("disputed", "Two reviewers disagree about this entry: an admin who is neither of them decides.")
+    if not may_decide(session, submission, opinions(session, submission, author), author):
+        raise Forbidden(
+            "disputed", "Two reviewers disagree about this entry: an organizer who is neither of them decides."
+        )
     return _decide(session, submission, label, note=note, author=author, now=now)
 
 

@@ -17,7 +17,6 @@ from scorer.db.teams import merges
 from scorer.errors import Conflict, Invalid, NotFound
 from scorer.lifecycle import Status
 from scorer.notifications import notices
-from scorer.submissions import access
 
 RulingKind = Literal["keep", "disqualify", "waive"]
 RULING_EFFECTS: Mapping[str, str] = MappingProxyType(
@@ -45,7 +44,6 @@ def rule(
     submission = submissions.submission_by_id(session, submission_id)
     if submission is None:
         raise NotFound("no-submission", f"There is no submission {submission_id!r}.")
-    access.require_impartial(session, submission, author)
     if submission.team.benchmark:
         raise Conflict("benchmark", "A benchmark entry is a reference line: there is nothing to rule.")
     if submission.status != Status.SCORED:

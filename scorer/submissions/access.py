@@ -1,9 +1,11 @@
 """Access to submissions: who may see one, review one, or rule on one."""
 
+from datetime import datetime
+
 from sqlalchemy.orm import Session
 
-from scorer.accounts.roles import is_organizer
-from scorer.competitions.competition_state import CompetitionState
+from scorer.accounts.roles import is_organizer, is_reviewer
+from scorer.competitions.competition_state import CompetitionState, visible_state
 from scorer.db.submissions import submissions
 from scorer.db.tables import Account, Submission
 from scorer.db.teams import members
@@ -15,7 +17,9 @@ def find_submission(session: Session, submission_id: str, account: Account) -> S
     """A submission that the account may see: its team's, or any for organizers. ``NotFound`` otherwise, so that ids
     reveal nothing."""
     submission = submissions.submission_by_id(session, submission_id)
-    if submission is not None and (is_organizer(account) or is_own(session, submission, account)):
+    if submission is not None and (
+        is_organizer(account, submission.competition_id) or is_own(session, submission, account)
+    ):
         return submission
     raise unknown_submission(submission_id)
 
@@ -36,7 +40,7 @@ def list_submissions(
 ) -> list[Submission]:
     """A page of the submissions of the account's team (of all teams, for organizers), newest first."""
     team_id = None
-    if not is_organizer(account):
+    if not is_organizer(account, state.competition.id):
         team = members.team_of(session, state.competition.id, account.id)
         if team is None:
             return []
@@ -55,27 +59,31 @@ def find_by_ref(session: Session, ref: int, account: Account) -> Submission:
         raise unknown_submission(ref) from None
 
 
-def may_review(session: Session, competition_id: int, account: Account) -> bool:
-    """Whether the account may review a competition: organizers, and reviewers who do not compete in it, because
-    reviewing shows private scores."""
-    if account.role == "reviewer":
-        return members.team_of(session, competition_id, account.id) is None
-    return is_organizer(account)
-
-
-def require_reviewer(session: Session, state: CompetitionState, account: Account) -> None:
+def require_reviewer(state: CompetitionState, account: Account) -> None:
     """``Forbidden`` unless the account may review the competition."""
-    if may_review(session, state.competition.id, account):
-        return
-    if account.role == "reviewer":
-        raise Forbidden("competes", "You compete here yourself, so others review this competition.")
-    raise Forbidden("wrong-role", f"The desk is for reviewers and organizers; your role is {account.role}.")
+    if not is_reviewer(account, state.competition.id):
+        raise Forbidden("wrong-role", f"You neither organize nor review {state.competition.title}.")
+
+
+def require_organizer(
+    session: Session, account: Account, *, slug: str | None = None, submission_id: str | None = None, now: datetime
+) -> None:
+    """``Forbidden`` unless the account organizes the competition, or that of the submission; ``NotFound`` for what it
+    may not see."""
+    if submission_id is not None:
+        submission = submissions.submission_by_id(session, submission_id)
+        if submission is None or not is_organizer(account, submission.competition_id):
+            raise unknown_submission(submission_id)
+    if slug is not None:
+        competition = visible_state(session, slug, account, now).competition
+        if not is_organizer(account, competition.id):
+            raise Forbidden("wrong-role", f"You do not organize {competition.title}.")
 
 
 def find_for_review(session: Session, submission_id: str, account: Account) -> Submission:
     """A submission, for those who may review its competition; ``NotFound`` for all others."""
     submission = submissions.submission_by_id(session, submission_id)
-    if submission is None or not may_review(session, submission.competition_id, account):
+    if submission is None or not is_reviewer(account, submission.competition_id):
         raise unknown_submission(submission_id)
     return submission
 
@@ -84,13 +92,7 @@ def find_with_rulings(session: Session, submission_id: str, account: Account) ->
     """A submission whose rulings the account may read (its team's, or any for those who may review its competition),
     and whether it may review the competition."""
     submission = submissions.submission_by_id(session, submission_id)
-    reviews = submission is not None and may_review(session, submission.competition_id, account)
+    reviews = submission is not None and is_reviewer(account, submission.competition_id)
     if submission is None or not (reviews or is_own(session, submission, account)):
         raise unknown_submission(submission_id)
     return submission, reviews
-
-
-def require_impartial(session: Session, submission: Submission, account: Account) -> None:
-    """``Forbidden`` if the submission is of the account's own team."""
-    if is_own(session, submission, account):
-        raise Forbidden("own-team", "This is an entry of your own team: somebody else judges it.")

@@ -54,7 +54,7 @@ def admit(
         return state
     _require_ready(state)
     late = _window(state, entry, begun=now, now=now)
-    if entry.benchmark is not None and not is_organizer(account):
+    if entry.benchmark is not None and not is_organizer(account, state.competition.id):
         raise Forbidden("wrong-role", "Only organizers add benchmark entries.")
     if entry.benchmark is None:
         rules.require_entrant(session, state.competition, account)

@@ -1,9 +1,10 @@
 """The real application on a database, a Redis and a blob folder of its own."""
 
+import itertools
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -18,12 +19,12 @@ from api.main import create_app, set_up_state
 from scorer.accounts import password_hashing, sessions
 from scorer.accounts.sessions import Browser
 from scorer.db.session import engine_of, sessions_of
-from scorer.db.tables import Account, Job
+from scorer.db.tables import Account, Competition, Job
 from scorer.jobs.broker import create_celery_app
 from scorer.lifecycle import Queue
 from scorer.settings import Settings
 from tests import prepared_references
-from tests.factories import make_spec, zip_of
+from tests.factories import give_role, make_spec, zip_of
 from tests.people import TOKENS, create_people
 from worker.dispatch import PRECEDING_QUEUES, run_next
 from worker.runtime.context import WorkerContext
@@ -53,6 +54,8 @@ class Service:
     http: TestClient
     context: WorkerContext
     tokens: dict[str, str]
+    judges: dict[str, str] = field(default_factory=dict)
+    """The roles, by handle, that people have in every competition."""
 
     @property
     def app(self) -> FastAPI:
@@ -88,6 +91,21 @@ class Service:
         with self.context.sessions() as session:
             return session.query(Job).filter_by(queue=queue, state="waiting").first() is None
 
+    def hire(self, *handles: str, role: str = "reviewer") -> None:
+        """New people with tokens who have a role in every competition, those to come included."""
+        for handle in handles:
+            answer = self.browse("admin", "POST", "/admin/accounts", json={"handle": handle})
+            self.tokens[handle] = answer.json()["token"]
+            self.judges[handle] = role
+        self._give_roles()
+
+    def _give_roles(self) -> None:
+        with self.context.sessions.begin() as session:
+            for competition, (handle, role) in itertools.product(session.query(Competition), self.judges.items()):
+                account = session.query(Account).filter_by(handle=handle).one()
+                if all(held.competition_id != competition.id for held in account.competition_roles):
+                    give_role(session, competition.id, account, role, datetime.now(UTC))
+
     def submit(self, who: str, slug: str, content: bytes, **params: str) -> Any:
         """Upload a zip."""
         return self.call(who, "POST", f"/competitions/{slug}/submissions", content=content, params=params)
@@ -98,6 +116,7 @@ class Service:
         body = make_spec(datetime.now(UTC), **changes).model_dump(mode="json")
         slug: str = body["slug"]
         assert self.call("organizer", "POST", "/competitions", json=body).status_code == 201
+        self._give_roles()
         if references is None:
             prepared_references.give(self.context, slug, body["image_size"])
             return slug

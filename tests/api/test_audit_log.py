@@ -31,7 +31,7 @@ def test_every_act_of_an_organizer_is_written_down(service: Service) -> None:
     thresholds = f"{where}/tracks/public/thresholds"
     service.call("organizer", "POST", thresholds, json={"preview": True, "method": "manual", "tau": 0.3})
     service.call("organizer", "POST", thresholds, json={"method": "manual", "tau": 0.3, "reason": "seen"})
-    service.browse("admin", "POST", "/admin/accounts", json={"handle": "rev", "role": "reviewer"})
+    service.browse("admin", "POST", "/admin/accounts", json={"handle": "rev", "role": "organizer"})
 
     ((who, what, before, after),) = entries(service, "competition.created")
     assert (who, what, before, after["title"]) == ("organizer", f"competition:{slug}", None, "First")
@@ -48,7 +48,7 @@ def test_every_act_of_an_organizer_is_written_down(service: Service) -> None:
     assert (before["method"], after) == ("heldout", {"tau": 0.3, "method": "manual", "reason": "seen"})
     assert len(entries(service, "references.attached")) == 3
     assert len(entries(service, "references.prepared")) == 2
-    assert entries(service, "account.created") == [("admin", "account:rev", None, {"role": "reviewer"})]
+    assert entries(service, "account.created") == [("admin", "account:rev", None, {"role": "organizer"})]
 
 
 def test_admins_read_it_page_by_page(service: Service) -> None:

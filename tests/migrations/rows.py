@@ -95,12 +95,18 @@ ROWS: Mapping[str, Sequence[Row]] = {
     "0027": (("submissions", {"id": "without-zip", "status": "failed", "sha256": "x", "zip_removed_at": PAST}),),
     "0028": (("rebuttals", {"track": "private"}),),
     "0029": (("second_factors", {"kind": "totp"}),),
-    "0030": (("accounts", {"handle": "deleted~3", "role": "participant", "deleted_at": PAST}),),
+    "0030": (
+        ("accounts", {"handle": "deleted~3", "role": "participant", "deleted_at": PAST}),
+        ("accounts", {"handle": "rob", "role": "reviewer"}),
+        ("accounts", {"handle": "rita", "role": "reviewer"}),
+        ("memberships", {"account_id": 4}),
+    ),
     "0031": (
         ("rescoring_campaigns", {}),
         ("rescoring_acts", {"kind": "switch"}),
         ("jobs", {"queue": "rescore", "state": "done", "submission_ref": 1, "track_id": 1, "campaign_id": 1}),
     ),
+    "0033": (("competition_roles", {"account_id": 2, "role": "reviewer"}), ("review_claims", {})),
 }
 """By migration: rows of the tables that it brings, and of those that it lets have new ones. A column that is not named
 has a value of its type where it needs one; of rows that are referred to, the first is meant."""

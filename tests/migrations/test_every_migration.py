@@ -39,6 +39,7 @@ ALLOWED: Mapping[str, Mapping[str, str]] = {
     "0020": {"index": OLDER},
     "0021": {"index": OLDER},
     "0025": {"rows": "a competition has few publications"},
+    "0033": {"rows": "a competition has few organizers and reviewers"},
     "0028": {"rows": "a competition has few rebuttals", "constraint": "a competition has few rebuttals"},
 }
 """By migration: the rules that it may break, each with the reason."""
@@ -147,6 +148,11 @@ def test_tables_are_those_in_code(walk: Walk) -> None:
         ("SELECT max_team_size FROM competitions WHERE id = 1", 5),
         ("SELECT late FROM submissions WHERE ref = 1", False),
         ("SELECT count(*) FROM jobs WHERE queue = 'evidence' AND state = 'waiting' AND submission_ref = 1", 1),
+        (
+            "SELECT string_agg(account_id || ' ' || role, ', ' ORDER BY account_id) FROM competition_roles"
+            " WHERE ended_at IS NULL AND account_id <> 2",
+            "1 organizer, 5 reviewer",
+        ),
         ("SELECT deferrals FROM jobs WHERE id = 1", 0),
     ],
 )

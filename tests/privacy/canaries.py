@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import itertools
 import zipfile
 import zlib
 from dataclasses import dataclass, field
@@ -56,6 +57,7 @@ from scorer.teams import teams
 from tests.factories import (
     add_evidence,
     add_measurement,
+    give_role,
     make_account,
     make_competition,
     make_scored,
@@ -76,11 +78,12 @@ PEOPLE = {
     # role -> handle, role of the account
     "insider": ("ada", "participant"),
     "outsider": ("eve", "participant"),
-    "reviewer": ("rhea", "reviewer"),
+    "reviewer": ("rhea", "participant"),
+    "neighbour": ("nora", "organizer"),
     "organizer": ("olga", "organizer"),
     "admin": ("root", "admin"),
 }
-ROLES = ("visitor", "outsider", "reviewer", "insider", "organizer", "admin")
+ROLES = ("visitor", "outsider", "neighbour", "reviewer", "insider", "organizer", "admin")
 FAR_FUTURE = timedelta(days=9000)
 """Later than any clock of a request, so that nothing has expired."""
 TAU = 0.3141812
@@ -169,6 +172,7 @@ def _people(session: Session, planted: Canaries, now: datetime) -> dict[str, Acc
         planted.ids |= {f"token of {role}": token.id, f"session of {role}": opened.id}
         people[role] = account
     people["insider"].password_hash = new_password_hash(PASSWORD, handle="ada", email="ada@example.org")
+    make_account(session, now, handle="newbie")
     one_time_links.issue(session, "reset", "reset-link", now=now, account=people["insider"])
     one_time_links.issue(
         session, "confirmation", "confirm-link", now=now, account=people["insider"], email="new@example.org"
@@ -177,8 +181,10 @@ def _people(session: Session, planted: Canaries, now: datetime) -> dict[str, Acc
 
 
 def _competition(session: Session, planted: Canaries, people: dict[str, Account], now: datetime) -> CompetitionState:
-    make_competition(session, now, slug=DRAFT, title=planted.word("draft-title", "draft"), opens_at=None)
+    draft = make_competition(session, now, slug=DRAFT, title=planted.word("draft-title", "draft"), opens_at=None)
     state = make_competition(session, now, slug=SLUG, title="Kennels", rules=RULES, closes_at=now + FAR_FUTURE)
+    for made, role in itertools.product((state, draft), ("organizer", "reviewer")):
+        give_role(session, made.competition.id, people[role], role, now)
     state.tracks["private"].extractor = planted.word("private-extractor", "score")
     state.tracks["private"].epsilon = EPSILON
     planted.secrets.append(text_canary("private-epsilon", "score", repr(EPSILON)))

@@ -21,7 +21,8 @@ HIDDEN_FROM_EVERYBODY = frozenset(
 HIDDEN_KINDS: Mapping[str, frozenset[str]] = {
     "visitor": HIDDEN_FROM_EVERYBODY,
     "outsider": HIDDEN_FROM_EVERYBODY,
-    "reviewer": HIDDEN_FROM_EVERYBODY,
+    "neighbour": HIDDEN_FROM_EVERYBODY,
+    "reviewer": HIDDEN_FROM_EVERYBODY - {"draft"},
     "insider": HIDDEN_FROM_EVERYBODY - {"team"},
     "organizer": frozenset({"storage", "mail"}),
     "admin": frozenset({"storage", "mail"}),

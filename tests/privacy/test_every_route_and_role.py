@@ -193,7 +193,7 @@ def change_what_is_the_insiders(session: Session, world: Environment) -> None:
     session.execute(update(Webhook).values(url="https://elsewhere.example.org"))
 
 
-@pytest.mark.parametrize("role", ["visitor", "outsider", "reviewer"])
+@pytest.mark.parametrize("role", ["visitor", "outsider", "neighbour", "reviewer"])
 def test_what_is_anothers_looks_like_nothing(world: Environment, role: str) -> None:
     assert not distinguishable_answers(world, [role])
 

@@ -16,14 +16,13 @@ from starlette.requests import Request
 from api.pages import leaderboard as board_page
 from api.rendering import formatting, templates
 from api.rendering.markdown import html_of, rest_of, summary_of
-from scorer.db.tables import Account
 from scorer.lifecycle import Phase
 from tests.web import view_samples
 from tests.web.html import Element, parse_html
 from tests.web.view_samples import NOW, SampleSite
 
 HERE = f"/competitions/{view_samples.SLUG}"
-ORGANIZER = Account(id=1, handle="olga", role="organizer")
+ORGANIZER = view_samples.sample_organizer()
 HOSTILE = "<script>alert(1)</script>\"><img src=x onerror=alert(2)>' {{ 7*7 }} \u202egnp.exe"
 Browse = Callable[[SampleSite], TestClient]
 

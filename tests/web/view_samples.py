@@ -10,13 +10,15 @@ from unittest.mock import patch
 from fastapi import FastAPI
 
 from api import error_handlers
+from api.actions import board_charges
 from api.http import dependencies
 from api.http.response_cache import ResponseCache
 from api.pages import router
 from scorer.accounts.api_tokens import SCOPES
-from scorer.competitions import competition_state, rules
+from scorer.accounts.roles import is_organizer
+from scorer.competitions import competition_roles, competition_state, rules
 from scorer.competitions.competition_state import CompetitionState
-from scorer.db.tables import Account, Competition, DataFile, Threshold, Track
+from scorer.db.tables import Account, Competition, CompetitionRole, DataFile, Threshold, Track
 from scorer.db.teams.storage import StorageUsage
 from scorer.errors import NotFound
 from scorer.leaderboard import board_cache, standings
@@ -52,6 +54,12 @@ DEMO = (
     ("Crop and resize", 186.51943, 13.05636, 0.0700, True, 3, 9000),
     ("Nudged", 412.00150, 12.36004, 0.0300, True, 1, 20000),
 )
+
+
+def sample_organizer() -> Account:
+    """Olga, who organizes the sample competition."""
+    role = CompetitionRole(competition_id=1, role="organizer", accepted_at=NOW)
+    return Account(id=1, handle="olga", role="organizer", competition_roles=[role])
 
 
 def sample_competition(**values: object) -> Competition:
@@ -277,7 +285,7 @@ class SampleSite:
             dependencies.session: lambda: None,
             dependencies.current_caller: lambda: self.account and dependencies.Caller(self.account, SCOPES, 1, "proof"),
             dependencies.request_time: lambda: self.now,
-            dependencies.charge_past_board: lambda: None,
+            board_charges.charge_past_board: lambda: None,
         }
         with (
             patch.object(standings, "standings", self._standings),
@@ -287,6 +295,7 @@ class SampleSite:
             patch.object(competition_state, "visible_states", self._shown_states),
             patch.object(standings, "count_teams", self._count_teams),
             patch.object(rules, "has_accepted", lambda *_: self.accepted),
+            patch.object(competition_roles, "judges_here", lambda _, of, account: is_organizer(account, of.id)),
             patch.object(quotas, "quota_of", lambda *_, **__: self.allowance),
             patch.object(storage, "usage_of_competition", lambda *_: StorageUsage(stored=3_000_000, staged=0)),
         ):

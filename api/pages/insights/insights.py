@@ -70,7 +70,7 @@ def _render_pictures(
 
 
 def _render_shared_submissions(session: Session, state: CompetitionState, account: Account | None) -> bytes:
-    shared = gallery.shared_submissions_of(session, state) if is_organizer(account) else []
+    shared = gallery.shared_submissions_of(session, state) if is_organizer(account, state.competition.id) else []
     return render("insights/shared_submissions.html", shared_submissions=shared).encode()
 
 
@@ -79,7 +79,7 @@ def _values(session: Session, state: CompetitionState, account: Account | None, 
         "choices": CHOICES,
         "everything": may_see_results(state, account),
         "exhibits": gallery.gallery_entries(session, state, track, account)
-        if account and is_organizer(account)
+        if account and is_organizer(account, state.competition.id)
         else [],
         "layout": layout_of(state.competition.image_count, state.competition.image_size),
     }

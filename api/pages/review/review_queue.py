@@ -34,19 +34,21 @@ from scorer.accounts.roles import is_organizer
 from scorer.archive.sprite_sheet import layout_of
 from scorer.blobs import Blobs
 from scorer.competitions.competition_state import CompetitionState, state_of, visible_state
+from scorer.db.review.claims import claimants
 from scorer.db.review.flag_query import QueueState
 from scorer.db.tables import Account
 from scorer.errors import Invalid, KennelError
 from scorer.evidence import closest_pairs
-from scorer.review import flags, rebuttals, review_queue, reviews, ruling_impact, rulings
+from scorer.review import claims, flags, rebuttals, review_queue, reviews, ruling_impact, rulings
 from scorer.review.reviews import Intent, LabelName
 from scorer.review.rulings import RulingKind
 from scorer.submissions import access
-from scorer.submissions.access import is_own
 
 router = APIRouter(include_in_schema=False)
 PAGE_SIZE = 25
 MAX_TEXT_LENGTH = 5000
+TYPED_FIELDS = ("label", "intent", "note", "kind", "reason", "memorising", "ruling", "answer")
+"""What the desk's forms are filled in with; a page with an error shows it again."""
 SkipCount = Annotated[int, Query(ge=0, le=1_000_000)]
 DoneKey = Annotated[str, Query(pattern=r"^[A-Za-z0-9_-]{0,40}$")]
 """The id of the entry that was reviewed just now."""
@@ -73,18 +75,20 @@ def show_queue(
     """The flagged entries with their reasons, and the progress of the review."""
     with begin() as session:
         competition = visible_state(session, slug, reviewer, now)
-        access.require_reviewer(session, competition, reviewer)
-        values = _queue_values(session, competition, reviewer, state, after)
+        access.require_reviewer(competition, reviewer)
+        values = _queue_values(session, competition, reviewer, state, after, now)
         return render_page("review/queue.html", viewer=viewer, now=now, state=competition, done=done, **values)
 
 
 def _queue_values(
-    session: Session, competition: CompetitionState, reviewer: Account, shown: QueueState, after: int
+    session: Session, state: CompetitionState, reviewer: Account, shown: QueueState, after: int, now: datetime
 ) -> dict[str, Any]:
+    organizes = is_organizer(reviewer, state.competition.id)
     return {
-        "queue": flags.list_flagged(session, competition, reviewer, states=[shown], after=after, limit=PAGE_SIZE),
-        "agreement": reviews.agreement(session, competition),
-        "rebuttals": rebuttals.unanswered(session, competition) if is_organizer(reviewer) else [],
+        "queue": flags.list_flagged(session, state, reviewer, states=[shown], after=after, limit=PAGE_SIZE),
+        "claimants": claimants(session, state.competition.id, reviewer.id, now),
+        "agreement": reviews.agreement(session, state),
+        "rebuttals": rebuttals.unanswered(session, state) if organizes else [],
         "tabs": QUEUE_TABS,
         "shown": shown,
         "after": after,
@@ -93,18 +97,21 @@ def _queue_values(
 
 @router.api_route("/competitions/{slug}/desk/next", methods=["GET", "HEAD"])
 def go_to_next(slug: str, begin: Transactions, reviewer: Reviewer, now: Now, skip: SkipCount = 0) -> Response:
-    """Redirect to the most decisive entry that this reviewer has still to review, after the first ``skip``."""
+    """Claim the most decisive entry that this reviewer has still to review, after the first ``skip``, and redirect to
+    it."""
     with begin() as session:
         state = visible_state(session, slug, reviewer, now)
-        access.require_reviewer(session, state, reviewer)
-        return see_other(_next(session, state, reviewer, skip))
+        access.require_reviewer(state, reviewer)
+        return see_other(_next(session, state, reviewer, skip, now))
 
 
-def _next(session: Session, state: CompetitionState, reviewer: Account, skip: int, done: str = "") -> str:
-    flagged = flags.list_flagged(session, state, reviewer, states=["open"], after=skip, limit=1).entries
-    if not flagged:
+def _next(
+    session: Session, state: CompetitionState, reviewer: Account, skip: int, now: datetime, done: str = ""
+) -> str:
+    claimed = claims.claim_next(session, state, reviewer, skip=skip, now=now)
+    if claimed is None:
         return f"/competitions/{state.competition.slug}/desk?done={done}"
-    return f"/submissions/{flagged[0].submission_id}/desk?skip={skip}&done={done}"
+    return f"/submissions/{claimed.entry.submission_id}/desk?skip={claimed.skip}&done={done}"
 
 
 @dataclass(frozen=True)
@@ -125,7 +132,9 @@ class ReviewContext:
             submission = access.find_for_review(session, self.submission_id, account)
             state = state_of(session, submission.competition.slug, self.now)
             pairs = closest_pairs.pairs_of_entry(session, self.store, submission, account)
+            organizes = is_organizer(account, submission.competition_id)
             view = entry_view(session, state, submission, account, pairs)
+            opinions = reviews.opinions(session, submission, account)
             return render_page(
                 "review/submission.html",
                 status=status,
@@ -135,37 +144,35 @@ class ReviewContext:
                 view=view,
                 tracks=_charts_of_tracks(session, state, view),
                 exhibits=evidence_sections_of(session, submission, account),
-                generator=generator_section_of(
-                    session, submission, account, with_form=is_organizer(account), now=self.now
-                ),
-                partial=is_own(session, submission, account),
-                organizes=is_organizer(account),
+                generator=generator_section_of(session, submission, account, with_form=organizes, now=self.now),
+                organizes=organizes,
+                may_decide=organizes and reviews.may_decide(session, submission, opinions, account),
                 size=state.competition.image_size,
                 sprite=layout_of(state.competition.image_count, state.competition.image_size),
                 labels=get_args(LabelName),
                 intents=get_args(Intent),
                 kinds=get_args(RulingKind),
                 skip=skip,
-                impacts=ruling_impact.ruling_impacts_of(session, state, submission)
-                if with_impact and is_organizer(account)
-                else None,
+                claimant=claimants(session, submission.competition_id, account.id, self.now).get(submission.ref),
+                impacts=with_impact and organizes and ruling_impact.ruling_impacts_of(session, state, submission),
                 **outcome,
             )
 
-    def act(self, action: Callable[[Session], str], *, place: str, skip: int = 0) -> Response:
+    def act(self, action: Callable[[Session], str], fields: Fields, *, place: str, skip: int = 0) -> Response:
         """Run ``action`` in a transaction and redirect to the path that it returns; if it is refused, the page with the
-        error at ``place``."""
+        error at ``place``, and what was typed there."""
         try:
             with self.begin() as session:
                 address = action(session)
         except KennelError as error:
-            return self.show(status=status_of(error), skip=skip, error=error.message, place=place)
+            typed = {name: fields.get(name, "") for name in TYPED_FIELDS}
+            return self.show(status=status_of(error), skip=skip, error=error.message, place=place, typed=typed)
         return see_other(address)
 
 
 @dataclass(frozen=True)
 class TrackCharts:
-    """The charts and closest pairs of an entry on one track."""
+    """An entry's charts and pairs on a track."""
 
     measured: MeasurementView
     histogram: Histogram | None
@@ -221,9 +228,9 @@ def submit_review(page: CurrentReview, reviewer: Reviewer, viewer: SignedIn, fie
         reviews.review(session, page.submission_id, label, intent=intent, note=note, reviewer=reviewer, now=page.now)
         submission = access.find_for_review(session, page.submission_id, reviewer)
         state = state_of(session, submission.competition.slug, page.now)
-        return _next(session, state, reviewer, skip, submission.id)
+        return _next(session, state, reviewer, skip, page.now, submission.id)
 
-    return page.act(review, place="review", skip=skip)
+    return page.act(review, fields, place="review", skip=skip)
 
 
 def _review_in(fields: Fields) -> tuple[LabelName, Intent | None]:
@@ -251,9 +258,9 @@ def decide_label(page: CurrentReview, author: Organizer, viewer: SignedIn, field
         label = _one_of(fields, "label", LabelName)
         note = text(fields, "note", max_length=MAX_TEXT_LENGTH)
         reviews.decide(session, state, submission.id, label, note=note, author=author, now=page.now)
-        return f"/submissions/{submission.id}/desk#review"
+        return f"/submissions/{submission.id}/desk?saved=decision#review"
 
-    return page.act(decide, place="decision")
+    return page.act(decide, fields, place="decision")
 
 
 @router.post("/submissions/{submission_id}/desk/ruling")
@@ -269,9 +276,9 @@ def rule_on_submission(page: CurrentReview, author: Organizer, viewer: SignedIn,
         rulings.rule(
             session, page.submission_id, kind, reason=reason, memorising=memorising, author=author, now=page.now
         )
-        return f"/submissions/{page.submission_id}/desk#ruling"
+        return f"/submissions/{page.submission_id}/desk?saved=ruling#ruling"
 
-    return page.act(rule, place="ruling")
+    return page.act(rule, fields, place="ruling")
 
 
 @router.post("/submissions/{submission_id}/desk/rebuttals/{rebuttal_id}/answer")
@@ -287,6 +294,6 @@ def answer_rebuttal(
         if not granted:
             raise Invalid("no-answer", "Please say whether the rebuttal is granted.")
         rebuttals.answer(session, rebuttal_id, ruling=ruling, text=answer_text, author=author, now=page.now)
-        return f"/submissions/{page.submission_id}/desk#ruling"
+        return f"/submissions/{page.submission_id}/desk?saved=answer-{rebuttal_id}#ruling"
 
-    return page.act(answer, place="answer")
+    return page.act(answer, fields, place="answer")

@@ -219,7 +219,7 @@ def _entries(
         elsewhere=[each for each in finals.picks if each.ref not in {one.ref for one in page}] if finals else [],
         may_pick=finals is not None and final_picks.can_be_changed(state, now),
         picks_until=competition_state.grace_end(state.competition),
-        everybody=is_organizer(viewer.account),
+        everybody=is_organizer(viewer.account, state.competition.id),
         next=page[-1].ref if len(newest) > PAGE_SIZE else None,
         before=before,
     )

@@ -12,7 +12,6 @@ from api.http.problem_details import status_of
 from api.pages.tuning.thresholds import number_field, require_reason
 from api.rendering.templates import render_page, see_other
 from api.schemas.tuning.private_extractor import network_view
-from scorer.accounts import roles
 from scorer.competitions import competition_state
 from scorer.errors import Invalid, KennelError
 from scorer.lifecycle import STAGES
@@ -55,9 +54,10 @@ def _page(
 
 
 @router.post("/competitions/{slug}/network/comparisons")
-def start_comparison(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+def start_comparison(
+    slug: str, fields: FormFields, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
+) -> Response:
     """Compare the ticked extractors."""
-    roles.require_role(viewer.account, "organizer")
     state = competition_state.state_of(session, slug, now)
     wanted = [each[:100] for each in fields.getlist("extractor")]
     try:
@@ -70,9 +70,10 @@ def start_comparison(slug: str, fields: FormFields, session: DbSession, viewer: 
 
 
 @router.post("/competitions/{slug}/network")
-def choose_extractor(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+def choose_extractor(
+    slug: str, fields: FormFields, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
+) -> Response:
     """Replace the private track's extractor."""
-    roles.require_role(viewer.account, "organizer")
     state = competition_state.state_of(session, slug, now)
     reason = text(fields, "reason", max_length=2000).strip()
     try:

@@ -12,7 +12,6 @@ from api.http.forms import Fields, FormFields, text
 from api.http.problem_details import status_of
 from api.rendering.charts.distribution import Distribution, distribution_of
 from api.rendering.templates import render_page, see_other
-from scorer.accounts import roles
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
 from scorer.errors import Invalid, KennelError
@@ -108,9 +107,10 @@ def _first(entries: TrackEntries, options: list[Option]) -> TuningRequest:
 
 
 @router.post("/competitions/{slug}/tau")
-def choose_threshold(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+def choose_threshold(
+    slug: str, fields: FormFields, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
+) -> Response:
     """Choose the tau that the page shows."""
-    roles.require_role(viewer.account, "organizer")
     state = competition_state.state_of(session, slug, now)
     kind = _track_of(fields)
     reason = text(fields, "reason", max_length=2000).strip()
@@ -124,9 +124,10 @@ def choose_threshold(slug: str, fields: FormFields, session: DbSession, viewer: 
 
 
 @router.post("/competitions/{slug}/tau/undo")
-def undo_threshold(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+def undo_threshold(
+    slug: str, fields: FormFields, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
+) -> Response:
     """Undo the newest choice."""
-    roles.require_role(viewer.account, "organizer")
     state = competition_state.state_of(session, slug, now)
     kind = _track_of(fields)
     reason = text(fields, "reason", max_length=2000).strip()

@@ -10,12 +10,13 @@ from api.http import session_cookies
 from api.http.dependencies import (
     Admin,
     AppSettings,
+    CompetitionCreator,
     CurrentUser,
     DbSession,
     KnownCaller,
     Now,
-    Organizer,
     SignedIn,
+    require_session,
 )
 from api.schemas.accounts import (
     AccountDeletion,
@@ -76,7 +77,7 @@ def change_role(
 
 @router.post("/admin/invitations", status_code=201)
 def invite(
-    body: NewInvitation, session: DbSession, author: Organizer, settings: AppSettings, now: Now
+    body: NewInvitation, session: DbSession, author: CompetitionCreator, settings: AppSettings, now: Now
 ) -> InvitationView:
     """Make a link with which one person can sign up, and mail it if there is an address. Organizers only."""
     site = settings.public_url

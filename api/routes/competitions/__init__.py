@@ -3,4 +3,5 @@
 competitions: creating, changing, preparing and reading competitions
 data_files: files for participants
 allowlist: who may enter by invitation
+competition_roles: who organizes, who reviews
 """

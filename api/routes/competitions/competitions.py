@@ -11,6 +11,7 @@ from api.actions.zip_uploads import declared_bytes, receive_blob, unused_key_of
 from api.http.dependencies import (
     AppSettings,
     BlobStore,
+    CompetitionCreator,
     DbSession,
     Now,
     Organizer,
@@ -38,7 +39,7 @@ router = APIRouter(prefix="/competitions", tags=["competitions"])
 
 
 @router.post("", status_code=201)
-def create(body: CompetitionSpec, session: DbSession, author: Organizer, now: Now) -> CompetitionView:
+def create(body: CompetitionSpec, session: DbSession, author: CompetitionCreator, now: Now) -> CompetitionView:
     """Create a competition with its public and private track."""
     setup.create(session, body, author=author, now=now)
     return _view(session, competition_state.state_of(session, body.slug, now), author)
@@ -98,7 +99,7 @@ def _view(session: Session, state: CompetitionState, account: Account | None) ->
         "rules_sha256": rules.rules_version_of(state.competition),
         "rules_accepted": rules.has_accepted(session, state.competition, account) if account else None,
         "invited": allowlist.is_invited(session, state.competition, account) if account else None,
-        "missing": list(state.missing) if roles.is_organizer(account) else None,
+        "missing": list(state.missing) if roles.is_organizer(account, state.competition.id) else None,
     }
     return CompetitionView(**fields)
 

@@ -46,7 +46,7 @@ def sheet(
     visible = visibility.visible_evidence(session, submission, kind, account)
     if visible.evidence is None or group not in visible.groups:
         raise NotFound("no-pictures", f"There are no images of {group!r} to show for this entry.")
-    etag = etag_of(visible.evidence.id, group, is_organizer(account))
+    etag = etag_of(visible.evidence.id, group, is_organizer(account, submission.competition_id))
     headers = IMMUTABLE_IMAGE_HEADERS | INERT_HEADERS | {"ETag": etag}
     if is_known(request, etag):
         return Response(status_code=304, headers=headers)

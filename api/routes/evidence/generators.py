@@ -11,7 +11,6 @@ from api.http.etags import etag_of, is_known
 from api.http.media import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS
 from api.http.request_bodies import streamed_body
 from api.schemas.evidence.generators import GeneratorView, generator_view
-from scorer.accounts.roles import is_organizer
 from scorer.blobs import require_bytes
 from scorer.evidence import generator_audits
 from scorer.evidence.generator_audits import ImageGroup
@@ -47,7 +46,7 @@ async def hand_in(
 def show(submission_id: str, session: DbSession, account: CurrentUser) -> GeneratorView:
     """The newest generator of an entry, and how far its audit is or why the file was refused. The result is for
     reviewers and organizers, and for the entry's team once the final board is published or the entry is ruled on."""
-    return generator_view(submission_id, generator_audits.find_generator(session, submission_id, account), account)
+    return generator_view(submission_id, generator_audits.find_generator(session, submission_id, account))
 
 
 @router.get("/submissions/{submission_id}/generator/pairs/{group}", response_class=Response)
@@ -57,7 +56,7 @@ def pairs(
     """Images that the generator was searched for, and below each the nearest one found, in one PNG: training images,
     held-out images (organizers only), or the generator's own."""
     key = generator_audits.pairs_key(session, submission_id, group, account)
-    headers = IMMUTABLE_IMAGE_HEADERS | INERT_HEADERS | {"ETag": etag_of(key, group, is_organizer(account))}
+    headers = IMMUTABLE_IMAGE_HEADERS | INERT_HEADERS | {"ETag": etag_of(key, group)}
     if is_known(request, headers["ETag"]):
         return Response(status_code=304, headers=headers)
     return Response(generator_audits.pairs_sheet(store.read(key), group), media_type="image/png", headers=headers)

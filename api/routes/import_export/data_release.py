@@ -95,12 +95,13 @@ def release_view(status: ReleaseStatus, account: Account | None) -> ReleaseView:
     """A release as this person may see it; errors are for organizers."""
     release = status.release
     job = status.job
+    shows_error = is_organizer(account, release.competition_id) and status.state != JobState.DONE
     return ReleaseView(
         id=release.id,
         state=status.state,
         stage=job.stage if job else None,
         fraction=job.fraction if job else None,
-        error=job.error if job and is_organizer(account) and status.state != JobState.DONE else None,
+        error=job.error if job and shows_error else None,
         images=release.images,
         shown=status.shown,
         sha256=release.sha256,

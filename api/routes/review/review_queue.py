@@ -7,15 +7,15 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from api.http.dependencies import BlobStore, CurrentUser, DbSession, Now, Reviewer
 from api.http.etags import etag_of, is_known
 from api.http.media import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS
-from api.schemas.review.review_queue import DeskEntryView, DeskView, NewReview, OpinionsView
-from api.schemas.review.review_queue_views import entry_view, opinions_view, review_queue_view
+from api.schemas.review.review_queue import DeskEntryView, DeskView, NewReview, NextView, OpinionsView
+from api.schemas.review.review_queue_views import entry_view, flagged_view, opinions_view, review_queue_view
 from scorer.accounts.roles import is_organizer
 from scorer.competitions.competition_state import state_of, visible_state
 from scorer.db.review.flag_query import QueueState
 from scorer.evidence import closest_pairs
 from scorer.evidence.closest_pairs import Side
 from scorer.lifecycle import TrackKind
-from scorer.review import flags, reviews
+from scorer.review import claims, flags, reviews
 from scorer.review.flag_weights import STATES
 from scorer.submissions import access
 
@@ -35,9 +35,27 @@ def queue(
     """The flagged entries with their reasons, most decisive first; the progress of the review, and how far reviewers
     agree. Reviewers and organizers only."""
     competition = visible_state(session, slug, reviewer, now)
-    access.require_reviewer(session, competition, reviewer)
+    access.require_reviewer(competition, reviewer)
     page = flags.list_flagged(session, competition, reviewer, states=state or STATES, after=after, limit=limit)
     return review_queue_view(competition, page, reviews.agreement(session, competition), after=after)
+
+
+@router.post("/competitions/{slug}/desk/next")
+def claim_next(
+    slug: str,
+    session: DbSession,
+    reviewer: Reviewer,
+    now: Now,
+    skip: Annotated[int, Query(ge=0, le=1_000_000, description="Pass over so many.")] = 0,
+) -> NextView:
+    """Claim the most decisive entry that you have still to review, for some minutes: in that time other reviewers are
+    given others first. Nobody is kept from reviewing it. Reviewers and organizers only."""
+    state = visible_state(session, slug, reviewer, now)
+    access.require_reviewer(state, reviewer)
+    claimed = claims.claim_next(session, state, reviewer, skip=skip, now=now)
+    if claimed is None:
+        return NextView(entry=None, skip=skip, claimed_until=None)
+    return NextView(entry=flagged_view(claimed.entry), skip=claimed.skip, claimed_until=now + claims.CLAIM_TIME)
 
 
 @router.get("/submissions/{submission_id}/desk")
@@ -66,7 +84,8 @@ def sheet(
     (mirrored where that is the better match). For reviewers and organizers; the entry's team sees those of the public
     track once there is a ruling."""
     submission, measurement = closest_pairs.require_visible_pairs(session, submission_id, kind, account)
-    headers = IMMUTABLE_IMAGE_HEADERS | INERT_HEADERS | {"ETag": etag_of(measurement.id, is_organizer(account))}
+    etag = etag_of(measurement.id, is_organizer(account, submission.competition_id))
+    headers = IMMUTABLE_IMAGE_HEADERS | INERT_HEADERS | {"ETag": etag}
     if is_known(request, headers["ETag"]):
         return Response(status_code=304, headers=headers)
     picture = closest_pairs.pairs_sheet(closest_pairs.pairs_of(session, store, submission, measurement, account))

@@ -6,7 +6,6 @@ from typing import Any
 from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
-from scorer.accounts.roles import is_organizer
 from scorer.db.tables import Account, GeneratorFile, Recovery, Submission
 from scorer.evidence import generator_audits
 from scorer.evidence.generator_audits import IMAGE_GROUPS, AuditState, AuditStatus, ImageGroup
@@ -79,11 +78,11 @@ class GeneratorView(BaseModel):
 def visible_generator_view(session: Session, submission: Submission, account: Account) -> GeneratorView | None:
     """The generator of an entry that this person may see."""
     status = generator_audits.audit_status(session, submission, account)
-    return None if status is None else generator_view(submission.id, status, account)
+    return None if status is None else generator_view(submission.id, status)
 
 
-def generator_view(submission_id: str, status: AuditStatus, account: Account) -> GeneratorView:
-    """A generator, with as much of its result as this person may see."""
+def generator_view(submission_id: str, status: AuditStatus) -> GeneratorView:
+    """A generator, with as much of its result as ``status`` may show."""
     generator = status.generator
     recovery = status.recovery
     return GeneratorView.model_validate(
@@ -95,7 +94,7 @@ def generator_view(submission_id: str, status: AuditStatus, account: Account) ->
             "handed_in_at": generator.created_at,
             "faults": list(status.faults),
             "former": [_former(*each) for each in status.former],
-            "result": None if recovery is None else _result(submission_id, recovery, held_out=is_organizer(account)),
+            "result": None if recovery is None else _result(submission_id, recovery, held_out=status.sees_held_out),
         }
     )
 

@@ -72,6 +72,14 @@ class DeskView(BaseModel):
     next_after: int | None = Field(description="Pass as `after` for the next page; null at the end.")
 
 
+class NextView(BaseModel):
+    """The entry that you are given to review."""
+
+    entry: FlaggedView | None = Field(description="Null if nothing is left after the first `skip`.")
+    skip: int = Field(description="How many of your open entries precede it; one more skips it.")
+    claimed_until: datetime | None = Field(description="Until when other reviewers are given others first.")
+
+
 class NewReview(Request):
     """A reviewer's label, intent and note."""
 

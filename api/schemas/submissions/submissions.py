@@ -130,7 +130,7 @@ def submission_view(
     """The submission with its progress and measurements. ``ranked``: with ranks, which lists leave out;
     ``for_review``: with private scores."""
     progress = progress_of_one(session, submission)
-    organizer = is_organizer(account)
+    organizer = is_organizer(account, submission.competition_id)
     fields: dict[str, Any] = {name: getattr(submission, name, None) for name in SubmissionView.model_fields}
     fields |= {
         "competition": submission.competition.slug,

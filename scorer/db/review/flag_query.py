@@ -9,9 +9,9 @@ from sqlalchemy import ColumnElement, true
 from scorer.db.tables import Track
 from scorer.lifecycle import TrackKind
 
-QueueState = Literal["open", "waiting", "own", "disputed", "unruled", "decided"]
-"""The state of a flagged entry for a reviewer. ``waiting``: it needs another person's review. ``own``: it is of the
-reviewer's own team. ``unruled``: its decided label says that it memorises, and nobody has ruled on it."""
+QueueState = Literal["open", "waiting", "disputed", "unruled", "decided"]
+"""The state of a flagged entry for a reviewer. ``waiting``: it needs another person's review. ``unruled``: its decided
+label says that it memorises, and nobody has ruled on it."""
 
 
 STRONG_SIGNS = frozenset(
@@ -61,7 +61,6 @@ class FlagQuery:
     bounds: Mapping[str, TrackBounds]
     weights: Mapping[str, int]
     reviewer_id: int
-    own_team_id: int | None
     images: int
     """How many images an entry has."""
     memorising: Collection[str]

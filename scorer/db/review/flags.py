@@ -235,16 +235,15 @@ def _flagged(flag_query: FlagQuery) -> CTE:
     has_duplicate = and_(weighed.c.pixels.is_not(None), ~weighed.c["same-images"], of_images > itself)
     rows = select(weighed, has_duplicate.label("near-duplicate")).subquery("with_duplicates")
     total = rows.c.alone + case((rows.c["near-duplicate"], flag_query.weights["near-duplicate"]), else_=0)
-    state = _state(rows.c, flag_query.own_team_id)
+    state = _state(rows.c)
     return select(rows, total.label("weight"), state.label("state")).where(total > 0).cte("flagged")
 
 
-def _state(entry: Any, own_team_id: int | None) -> ColumnElement[str]:
+def _state(entry: Any) -> ColumnElement[str]:
     return case(
         (entry.unruled, "unruled"),
         (entry.label.is_not(None), "decided"),
         (entry.reviews >= 2, "disputed"),
-        (entry.team_id == (own_team_id or 0), "own"),
         (entry.mine, "waiting"),
         else_="open",
     )

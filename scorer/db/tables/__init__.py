@@ -25,6 +25,7 @@ from scorer.db.tables.competitions import (
     AllowlistEntry,
     Competition,
     CompetitionReference,
+    CompetitionRole,
     DataFile,
     Preparation,
     Publication,
@@ -40,7 +41,7 @@ from scorer.db.tables.leaderboard import BoardChange
 from scorer.db.tables.measurements import Measurement, ProvisionalMeasurement
 from scorer.db.tables.notifications import Delivery, Mail, MailChoice, Notice, Webhook
 from scorer.db.tables.rescoring import RescoringAct, RescoringCampaign
-from scorer.db.tables.review import CoarseLabel, Label, Rebuttal, RebuttalAnswer, Review, Ruling
+from scorer.db.tables.review import CoarseLabel, Label, Rebuttal, RebuttalAnswer, Review, ReviewClaim, Ruling
 from scorer.db.tables.submissions import Submission, SubmissionEvent, Upload
 from scorer.db.tables.teams import Membership, PickSet, Team, TeamInvitation, TeamMerge, TeamRenaming
 from scorer.db.tables.tuning import ComparedDistance, Comparison, Threshold
@@ -56,6 +57,7 @@ __all__ = [
     "Comparison",
     "Competition",
     "CompetitionReference",
+    "CompetitionRole",
     "DataFile",
     "Delivery",
     "Evidence",
@@ -89,6 +91,7 @@ __all__ = [
     "RescoringAct",
     "RescoringCampaign",
     "Review",
+    "ReviewClaim",
     "RulesAcceptance",
     "Ruling",
     "SecondFactor",

@@ -1,12 +1,19 @@
 """Accounts and their credentials: passwords, OpenID Connect identities, API tokens, sessions, second factors, one-time
 links."""
 
+from __future__ import annotations
+
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, LargeBinary, UniqueConstraint, false, text
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from scorer.db.tables.base import EXPIRING, Table, identity
+
+if TYPE_CHECKING:
+    from scorer.db.tables.competitions import CompetitionRole
+    from scorer.db.tables.teams import Membership
 
 
 class Account(Table):
@@ -33,6 +40,14 @@ class Account(Table):
     """Since when nobody may sign in as this person."""
     deleted_at: Mapped[datetime | None]
     """Since when its names are a pseudonym, and its number alone is left in other rows."""
+
+    competition_roles: Mapped[list[CompetitionRole]] = relationship(
+        primaryjoin="CompetitionRole.account_id == Account.id", viewonly=True
+    )
+    """Every role that was offered to this person in a competition, ended ones too."""
+    memberships: Mapped[list[Membership]] = relationship(
+        primaryjoin="Membership.account_id == Account.id", viewonly=True
+    )
 
 
 class Token(Table):

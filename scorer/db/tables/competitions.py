@@ -70,6 +70,40 @@ class Publication(Table):
     author: Mapped[Account] = relationship(lazy="joined", innerjoin=True)
 
 
+class CompetitionRole(Table):
+    """A person's role in a competition: offered to them, held from when they accept it until it ends."""
+
+    __tablename__ = "competition_roles"
+    __table_args__ = (
+        CheckConstraint("role IN ('organizer', 'reviewer')", name="role"),
+        Index(
+            "uq_competition_roles_person",
+            "competition_id",
+            "account_id",
+            unique=True,
+            postgresql_where=text("ended_at IS NULL"),
+        ),
+    )
+
+    id: Mapped[int] = identity()
+    competition_id: Mapped[int] = mapped_column(ForeignKey(Competition.id))
+    account_id: Mapped[int] = mapped_column(ForeignKey(Account.id), index=True)
+    role: Mapped[str]
+    author_id: Mapped[int | None] = mapped_column(ForeignKey(Account.id))
+    """Who has offered it; None for what was everybody's role before roles belonged to competitions."""
+    offered_at: Mapped[datetime]
+    accepted_at: Mapped[datetime | None]
+    ended_at: Mapped[datetime | None]
+
+    account: Mapped[Account] = relationship(lazy="joined", innerjoin=True, foreign_keys=[account_id])
+    author: Mapped[Account | None] = relationship(lazy="joined", foreign_keys=[author_id])
+
+    @property
+    def held(self) -> bool:
+        """Whether it is accepted and has not ended."""
+        return self.accepted_at is not None and self.ended_at is None
+
+
 class RulesAcceptance(Table):
     """A person's acceptance of a competition's rules: of the text with this SHA-256."""
 

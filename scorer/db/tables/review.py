@@ -1,4 +1,4 @@
-"""Labels, reviews, rulings, rebuttals and their answers; append-only."""
+"""Labels, reviews, rulings, rebuttals and their answers, which are append-only; claims."""
 
 from datetime import datetime
 
@@ -7,6 +7,7 @@ from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from scorer.db.tables.accounts import Account
 from scorer.db.tables.base import APPEND_ONLY, Table, identity
+from scorer.db.tables.competitions import Competition
 from scorer.db.tables.submissions import Submission
 from scorer.db.tables.teams import Team
 
@@ -50,6 +51,17 @@ class Review(Table):
     created_at: Mapped[datetime]
 
     reviewer: Mapped[Account] = relationship(lazy="joined", innerjoin=True)
+
+
+class ReviewClaim(Table):
+    """The submission that a reviewer was given last: until it expires, other reviewers are given others first."""
+
+    __tablename__ = "review_claims"
+
+    competition_id: Mapped[int] = mapped_column(ForeignKey(Competition.id), primary_key=True)
+    account_id: Mapped[int] = mapped_column(ForeignKey(Account.id), primary_key=True)
+    submission_ref: Mapped[int] = mapped_column(ForeignKey(Submission.ref))
+    expires_at: Mapped[datetime]
 
 
 class Ruling(Table):

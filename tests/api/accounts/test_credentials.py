@@ -135,7 +135,7 @@ def test_addresses_are_ascii(service: Service, email: str) -> None:
 
 
 def test_a_token_makes_nobody(service: Service) -> None:
-    for role in ("participant", "reviewer", "organizer", "admin"):
+    for role in ("participant", "organizer", "admin"):
         body = {"handle": f"new-{role}", "role": role}
         refused(service.call("admin", "POST", "/admin/accounts", json=body), 403, "session-needed")
         refused(service.call("admin", "PUT", "/accounts/eve/role", json={"role": role}), 403, "session-needed")

@@ -15,7 +15,7 @@ from scorer.leaderboard import past_boards, rows
 from scorer.ranking.vectorised import order_of
 from tests.api.conftest import Service
 from tests.api.leaderboard.test_standings import Arena, board_of, ranks
-from tests.api.review.test_review import hire, slug_of
+from tests.api.review.test_review import slug_of
 from tests.factories import add_measurement, make_scored, set_tau
 
 PUBLISHED = (409, "published")
@@ -55,7 +55,7 @@ def private(arena: Arena, who: str | None = None, **params: Any) -> list[str]:
 
 def test_nothing_that_a_published_board_is_read_by_changes_until_it_is_withdrawn(arena: Arena) -> None:
     service, slug = arena.service, arena.slug
-    hire(service, "rita")
+    service.hire("rita")
     cheat = arena.entry("eve", 1.0, 1.0, s=0.4)
     late = arena.entry("eve", 2.0)
     with arena.begin() as session:

@@ -2,13 +2,14 @@
 
 import io
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from scorer.db.tables import AuditEntry
+from scorer.db.tables import AuditEntry, ReviewClaim
 from tests.api.conftest import API, Service
 from tests.factories import noise_images
 
@@ -46,13 +47,6 @@ class Desk:
         return [each["subject"] for each in self.service.call(who, "GET", "/notices").json()["notices"]]
 
 
-def hire(service: Service, *handles: str, role: str = "reviewer") -> None:
-    """Accounts with tokens, for ``service.call``."""
-    for handle in handles:
-        answer = service.browse("admin", "POST", "/admin/accounts", json={"handle": handle, "role": role})
-        service.tokens[handle] = answer.json()["token"]
-
-
 def slug_of(answer: Any) -> tuple[int, str]:
     """How a request was refused."""
     return answer.status_code, answer.json()["type"].removeprefix("urn:kennel:problem:")
@@ -72,7 +66,7 @@ def grainy(images: Any, seed: int) -> Any:
 @pytest.fixture
 def desk(service: Service) -> Desk:
     """Ada is honest, Bob's entry is nearly a copy, Eve submits Ada's images again."""
-    hire(service, "rita", "rob", "rex")
+    service.hire("rita", "rob", "rex")
     slug = service.competition(medals={"gold": 1, "silver": 1, "bronze": 1})
     entries = {
         "honest": service.scored("ada", slug, noise_images(10))["id"],
@@ -91,7 +85,7 @@ def test_what_needs_eyes_and_why(desk: Desk) -> None:
     assert "same-zip" not in honest | same
     weights = [each["weight"] for each in queue["entries"]]
     assert weights == sorted(weights, reverse=True)
-    assert queue["counts"] == {"open": 3, "waiting": 0, "own": 0, "disputed": 0, "unruled": 0, "decided": 0}
+    assert queue["counts"] == {"open": 3, "waiting": 0, "disputed": 0, "unruled": 0, "decided": 0}
     assert {goal["track"]: (goal["reviewed"], goal["places"]) for goal in queue["goals"]} == {
         "public": (0, 1),
         "private": (0, 1),
@@ -136,11 +130,12 @@ def test_two_reviewers_are_blind_to_each_other_and_their_agreement_decides(desk:
     assert labels.get(desk.entries["near"]) == "aug"
 
 
-def test_an_admin_who_is_neither_of_them_decides_where_reviewers_disagree(desk: Desk) -> None:
-    desk.review("rita", "honest", "legitimate")
-    assert desk.review("rob", "honest", "ae", intent="intended").json()["disputed"]
-    assert "Reviewers disagree in A competition" in desk.notices("admin")
+def test_an_organizer_who_is_neither_of_them_decides_where_reviewers_disagree(desk: Desk) -> None:
     path = f"/competitions/{desk.slug}/submissions/{desk.entries['honest']}/label"
+    desk.review("rita", "honest", "legitimate")
+    assert desk.review("organizer", "honest", "ae", intent="intended").json()["disputed"]
+    assert "Reviewers disagree in A competition" in desk.notices("admin")
+    assert "Reviewers disagree in A competition" not in desk.notices("organizer")
     refused = desk.service.call("organizer", "PUT", path, json={"label": "legitimate"})
     assert slug_of(refused) == (403, "disputed")
     assert desk.queue("rex")["counts"]["disputed"] == 1
@@ -154,6 +149,35 @@ def test_an_admin_who_is_neither_of_them_decides_where_reviewers_disagree(desk: 
     assert desk.queue("rita")["agreement"] == {"entries": 2, "agreed": 1, "kappa": pytest.approx(1 / 3)}
 
 
+def test_a_disagreement_always_has_somebody_to_decide_it(desk: Desk) -> None:
+    path = f"/competitions/{desk.slug}/submissions/{desk.entries['honest']}/label"
+    desk.review("admin", "honest", "legitimate")
+    desk.review("organizer", "honest", "ae")
+    assert "Reviewers disagree in A competition" in desk.notices("organizer"), "nobody else is there"
+    assert slug_of(desk.service.call("rita", "PUT", path, json={"label": "ae"})) == (403, "wrong-role")
+    assert desk.service.call("organizer", "PUT", path, json={"label": "ae"}).status_code == 200
+
+
+def test_reviewers_are_given_different_entries_first(desk: Desk) -> None:
+    def given(who: str, skip: int = 0) -> tuple[str | None, int]:
+        path = f"/competitions/{desk.slug}/desk/next"
+        view = desk.service.call(who, "POST", path, params={"skip": skip}).json()
+        return view["entry"] and view["entry"]["submission_id"], view["skip"]
+
+    first, second, third = (each["submission_id"] for each in desk.queue("rita")["entries"])
+    assert given("rita") == (first, 0)
+    assert given("rita") == (first, 0), "it stays hers"
+    assert given("rob") == (second, 1)
+    assert given("rex") == (third, 2)
+    assert given("organizer") == (first, 0), "nothing else is left"
+    assert given("rob", skip=2) == (third, 2), "Rex has it, and nothing else follows"
+    assert given("rob", skip=3) == (None, 3)
+    with desk.service.context.sessions.begin() as session:
+        session.query(ReviewClaim).update({"expires_at": datetime.now(UTC)})
+    assert given("rex") == (first, 0), "a claim ends by itself"
+    assert slug_of(desk.service.call("ada", "POST", f"/competitions/{desk.slug}/desk/next")) == (403, "wrong-role")
+
+
 def test_who_may_review(desk: Desk) -> None:
     near = desk.entries["near"]
     call = desk.service.call
@@ -165,19 +189,6 @@ def test_who_may_review(desk: Desk) -> None:
     assert call("bob", "GET", f"/submissions/{near}/pairs/public").status_code == 404
     assert call("rita", "GET", f"/submissions/{near}").status_code == 404
     assert call("rita", "GET", f"/competitions/{desk.slug}/tracks/public/thresholds").status_code == 403
-    # A reviewer who competes sees nobody's private scores; an organizer never judges their own team.
-    call("rex", "PUT", f"/competitions/{desk.slug}/rules-acceptance", json={"rules_sha256": None})
-    own = desk.service.scored("rex", desk.slug, noise_images(31))["id"]
-    assert slug_of(call("rex", "GET", f"/competitions/{desk.slug}/desk")) == (403, "competes")
-    assert call("rex", "GET", f"/submissions/{near}/desk").status_code == 404
-    assert call("rex", "POST", f"/submissions/{own}/reviews", json={"label": "legitimate"}).status_code == 404
-    desk.entries["organizers"] = desk.service.scored("organizer", desk.slug, near_copies(7))["id"]
-    refused = desk.review("organizer", "organizers", "legitimate")
-    assert slug_of(refused) == (403, "own-team")
-    path = f"/competitions/{desk.slug}/submissions/{desk.entries['organizers']}/label"
-    assert slug_of(call("organizer", "PUT", path, json={"label": "legitimate"})) == (403, "own-team")
-    assert desk.queue("organizer")["counts"]["own"] == 1
-    assert desk.review("rita", "organizers", "aug").status_code == 201
 
 
 def test_an_entry_with_everything_beside_it(desk: Desk) -> None:
@@ -251,16 +262,15 @@ def test_private_photographs_are_shown_to_organizers_alone(desk: Desk) -> None:
 
 
 def test_admins_give_roles(service: Service) -> None:
-    hire(service, "rita")
     refused = service.browse("organizer", "PUT", "/accounts/ada/role", json={"role": "organizer"})
     assert refused.status_code == 403
-    changed = service.browse("admin", "PUT", "/accounts/ADA/role", json={"role": "reviewer"})
-    assert (changed.status_code, changed.json()["role"]) == (200, "reviewer")
-    assert service.call("ada", "GET", "/me").json()["role"] == "reviewer"
+    changed = service.browse("admin", "PUT", "/accounts/ADA/role", json={"role": "organizer"})
+    assert (changed.status_code, changed.json()["role"]) == (200, "organizer")
+    assert service.call("ada", "GET", "/me").json()["role"] == "organizer"
     last = service.browse("admin", "PUT", "/accounts/admin/role", json={"role": "participant"})
     assert slug_of(last) == (409, "last-admin")
     assert service.browse("admin", "PUT", "/accounts/nobody/role", json={"role": "admin"}).status_code == 404
     assert service.browse("admin", "PUT", "/accounts/ada/role", json={"role": "king"}).status_code == 422
     with service.context.sessions() as session:
         logged = session.query(AuditEntry).filter_by(action="role.changed", subject="account:ada").one()
-        assert (logged.before, logged.after) == ({"role": "participant"}, {"role": "reviewer"})
+        assert (logged.before, logged.after) == ({"role": "participant"}, {"role": "organizer"})

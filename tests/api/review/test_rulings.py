@@ -7,7 +7,7 @@ import pytest
 
 from scorer.db.tables import AuditEntry
 from tests.api.conftest import Service
-from tests.api.review.test_review import Desk, hire, near_copies, slug_of
+from tests.api.review.test_review import Desk, near_copies, slug_of
 from tests.api.teams.test_final_picks_and_code import close
 from tests.factories import noise_images
 
@@ -17,7 +17,7 @@ REASON = "Its images are training images through a narrow network."
 @pytest.fixture
 def desk(service: Service) -> Desk:
     """Ada is honest, Bob's entry is penalised; the competition has closed a minute ago."""
-    hire(service, "rita")
+    service.hire("rita")
     slug = service.competition(review_days=5)
     entries = {
         "honest": service.scored("ada", slug, noise_images(10))["id"],
@@ -155,18 +155,6 @@ def test_rebuttals_are_taken_while_the_review_lasts(desk: Desk) -> None:
     assert slug_of(rebut(desk, "bob", "near")) == (409, "review-over")
     assert desk.service.call("organizer", "POST", path, json=body | {"published": False}).is_success
     assert rebut(desk, "bob", "near").status_code == 201
-
-
-def test_an_organizer_neither_rules_nor_answers_for_their_own_team(desk: Desk) -> None:
-    service = desk.service
-    close(service, desk.slug, ago=-timedelta(hours=1))
-    hire(service, "olga", role="organizer")
-    desk.entries["own"] = service.scored("olga", desk.slug, near_copies(7))["id"]
-    close(service, desk.slug)
-    assert slug_of(rule(desk, "own", "waive", who="olga")) == (403, "own-team")
-    written = rebut(desk, "olga", "own").json()["id"]
-    assert slug_of(reply(desk, written, "waive", who="olga")) == (403, "own-team")
-    assert reply(desk, written, "keep").json()["granted"]
 
 
 def test_the_team_reads_what_a_ruling_did_to_its_score(desk: Desk) -> None:

@@ -14,6 +14,7 @@ from scorer.review.flags import FlaggedEntry
 from tests.factories import (
     add_evidence,
     add_measurement,
+    give_role,
     make_account,
     make_competition,
     make_scored,
@@ -37,7 +38,7 @@ def state(session: Session, now: datetime) -> CompetitionState:
 @pytest.fixture
 def reviewer(session: Session, now: datetime) -> Account:
     """Somebody who reviews."""
-    return make_account(session, now, "reviewer")
+    return make_account(session, now)
 
 
 def entry(session: Session, state: CompetitionState, now: datetime, **numbers: Any) -> Submission:
@@ -166,7 +167,9 @@ def test_late_entries_and_benchmarks_need_no_eyes(
 
 
 def test_what_becomes_of_an_entry(session: Session, state: CompetitionState, now: datetime) -> None:
-    ann, ben = (make_account(session, now, "reviewer") for _ in range(2))
+    ann, ben = (make_account(session, now) for _ in range(2))
+    for person in (ann, ben):
+        give_role(session, state.competition.id, person, "reviewer", now)
     one = entry(session, state, now, distance=0.1)
     two = entry(session, state, now, distance=0.12)
 
@@ -188,8 +191,8 @@ def test_what_becomes_of_an_entry(session: Session, state: CompetitionState, now
     session.flush()
     assert states(ann)[two.id] == "open"  # an early guess decides nothing
     assert list(flagged(session, state, ann, states=["open"])) == [two.id]
-    counts = flags.list_flagged(session, state, ann, states=["own"], limit=5).counts
-    assert counts == {"open": 1, "waiting": 0, "own": 0, "disputed": 0, "unruled": 0, "decided": 1}
+    counts = flags.list_flagged(session, state, ann, states=["disputed"], limit=5).counts
+    assert counts == {"open": 1, "waiting": 0, "disputed": 0, "unruled": 0, "decided": 1}
 
 
 def test_the_goal_counts_what_wins(session: Session, now: datetime, reviewer: Account) -> None:

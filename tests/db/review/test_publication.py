@@ -185,7 +185,7 @@ def test_reviews_without_a_decision_and_rebuttals_without_an_answer(
 ) -> None:
     entry = make_scored(session, state, make_team(session, state, now), fid=1, distance=0.4, now=now)
     add_measurement(session, state, entry, fid=1, distance=0.4, now=now, kind="private")
-    reviewer = make_account(session, now, "reviewer")
+    reviewer = make_account(session, now)
     session.add(
         Review(
             submission_ref=entry.ref, reviewer_id=reviewer.id, label="aug", intent="unclear", note="", created_at=now

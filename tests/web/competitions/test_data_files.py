@@ -12,7 +12,7 @@ FILES = [
     view_samples.sample_data_file(1, "sample_submission.zip", 98_304_000),
     view_samples.sample_data_file(2, "train.zip", 1_234_567_890),
 ]
-ADA, OLGA = Account(id=2, handle="ada", role="participant"), Account(id=1, handle="olga", role="organizer")
+ADA, OLGA = Account(id=2, handle="ada", role="participant"), view_samples.sample_organizer()
 
 
 def files_section(site: SampleSite) -> tuple[Element, str]:

@@ -14,7 +14,6 @@ from deploy.demo.generators import half_copied, mirrored, reconstructed
 from deploy.standalone.ephemeral import Servers
 from scorer.findings.signs import SIGNS
 from tests.api.conftest import Service, running_service
-from tests.api.review.test_review import hire
 from tests.api.teams.test_final_picks_and_code import close
 from tests.conftest import fresh_settings
 from tests.factories import zip_of
@@ -38,7 +37,7 @@ KINDS = ("public", "private")
 def service(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """One service for all tests of this module, which run in order."""
     with fresh_settings(servers, tmp_path_factory.mktemp("evidence")) as settings, running_service(settings) as each:
-        hire(each, "rita")
+        each.hire("rita")
         yield each
 
 

@@ -9,7 +9,6 @@ from playwright.sync_api import Browser, expect
 
 from scorer.settings import Settings
 from tests.api.conftest import Service
-from tests.api.review.test_review import hire
 from tests.factories import noise_images
 from tests.http_server import serve
 from tests.linear_generators import (
@@ -36,7 +35,7 @@ def settings(settings: Settings) -> Settings:
 def site(service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, str]]:
     """Ada's entry, and where its page is."""
     monkeypatch.setattr(generator_audit, "audit_in_sandbox", audit_in_process)
-    hire(service, "rita")
+    service.hire("rita")
     slug = service.competition(medals={"gold": 1, "silver": 1, "bronze": 1}, title="Noise that nobody made")
     entry = service.scored("ada", slug, noise_images(10), file_name="noise.zip")["id"]
     with serve(service.app) as address:

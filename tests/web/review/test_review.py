@@ -5,16 +5,17 @@ from typing import Any
 import pytest
 
 from tests.api.conftest import Service
-from tests.api.review.test_review import Desk, hire, near_copies
+from tests.api.review.test_review import Desk, near_copies
 from tests.api.teams.test_final_picks_and_code import close
 from tests.factories import noise_images
+from tests.web.html import parse_html
 from tests.web.submissions.test_submissions import HTML, enter, hidden, read
 
 
 @pytest.fixture
 def desk(service: Service) -> Desk:
     """Ada is honest, Bob's entry is penalised."""
-    hire(service, "rita", "rob")
+    service.hire("rita", "rob")
     slug = service.competition(medals={"gold": 1, "silver": 1, "bronze": 1})
     entries = {
         "honest": service.scored("ada", slug, noise_images(10))["id"],
@@ -50,6 +51,9 @@ def test_a_review_leads_to_the_next_entry(desk: Desk) -> None:
     assert wrong.status_code == 422
     assert "Please say what the entry is." in wrong.text
     assert send(desk, first, first, label="king").status_code == 422
+    kept = send(desk, first, first, intent="unclear", note="nearly <b>one</b>")
+    assert parse_html(kept.text).one("textarea", id="note").text == "nearly <b>one</b>"
+    assert parse_html(kept.text).one("input", value="unclear").attributes.keys() >= {"checked"}
     saved = send(desk, first, first, label="legitimate", intent="intended", note="<i>fine</i>")
     assert saved.status_code == 303
     second = saved.headers["location"]
@@ -61,6 +65,20 @@ def test_a_review_leads_to_the_next_entry(desk: Desk) -> None:
     assert last.headers["location"].startswith(f"{address}?done=")
     assert "Nothing is left for you to review." in read(desk.service, last.headers["location"]).text
     assert desk.service.http.post(first, data={"label": "aug"}, headers=HTML).status_code == 403  # no proof
+
+
+def test_a_third_reviewers_words_are_not_lost(desk: Desk) -> None:
+    near, page = desk.entries["near"], f"/submissions/{desk.entries['near']}/desk"
+    enter(desk.service, "rita")
+    form = hidden(read(desk.service, page), f"{page}#review")
+    for who in ("rob", "organizer"):
+        assert desk.review(who, "near", "aug").status_code == 201
+    late = desk.service.http.post(page, data={**form, "label": "ae", "note": "It is <i>blurred</i>."}, headers=HTML)
+    assert late.status_code == 409
+    assert "You have written: It is <i>blurred</i>." in parse_html(late.text).one("section", id="review").text
+    enter(desk.service, "organizer")
+    refused = send(desk, f"/submissions/{near}/desk", f"{page}/ruling", reason="Because.")
+    assert parse_html(refused.text).one("textarea", id="reason").text == "Because."
 
 
 def test_the_review_pages_are_closed_to_participants(desk: Desk) -> None:
@@ -88,7 +106,7 @@ def test_a_case_from_the_ruling_to_the_answer(desk: Desk) -> None:
     assert "Please say what shall become" in send(desk, at_desk, f"{at_desk}/ruling", reason="x").text
     assert send(desk, at_desk, f"{at_desk}/label", label="aug", note="nudged").status_code == 303
     made = send(desk, at_desk, f"{at_desk}/ruling", kind="disqualify", reason="Nudged <b>copies</b>.", memorising="")
-    assert made.headers["location"] == f"{at_desk}#ruling"
+    assert made.headers["location"] == f"{at_desk}?saved=ruling#ruling"
 
     enter(service, "bob")
     page = read(service, entry)

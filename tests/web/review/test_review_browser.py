@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.api.conftest import Service
-from tests.api.review.test_review import grainy, hire
+from tests.api.review.test_review import grainy
 from tests.api.teams.test_final_picks_and_code import close, code_zip
 from tests.factories import noise_images
 from tests.http_server import serve
@@ -28,7 +28,7 @@ def nudged(seed: int) -> Any:
 @pytest.fixture
 def site(service: Service) -> Iterator[tuple[str, str, dict[str, str]]]:
     """Entries of every kind, some labelled; the addresses of their review pages."""
-    hire(service, "rita", "rob")
+    service.hire("rita", "rob")
     slug = service.competition(
         image_count=COUNT, image_size=SIZE, medals={"gold": 1, "silver": 2, "bronze": 3}, title="Noise that nobody made"
     )

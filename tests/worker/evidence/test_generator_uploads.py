@@ -17,7 +17,7 @@ from scorer.generators.recovery.plan import plan_from
 from scorer.lifecycle import Queue
 from scorer.onnx_files import MAX_LATENT_DIMENSION, export_command
 from tests.api.conftest import Service, running_service
-from tests.api.review.test_review import hire, slug_of
+from tests.api.review.test_review import slug_of
 from tests.api.teams.test_final_picks_and_code import close
 from tests.conftest import fresh_settings
 from tests.factories import noise_images, zip_of
@@ -45,7 +45,7 @@ def service(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Itera
         fresh_settings(servers, folder) as usual,
         running_service(usual.model_copy(update={"recovery": QUICK_PLAN})) as each,
     ):
-        hire(each, "rita")
+        each.hire("rita")
         yield each
 
 

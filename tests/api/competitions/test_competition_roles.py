@@ -1,0 +1,182 @@
+"""Roles in a competition: naming people, and that judging and playing do not mix."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from scorer.accounts import second_factors
+from scorer.competitions import competition_roles
+from scorer.competitions.competition_state import state_of
+from scorer.db.tables import Account, AuditEntry
+from tests.api.cli_runner import CliTerminal, terminal
+from tests.api.conftest import Service
+from tests.factories import noise_images, zip_of
+
+__all__ = ["terminal"]
+
+
+def slug_of(answer: Any) -> tuple[int, str]:
+    """How a request was refused."""
+    return answer.status_code, answer.json()["type"].removeprefix("urn:kennel:problem:")
+
+
+def offer(service: Service, slug: str, who: str, role: str = "reviewer", *, author: str = "organizer") -> Any:
+    return service.call(author, "PUT", f"/competitions/{slug}/roles/{who}", json={"role": role})
+
+
+def accept(service: Service, slug: str, who: str) -> Any:
+    return service.call(who, "PUT", f"/competitions/{slug}/role")
+
+
+def opens_desk(service: Service, slug: str, who: str) -> bool:
+    answer = service.call(who, "GET", f"/competitions/{slug}/desk")
+    assert answer.status_code in {200, 403}
+    return bool(answer.status_code == 200)
+
+
+def test_a_role_is_offered_accepted_changed_and_ended(service: Service) -> None:
+    slug = service.competition()
+    roles = f"/competitions/{slug}/roles"
+    assert slug_of(offer(service, slug, "nobody")) == (404, "no-account")
+    assert slug_of(offer(service, slug, "admin")) == (409, "is-admin")
+    assert offer(service, slug, "bob", "king").status_code == 422
+    assert slug_of(accept(service, slug, "bob")) == (404, "no-role")
+    offered = offer(service, slug, "bob").json()
+    assert (offered["role"], offered["offered_by"], offered["accepted_at"]) == ("reviewer", "organizer", None)
+    assert offer(service, slug, "bob").json() == offered
+    told = service.call("bob", "GET", "/notices").json()["notices"]
+    assert [(each["subject"], each["link"]) for each in told] == [
+        ("You are asked to review the entries of A competition", f"/competitions/{slug}/role")
+    ]
+    assert not opens_desk(service, slug, "bob"), "not before it is accepted"
+    assert service.call("bob", "GET", f"/competitions/{slug}/role").json() == offered
+    assert service.call("bob", "GET", roles).status_code == 403
+
+    assert accept(service, slug, "bob").json()["accepted_at"] is not None
+    assert accept(service, slug, "bob").status_code == 200
+    assert opens_desk(service, slug, "bob")
+    assert service.call("bob", "GET", f"/competitions/{slug}/audit").status_code == 403
+    assert offer(service, slug, "bob", "organizer").json()["accepted_at"] is not None, "what they may see they have"
+    assert service.call("bob", "GET", f"/competitions/{slug}/audit").status_code == 200
+    assert [(each["handle"], each["role"]) for each in service.call("bob", "GET", roles).json()] == [
+        ("organizer", "organizer"),
+        ("bob", "organizer"),
+    ]
+    assert service.call("organizer", "DELETE", f"{roles}/bob").status_code == 204
+    assert slug_of(service.call("organizer", "DELETE", f"{roles}/bob")) == (404, "no-role")
+    assert not opens_desk(service, slug, "bob")
+    with service.context.sessions() as session:
+        acts = session.query(AuditEntry.action).filter(AuditEntry.action.like("role.%")).order_by(AuditEntry.id)
+        assert [act for (act,) in acts] == ["role.offered", "role.accepted", "role.offered", "role.ended"]
+
+
+def test_a_role_counts_in_its_own_competition_alone(service: Service) -> None:
+    slug = service.competition()
+    draft = service.competition(opens_at=None)
+    entry = service.scored("ada", slug, noise_images(10))["id"]
+    service.browse("admin", "PUT", "/accounts/eve/role", json={"role": "organizer"})
+    body = {"slug": "eves", "title": "E", "public": {"extractor": "tiny"}, "private": {"extractor": "tiny"}}
+    assert service.call("eve", "POST", "/competitions", json=body).status_code == 403, "her token is a participant's"
+    assert service.browse("eve", "POST", "/competitions", json=body).json()["missing"]
+    ruling = {"kind": "disqualify", "reason": "A rival."}
+    attempts = {
+        ("GET", f"/competitions/{slug}/desk", None): (403, "wrong-role"),
+        ("GET", f"/competitions/{slug}/leaderboard?track=private", None): (403, "not-published"),
+        ("PATCH", f"/competitions/{slug}", (("title", "Mine"),)): (403, "wrong-role"),
+        ("GET", f"/competitions/{slug}/publication", None): (403, "wrong-role"),
+        ("PATCH", f"/competitions/{draft}", (("title", "Mine"),)): (404, "no-competition"),
+        ("PATCH", "/competitions/unknown", (("title", "Mine"),)): (404, "no-competition"),
+        ("GET", f"/competitions/{draft}", None): (404, "no-competition"),
+        ("GET", f"/submissions/{entry}", None): (404, "no-submission"),
+        ("GET", f"/submissions/{entry}/desk", None): (404, "no-submission"),
+        ("POST", f"/submissions/{entry}/rulings", tuple(ruling.items())): (404, "no-submission"),
+        ("POST", "/submissions/unknown/rulings", tuple(ruling.items())): (404, "no-submission"),
+    }
+    for (method, path, fields), expected in attempts.items():
+        answer = service.browse("eve", method, path, json=dict(fields) if fields else None)
+        assert slug_of(answer) == expected, path
+    assert [each["slug"] for each in service.browse("eve", "GET", "/competitions").json()] == ["eves", slug]
+    board = service.browse("eve", "GET", f"/competitions/{slug}/leaderboard").json()
+    assert board["entries"][0]["submission_id"] is None
+
+
+def enters(service: Service, slug: str, who: str) -> list[tuple[int, str] | int]:
+    """How each way into a competition is refused, or that it is open."""
+    answers = [
+        service.submit(who, slug, zip_of(noise_images(20))),
+        service.call(who, "POST", f"/competitions/{slug}/teams", json={"name": f"Team of {who}"}),
+        service.call(who, "POST", f"/competitions/{slug}/team/invitations", json={"handle": "eve"}),
+    ]
+    return [answer.status_code if answer.is_success else slug_of(answer) for answer in answers]
+
+
+def test_whoever_judges_or_has_judged_does_not_enter(service: Service) -> None:
+    slug = service.competition()
+    refused = [(403, "judges-here")] * 3
+    assert enters(service, slug, "organizer") == enters(service, slug, "admin") == refused
+    offer(service, slug, "bob")
+    accept(service, slug, "bob")
+    assert enters(service, slug, "bob") == refused
+    service.call("bob", "DELETE", f"/competitions/{slug}/role")
+    assert enters(service, slug, "bob") == refused, "what was seen stays seen"
+    # A team asks somebody who judges, and somebody who is asked to: the first answer decides.
+    offer(service, slug, "eve")
+    invited = {}
+    for who in ("bob", "eve"):
+        path = f"/competitions/{slug}/team/invitations"
+        invited[who] = service.call("ada", "POST", path, json={"handle": who}).json()["id"]
+    joining = {"json": {"accept": True}}
+    path = f"/competitions/{slug}/invitations"
+    assert slug_of(service.call("bob", "PUT", f"{path}/{invited['bob']}/answer", **joining)) == (403, "judges-here")
+    assert service.call("eve", "PUT", f"{path}/{invited['eve']}/answer", **joining).status_code == 200
+    assert slug_of(accept(service, slug, "eve")) == (409, "competes")
+    assert service.submit("organizer", slug, zip_of(noise_images(21)), benchmark="A line").status_code == 202
+
+
+def test_whoever_has_been_in_a_team_judges_nothing(service: Service) -> None:
+    slug = service.competition()
+    service.call("ada", "POST", f"/competitions/{slug}/teams", json={"name": "Alone"})
+    assert slug_of(offer(service, slug, "ada")) == (409, "competes")
+    assert service.call("ada", "DELETE", f"/competitions/{slug}/team/membership").status_code == 204
+    assert slug_of(offer(service, slug, "ada", "organizer")) == (409, "competes"), "nor after they have left it"
+
+
+def test_admins_are_organizers_where_they_have_not_competed(service: Service) -> None:
+    slug, other = service.competition(), service.competition()
+    service.scored("ada", slug, noise_images(10))
+    assert service.browse("admin", "PUT", "/accounts/ada/role", json={"role": "admin"}).status_code == 200
+    for path in ("desk", "leaderboard?track=private", "audit", "roles"):
+        assert service.call("ada", "GET", f"/competitions/{slug}/{path}").status_code == 403, path
+        assert service.call("ada", "GET", f"/competitions/{other}/{path}").status_code == 200, path
+    log = service.call("ada", "GET", "/admin/audit").json()["entries"]
+    assert {each["subject"].partition("/")[0] for each in log} & {f"competition:{slug}", f"track:{slug}"} == set()
+    assert f"competition:{other}" in {each["subject"] for each in log}
+    # Who was an admin has seen everything but the competitions that they were in.
+    assert service.browse("admin", "PUT", "/accounts/ada/role", json={"role": "participant"}).status_code == 200
+    assert service.submit("ada", slug, zip_of(noise_images(11))).status_code == 202
+    assert slug_of(service.submit("ada", other, zip_of(noise_images(11)))) == (403, "judges-here")
+
+
+def test_a_named_organizer_needs_what_organizers_need(service: Service) -> None:
+    slug = service.competition()
+    assert service.browse("bob", "POST", "/tokens", json={"name": "t", "scopes": ["organize"]}).status_code == 422
+    offer(service, slug, "bob", "organizer")
+    accept(service, slug, "bob")
+    assert service.browse("bob", "POST", "/tokens", json={"name": "t", "scopes": ["organize"]}).status_code == 201
+    with service.context.sessions() as session:
+        bob, eve = (session.query(Account).filter_by(handle=who).one() for who in ("bob", "eve"))
+        assert [second_factors.is_required(who, "organizers") for who in (bob, eve)] == [True, False]
+        told = competition_roles.organizers_of(session, state_of(session, slug, datetime.now(UTC)).competition)
+        assert [account.handle for account in told] == ["organizer", "bob", "admin"]
+
+
+def test_the_command_names_people(service: Service, terminal: CliTerminal) -> None:
+    slug = service.competition()
+    asked = terminal.run("admin", "offer-role", slug, "bob", "reviewer", who="organizer")
+    assert asked.out.startswith(f"bob: reviewer of {slug}, asked at"), asked.err
+    assert terminal.run("admin", "accept-role", slug, "--decline", who="bob").out == f"You have no role in {slug}.\n"
+    assert terminal.run("admin", "accept-role", slug, who="bob").status == 3, "the offer is gone"
+    terminal.run("admin", "offer-role", slug, "bob", "reviewer", who="organizer")
+    assert "since" in terminal.run("admin", "accept-role", slug, who="bob").out
+    assert "bob: reviewer" in terminal.run("admin", "roles", slug, who="organizer").out
+    assert terminal.run("admin", "end-role", slug, "bob", who="organizer").status == 0
+    assert "bob" not in terminal.run("admin", "roles", slug, who="organizer").out

@@ -1,0 +1,71 @@
+"""The pages of roles in a competition, as a browser without scripts would use them."""
+
+from typing import Any
+
+from tests.api.conftest import Service
+from tests.web.html import parse_html
+from tests.web.submissions.test_submissions import HTML, enter, hidden, read
+
+
+def send(service: Service, page: str, action: str, **fields: Any) -> Any:
+    """The answer to the form of a page that goes to ``action``, filled in."""
+    data = {**hidden(read(service, page), action), **fields}
+    address = action.partition("#")[0] or page
+    return service.http.post(address, data=data, headers=HTML, follow_redirects=False)
+
+
+def test_an_organizer_asks_and_a_reviewer_accepts(service: Service) -> None:
+    slug = service.competition(opens_at=None)
+    people, role = f"/competitions/{slug}/people", f"/competitions/{slug}/role"
+    enter(service, "bob")
+    read(service, people, status=403)
+    read(service, role, status=404)
+    enter(service, "organizer")
+    wrong = send(service, people, f"{people}#ask", handle="nobody", role="reviewer")
+    assert (wrong.status_code, parse_html(wrong.text).one("input", id="handle").attributes["value"]) == (404, "nobody")
+    assert "no account" in parse_html(wrong.text).one(role="alert").text
+    assert send(service, people, f"{people}#ask", handle="bob").status_code == 422
+    assert send(service, people, f"{people}#ask", handle="bob", role="reviewer").status_code == 303
+    assert "bob Bob reviewer asked" in read(service, people).one("ul", class_="items").text
+
+    enter(service, "bob")
+    assert "can never enter this competition" in read(service, role).one("main").text
+    read(service, f"/competitions/{slug}", status=404)
+    declined = service.http.post(
+        role, data=csrf_of(service, role) | {"accept": "no"}, headers=HTML, follow_redirects=False
+    )
+    assert declined.status_code == 303
+    read(service, role, status=404)
+
+
+def test_whoever_judges_is_not_asked_to_enter(service: Service) -> None:
+    slug = service.competition()
+    service.hire("rita")
+    enter(service, "rita")
+    here = f"/competitions/{slug}"
+    page = read(service, here).one("main")
+    assert "so you do not enter" in page.text
+    assert not page.all("a", href=f"{here}/submit")
+    assert read(service, f"{here}/role").all("a", href=f"{here}/desk")
+    service.call("organizer", "PUT", f"{here}/roles/bob", json={"role": "organizer"})
+    enter(service, "bob")
+    page = read(service, here).one("main")
+    assert page.all("a", href=f"{here}/submit")
+    assert page.all("a", href=f"{here}/role")
+    accepted = service.http.post(
+        f"{here}/role", data=csrf_of(service, f"{here}/role") | {"accept": "yes"}, headers=HTML, follow_redirects=False
+    )
+    assert accepted.headers["location"] == f"{here}/role?done=accepted"
+    assert "The role is yours." in read(service, accepted.headers["location"]).text
+    refused = service.http.post(f"{here}/role", data={"accept": "no"}, headers=HTML)
+    assert refused.status_code == 403, "without its token"
+    laid_down = service.http.post(
+        f"{here}/role", data=csrf_of(service, f"{here}/role") | {"accept": "no"}, headers=HTML, follow_redirects=False
+    )
+    assert laid_down.status_code == 303
+    assert not read(service, here).one("main").all("a", href=f"{here}/submit"), "what was seen stays seen"
+
+
+def csrf_of(service: Service, page: str) -> dict[str, str]:
+    """The field that proves that a form was sent by this site."""
+    return {"csrf": read(service, page).all("input", name="csrf")[-1].attributes["value"]}
