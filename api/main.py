@@ -24,14 +24,14 @@ from api.kaggle import router as kaggle
 from api.pages import router
 from api.routes import audit_log, health, jobs, leaderboard, probes, rescoring
 from api.routes.accounts import accounts, administration, api_tokens, second_factors, sessions
-from api.routes.competitions import allowlist, competition_roles, competitions, data_files
+from api.routes.competitions import allowlist, announcements, competition_roles, competitions, data_files
 from api.routes.evidence import evidence, generators
 from api.routes.import_export import data_release, import_results
 from api.routes.insights import gallery, human_ratings, insights
 from api.routes.notifications import notices, webhooks
 from api.routes.review import publication, review_queue, reviews, rulings
 from api.routes.submissions import submission_events, submission_files, submissions, uploads
-from api.routes.teams import final_picks, teams
+from api.routes.teams import final_picks, team_lists, teams
 from api.routes.tuning import private_extractor, thresholds
 from scorer.accounts.rate_limits import RateLimiter
 from scorer.blobs import blobs_of
@@ -120,6 +120,7 @@ def create_app(settings: Settings) -> FastAPI:
         jobs,
         competitions,
         allowlist,
+        announcements,
         competition_roles,
         publication,
         human_ratings,
@@ -133,6 +134,7 @@ def create_app(settings: Settings) -> FastAPI:
         webhooks,
         submission_files,
         final_picks,
+        team_lists,
         generators,
         thresholds,
         private_extractor,

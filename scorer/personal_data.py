@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from scorer import audit_log
 from scorer.accounts.accounts import require_another_admin
 from scorer.accounts.credentials import end_credentials
-from scorer.accounts.roles import is_organizer
+from scorer.accounts.roles import organizes_any
 from scorer.db import personal_data
 from scorer.db.tables import Account, Team
 from scorer.db.teams import members
@@ -64,11 +64,11 @@ def delete_account(session: Session, account_id: int, *, author: Account | None,
 def _require_no_duties(session: Session, account: Account) -> None:
     if account.role == "admin":
         require_another_admin(session, account)
-    if is_organizer(account):
+    if organizes_any(account):
         raise Conflict(
             "has-duties",
-            f"{account.handle} has the role {account.role}. An admin must give it the role participant first, so that "
-            "no competition is left without somebody who runs it.",
+            f"{account.handle} organizes competitions, or may open some. Those roles must end first, and an admin must "
+            "make the account a participant's, so that no competition is left without somebody who runs it.",
         )
 
 

@@ -59,10 +59,12 @@ def make_spec(now: datetime, **changes: Any) -> CompetitionSpec:
 
 
 def make_competition(session: Session, now: datetime, **changes: Any) -> CompetitionState:
-    """A competition right after its creation."""
+    """A competition right after its creation; ``organizer`` of :mod:`tests.people` organizes it, too."""
     author = make_account(session, now, "organizer")
     wanted = make_spec(now, **changes)
-    setup.create(session, wanted, author=author, now=now)
+    competition = setup.create(session, wanted, author=author, now=now)
+    for organizer in session.query(Account).filter_by(handle="organizer"):
+        give_role(session, competition.id, organizer, "organizer", now)
     return competition_state.state_of(session, wanted.slug, now)
 
 

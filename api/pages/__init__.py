@@ -6,6 +6,8 @@ router: adds all pages and the static files to the application.
 accounts: sign-up, sign-in (password or OpenID Connect) and the account's own page.
 competitions: the list of competitions, and a competition's page with its board.
 competition_settings: what organizers change of a competition, and deleting a draft.
+announcements: what the organizers tell everybody, and its feed.
+team_lists: teams as organizers see them.
 competition_roles: who organizes and reviews a competition.
 leaderboard: a page of the board and its tabs, from a board. Pure.
 submissions: the upload form, a team's entries, an entry with its results.

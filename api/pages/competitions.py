@@ -71,7 +71,8 @@ def show_leaderboard(
     for state in standings.states_to_show(session, slug, account, now):
         values = _entry_values(session, state, account, now)
         parts = _etag_parts(session, state, query.track, viewer, now)
-        etag = etag_of(*parts, query, values, [file.id for file in state.files])
+        listed = [file.id for file in state.files], [each.id for each in state.announcements]
+        etag = etag_of(*parts, query, values, listed)
         if is_known(request, etag):
             return templates.not_modified(etag)
         if viewer is None and (body := cache.find(etag)) is not None:
@@ -91,6 +92,7 @@ def _entry_values(
     competition = state.competition
     accepted = account is not None and rules.has_accepted(session, competition, account)
     invited = account is not None and allowlist.is_invited(session, competition, account)
+    organizes = roles.is_organizer(account, competition.id)
     judges = account is not None and competition_roles.judges_here(session, competition, account)
     may_enter = (state.phase is Phase.OPEN or takes_late(state, now)) and not judges
     quota = quotas.quota_of(session, state, account, now=now) if account and may_enter else None
@@ -102,8 +104,8 @@ def _entry_values(
         "role": competition_roles.role_of(account, competition) if account else None,
         "invited": invited,
         "quota": quota_message_of(quota) if quota else None,
-        "storage": storage.usage_of_competition(session, competition) if roles.is_organizer(account, competition.id) else None,
-        "may_download": (accepted and invited) or roles.is_organizer(account, competition.id),
+        "storage": storage.usage_of_competition(session, competition) if organizes else None,
+        "may_download": (accepted and invited) or organizes,
     }
 
 

@@ -15,7 +15,6 @@ from api.http.problem_details import status_of
 from api.pages.tuning.thresholds import number_field, require_reason
 from api.rendering.templates import render_page, see_other
 from api.schemas.rescoring import campaign_view, preview_view
-from scorer.accounts import roles
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
 from scorer.errors import Invalid, KennelError
@@ -51,9 +50,8 @@ def _list_page(
 
 
 @router.post("/competitions/{slug}/rescoring")
-def start(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+def start(slug: str, fields: FormFields, session: DbSession, author: Organizer, viewer: SignedIn, now: Now) -> Response:
     """Start a campaign."""
-    roles.require_role(viewer.account, "organizer")
     state = competition_state.state_of(session, slug, now)
     try:
         campaign = campaigns.start(session, state, _wanted(fields), author=viewer.account, now=now)
@@ -122,9 +120,16 @@ def _campaign_page(
 
 
 @router.post("/competitions/{slug}/rescoring/{campaign_id}")
-def decide(slug: str, campaign_id: int, fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+def decide(
+    slug: str,
+    campaign_id: int,
+    fields: FormFields,
+    session: DbSession,
+    author: Organizer,
+    viewer: SignedIn,
+    now: Now,
+) -> Response:
     """Decide about a campaign."""
-    roles.require_role(viewer.account, "organizer")
     state = competition_state.state_of(session, slug, now)
     reason = text(fields, "reason", max_length=2000).strip()
     try:

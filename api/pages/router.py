@@ -3,6 +3,7 @@
 from fastapi import FastAPI
 
 from api.pages import (
+    announcements,
     audit_log,
     competition_roles,
     competition_settings,
@@ -11,12 +12,13 @@ from api.pages import (
     jobs,
     notifications,
     rescoring,
+    team_lists,
     teams,
 )
 from api.pages.accounts import account, administration, oidc, second_factors, sign_in
 from api.pages.competitions import router
 from api.pages.insights import human_ratings, insights
-from api.pages.review import publication, review_queue
+from api.pages.review import code_requests, publication, review_queue
 from api.pages.submissions import submissions, submit
 from api.pages.tuning import private_extractor, thresholds
 from api.rendering import templates
@@ -38,7 +40,10 @@ def mount_pages(app: FastAPI) -> None:
         evidence,
         teams,
         competition_roles,
+        announcements,
+        team_lists,
         review_queue,
+        code_requests,
         thresholds,
         private_extractor,
         rescoring,

@@ -17,7 +17,7 @@ from api.rendering.templates import render_page, see_other
 from scorer.competitions.competition_state import visible_state
 from scorer.errors import KennelError
 from scorer.settings import Settings
-from scorer.teams import invitations, quotas, storage, teams
+from scorer.teams import invitations, quotas, storage, team_messages, teams
 
 router = APIRouter(prefix="/competitions/{slug}/team", include_in_schema=False)
 InvitationId = Annotated[int, Path(ge=1, le=2**62)]
@@ -57,6 +57,7 @@ class TeamContext:
                 roster=teams.own_roster(session, state, account) if team is not None else None,
                 entered=teams.has_entered(session, state, account),
                 received=invitations.received_invitations(session, state, account),
+                messages=team_messages.list_messages(session, team) if team is not None else (),
                 quota=quota_message_of(quotas.quota_of(session, state, account, now=self.now)),
                 storage=storage.usage_of(session, state.competition, account),
                 storage_limit=self.settings.max_team_bytes,

@@ -2,6 +2,7 @@
 
 templates: the Jinja environment, page headers, static files and error pages
 formatting: times, numbers and names as pages show them
+atom: announcements as a feed
 markdown: organizers' Markdown as safe HTML
 timeline: a competition's phases with their times
 quota: a team's remaining entries as a sentence

@@ -16,4 +16,5 @@ import_export: data releases
 notifications: notices and webhooks
 audit_log: entries of the audit log
 jobs: the backlog of the queues
+announcements: announcements, messages to teams, requests for code, lists of teams
 """

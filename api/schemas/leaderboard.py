@@ -111,11 +111,14 @@ COLUMNS = (
 )  # fmt: skip
 FINAL_COLUMNS = (*COLUMNS, "public_rank", "shake_up", "medal", "prize")
 """The columns of the private board."""
+ORGANIZER_COLUMNS = ("submission_id", "label")
 
 
 def board_csv_of(places: AllPlaces, begin: Callable[[], AbstractContextManager[Session]]) -> Iterator[bytes]:
-    """A board as CSV, piece by piece: a header, then one place a line."""
+    """A board as CSV, piece by piece: a header, then one place a line; for organizers with the entry behind it."""
     columns: Sequence[str] = FINAL_COLUMNS if places.kind == "private" else COLUMNS
+    if places.organizer:
+        columns = (*columns, *ORGANIZER_COLUMNS)
     yield _csv_of([columns])
     for lines in places.lines(begin):
         cells = (

@@ -2,10 +2,9 @@
 
 main: the command itself and the subcommands that need no sub-package.
 admin: ``kennel admin``: accounts, competitions, references, imports.
-admin_accounts: ``kennel admin``: suspending accounts, ending their credentials.
+admin_accounts: ``kennel admin``: people: accounts, roles, announcements, teams, messages, requests for code.
 admin_tuning: ``kennel admin``: labels, tau, the private extractor, rescoring campaigns.
 admin_publication: ``kennel admin``: failed jobs, publication, data releases.
-admin_roles: ``kennel admin``: who organizes and reviews a competition.
 admin_backups: ``kennel admin``: backup, verify-backup, restore.
 admin_pauses: ``kennel admin``: pausing queues and competitions, draining workers.
 migrate: ``kennel migrate``: the database's tables, or waiting for them.

@@ -1,6 +1,10 @@
-"""``kennel admin``: others' accounts: listing and suspending them, ending their credentials."""
+"""``kennel admin``: people: others' accounts; who organizes and reviews; announcements, teams, messages, requests for
+code."""
 
-from typing import Annotated
+import csv
+import io
+from datetime import datetime
+from typing import Annotated, Any
 
 import typer
 
@@ -9,6 +13,9 @@ from deploy.client.api import Client, segment
 
 app = typer.Typer()
 Reason = Annotated[str, typer.Option(help="For the audit log.")]
+Slug = Annotated[str, typer.Argument(help="The competition.")]
+Handle = Annotated[str, typer.Argument(help="The person.")]
+TeamId = Annotated[int, typer.Argument(help="The team's number, as `teams` shows it.")]
 
 
 @app.command()
@@ -50,3 +57,128 @@ def sign_out(handle: str, url: Url = DEFAULT_URL, token: Token = "") -> None:
     with Client(url, token) as client:
         client.send("DELETE", f"/admin/accounts/{segment(handle)}/credentials")
     print(f"All sessions, tokens and webhooks of {handle} have ended.")
+
+
+@app.command("roles")
+def list_roles(slug: Slug, url: Url = DEFAULT_URL, token: Token = "") -> None:
+    """Show who organizes and reviews a competition, or is asked to."""
+    with Client(url, token) as client:
+        for role in client.get(f"/competitions/{segment(slug)}/roles"):
+            print(_role_text(role))
+
+
+@app.command()
+def offer_role(
+    slug: Slug,
+    handle: Handle,
+    role: Annotated[str, typer.Argument(help="organizer or reviewer.")],
+    url: Url = DEFAULT_URL,
+    token: Token = "",
+) -> None:
+    """Ask somebody to organize a competition or to review its entries; they have the role once they accept it."""
+    with Client(url, token) as client:
+        print(_role_text(client.put(f"/competitions/{segment(slug)}/roles/{segment(handle)}", {"role": role})))
+
+
+@app.command()
+def end_role(slug: Slug, handle: Handle, url: Url = DEFAULT_URL, token: Token = "") -> None:
+    """End somebody's role in a competition, or take back its offer."""
+    with Client(url, token) as client:
+        client.send("DELETE", f"/competitions/{segment(slug)}/roles/{segment(handle)}")
+    print(f"{handle} has no role in {slug} any more.")
+
+
+@app.command()
+def accept_role(
+    slug: Slug,
+    decline: Annotated[bool, typer.Option("--decline", help="Decline it, or lay it down.")] = False,
+    url: Url = DEFAULT_URL,
+    token: Token = "",
+) -> None:
+    """Accept the role that you are offered: you can never enter that competition then."""
+    path = f"/competitions/{segment(slug)}/role"
+    with Client(url, token) as client:
+        if decline:
+            client.send("DELETE", path)
+            print(f"You have no role in {slug}.")
+        else:
+            print(_role_text(client.call("PUT", path)))
+
+
+def _role_text(role: dict[str, Any]) -> str:
+    since = f"since {role['accepted_at']}" if role["accepted_at"] else f"asked at {role['offered_at']}"
+    return f"{role['handle']}: {role['role']} of {role['competition']}, {since}"
+
+
+@app.command()
+def announce(
+    slug: Slug,
+    title: str,
+    text: Annotated[str, typer.Argument(help="Markdown.")],
+    url: Url = DEFAULT_URL,
+    token: Token = "",
+) -> None:
+    """Tell everybody who takes part something: on the page, in the feed, by notice, mail and webhook."""
+    with Client(url, token) as client:
+        made = client.post(f"/competitions/{segment(slug)}/announcements", {"title": title, "text": text})
+    print(f"Announced at {made['created_at']}: {made['title']}")
+
+
+@app.command("teams")
+def list_teams(
+    slug: Slug,
+    search: Annotated[str, typer.Option(help="Only teams with this in their name, or a member's.")] = "",
+    as_csv: Annotated[bool, typer.Option("--csv", help="A line for each member.")] = False,
+    url: Url = DEFAULT_URL,
+    token: Token = "",
+) -> None:
+    """Show the teams of a competition and their members."""
+    params = {"format": "csv", "search": search}
+    with Client(url, token) as client:
+        table = client.send("GET", f"/competitions/{segment(slug)}/teams", params=params).text
+    if as_csv:
+        print(table, end="")
+        return
+    teams: dict[str, list[str]] = {}
+    for line in csv.DictReader(io.StringIO(table)):
+        teams.setdefault(f"{line['team_id']} {line['team']}", []).append(line["handle"])
+    for team, members in teams.items():
+        print(f"{team}: {', '.join(members)}")
+
+
+@app.command()
+def message(slug: Slug, team: TeamId, text: str, url: Url = DEFAULT_URL, token: Token = "") -> None:
+    """Write to a team; the message stays on record."""
+    with Client(url, token) as client:
+        client.post(f"/competitions/{segment(slug)}/teams/{team}/messages", {"text": text})
+    print("The team is told.")
+
+
+@app.command()
+def rule_team(
+    slug: Slug,
+    team: TeamId,
+    kind: Annotated[str, typer.Argument(help="keep, disqualify or waive.")],
+    reason: Annotated[str, typer.Option(help="Told to the team.")],
+    url: Url = DEFAULT_URL,
+    token: Token = "",
+) -> None:
+    """Rule on all scored entries of a team at once."""
+    with Client(url, token) as client:
+        made = client.post(f"/competitions/{segment(slug)}/teams/{team}/rulings", {"kind": kind, "reason": reason})
+    print(f"{len(made)} {'entry' if len(made) == 1 else 'entries'}: {kind}.")
+
+
+@app.command()
+def ask_code(
+    submission: Annotated[str, typer.Argument(help="The entry's id.")],
+    until: Annotated[datetime, typer.Argument(help="UTC; it may lie behind the close.")],
+    text: Annotated[str, typer.Option(help="Told to the team.")] = "",
+    url: Url = DEFAULT_URL,
+    token: Token = "",
+) -> None:
+    """Ask a team for the code of an entry, which it may attach until then."""
+    body = {"until": f"{until.isoformat()}Z", "text": text}
+    with Client(url, token) as client:
+        made = client.put(f"/submissions/{segment(submission)}/code-request", body)
+    print(f"The team is asked for it until {made['until']}.")

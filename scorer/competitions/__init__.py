@@ -9,4 +9,5 @@ reference_sets: reference images by role, and their preparation for a track
 data_files: files that participants download
 rules: versions of the rules and their acceptance
 allowlist: who may enter a competition by invitation
+announcements: what organizers tell everybody
 """

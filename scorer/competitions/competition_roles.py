@@ -24,9 +24,9 @@ from scorer.notifications import notices
 
 RoleName = Literal["organizer", "reviewer"]
 TASKS = {"organizer": "organize", "reviewer": "review the entries of"}
-OFFERED = """{author} asks you to {task} the competition "{competition}". Whoever accepts sees private scores and the \
-code of others, and can never enter it. Accept or decline on its page."""
-ENDED = """{author} has ended your role in the competition "{competition}"."""
+OFFERED = """{name} ({handle}) asks you to {task} the competition "{competition}". Whoever accepts sees private scores \
+and the code of others, and can never enter it. Accept or decline on its page."""
+ENDED = """{name} ({handle}) has ended your role in the competition "{competition}"."""
 
 
 def list_roles(session: Session, state: CompetitionState) -> Sequence[CompetitionRole]:
@@ -79,7 +79,7 @@ def offer(
     session.add(offered)
     session.flush()
     _record(session, "role.offered", competition, account, role, author=author, now=now)
-    text = OFFERED.format(author=author.name, task=TASKS[role], competition=competition.title)
+    text = OFFERED.format(name=author.name, handle=author.handle, task=TASKS[role], competition=competition.title)
     _notify(session, account, competition, f"You are asked to {TASKS[role]} {competition.title}", text, now)
     return offered
 
@@ -123,7 +123,7 @@ def end(session: Session, slug: str, handle: str, *, author: Account, now: datet
     session.flush()
     _record(session, "role.ended", competition, account, role.role, author=author, now=now)
     if not is_own:
-        text = ENDED.format(author=author.name, competition=competition.title)
+        text = ENDED.format(name=author.name, handle=author.handle, competition=competition.title)
         _notify(session, account, competition, f"Your role in {competition.title} has ended", text, now)
 
 
@@ -180,7 +180,7 @@ def _record(
     author: Account,
     now: datetime,
 ) -> None:
-    after = {"handle": account.handle, "role": role}
+    after = {"account": account.id, "role": role}  # no name that would outlive a deleted account
     audit_log.record_action(session, action, f"competition:{competition.slug}", actor=author, now=now, after=after)
 
 

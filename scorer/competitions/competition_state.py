@@ -9,10 +9,14 @@ from sqlalchemy.orm import Session
 from scorer.accounts.roles import is_organizer, is_reviewer
 from scorer.archive import ImageSpec
 from scorer.db import competitions, tuning
-from scorer.db.tables import Account, Competition, DataFile, Publication, Track
+from scorer.db.announcements import announcements_of
+from scorer.db.tables import Account, Announcement, Competition, DataFile, Publication, Track
 from scorer.errors import Conflict, Forbidden, NotFound
 from scorer.lifecycle import TRACK_KINDS, Phase, TrackKind, phase_at
 from scorer.ranking import awards
+
+MAX_ANNOUNCEMENTS = 3
+"""On a competition's page; all are on one of their own."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,8 @@ class CompetitionState:
     """The data files that it offers, by name."""
     publications: tuple[Publication, ...] = ()
     """Every publication of the private board and its withdrawals, newest first."""
+    announcements: tuple[Announcement, ...] = ()
+    """The newest ones, newest first."""
 
     @property
     def published(self) -> bool:
@@ -84,7 +90,8 @@ def _state(session: Session, competition: Competition, now: datetime) -> Competi
     tracks = competitions.tracks_of(session, competition.id)
     missing = tuple(_missing(session, competition, tracks))
     files = tuple(competitions.offered_files(session, competition.id))
-    return CompetitionState(competition, phase, tracks, missing, files, acts)
+    newest = tuple(announcements_of(session, competition.id, MAX_ANNOUNCEMENTS))
+    return CompetitionState(competition, phase, tracks, missing, files, acts, newest)
 
 
 def _missing(session: Session, competition: Competition, tracks: dict[TrackKind, Track]) -> list[str]:

@@ -17,4 +17,5 @@ tuning, review, evidence: thresholds and comparisons; flags, reviews and rulings
 human_ratings, data_release, import_results: rating studies; data releases and their rows; what an import writes
 personal_data: what is stored about a person, and what goes with their account
 notifications, audit_log: notices, mails and webhook deliveries; what organizers did
+announcements, competition_roles: what organizers tell people; who organizes and reviews
 """

@@ -15,6 +15,7 @@ from scorer.db.tables import (
     AuditEntry,
     CodeAttachment,
     Competition,
+    CompetitionRole,
     Delivery,
     GeneratorFile,
     Identity,
@@ -128,6 +129,11 @@ def _competition_queries(own: int, now: datetime) -> Mapping[str, Select[*tuple[
         .join(Competition, Competition.id == AllowlistEntry.competition_id)
         .where(AllowlistEntry.account_id == own, opened)
         .order_by(AllowlistEntry.id),
+        "competition_roles": select(COMPETITION, CompetitionRole.role, CompetitionRole.offered_at)
+        .add_columns(CompetitionRole.accepted_at, CompetitionRole.ended_at)
+        .join(Competition, Competition.id == CompetitionRole.competition_id)
+        .where(CompetitionRole.account_id == own)
+        .order_by(CompetitionRole.id),
         "memberships": select(COMPETITION, TEAM, Membership.joined, Membership.created_at)
         .join(Competition, Competition.id == Membership.competition_id)
         .join(Team, Team.id == Membership.team_id)
@@ -226,6 +232,7 @@ def erase_rows(session: Session, account: Account, alone: Collection[int], pseud
 
 def _erasures(own: int, email: str, alone: Collection[int], pseudonym: str, now: datetime) -> Sequence[Delete | Update]:
     invited = (TeamInvitation.account_id == own) & (TeamInvitation.state == "open")
+    has_role = (CompetitionRole.account_id == own) & CompetitionRole.ended_at.is_(None)
     sent_there = (func.lower(Mail.recipient) == email.lower()) & (Mail.state != MailState.SENDING)
     links = or_(OneTimeLink.account_id == own, func.lower(OneTimeLink.email) == email.lower())
     receiving = (Upload.account_id == own) & (Upload.state == "receiving")
@@ -243,6 +250,7 @@ def _erasures(own: int, email: str, alone: Collection[int], pseudonym: str, now:
         update(Webhook).where(Webhook.account_id == own).values(url="", secret=""),
         update(Upload).where(receiving).values(expires_at=now),
         update(Upload).where(Upload.account_id == own).values(file_name="", note="", described=""),
+        update(CompetitionRole).where(has_role).values(ended_at=now),
         update(TeamInvitation).where(invited).values(state="withdrawn", answered_at=now),
         update(Rater).where(Rater.account_id == own).values(name=pseudonym),
         update(Submission).where(entries).values(file_name="entry.zip", note=""),

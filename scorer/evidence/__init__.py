@@ -8,4 +8,5 @@ visibility: who may see which evidence
 code_uploads: the code behind an entry, for reviewers
 generator_uploads: the generator behind an entry
 generator_audits: the state and the result of a generator's audit
+code_requests: asking a team for its code, by a deadline
 """

@@ -10,11 +10,12 @@ from sqlalchemy.orm import Session
 from scorer.accounts.roles import is_reviewer
 from scorer.archive.central_directory import find_directory, members_of
 from scorer.blobs import ReceivedBlob
-from scorer.competitions.competition_state import state_of
+from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.db.evidence import code_attachments
 from scorer.db.submissions import submissions
 from scorer.db.tables import Account, CodeAttachment, Submission
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
+from scorer.evidence import code_requests
 from scorer.lifecycle import Phase
 from scorer.submissions.access import find_submission, is_own, unknown_submission
 
@@ -45,15 +46,21 @@ def kind_of(file: BinaryIO) -> CodeKind:
 
 
 def require_code_change(session: Session, submission_id: str, account: Account, now: datetime) -> Submission:
-    """The submission, if this person may attach or replace its code now: their own team's, until the close (a late
-    entry's at any time). ``NotFound``, ``Forbidden`` or ``Conflict`` otherwise."""
+    """The submission, if this person may attach or replace its code now: their own team's, until the close or until
+    the time by which organizers ask for it (a late entry's at any time). ``NotFound``, ``Forbidden`` or ``Conflict``
+    otherwise."""
     submission = find_submission(session, submission_id, account)
     if not is_own(session, submission, account):
         raise Forbidden("not-yours", "Only the team of an entry attaches code to it.")
     state = state_of(session, submission.competition.slug, now)
-    if state.phase is not Phase.OPEN and not submission.late:
+    if not takes_code(session, state, submission, now):
         raise Conflict("closed", "The competition has closed; the code of its entries can no longer be changed.")
     return submission
+
+
+def takes_code(session: Session, state: CompetitionState, submission: Submission, now: datetime) -> bool:
+    """Whether the code of an entry may be attached or replaced now."""
+    return state.phase is Phase.OPEN or submission.late or code_requests.is_wanted(session, submission, now)
 
 
 def attach_code(

@@ -9,9 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from sqlalchemy.orm import Session
 
+from scorer.accounts.roles import is_organizer
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.leaderboard import board
 from scorer.db.leaderboard.columns import from_microseconds
+from scorer.db.submissions import labels
 from scorer.db.tables import Account
 from scorer.leaderboard.board_access import state_of_board
 from scorer.leaderboard.rows import judged_entries_of, rows_of, teams_named, terms_names
@@ -39,6 +41,9 @@ class PlaceLine(NamedTuple):
     medal: str | None
     prize: str | None
     measured_by: str | None
+    submission_id: str
+    label: str | None
+    """The decided label, for organizers."""
 
 
 class TeamEntries(NamedTuple):
@@ -59,6 +64,8 @@ class AllPlaces:
     as_of: datetime | None
     board: BoardListing
     ranks: Ints
+    organizer: bool
+    """Whether it is for an organizer, who sees labels."""
     public: BoardListing | None
     """The public board beside the private one."""
     measured_by: Mapping[int, str]
@@ -74,8 +81,12 @@ class AllPlaces:
             rows = self.board.rows[ranks - 1]
             with begin() as session:
                 entries = self._entries(session, rows)
+                shown = labels.labels_of(session, list(entries)) if self.organizer else {}
             numbers = zip(self._numbers(ranks, rows), self._public_ranks(rows), strict=True)
-            yield [self._line(values, *entries[values[1]], public_rank) for values, public_rank in numbers]
+            yield [
+                self._line(values, *entries[values[1]], public_rank, shown.get(values[1]))
+                for values, public_rank in numbers
+            ]
 
     def _numbers(self, ranks: Ints, rows: Ints) -> Iterator[tuple[int, int, float, float, float, bool, int]]:
         judged = self.board.judged
@@ -83,17 +94,17 @@ class AllPlaces:
         columns = (entry.ref, judged.score, entry.fid, entry.distance, judged.penalised, entry.terms)
         return zip(ranks.tolist(), *(column[rows].tolist() for column in columns), strict=True)
 
-    def _entries(self, session: Session, rows: Ints) -> dict[int, tuple[str, int, datetime]]:
-        """By ref: the team's name, how many entries it has, and when the newest was accepted."""
+    def _entries(self, session: Session, rows: Ints) -> dict[int, tuple[str, int, datetime, str]]:
+        """By ref: the team's name, how many entries it has, when the newest was accepted; the entry's id."""
         refs = self.board.judged.columns.ref[rows].tolist()
         if self.entries is None:
             infos = board.entry_info_of(session, refs, late=self.late, at=self.as_of).values()
-            return {info.ref: (info.team, info.entries, info.last_entry_at) for info in infos}
+            return {info.ref: (info.team, info.entries, info.last_entry_at, info.id) for info in infos}
         names = board.names_of_entries(session, refs)
         teams = np.searchsorted(self.entries.team, self.board.judged.team[rows])
         counts, newest = self.entries.entries[teams].tolist(), self.entries.last_entry_at[teams].tolist()
         return {
-            ref: (names[ref][1], count, from_microseconds(last))
+            ref: (names[ref][1], count, from_microseconds(last), names[ref][0])
             for ref, count, last in zip(refs, counts, newest, strict=True)
         }
 
@@ -113,14 +124,17 @@ class AllPlaces:
         team: str,
         entries: int,
         last_entry_at: datetime,
+        submission_id: str,
         public_rank: int | None,
+        label: str | None,
     ) -> PlaceLine:
         rank, _, score, fid, distance, penalised, terms = values
         competition = self.state.competition
         award = award_of(rank, self.kind, medals=competition.medals, prizes=competition.prizes, late=self.late)
         shake_up = None if public_rank is None else public_rank - rank
         numbers = (rank, team, score, fid, distance, penalised, entries, last_entry_at)
-        return PlaceLine(*numbers, public_rank, shake_up, award.medal, award.prize, self.measured_by.get(terms))
+        mark = self.measured_by.get(terms)
+        return PlaceLine(*numbers, public_rank, shake_up, award.medal, award.prize, mark, submission_id, label)
 
 
 def all_places(
@@ -147,7 +161,8 @@ def all_places(
     if as_of is None:
         entries = _entries_of_teams(judged_entries_of(session, competition, tracks, "public"), late=late)
     measured_by = dict(list(terms_names(session, tracks[track.board_kind].id, rows, as_of).items())[1:])
-    return AllPlaces(then, track.board_kind, late, as_of, rows.board, ranks, public, measured_by, entries)
+    organizer = is_organizer(account, competition.id)
+    return AllPlaces(then, track.board_kind, late, as_of, rows.board, ranks, organizer, public, measured_by, entries)
 
 
 def _entries_of_teams(public: JudgedEntries, *, late: bool) -> TeamEntries:

@@ -32,6 +32,8 @@ class Kind(StrEnum):
     RULING = "ruling"
     GENERATOR = "generator"
     DESK = "desk"
+    ANNOUNCEMENT = "announcement"
+    MESSAGE = "message"
 
 
 KIND_NAMES: Mapping[Kind, str] = MappingProxyType(
@@ -46,6 +48,8 @@ KIND_NAMES: Mapping[Kind, str] = MappingProxyType(
         Kind.RULING: "Rulings, and answers to rebuttals",
         Kind.GENERATOR: "A generator that was handed in cannot be used",
         Kind.DESK: "For organizers: rebuttals to answer, reviewers who disagree",
+        Kind.ANNOUNCEMENT: "Announcements of the organizers",
+        Kind.MESSAGE: "Messages of the organizers to your team, and requests for code",
     }
 )
 MAILED_BY_DEFAULT = frozenset(Kind) - {Kind.ENTRY_SCORED}
@@ -69,6 +73,20 @@ def notify_teams(
     """Notify every member of some teams, and the teams' own webhooks once."""
     members = notifications.member_accounts(session, team_ids)
     _write_notice(session, NoticeText(kind, subject, body, link), accounts=members, teams=team_ids, now=now)
+
+
+def notify_people(
+    session: Session,
+    account_ids: Collection[int],
+    team_ids: Collection[int],
+    kind: Kind,
+    subject: str,
+    body: str,
+    link: str,
+    now: datetime,
+) -> None:
+    """Notify some accounts, and the own webhooks of some teams once."""
+    _write_notice(session, NoticeText(kind, subject, body, link), accounts=account_ids, teams=team_ids, now=now)
 
 
 def notify_competition(

@@ -14,4 +14,5 @@ failed_scores: failed private jobs of a competition, and restarting them
 checklist: what should hold before the final board is published
 publication: publishing the final board as it was seen, and withdrawing it
 zip_retention: which zips leave after the publication, and when
+team_rulings: a ruling on all entries of a team
 """

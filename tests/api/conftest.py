@@ -17,9 +17,10 @@ from pwdlib.hashers.argon2 import Argon2Hasher
 from api.http.csrf import csrf_token
 from api.main import create_app, set_up_state
 from scorer.accounts import password_hashing, sessions
+from scorer.accounts.api_tokens import SCOPES
 from scorer.accounts.sessions import Browser
 from scorer.db.session import engine_of, sessions_of
-from scorer.db.tables import Account, Competition, Job
+from scorer.db.tables import Account, Competition, Job, Token
 from scorer.jobs.broker import create_celery_app
 from scorer.lifecycle import Queue
 from scorer.settings import Settings
@@ -98,6 +99,9 @@ class Service:
             self.tokens[handle] = answer.json()["token"]
             self.judges[handle] = role
         self._give_roles()
+        with self.context.sessions.begin() as session:
+            for token in session.query(Token).join(Account).filter(Account.handle.in_(handles)):
+                token.scopes = list(SCOPES)
 
     def _give_roles(self) -> None:
         with self.context.sessions.begin() as session:

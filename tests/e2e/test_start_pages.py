@@ -40,7 +40,7 @@ SAID = {
     "start/organizer.md": ("dogs is open; complete.", "It is a copy and has no score."),
     "start/participant.md": ("gaussian.zip is fine", "so it is not penalised", "Your team has picked 1"),
     "start/reviewer.md": ('"submission_id"', '"complete":true', '"aug"'),
-    "start/operator.md": ("carl is reviewer now.",),
+    "start/operator.md": ("carl is organizer now.",),
     "start/gpu-server.md": ("units/kennel-web.service", "answer and take every queue", "rehearsal is open; complete."),
     "how-to/choose-a-threshold.md": ('"method": "margin"', '"method": "undo"'),
     "how-to/publish-and-release.md": ("The final board of dogs is published.", "Everybody may have it"),

@@ -107,6 +107,7 @@ ROWS: Mapping[str, Sequence[Row]] = {
         ("jobs", {"queue": "rescore", "state": "done", "submission_ref": 1, "track_id": 1, "campaign_id": 1}),
     ),
     "0033": (("competition_roles", {"account_id": 2, "role": "reviewer"}), ("review_claims", {})),
+    "0034": (("announcements", {}), ("team_messages", {}), ("code_requests", {})),
 }
 """By migration: rows of the tables that it brings, and of those that it lets have new ones. A column that is not named
 has a value of its type where it needs one; of rows that are referred to, the first is meant."""

@@ -44,6 +44,7 @@ from scorer.db.tables import (
     Submission,
     Team,
     TeamInvitation,
+    TeamMessage,
     Threshold,
     Upload,
 )
@@ -142,6 +143,9 @@ def plant_canaries(session: Session, settings: Settings, now: datetime) -> Canar
         teams.find_or_create_team(session, state.competition.id, people[each], now=now)
         for each in ("insider", "outsider")
     )
+    planted.ids["team own"] = own.id
+    message = planted.word("message", "team")
+    session.add(TeamMessage(team_id=own.id, text=message, author_id=people["organizer"].id, created_at=now))
     own.name = "Alpha Kennel"
     other.name = "Beta Kennel"
     _entries(session, planted, state, own, people["insider"], now, INSIDE, "own", "team")

@@ -246,6 +246,21 @@ CALLS: Mapping[str, RouteCall] = {
     f"PUT {TEAM}/data/{{name}}": RouteCall(lambda _: {"content": b"1,2"}, DATA),
     f"GET {TEAM}/data/{{name}}": RouteCall(words=DATA),
     f"DELETE {TEAM}/data/{{name}}": RouteCall(words=DATA),
+    f"POST {TEAM}/announcements": json_call(title="News", text="The close stays."),
+    f"POST {PAGE}/announcements": form_call(title="News", text="The close stays."),
+    f"GET {TEAM}/teams/{{team_id}}/messages": call_on("team_id", "team own"),
+    f"POST {TEAM}/teams/{{team_id}}/messages": call_on("team_id", "team own", json_call(text="Well done.")),
+    f"POST {TEAM}/teams/{{team_id}}/rulings": call_on(
+        "team_id", "team own", json_call(kind="keep", reason="It is fine.")
+    ),
+    f"GET {PAGE}/teams/{{team_id}}": call_on("team_id", "team own"),
+    f"HEAD {PAGE}/teams/{{team_id}}": call_on("team_id", "team own"),
+    f"POST {PAGE}/teams/{{team_id}}/messages": call_on("team_id", "team own", form_call(text="Well done.")),
+    f"POST {PAGE}/teams/{{team_id}}/rulings": call_on(
+        "team_id", "team own", form_call(kind="keep", reason="It is fine.")
+    ),
+    f"PUT {API}/submissions/{{submission_id}}/code-request": review_call(json_call(until="2026-12-01T00:00:00Z")),
+    f"POST {DESK}/code-request": review_call(form_call(days="7")),
     f"PUT {TEAM}/roles/{{handle}}": replace(json_call(role="reviewer"), words=lambda _: {"handle": ["newbie"]}),
     f"DELETE {TEAM}/roles/{{handle}}": RouteCall(words=lambda _: {"handle": ["rhea"]}),
     f"PUT {TEAM}/role": RouteCall(),

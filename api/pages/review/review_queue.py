@@ -43,11 +43,12 @@ from scorer.review import claims, flags, rebuttals, review_queue, reviews, rulin
 from scorer.review.reviews import Intent, LabelName
 from scorer.review.rulings import RulingKind
 from scorer.submissions import access
+from scorer.teams.teams import current_team_of
 
 router = APIRouter(include_in_schema=False)
 PAGE_SIZE = 25
 MAX_TEXT_LENGTH = 5000
-TYPED_FIELDS = ("label", "intent", "note", "kind", "reason", "memorising", "ruling", "answer")
+TYPED_FIELDS = ("label", "intent", "note", "kind", "reason", "memorising", "ruling", "answer", "days", "text")
 """What the desk's forms are filled in with; a page with an error shows it again."""
 SkipCount = Annotated[int, Query(ge=0, le=1_000_000)]
 DoneKey = Annotated[str, Query(pattern=r"^[A-Za-z0-9_-]{0,40}$")]
@@ -125,8 +126,7 @@ class ReviewContext:
     now: datetime
 
     def show(self, *, status: int = 200, skip: int = 0, with_impact: bool = False, **outcome: Any) -> Response:
-        """The page as this reviewer may see it, with the outcome of what was just done; ``with_impact``: with
-        the impact of other rulings."""
+        """The page as this reviewer may see it; ``with_impact``: for organizers, with the impact of other rulings."""
         account = self.viewer.account
         with self.begin() as session:
             submission = access.find_for_review(session, self.submission_id, account)
@@ -146,6 +146,7 @@ class ReviewContext:
                 exhibits=evidence_sections_of(session, submission, account),
                 generator=generator_section_of(session, submission, account, with_form=organizes, now=self.now),
                 organizes=organizes,
+                team_id=current_team_of(session, submission).id,
                 may_decide=organizes and reviews.may_decide(session, submission, opinions, account),
                 size=state.competition.image_size,
                 sprite=layout_of(state.competition.image_count, state.competition.image_size),
@@ -212,8 +213,7 @@ def show_submission(
     done: DoneKey = "",
     with_impact: Annotated[bool, Query(alias="stakes")] = False,
 ) -> Response:
-    """An entry with all that helps to judge it; ``with_impact``: for organizers, with the impact of each
-    possible ruling."""
+    """An entry with all that helps to judge it; ``with_impact``: with the impact of each possible ruling."""
     return page.show(skip=skip, done=done, with_impact=with_impact)
 
 

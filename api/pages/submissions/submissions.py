@@ -35,14 +35,15 @@ from api.pages.submissions.sections import evidence_sections_of, generator_secti
 from api.rendering.charts.histogram import histogram_of
 from api.rendering.templates import BUILD_DIGEST, not_modified, render_page, see_other
 from api.schemas.submissions.submissions import SubmissionView, submission_view
-from scorer.accounts.roles import is_organizer
+from scorer.accounts.roles import is_organizer, is_reviewer
 from scorer.archive.sprite_sheet import layout_of
 from scorer.blobs import Blobs
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Submission
 from scorer.errors import Conflict, KennelError, NotFound
-from scorer.lifecycle import CANCELLABLE, PENDING, PICKABLE, STAGES, Phase
+from scorer.evidence import code_uploads
+from scorer.lifecycle import CANCELLABLE, PENDING, PICKABLE, STAGES
 from scorer.review import rebuttals
 from scorer.submissions import access, outcomes
 from scorer.teams import final_picks
@@ -101,12 +102,12 @@ def _entry(session: Session, store: Blobs, submission_id: str, viewer: Caller, n
         "published": state.published,
         "view": view,
         "own": own,
-        "at_desk": access.may_review(session, submission.competition_id, viewer.account),
+        "at_desk": is_reviewer(viewer.account, submission.competition_id),
         "stage": STAGES.get(view.stage or "", view.stage),
         "pending": view.status in PENDING,
         "own_pending": (own or submission.account_id == viewer.account.id) and view.status in PENDING,
         "may_cancel": view.status in CANCELLABLE,
-        "may_attach": own and (state.phase is Phase.OPEN or submission.late),
+        "may_attach": own and code_uploads.takes_code(session, state, submission, now),
         "generator": generator_section_of(session, submission, viewer.account, with_form=own, now=now),
         "pick": _pick_of(finals, view.id),
         "sprite": layout_of(state.competition.image_count, state.competition.image_size),

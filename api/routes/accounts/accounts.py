@@ -16,7 +16,6 @@ from api.http.dependencies import (
     KnownCaller,
     Now,
     SignedIn,
-    require_session,
 )
 from api.schemas.accounts import (
     AccountDeletion,

@@ -5,12 +5,13 @@ from fastapi.responses import StreamingResponse
 
 from api.actions.code_uploads import CODE_MEDIA_TYPES, store_code
 from api.actions.zip_uploads import declared_bytes
-from api.http.dependencies import BlobStore, CurrentUser, DbSession, Submitter, Transactions
+from api.http.dependencies import BlobStore, CurrentUser, DbSession, Now, Organizer, Submitter, Transactions
 from api.http.etags import etag_of, is_known
 from api.http.media import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS, chunks_of
 from api.http.request_bodies import streamed_body
+from api.schemas.announcements import CodeRequestView, NewCodeRequest
 from api.schemas.submissions.submissions import CodeView
-from scorer.evidence import code_uploads
+from scorer.evidence import code_requests, code_uploads
 from scorer.submissions import access, files
 
 router = APIRouter(tags=["results"])
@@ -34,9 +35,19 @@ async def attach(
     submission_id: str, request: Request, begin: Transactions, store: BlobStore, account: Submitter
 ) -> CodeView:
     """Attach the code that made the entry, for its reviewers: the body is a zip or a notebook of at most 20 MB. It can
-    be replaced until the close."""
+    be replaced until the close, or until the time by which organizers ask for it."""
     size = declared_bytes(request)
     return await store_code(submission_id, streamed_body(request, account.id), begin, store, account, declared=size)
+
+
+@router.put("/submissions/{submission_id}/code-request")
+def ask_for_code(
+    submission_id: str, body: NewCodeRequest, session: DbSession, author: Organizer, now: Now
+) -> CodeRequestView:
+    """Ask the team for the code of its entry: it is told, and may attach or replace it until then, though the
+    competition has closed. A later request replaces this one. Organizers only."""
+    made = code_requests.request_code(session, submission_id, until=body.until, text=body.text, author=author, now=now)
+    return CodeRequestView.model_validate(made, from_attributes=True)
 
 
 @router.get("/submissions/{submission_id}/code", response_class=Response)

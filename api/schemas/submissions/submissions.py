@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from scorer.accounts.roles import is_organizer
 from scorer.db.tables import Account, CodeAttachment, Submission
-from scorer.evidence import code_uploads
+from scorer.evidence import code_requests, code_uploads
 from scorer.leaderboard import submission_scores
 from scorer.lifecycle import Status, TrackKind
 from scorer.submissions import provisional_scores
@@ -90,6 +90,8 @@ class SubmissionView(BaseModel):
     late: bool = Field(description="Begun after the close: it is on the board of late entries alone.")
     sprite: str | None = Field(description="Address of a PNG with small versions of some of its images.")
     code: CodeView | None
+    code_wanted_until: datetime | None = Field(description="Until when organizers ask for the code; null if not.")
+    code_request: str = Field(description="What they have written with it.")
     provisional: ProvisionalView | None = Field(
         None, description="Only while the entry is being scored, and where the operator has switched it on."
     )
@@ -131,6 +133,7 @@ def submission_view(
     ``for_review``: with private scores."""
     progress = progress_of_one(session, submission)
     organizer = is_organizer(account, submission.competition_id)
+    request = code_requests.newest_request(session, submission)
     fields: dict[str, Any] = {name: getattr(submission, name, None) for name in SubmissionView.model_fields}
     fields |= {
         "competition": submission.competition.slug,
@@ -142,6 +145,8 @@ def submission_view(
         "paused": progress.paused,
         "provisional": provisional_view(provisional_scores.provisional_score_of(session, submission)),
         "sprite": f"/api/v1/submissions/{submission.id}/sprite" if submission.sprite_key else None,
+        "code_wanted_until": request.until if request else None,
+        "code_request": request.text if request else "",
         "code": code_view(code) if (code := code_uploads.newest_code_of(session, submission)) else None,
         "private_state": progress.private_state if organizer else None,
         "measurements": [

@@ -7,4 +7,5 @@ flags: which entries are flagged for review, and why
 contents: hashes of what zips contain, as columns
 publication: entries that stand between a competition and its publication
 zip_removal: which zips of a finished competition no decision rests on, and their removal
+claims: which reviewer was given which submission
 """

@@ -36,9 +36,10 @@ def submission_by_idempotency_key(
 
 
 def submissions_of(
-    session: Session, competition_id: int, *, team_id: int | None, before: int | None, limit: int
+    session: Session, competition_id: int, *, team_id: int | None, before: int | None, limit: int | None
 ) -> Sequence[Submission]:
-    """Submissions of a competition (of one team, if given) older than the ref ``before``, newest first."""
+    """Submissions of a competition (of one team, if given) older than the ref ``before``, newest first; all of them
+    without a ``limit``."""
     query = select(Submission).where(Submission.competition_id == competition_id)
     if team_id is not None:
         query = query.where(merges.belongs_to_team(team_id))

@@ -23,6 +23,7 @@ from scorer.db.tables.audit_log import AuditEntry
 from scorer.db.tables.base import Table
 from scorer.db.tables.competitions import (
     AllowlistEntry,
+    Announcement,
     Competition,
     CompetitionReference,
     CompetitionRole,
@@ -34,7 +35,7 @@ from scorer.db.tables.competitions import (
     Track,
 )
 from scorer.db.tables.data_release import Release, ReleaseAct
-from scorer.db.tables.evidence import CodeAttachment, Evidence, GeneratorFile, Recovery
+from scorer.db.tables.evidence import CodeAttachment, CodeRequest, Evidence, GeneratorFile, Recovery
 from scorer.db.tables.human_ratings import Rater, Rating, RatingItem, RatingStudy
 from scorer.db.tables.jobs import Job, LastSweep, Pause
 from scorer.db.tables.leaderboard import BoardChange
@@ -43,16 +44,18 @@ from scorer.db.tables.notifications import Delivery, Mail, MailChoice, Notice, W
 from scorer.db.tables.rescoring import RescoringAct, RescoringCampaign
 from scorer.db.tables.review import CoarseLabel, Label, Rebuttal, RebuttalAnswer, Review, ReviewClaim, Ruling
 from scorer.db.tables.submissions import Submission, SubmissionEvent, Upload
-from scorer.db.tables.teams import Membership, PickSet, Team, TeamInvitation, TeamMerge, TeamRenaming
+from scorer.db.tables.teams import Membership, PickSet, Team, TeamInvitation, TeamMerge, TeamMessage, TeamRenaming
 from scorer.db.tables.tuning import ComparedDistance, Comparison, Threshold
 
 __all__ = [
     "Account",
     "AllowlistEntry",
+    "Announcement",
     "AuditEntry",
     "BoardChange",
     "CoarseLabel",
     "CodeAttachment",
+    "CodeRequest",
     "ComparedDistance",
     "Comparison",
     "Competition",
@@ -101,6 +104,7 @@ __all__ = [
     "Team",
     "TeamInvitation",
     "TeamMerge",
+    "TeamMessage",
     "TeamRenaming",
     "Threshold",
     "Token",

@@ -104,6 +104,23 @@ class CompetitionRole(Table):
         return self.accepted_at is not None and self.ended_at is None
 
 
+class Announcement(Table):
+    """What the organizers tell everybody."""
+
+    __tablename__ = "announcements"
+    __table_args__ = (Index("ix_announcements_newest", "competition_id", text("id DESC")), {"info": APPEND_ONLY})
+
+    id: Mapped[int] = identity()
+    competition_id: Mapped[int] = mapped_column(ForeignKey(Competition.id))
+    title: Mapped[str]
+    text: Mapped[str]
+    """Markdown."""
+    author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
+    created_at: Mapped[datetime]
+
+    author: Mapped[Account] = relationship(lazy="joined", innerjoin=True)
+
+
 class RulesAcceptance(Table):
     """A person's acceptance of a competition's rules: of the text with this SHA-256."""
 

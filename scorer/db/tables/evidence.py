@@ -169,3 +169,19 @@ class CodeAttachment(Table):
     created_at: Mapped[datetime]
 
     author: Mapped[Account] = relationship(lazy="joined", innerjoin=True)
+
+
+class CodeRequest(Table):
+    """An organizer's request for the code of an entry, by a time that may lie behind the close; the newest counts."""
+
+    __tablename__ = "code_requests"
+    __table_args__ = (Index("ix_code_requests_newest", "submission_ref", text("id DESC")), {"info": APPEND_ONLY})
+
+    id: Mapped[int] = identity()
+    submission_ref: Mapped[int] = mapped_column(ForeignKey(Submission.ref))
+    until: Mapped[datetime]
+    text: Mapped[str]
+    author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
+    created_at: Mapped[datetime]
+
+    author: Mapped[Account] = relationship(lazy="joined", innerjoin=True)

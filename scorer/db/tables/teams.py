@@ -135,3 +135,18 @@ class PickSet(Table):
     created_at: Mapped[datetime]
 
     author: Mapped[Account] = relationship(lazy="joined", innerjoin=True)
+
+
+class TeamMessage(Table):
+    """What the organizers have written to a team; it stays with the team that it was merged into."""
+
+    __tablename__ = "team_messages"
+    __table_args__ = ({"info": APPEND_ONLY},)
+
+    id: Mapped[int] = identity()
+    team_id: Mapped[int] = mapped_column(ForeignKey(Team.id), index=True)
+    text: Mapped[str]
+    author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
+    created_at: Mapped[datetime]
+
+    author: Mapped[Account] = relationship(lazy="joined", innerjoin=True)

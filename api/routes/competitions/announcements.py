@@ -1,0 +1,27 @@
+"""Announcements: what the organizers tell everybody."""
+
+from fastapi import APIRouter
+
+from api.http.dependencies import DbSession, Now, Organizer, Visitor
+from api.schemas.announcements import AnnouncementView, NewAnnouncement
+from scorer.competitions import announcements
+from scorer.competitions.competition_state import state_of, visible_state
+
+router = APIRouter(prefix="/competitions/{slug}/announcements", tags=["competitions"])
+
+
+@router.get("")
+def index(slug: str, session: DbSession, account: Visitor, now: Now) -> list[AnnouncementView]:
+    """The announcements of a competition, newest first."""
+    state = visible_state(session, slug, account, now)
+    listed = announcements.list_announcements(session, state)
+    return [AnnouncementView.model_validate(each, from_attributes=True) for each in listed]
+
+
+@router.post("", status_code=201)
+def announce(slug: str, body: NewAnnouncement, session: DbSession, author: Organizer, now: Now) -> AnnouncementView:
+    """Tell everybody something: on the competition's page and in its feed, by notice, mail and webhook. Organizers
+    only."""
+    state = state_of(session, slug, now)
+    announcement = announcements.announce(session, state, body.title, body.text, author=author, now=now)
+    return AnnouncementView.model_validate(announcement, from_attributes=True)

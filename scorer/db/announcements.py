@@ -1,0 +1,39 @@
+"""SQL for what organizers tell people: announcements, messages to teams, requests for code."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from scorer.db.tables import Announcement, CodeRequest, CompetitionRole, RulesAcceptance, TeamMessage
+from scorer.db.teams import merges
+
+
+def announcements_of(session: Session, competition_id: int, limit: int) -> Sequence[Announcement]:
+    """A competition's newest announcements, newest first."""
+    announcements = select(Announcement).where(Announcement.competition_id == competition_id)
+    return session.scalars(announcements.order_by(Announcement.id.desc()).limit(limit)).all()
+
+
+def readers_of(session: Session, competition_id: int) -> Sequence[int]:
+    """The ids of the accounts that have accepted a competition's rules or hold a role in it."""
+    accepted = select(RulesAcceptance.account_id).where(RulesAcceptance.competition_id == competition_id)
+    judging = select(CompetitionRole.account_id).where(
+        CompetitionRole.competition_id == competition_id,
+        CompetitionRole.accepted_at.is_not(None),
+        CompetitionRole.ended_at.is_(None),
+    )
+    return session.scalars(accepted.union(judging)).all()
+
+
+def messages_to(session: Session, team_id: int) -> Sequence[TeamMessage]:
+    """The messages to a team and to those merged into it, newest first."""
+    teams = (team_id, *merges.absorbed_ids(session, team_id))
+    messages = select(TeamMessage).where(TeamMessage.team_id.in_(teams))
+    return session.scalars(messages.order_by(TeamMessage.id.desc())).all()
+
+
+def newest_code_request(session: Session, ref: int) -> CodeRequest | None:
+    """The newest request for the code of a submission."""
+    requests = select(CodeRequest).where(CodeRequest.submission_ref == ref)
+    return session.scalars(requests.order_by(CodeRequest.id.desc()).limit(1)).one_or_none()

@@ -1,0 +1,67 @@
+"""SQL for the organizers' list of teams and their members."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from sqlalchemy import ColumnElement, func, literal, or_, select, true
+from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
+
+from scorer.db.tables import Account, Membership, Submission, Team
+from scorer.db.teams import merges
+
+
+class ListedMember(NamedTuple):
+    """A member of a team; the first one leads it."""
+
+    handle: str
+    name: str
+    joined_at: datetime
+
+
+class ListedTeam(NamedTuple):
+    """A team with its members, in the order in which they joined, and the number of its submissions."""
+
+    id: int
+    name: str
+    submissions: int
+    members: Sequence[ListedMember]
+
+
+def list_teams(
+    session: Session, competition_id: int, search: str = "", *, after: int = 0, limit: int | None = None
+) -> list[ListedTeam]:
+    """The teams that have members, in the order of their ids from the one behind ``after`` on; with ``search``, those
+    that have it in their name or a member's handle or name, whatever the letter case."""
+    is_member = _is_current() & (Membership.competition_id == competition_id)
+    teams = select(Team.id, Team.name).where(Team.competition_id == competition_id, Team.id > after)
+    theirs = select(Membership.id).join(Account, Account.id == Membership.account_id).where(is_member)
+    theirs = theirs.where(Membership.team_id == Team.id)
+    wanted = _contains(Team.name, search) | theirs.where(_in_person(search)).exists() if search else true()
+    page = session.execute(teams.where(theirs.exists(), wanted).order_by(Team.id).limit(limit)).all()
+    ids = [team.id for team in page]
+    members: dict[int, list[ListedMember]] = {id_: [] for id_ in ids}
+    people = select(Membership.team_id, Account.handle, Account.name, Membership.created_at)
+    people = people.join(Account, Account.id == Membership.account_id).where(is_member, Membership.team_id.in_(ids))
+    for row in session.execute(people.order_by(Membership.id)):
+        members[row.team_id].append(ListedMember(row.handle, row.name, row.created_at))
+    merged = merges.newest_merges()
+    team_now = func.coalesce(merged.c.into_team_id, Submission.team_id)
+    counted = select(team_now, func.count()).outerjoin(merged, merged.c.team_id == Submission.team_id)
+    counted = counted.where(Submission.competition_id == competition_id, team_now.in_(ids)).group_by(team_now)
+    counts = {team_id: count for team_id, count in session.execute(counted)}  # noqa: C416 - rows are no pairs to mypy
+    return [ListedTeam(team.id, team.name, counts.get(team.id, 0), members[team.id]) for team in page]
+
+
+def _is_current() -> ColumnElement[bool]:
+    later = aliased(Membership)
+    same_person = (later.competition_id == Membership.competition_id) & (later.account_id == Membership.account_id)
+    return Membership.joined & ~select(later.id).where(same_person, later.id > Membership.id).exists()
+
+
+def _in_person(search: str) -> ColumnElement[bool]:
+    return or_(_contains(Account.handle, search), _contains(Account.name, search))
+
+
+def _contains(column: InstrumentedAttribute[str], search: str) -> ColumnElement[bool]:
+    return func.strpos(func.lower(column), func.lower(literal(search))) > 0

@@ -1,0 +1,204 @@
+"""Organizers talk: announcements, messages to teams, code wanted by a time, rulings on whole teams, lists as CSV."""
+
+import csv
+import io
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+from sqlalchemy import insert
+
+from api.rendering.atom import NAMESPACE
+from scorer.db.tables import AuditEntry, CodeRequest, Delivery, Mail, Submission
+from tests.api.cli_runner import CliTerminal, terminal
+from tests.api.competitions.test_competition_roles import slug_of
+from tests.api.conftest import Service
+from tests.api.teams.test_final_picks_and_code import NOTEBOOK, close
+from tests.factories import noise_images
+
+__all__ = ["terminal"]
+
+
+@pytest.fixture
+def slug(service: Service) -> str:
+    """A competition that Ada and Bob have entered, and whose rules Eve has accepted."""
+    made = service.competition(rules="Be fair.", medals={"gold": 1, "silver": 0, "bronze": 0})
+    version = service.call("eve", "GET", f"/competitions/{made}").json()["rules_sha256"]
+    for who in ("ada", "bob", "eve"):
+        service.call(who, "PUT", f"/competitions/{made}/rules-acceptance", json={"rules_sha256": version})
+    service.hire("rita")
+    return made
+
+
+def subjects(service: Service, who: str) -> list[str]:
+    return [each["subject"] for each in service.call(who, "GET", "/notices").json()["notices"]]
+
+
+def teams_of(service: Service, slug: str, **params: Any) -> list[Any]:
+    listed: list[Any] = service.call("organizer", "GET", f"/competitions/{slug}/teams", params=params).json()["teams"]
+    return listed
+
+
+def test_announcements_reach_everybody(service: Service, slug: str) -> None:
+    path = f"/competitions/{slug}/announcements"
+    service.scored("ada", slug, noise_images(10))
+    with service.context.sessions.begin() as session:
+        session.query(Submission).one().account.email = "ada@example.org"
+    assert service.browse("ada", "POST", "/webhooks", json={"url": "https://hooks.example.org/a"}).status_code == 201
+    news = {"title": "The close moves", "text": "It is *Friday*."}
+    assert slug_of(service.call("rita", "POST", path, json=news)) == (403, "wrong-role")
+    assert service.call("organizer", "POST", path, json=news | {"text": " "}).status_code == 422
+    made = service.call("organizer", "POST", path, json=news)
+    assert made.status_code == 201, made.text
+    service.call("organizer", "POST", path, json={"title": "Second", "text": "Later."})
+    assert [each["title"] for each in service.call(None, "GET", path).json()] == ["Second", "The close moves"]
+    for who in ("ada", "eve", "rita", "organizer"):
+        assert subjects(service, who)[:2] == ["A competition: Second", "A competition: The close moves"], who
+    assert subjects(service, "bob")[:1] == ["A competition: Second"], "he has accepted the rules"
+    assert subjects(service, "admin") == []
+    with service.context.sessions() as session:
+        (mail, _) = session.query(Mail).order_by(Mail.id)
+        assert (mail.recipient, "It is *Friday*." in mail.body) == ("ada@example.org", True)
+        assert session.query(Delivery).count() == 2
+        assert session.query(AuditEntry).filter_by(action="announcement.made").count() == 2
+
+    feed = service.http.get(f"{path}.atom")
+    assert feed.headers["content-type"] == "application/atom+xml"
+    entries = ET.fromstring(feed.content).findall(f"{{{NAMESPACE}}}entry")
+    assert [each.findtext(f"{{{NAMESPACE}}}title") for each in entries] == ["Second", "The close moves"]
+    page = service.http.get(f"/competitions/{slug}", headers={"Accept": "text/html"})
+    assert page.text.index("The close moves") < page.text.index('id="leaderboard"')
+
+    draft = service.competition(opens_at=None)
+    refused = service.call("organizer", "POST", f"/competitions/{draft}/announcements", json=news)
+    assert slug_of(refused) == (409, "not-open")
+    assert service.http.get(f"/competitions/{draft}/announcements.atom").status_code == 404
+
+
+def test_a_message_to_a_team_stays_on_record(service: Service, slug: str) -> None:
+    for who, seed in (("ada", 10), ("bob", 11)):
+        service.scored(who, slug, noise_images(seed))
+    ada, bob = teams_of(service, slug)
+    path = f"/competitions/{slug}/teams/{ada['id']}/messages"
+    assert slug_of(service.call("ada", "POST", path, json={"text": "Hi."})) == (403, "wrong-role")
+    assert service.call("organizer", "POST", path, json={"text": "Which data?"}).status_code == 201
+    unknown = service.call("organizer", "POST", f"/competitions/{slug}/teams/999999/messages", json={"text": "Hi."})
+    assert slug_of(unknown) == (404, "no-team")
+    assert subjects(service, "ada")[0] == "A competition: a message to Ada"
+    assert "A competition: a message to Ada" not in subjects(service, "bob")
+    own = f"/competitions/{slug}/team/messages"
+    assert [(each["text"], each["author"]) for each in service.call("ada", "GET", own).json()] == [
+        ("Which data?", None)
+    ]
+    assert service.call("bob", "GET", own).json() == []
+    assert service.call("organizer", "GET", path).json()[0]["author"] == "organizer"
+    with service.context.sessions() as session:
+        logged = session.query(AuditEntry).filter_by(action="message.sent").one()
+        assert (logged.subject, logged.after) == (f"team:{slug}/{ada['id']}", {"team": "Ada", "text": "Which data?"})
+    # After a merge both see it with the team that there is then.
+    proposed = service.call("bob", "POST", f"/competitions/{slug}/team/invitations", json={"team": "Ada"})
+    answer = f"/competitions/{slug}/invitations/{proposed.json()['id']}/answer"
+    assert service.call("ada", "PUT", answer, json={"accept": True}).status_code == 200
+    (merged,) = teams_of(service, slug)
+    assert (merged["id"], merged["submissions"]) == (bob["id"], 2)
+    assert [each["handle"] for each in merged["members"]] == ["bob", "ada"]
+    assert [each["text"] for each in service.call("bob", "GET", own).json()] == ["Which data?"]
+
+
+def test_code_is_wanted_by_a_time_that_outlives_the_close(service: Service, slug: str) -> None:
+    entry = service.scored("ada", slug, noise_images(10))["id"]
+    code, wanted = f"/submissions/{entry}/code", f"/submissions/{entry}/code-request"
+    close(service, slug)
+    assert slug_of(service.call("ada", "PUT", code, content=NOTEBOOK)) == (409, "closed")
+    until = datetime.now(UTC) + timedelta(days=3)
+    body = {"until": until.isoformat(), "text": "The training script, please."}
+    assert slug_of(service.call("rita", "PUT", wanted, json=body)) == (403, "wrong-role")
+    assert slug_of(service.call("ada", "PUT", wanted, json=body)) == (403, "wrong-role")
+    past = body | {"until": (datetime.now(UTC) - timedelta(minutes=1)).isoformat()}
+    assert slug_of(service.call("organizer", "PUT", wanted, json=past)) == (422, "bad-deadline")
+    assert service.call("organizer", "PUT", wanted, json=body).status_code == 200
+    assert subjects(service, "ada")[0].startswith("A competition: the code of")
+    view = service.call("ada", "GET", f"/submissions/{entry}").json()
+    assert (datetime.fromisoformat(view["code_wanted_until"]), view["code_request"]) == (until, body["text"])
+    assert service.call("ada", "PUT", code, content=NOTEBOOK).status_code == 200
+    assert service.call("rita", "GET", code).content == NOTEBOOK
+    with service.context.sessions.begin() as session:  # as if its time had passed
+        session.execute(
+            insert(CodeRequest).values(  # a newer one counts
+                submission_ref=session.query(Submission.ref).filter_by(id=entry).scalar_subquery(),
+                until=datetime.now(UTC) - timedelta(seconds=1), text="", author_id=1, created_at=datetime.now(UTC),
+            )
+        )  # fmt: skip
+    assert slug_of(service.call("ada", "PUT", code, content=NOTEBOOK)) == (409, "closed")
+
+
+def test_one_ruling_on_all_entries_of_a_team(service: Service, slug: str) -> None:
+    entries = [service.scored("ada", slug, noise_images(seed))["id"] for seed in (10, 11)]
+    other = service.scored("bob", slug, noise_images(12))["id"]
+    ada, _ = teams_of(service, slug)
+    path = f"/competitions/{slug}/teams/{ada['id']}/rulings"
+    ruling = {"kind": "disqualify", "reason": "Two accounts of one person."}
+    assert slug_of(service.call("rita", "POST", path, json=ruling)) == (403, "wrong-role")
+    made = service.call("organizer", "POST", path, json=ruling)
+    assert [each["kind"] for each in made.json()] == ["disqualify"] * 2
+    board = service.call(None, "GET", f"/competitions/{slug}/leaderboard").json()
+    assert [each["team"] for each in board["entries"]] == ["Bob"]
+    told = [each for each in subjects(service, "ada") if "ruling" in each]
+    assert told == ["A competition: a ruling on all entries of Ada"], "once"
+    for entry, number in ((entries[0], 1), (entries[1], 1), (other, 0)):
+        rulings = service.call("organizer", "GET", f"/submissions/{entry}/rulings").json()["rulings"]
+        assert len(rulings) == number
+
+
+def test_lists_for_organizers_name_members_and_entries(service: Service, slug: str) -> None:
+    entry = service.scored("ada", slug, noise_images(10))["id"]
+    label = f"/competitions/{slug}/submissions/{entry}/label"
+    service.call("organizer", "PUT", label, json={"label": "legitimate"})
+    service.call("bob", "POST", f"/competitions/{slug}/teams", json={"name": "=Short Leash"})
+    assert [team["name"] for team in teams_of(service, slug, search="BOB")] == ["=Short Leash"]
+    assert [team["name"] for team in teams_of(service, slug, limit=1)] == ["Ada"]
+    answer = service.call("organizer", "GET", f"/competitions/{slug}/teams", params={"format": "csv"})
+    lines = list(csv.DictReader(io.StringIO(answer.text)))
+    assert [(line["team"], line["handle"], line["leads"], line["submissions"]) for line in lines] == [
+        ("Ada", "ada", "True", "1"),
+        ("'=Short Leash", "bob", "True", "0"),
+    ]
+    for who in ("ada", "rita", None):
+        assert service.call(who, "GET", f"/competitions/{slug}/teams").status_code in {401, 403}
+    board = f"/competitions/{slug}/leaderboard?format=csv"
+    (line,) = csv.DictReader(io.StringIO(service.call("organizer", "GET", board).text))
+    assert (line["team"], line["submission_id"], line["label"]) == ("Ada", entry, "legitimate")
+    for who in ("ada", "rita", None):
+        assert "submission_id" not in service.call(who, "GET", board).text
+
+
+def test_rebuttals_are_told_to_everybody_who_judges(service: Service, slug: str) -> None:
+    service.hire("olga", role="organizer")
+    entry = service.scored("ada", slug, noise_images(10))["id"]
+    ruling = {"kind": "disqualify", "reason": "It copies."}
+    assert service.call("organizer", "POST", f"/submissions/{entry}/rulings", json=ruling).status_code == 201
+    close(service, slug, ago=timedelta(minutes=1))
+    assert service.call("ada", "POST", f"/submissions/{entry}/rebuttals", json={"text": "It does not."}).is_success
+    for who in ("organizer", "olga", "rita"):
+        assert "A rebuttal in A competition" in subjects(service, who), who
+    for who in ("admin", "bob", "ada"):
+        assert "A rebuttal in A competition" not in subjects(service, who), who
+
+
+def test_the_command_talks(service: Service, slug: str, terminal: CliTerminal) -> None:
+    entry = service.scored("ada", slug, noise_images(10))["id"]
+
+    def run(*words: object) -> str:
+        result = terminal.run("admin", *words, who="organizer")
+        assert result.status == 0, result.err
+        return result.out
+
+    assert "News" in run("announce", slug, "News", "The close stays.")
+    (team,) = teams_of(service, slug)
+    assert run("teams", slug) == f"{team['id']} Ada: ada\n"
+    assert run("teams", slug, "--csv").startswith("team_id,team,submissions,handle")
+    assert run("message", slug, team["id"], "Well done.") == "The team is told.\n"
+    later = datetime.now(UTC) + timedelta(days=2)
+    assert f"{later:%Y-%m-%dT%H:%M}" in run("ask-code", entry, f"{later:%Y-%m-%dT%H:%M:%S}")
+    assert run("rule-team", slug, team["id"], "keep", "--reason", "It is fine.") == "1 entry: keep.\n"
