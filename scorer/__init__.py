@@ -5,7 +5,7 @@ From the bottom up, each package importing only earlier ones (``docs/architectur
 circuit_breaker, errors, identifiers, setting_types, settings: what all others use
 lifecycle, extractor_catalogue, onnx_files: plain data about competitions, networks and generators
 monitoring: structured logs and Prometheus metrics
-confinement: what a process gives up before it opens uploaded files
+confinement: what a process gives up before it opens untrusted files; calls in such a process
 archive, metrics, ranking, findings: zips to images; arrays to numbers; the order of a board; numbers to sentences
 blobs: files by key, in a folder or S3
 extractors, generators: images to features; uploaded ONNX files, read and searched in a sandbox

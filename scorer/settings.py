@@ -125,6 +125,10 @@ class Settings(LogSettings):
     recovery: dict[str, int] = {}
     """Changes to the plan of latent recovery, which decides how thoroughly a generator is searched: numbers by name,
     for example ``{"train": 400, "held_out": 400}``."""
+    accept_weaker_sandbox: bool = False
+    """Whether uploaded generators are audited on systems that lack a required measure of the sandbox (Landlock, the
+    filter of system calls, an unprivileged user), with those that there are. What a generator that takes its process
+    over could then do: docs/explanation/sandbox.md. Without it such files are not opened."""
     provisional: bool = False
     """Whether a team sees a provisional public score, computed in bfloat16, while the final one is computed."""
 

@@ -184,6 +184,9 @@ def recover(
         typer.Option(help="Top, left, bottom, right as shares of the image: compare there alone."),
     ] = None,
     pairs: Annotated[Path | None, typer.Option(help="Write photographs beside what was recovered to this PNG.")] = None,
+    accept_weaker_sandbox: Annotated[
+        bool, typer.Option("--accept-weaker-sandbox", help="Open the file with what this system has of the sandbox.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Test by latent recovery whether a generator makes its training photographs better than others; in a sandbox."""
@@ -203,6 +206,7 @@ def recover(
             plan=plan,
             progress=progress,
             encoder=encoder,
+            accept_weaker_sandbox=accept_weaker_sandbox,
         )
     if pairs is not None:
         write_pairs(audit, pairs)

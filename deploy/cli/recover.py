@@ -32,6 +32,7 @@ def recover_files(
     plan: AuditPlan,
     progress: StageProgress,
     encoder: Path | None = None,
+    accept_weaker_sandbox: bool = False,
 ) -> Audit:
     """Whether the generator in an ONNX file makes its training images better than held-out ones
     (docs/explanation/metrics.md#latent-recovery-metrics).
@@ -51,6 +52,7 @@ def recover_files(
             *sets,
             plan=plan,
             encoder=encoder_content,
+            accept_weaker=accept_weaker_sandbox,
             progress=lambda stage, share: progress(job_stage_of(stage), share),
         )
 

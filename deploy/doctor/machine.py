@@ -12,6 +12,7 @@ from pydantic import SecretStr
 
 from deploy.doctor.check import Check, Fault, Skipped
 from deploy.doctor.installation import Installation
+from scorer.confinement.process import missing_measures
 from scorer.generators.sandbox.probe import available_measures
 from scorer.monitoring.exposition import FOLDER_VARIABLE
 from scorer.settings import FILE_SUFFIX, PASSWORDS, Settings, is_secret, variable_of
@@ -105,10 +106,13 @@ def _gpu(installation: Installation) -> str:
     return f"{installation.settings.device} computes"
 
 
-def _sandbox(installation: Installation) -> str:  # noqa: ARG001
+def _sandbox(installation: Installation) -> str:
     measures = available_measures()
-    lacking = [name.replace("_", " ") for name, is_there in measures.items() if not is_there]
-    return "uploaded generators can be confined" + (f", but without {' and '.join(lacking)}" if lacking else "")
+    lacking = missing_measures(measures)
+    if lacking and not installation.settings.accept_weaker_sandbox:
+        raise Fault(f"Uploaded generators are not audited here, which lacks {'; '.join(lacking)}.")
+    absent = [name.replace("_", " ") for name, is_there in measures.items() if not is_there]
+    return "uploaded generators can be confined" + (f", but without {' and '.join(absent)}" if absent else "")
 
 
 def _metrics_folder(installation: Installation) -> str:
@@ -140,8 +144,8 @@ CHECKS = (
     Check(
         "sandbox",
         _sandbox,
-        "Let the container or unit filter system calls or make network namespaces: a kernel with seccomp, no profile "
-        "that forbids it.",
+        "A kernel with Landlock (`lsm=` of its command line) and seccomp, and no profile of the container that forbids "
+        "them; or KENNEL_ACCEPT_WEAKER_SANDBOX=true.",
     ),
     Check("metrics folder", _metrics_folder, "Set PROMETHEUS_MULTIPROC_DIR to an empty folder that processes share."),
 )

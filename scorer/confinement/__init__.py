@@ -1,6 +1,9 @@
-"""Confinement of a process that opens uploaded files: what it may read, call and use, given up for good.
+"""Confinement of a process that opens untrusted files: what it may read, call and use, given up for good.
 
 landlock: which files the process may open
-seccomp: which system calls the process may make
-process: both of these, the network namespace, and resource limits
+system_calls, seccomp: the system calls that such a process makes; the filter that lets it make no other
+privileges: user, capabilities, and how many threads it may have
+bubblewrap: read-only disks and a process table of its own, where that program is installed
+process: all of these, the network namespace, and resource limits
+limited_call, refusals: a function called in such a process; the errors that one tells its parent
 """

@@ -1,65 +1,66 @@
-"""File access limited by Landlock, irrevocably and for all threads: one folder and the interpreter's files, or none.
+"""File access limited by Landlock, irrevocably and for all later threads: one folder to read, or none.
 
-Without it a compromised process could still read its user's files, among them the environment of the worker that
-started it. Linux has Landlock since 5.13; where it is switched off, files are not protected.
+Every right is taken away that the kernel's version of Landlock knows; from its fourth version on also TCP, from its
+sixth abstract sockets and signals beyond the process. Linux has Landlock since 5.13; where it is switched off, files
+are not protected.
 """
 
 import ctypes
 import os
 import struct
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 
 _CREATE, _ADD, _RESTRICT = 444, 445, 446  # the same numbers on every architecture
+_ASK_VERSION = 1
 _BENEATH, _NO_NEW_PRIVS = 1, 38
-_EXECUTE, _READ_FILE, _READ_FOLDER = 1 << 0, 1 << 2, 1 << 3
-_ALL = (1 << 13) - 1  # of the first version
-_READ = _EXECUTE | _READ_FILE | _READ_FOLDER  # libraries are mapped to be executed
-SYSTEM = (
-    "/usr",
-    "/lib",
-    "/lib64",
-    "/etc/ld.so.cache",
-    "/etc/localtime",
-    "/proc/self",
-    "/proc/cpuinfo",
-    "/proc/meminfo",
-)
-DEVICES = ("/sys/devices/system", "/dev/null", "/dev/urandom")
+_WRITE_FILE, _READ_FILE, _READ_FOLDER, _TRUNCATE = 1 << 1, 1 << 2, 1 << 3, 1 << 14
+_FILE_RIGHTS = {1: 13, 2: 14, 3: 15, 5: 16}
+"""By the version that brings them: how many rights on files there are from then on."""
+_NETWORK_RIGHTS, _SCOPES = (4, 0b11), (6, 0b11)
+"""The version that brings them, and all of them: TCP's bind and connect; abstract sockets and signals."""
 
 
-def open_only(folder: Path | None) -> bool:
-    """Let this process open only ``folder``, and read its own libraries; without a folder nothing at all. False where
-    Landlock is not available."""
+def version() -> int:
+    """The version of the kernel's Landlock, 0 where there is none."""
+    return max(0, int(ctypes.CDLL(None).syscall(_CREATE, None, 0, _ASK_VERSION)))
+
+
+def rights_of(version: int) -> tuple[int, int, int]:
+    """All rights of a version that are known here: on files, on the network, and scopes."""
+    bits = max((count for since, count in _FILE_RIGHTS.items() if since <= version), default=0)
+    network, scopes = (rights if since <= version else 0 for since, rights in (_NETWORK_RIGHTS, _SCOPES))
+    return (1 << bits) - 1, network, scopes
+
+
+def open_only(folder: Path | None, written: Iterable[Path] = ()) -> bool:
+    """Let this process read the files in ``folder`` alone, and write those that ``written`` names, which exist; without
+    either open nothing at all. False where Landlock is not available."""
+    known = version()
+    if not known:
+        return False
     libc = ctypes.CDLL(None, use_errno=True)
-    attributes = struct.pack("<Q", _ALL)
+    files, network, scopes = rights_of(known)
+    attributes = struct.pack("<3Q", files, network, scopes)[: 24 if scopes else 16 if network else 8]
     rules = libc.syscall(_CREATE, attributes, len(attributes), 0)
     if rules < 0:
         return False
     try:
         if folder is not None:
-            _allow(libc, rules, folder, _ALL)
-            for path in _readable():
-                _allow(libc, rules, path, _READ)
+            _allow(libc, rules, folder, _READ_FILE | _READ_FOLDER)
+        for path in written:
+            _allow(libc, rules, path, (_READ_FILE | _WRITE_FILE | _TRUNCATE) & files)
         libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0)
         return bool(libc.syscall(_RESTRICT, rules, 0) == 0)
     finally:
         os.close(rules)
 
 
-def _readable() -> Iterable[Path]:
-    """The paths of the interpreter, its libraries and our code; never a whole disk."""
-    python = {Path(each).resolve() for each in (sys.prefix, sys.base_prefix, *filter(None, sys.path))}
-    return [path for path in {*python, *map(Path, SYSTEM + DEVICES)} if path.exists() and path != Path("/")]
-
-
 def _allow(libc: ctypes.CDLL, rules: int, path: Path, access: int) -> None:
-    descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
-    if not path.is_dir():
-        access &= ~_READ_FOLDER
+    descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
         rule = struct.pack("<Qi", access, descriptor)
-        libc.syscall(_ADD, rules, _BENEATH, rule, 0)
+        if libc.syscall(_ADD, rules, _BENEATH, rule, 0) != 0:
+            raise OSError(ctypes.get_errno(), "no rule can be made", str(path))
     finally:
         os.close(descriptor)

@@ -111,6 +111,7 @@ def _audit(
         held_out,
         plan=plan,
         limits=GeneratorLimits(),
+        accept_weaker=context.settings.accept_weaker_sandbox,
         progress=lambda stage, fraction: progress(job_stage_of(stage), fraction),
     )
 

@@ -1,10 +1,12 @@
 """The sandboxed process that audits an uploaded generator: ``python -m scorer.generators.sandbox.child FOLDER``.
 
-It is confined before torch and ONNX are imported, and its memory and processor time are limited before the file is
-opened. Progress goes to standard output as lines of JSON, results to files (:mod:`scorer.generators.sandbox.exchange`).
+Everything is imported and rehearsed first, since a confined process can read nothing but its folder, and the file is
+opened last. Progress goes to standard output as lines of JSON, results to files
+(:mod:`scorer.generators.sandbox.exchange`).
 """
 
 import json
+import os
 import sys
 import time
 from dataclasses import replace
@@ -14,30 +16,32 @@ from typing import Any
 
 from scorer.errors import Invalid, KennelError
 from scorer.generators.limits import GeneratorLimits
-from scorer.generators.sandbox import exchange
-from scorer.generators.sandbox.confinement import confine, limit_resources
+from scorer.generators.sandbox import audit_task, exchange
+from scorer.generators.sandbox.confinement import confine
+from scorer.generators.sandbox.rehearsal import rehearse
 
 _REPORT_EVERY_SECONDS = 0.2
 
 
 def main(folder: Path) -> None:
     """Run the audit whose inputs lie in ``folder``, and write its result or refusal there."""
+    os.chdir(folder)
+    own = Path()
+    request = exchange.read_request(own)
+    limits = GeneratorLimits(**request.limits)
+    versions = _versions()
+    rehearse(limits)
     try:
-        limits = GeneratorLimits(**json.loads((folder / exchange.REQUEST).read_text())["limits"])
-        confinement = confine(folder, limits)
-        # Imported before the memory limit is set, because libraries take much address space of their own.
-        from scorer.generators.sandbox import audit_task  # noqa: PLC0415
-
-        inputs = exchange.read_inputs(folder)
-        encoder = exchange.read_encoder_input(folder)
-        limit_resources(limits)
+        measures = confine(own, limits, accept_weaker=request.accept_weaker)
+        inputs = (*exchange.read_inputs(own), request)
+        encoder = exchange.read_encoder_input(own)
         audit = audit_task.run_audit(inputs, limits, _ProgressWriter(), encoder)
-        audit = replace(audit, provenance={**audit.provenance, "sandbox": confinement, "versions": _versions()})
-        exchange.write_result(folder, audit.report(), audit.arrays())
+        audit = replace(audit, provenance={**audit.provenance, "sandbox": measures, "versions": versions})
+        exchange.write_result(own, audit.report(), audit.arrays())
     except KennelError as error:
-        exchange.write_refusal(folder, error)
+        exchange.write_refusal(own, error)
     except MemoryError:
-        exchange.write_refusal(folder, out_of_memory(limits))
+        exchange.write_refusal(own, out_of_memory(limits))
 
 
 def out_of_memory(limits: GeneratorLimits) -> Invalid:

@@ -5,23 +5,34 @@ from pathlib import Path
 from scorer.confinement import process
 from scorer.errors import Unavailable
 from scorer.generators.limits import GeneratorLimits
+from scorer.generators.sandbox.exchange import RESULTS
+
+MAX_THREADS = 32
+"""More than torch starts for an audit."""
+NOT_FOR_NETWORK = ("network_namespace", "system_call_filter")
 
 
-def confine(folder: Path, limits: GeneratorLimits) -> dict[str, bool]:
-    """Confine this process to ``folder``; which measures are in force (:func:`scorer.confinement.process.confine`).
-    ``Unavailable`` (``no-sandbox``) if neither measure against the network is."""
-    measures = process.confine(folder, written_bytes=limits.written_bytes, open_files=limits.open_files)
-    if not (measures["network_namespace"] or measures["system_call_filter"]):
-        raise Unavailable(
-            "no-sandbox",
-            "This system lets a process neither have a network namespace of its own nor filter its system calls; "
-            "a stranger's generator is not opened without either.",
-        )
-    return measures
+def confine(folder: Path, limits: GeneratorLimits, *, accept_weaker: bool = False) -> process.Measures:
+    """Confine this process to ``folder``, and its memory and processor time to ``limits`` beyond what it has used so
+    far; which measures are in force (:func:`scorer.confinement.process.confine`).
 
-
-def limit_resources(limits: GeneratorLimits) -> None:
-    """Limit memory and processor time to ``limits`` beyond what this process has used so far; call it when everything
-    is imported."""
+    ``Unavailable`` (``no-sandbox``) if a required measure is not. ``accept_weaker`` does without, as long as something
+    keeps it from the network.
+    """
     process.limit_memory(limits.memory_bytes)
     process.limit_processor_time(limits.cpu_seconds)
+    measures = process.confine(
+        folder,
+        written=RESULTS,
+        written_bytes=limits.written_bytes,
+        open_files=limits.open_files,
+        threads=MAX_THREADS,
+    )
+    missing = process.missing_measures(measures)
+    if missing and not (accept_weaker and any(measures[name] for name in NOT_FOR_NETWORK)):
+        raise Unavailable(
+            "no-sandbox",
+            f"A stranger's generator is not opened on this system, which lacks {'; '.join(missing)}. An operator can "
+            "accept what there is with KENNEL_ACCEPT_WEAKER_SANDBOX.",
+        )
+    return measures

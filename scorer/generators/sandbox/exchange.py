@@ -1,45 +1,54 @@
 """The files by which the sandbox and its parent exchange inputs and results: JSON and arrays, never pickles.
 
-Results are validated like an upload, because the process that wrote them has run the generator.
+Results are validated like an upload, because the process that wrote them has run the generator. Their files are there
+before it begins, so that it needs no right to make any.
 """
 
 import json
-import re
+import mmap  # noqa: F401 - numpy imports it when it maps a file, and the confined process can import nothing more
+import os
+import stat
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scorer.errors import Invalid, KennelError, Unavailable
+from scorer.confinement.refusals import error_from, refusal_of
+from scorer.errors import Invalid, KennelError
 from scorer.generators.limits import GeneratorLimits
 
 GENERATOR, ENCODER = "generator.onnx", "encoder.onnx"
 TRAIN, HELD_OUT, REQUEST = "train.npy", "held_out.npy", "request.json"
-REPORT, ARRAYS, REFUSAL = "report.json", "arrays.npz", "refusal.json"
+RESULTS = REPORT, ARRAYS, REFUSAL = "report.json", "arrays.npz", "refusal.json"
 MAX_REPORT_BYTES = 64 << 20
-MAX_MESSAGE_LENGTH = 4000
 Pixels = NDArray[np.uint8]
-_KINDS: dict[str, type[KennelError]] = {"Invalid": Invalid, "Unavailable": Unavailable}
 
 
 @dataclass(frozen=True)
 class AuditRequest:
-    """How to audit: the latent space, the plan, the declared range (or None), the limits; all of it JSON."""
+    """How to audit: the latent space, the plan, the declared range (or None), the limits; all of it JSON.
+
+    ``accept_weaker``: whether what the system has of the sandbox is enough.
+    """
 
     latent: Mapping[str, Any]
     plan: Mapping[str, Any]
     values: str | None
     limits: Mapping[str, int]
+    accept_weaker: bool = False
 
 
 def write_inputs(
     folder: Path, content: bytes, train: Pixels, held_out: Pixels, request: AuditRequest, encoder: bytes | None = None
 ) -> None:
-    """Write all inputs of an audit for the child."""
+    """Write all inputs of an audit for the child, and empty files for its results."""
+    for name in RESULTS:
+        (folder / name).touch()
     (folder / GENERATOR).write_bytes(content)
     if encoder is not None:
         (folder / ENCODER).write_bytes(encoder)
@@ -48,12 +57,15 @@ def write_inputs(
     (folder / REQUEST).write_text(json.dumps(asdict(request)))
 
 
-def read_inputs(folder: Path) -> tuple[bytes, Pixels, Pixels, AuditRequest]:
-    """The generator, the training and held-out images (memory-mapped), and the request that :func:`write_inputs`
-    wrote."""
+def read_request(folder: Path) -> AuditRequest:
+    """The request that :func:`write_inputs` wrote."""
+    return AuditRequest(**json.loads((folder / REQUEST).read_text()))
+
+
+def read_inputs(folder: Path) -> tuple[bytes, Pixels, Pixels]:
+    """The generator, the training and held-out images (memory-mapped) that :func:`write_inputs` wrote."""
     train, held_out = (np.load(folder / name, mmap_mode="r", allow_pickle=False) for name in (TRAIN, HELD_OUT))
-    request = AuditRequest(**json.loads((folder / REQUEST).read_text()))
-    return (folder / GENERATOR).read_bytes(), train, held_out, request
+    return (folder / GENERATOR).read_bytes(), train, held_out
 
 
 def read_encoder_input(folder: Path) -> bytes | None:
@@ -70,33 +82,51 @@ def write_result(folder: Path, report: Mapping[str, Any], arrays: Mapping[str, N
 
 def write_refusal(folder: Path, error: KennelError) -> None:
     """Write an error in place of a result."""
-    refusal = {"kind": type(error).__name__, "slug": error.slug, "message": error.message}
-    (folder / REFUSAL).write_text(json.dumps(refusal))
+    (folder / REFUSAL).write_text(json.dumps(refusal_of(error)))
 
 
 def read_result(folder: Path, limits: GeneratorLimits) -> tuple[dict[str, Any], dict[str, NDArray[Any]]] | None:
-    """The report and the arrays, or None if there are none. Raises the child's refusal if it wrote one instead."""
-    if (folder / REFUSAL).is_file():
-        raise _refusal(json.loads(_text(folder / REFUSAL)))
-    if not (folder / REPORT).is_file():
-        return None
-    report: dict[str, Any] = json.loads(_text(folder / REPORT))
-    with zipfile.ZipFile(folder / ARRAYS) as archive:
-        if sum(each.file_size for each in archive.infolist()) > limits.written_bytes:
-            raise Invalid("too-much-memory", "The audit's pictures are larger than is allowed.")
-    with np.load(folder / ARRAYS, allow_pickle=False) as stored:
-        return report, {name: stored[name] for name in stored.files}
+    """The report and the arrays, or None if there are none. Raises the child's refusal if it wrote one instead, and
+    ``Invalid`` for what is no result: links, pipes, pickles, nonsense, and more than is allowed."""
+    try:
+        refusal, report = (_text(folder / name) for name in (REFUSAL, REPORT))
+        if refusal:
+            raise error_from(dict(json.loads(refusal)), default_slug="not-onnx")
+        if not report:
+            return None
+        return dict(json.loads(report)), _arrays(folder / ARRAYS, limits)
+    except (OSError, ValueError, TypeError, EOFError, MemoryError, RecursionError, NotImplementedError) as error:
+        raise unreadable_result() from error
+    except (zipfile.BadZipFile, zlib.error) as error:
+        raise unreadable_result() from error
+
+
+def unreadable_result() -> Invalid:
+    """The refusal of a generator whose process left something that is not a result."""
+    return Invalid("generator-crashed", "The process that ran the generator left no result that can be read.")
+
+
+def _arrays(path: Path, limits: GeneratorLimits) -> dict[str, NDArray[Any]]:
+    with _opened(path) as file:
+        with zipfile.ZipFile(file) as archive:
+            if sum(each.file_size for each in archive.infolist()) > limits.written_bytes:
+                raise Invalid("too-much-memory", "The audit's pictures are larger than is allowed.")
+        file.seek(0)
+        with np.load(file, allow_pickle=False) as stored:
+            return {name: stored[name] for name in stored.files}
+
+
+def _opened(path: Path) -> BinaryIO:
+    """A result for reading; ``OSError`` unless it is a file with this name alone: a link would show what its writer may
+    not read, a pipe would never end."""
+    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+    status = os.fstat(file.fileno())
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
+        file.close()
+        raise OSError(f"{path.name} is not a file of its own")
+    return file
 
 
 def _text(path: Path) -> str:
-    with path.open("rb") as file:
+    with _opened(path) as file:
         return file.read(MAX_REPORT_BYTES).decode("utf-8", "replace")
-
-
-def _refusal(refusal: Mapping[str, Any]) -> KennelError:
-    slug = str(refusal.get("slug"))
-    message = str(refusal.get("message"))[:MAX_MESSAGE_LENGTH]
-    if not re.fullmatch(r"[a-z0-9-]{1,40}", slug):
-        slug = "not-onnx"
-    kind = _KINDS.get(str(refusal.get("kind")), Invalid)
-    return kind(slug, "".join(letter if letter.isprintable() else " " for letter in message))

@@ -1,11 +1,9 @@
 """The parent's side of the sandbox: starts the confined process that audits an uploaded generator, and supervises it.
 
-The process has an empty environment and folder, no network, no other programs, limited memory, processor time, files
-and wall time (:mod:`~scorer.generators.sandbox.confinement`), and is killed with everything that it started. This
-module needs neither torch nor ONNX, and never unpickles.
-
-What it does not guarantee: where the system has no Landlock, a compromised process could read its user's files and put
-them into its report, which is all that it can write. The report's provenance says which measures were in force.
+The process has an empty environment, a folder of which it may write three files, no other files, no network, no other
+programs, no privileges, limited memory, processor time, threads and wall time
+(:mod:`~scorer.generators.sandbox.confinement`), and is killed with everything that it started. This module needs
+neither torch nor ONNX, and never unpickles. The report's provenance says which measures were in force.
 """
 
 import json
@@ -22,12 +20,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from scorer.confinement.bubblewrap import wrapped
 from scorer.errors import Invalid
 from scorer.generators.latents import Latent
 from scorer.generators.limits import GeneratorLimits
 from scorer.generators.recovery.plan import AuditPlan
 from scorer.generators.recovery.report import Audit, audit_from
-from scorer.generators.sandbox.exchange import AuditRequest, Pixels, read_result, write_inputs
+from scorer.generators.sandbox.exchange import AuditRequest, Pixels, read_result, unreadable_result, write_inputs
 
 StageProgress = Callable[[str, float], None]
 """Receives the stage and its finished share, both as the process reports them; may raise, which ends the process."""
@@ -47,25 +46,30 @@ def audit_in_sandbox(  # noqa: PLR0913 - everything that an audit takes
     encoder: bytes | None = None,
     values: str | None = None,
     limits: GeneratorLimits = DEFAULT_LIMITS,
+    accept_weaker: bool = False,
     progress: StageProgress | None = None,
 ) -> Audit:
     """Audit the generator in an ONNX file against training and held-out images (n, s, s, 3) uint8.
 
     ``encoder``, an ONNX file from images to latents, takes the place of the search. ``values`` is ``tanh`` or
-    ``sigmoid``; None has it inferred from images. Raises ``Invalid`` as
+    ``sigmoid``; None has it inferred from images. ``accept_weaker`` opens the file although a required measure
+    cannot be taken here. Raises ``Invalid`` as
     :func:`~scorer.generators.onnx.generator.read_generator`, :func:`~scorer.generators.onnx.encoder.read_encoder` and
     :func:`~scorer.generators.recovery.audit.audit_generator` do, and with ``out-of-memory``, ``out-of-time``,
     ``generator-crashed``; ``Unavailable`` (``no-sandbox``).
     """
     with TemporaryDirectory(prefix="kennel-generator-") as name:
         folder = Path(name)
-        request = AuditRequest(asdict(latent), plan.as_json(), values, asdict(limits))
+        request = AuditRequest(asdict(latent), plan.as_json(), values, asdict(limits), accept_weaker)
         write_inputs(folder, content, train, held_out, request, encoder)
         status, error_output = _run(folder, limits, progress or _ignore_progress)
         result = read_result(folder, limits)
         if status != 0 or result is None:
             raise _failure(status, error_output, limits)
-    return audit_from(*result)
+    try:
+        return audit_from(*result)
+    except (KeyError, TypeError, ValueError) as error:
+        raise unreadable_result() from error
 
 
 def _run(folder: Path, limits: GeneratorLimits, progress: StageProgress) -> tuple[int | None, str]:
@@ -77,18 +81,19 @@ def _run(folder: Path, limits: GeneratorLimits, progress: StageProgress) -> tupl
                 _report_progress(line, progress)
             remaining = max(0.0, deadline - time.monotonic())
             try:
-                status = process.wait(remaining)
+                status = _by_signal(process.wait(remaining))
             except subprocess.TimeoutExpired:
                 status = None
-        stderr_file.seek(max(0, stderr_file.tell() - MAX_LINE_BYTES))
-        return status, stderr_file.read().decode("utf-8", "replace")
+        stderr_file.seek(max(0, stderr_file.seek(0, os.SEEK_END) - MAX_LINE_BYTES))
+        return status, stderr_file.read(MAX_LINE_BYTES).decode("utf-8", "replace")
 
 
 @contextmanager
 def _started(folder: Path, stderr_file: Any, limits: GeneratorLimits) -> Iterator[subprocess.Popen[bytes]]:
     """The process, in its own process group, which is killed at the end whatever happens."""
+    command = [sys.executable, "-P", "-s", "-m", "scorer.generators.sandbox.child", str(folder)]
     process = subprocess.Popen(  # noqa: S603 - our own module
-        [sys.executable, "-P", "-s", "-m", "scorer.generators.sandbox.child", str(folder)],
+        wrapped(command, folder),
         cwd=folder,
         env=_environment(folder, limits),
         stdin=subprocess.DEVNULL,
@@ -117,10 +122,15 @@ def _environment(folder: Path, limits: GeneratorLimits) -> dict[str, str]:
         "LC_ALL": "C.UTF-8",
         "CUDA_VISIBLE_DEVICES": "",  # memory is limited by address space, all of which a GPU's driver takes
         "OMP_NUM_THREADS": str(limits.threads),
-        "OPENBLAS_NUM_THREADS": str(limits.threads),
+        "OPENBLAS_NUM_THREADS": "1",  # it starts threads when it is imported, and only one thread can be confined
         "OMP_WAIT_POLICY": "PASSIVE",  # spinning threads starve each other on busy cores
         "MALLOC_ARENA_MAX": "2",  # each arena reserves address space, which counts against the limit
     }
+
+
+def _by_signal(status: int) -> int:
+    """The exit status, negative if a signal ended the process; bubblewrap tells so by a status above 128."""
+    return 128 - status if status > 128 else status
 
 
 def _lines(process: subprocess.Popen[bytes], deadline: float) -> Iterator[bytes]:

@@ -1,0 +1,89 @@
+"""What a process may do as who it is: its user, its capabilities, its threads; given up before it opens an upload."""
+
+import ctypes
+import os
+import resource
+import struct
+import threading
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+FIRST_USER, USERS = 60_578, 606
+"""Numbers of users that neither people nor services have (systemd, "Users, Groups, UIDs and GIDs": unused)."""
+_CAPABILITY_VERSION = 0x20080522
+_PR_CAPBSET_DROP, _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, _PR_SET_DUMPABLE = 24, 47, 4, 4
+_MAX_CAPABILITIES = 64
+
+
+def become_unprivileged(handed_over: Iterable[Path]) -> bool:
+    """As root become a user of this process's own, to whom the files and folders in ``handed_over`` then belong; others
+    stay who they are. False where that fails, and the process remains root."""
+    if os.geteuid() != 0:
+        return True
+    user = FIRST_USER + os.getpid() % USERS
+    try:
+        for path in handed_over:
+            os.chown(path, user, user, follow_symlinks=False)
+        os.setgroups([])
+        os.setresgid(user, user, user)
+        os.setresuid(user, user, user)
+    except OSError:  # no such user in this container, or root without the right to become another
+        return False
+    return True
+
+
+def drop_capabilities() -> bool:
+    """Give up all capabilities for good, also those that a user namespace has given. Whether none is left."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    for capability in range(_MAX_CAPABILITIES):
+        libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
+    libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+    libc.capset(struct.pack("<Ii", _CAPABILITY_VERSION, 0), bytes(24))
+    libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)  # no other process of the same user may look into it
+    return capabilities() == 0
+
+
+def capabilities() -> int:
+    """The capabilities that this process has or may take, as bits."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    fields = dict(line.split(":", 1) for line in lines)
+    return int(fields["CapPrm"], 16) | int(fields["CapEff"], 16) | int(fields["CapInh"], 16)
+
+
+def limit_threads(threads: int) -> None:
+    """Bound the threads that this process can start beside the running ones: at least ``threads``, at most some times
+    as many.
+
+    The system's limit counts the user's threads on the whole machine, containers included, which no process can count.
+    So the limit is doubled until there is room for one thread.
+    """
+    with suppress(OSError):
+        ctypes.CDLL("libgcc_s.so.1")  # the end of a thread needs it, and a confined process can load it no longer
+    limit = threads
+    while not _has_room(limit):
+        limit *= 2
+    lower_limit(resource.RLIMIT_NPROC, limit + threads)
+
+
+def lower_limit(kind: int, limit: int) -> None:
+    """Lower a resource limit for good; one that is lower already stays."""
+    _, hard = resource.getrlimit(kind)
+    if hard != resource.RLIM_INFINITY:
+        limit = min(limit, hard)
+    resource.setrlimit(kind, (limit, limit))
+
+
+def _has_room(limit: int) -> bool:
+    """Whether a thread can be started under this limit, or the limit cannot be higher."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NPROC)
+    if hard != resource.RLIM_INFINITY and limit >= hard:
+        return True
+    resource.setrlimit(resource.RLIMIT_NPROC, (limit, hard))
+    thread = threading.Thread(target=bool)
+    try:
+        thread.start()
+    except RuntimeError:
+        return False
+    thread.join()
+    return True

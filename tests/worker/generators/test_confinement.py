@@ -1,0 +1,260 @@
+"""What a confined process can do: as root and as an ordinary user, with all measures and without one of them."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+import psutil
+import pytest
+
+from scorer.confinement import bubblewrap, landlock
+from scorer.confinement.privileges import FIRST_USER, USERS
+from scorer.confinement.process import REQUIRED, missing_measures
+
+ROOT = Path(__file__).parents[3]
+SCRIPT = Path(__file__).with_name("escape_attempts.py")
+ORDINARY = 61_499
+"""A user without a name, who has no processes but those of these tests."""
+OWN = {"own-result": "done", "own-read": "done", "own-signal": "done", "own-limits": "done"}
+LIMITED = {"too-large": "EFBIG", "memory": "MemoryError"}
+ON_FILES = {"read", "read-system", "write", "create", "truncate", "open-truncating", "remove", "rename"}
+ON_MODES = {"mode", "mode-raw", "owner", "times", "attribute"}
+WITH_PIDS = {"signal", "limits", "trace", "process-descriptor", "signal-by-descriptor", "environment"}
+SERVER = """
+import socket, time
+listening = socket.create_server(("127.0.0.1", 0))
+print(listening.getsockname()[1], flush=True)
+time.sleep(600)
+"""
+
+
+@dataclass
+class Site:
+    """Where attempts are made: an own folder, one beside it that is open to everybody, and another process."""
+
+    python: str
+    user: int | None
+    root: Path
+    process: int
+    port: int
+    environment: dict[str, str] = field(default_factory=lambda: {"PYTHONPATH": str(ROOT), "SECRET": "s3cret"})
+
+    @property
+    def own(self) -> Path:
+        return self.root / "own"
+
+    @property
+    def outside(self) -> Path:
+        return self.root / "outside"
+
+    def run(self, *, without: tuple[str, ...] = (), only: tuple[str, ...] = (), threads: int = 8) -> dict[str, Any]:
+        for path in (self.own, *self.own.iterdir()):  # a run as root gives them to another user
+            os.chown(path, os.geteuid() if self.user is None else self.user, -1)
+        request = {"folder": str(self.own), "outside": str(self.outside), "process": self.process, "port": self.port}
+        request |= {"without": without, "only": only, "threads": threads}
+        command = [self.python, "-P", str(SCRIPT), json.dumps(request)]
+        if "read_only_disks" in without:
+            command = bubblewrap.wrapped(command, self.own)
+        done = subprocess.run(
+            command, env=self.environment, user=self.user, capture_output=True, text=True, check=False, timeout=120
+        )
+        assert done.returncode == 0, done.stderr
+        outcomes: dict[str, Any] = json.loads(done.stdout)
+        return outcomes
+
+
+def _runs(python: str, user: int | None) -> bool:
+    """Whether the user may run this interpreter, and it is recent enough for our code."""
+    command = [python, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"]
+    try:
+        return subprocess.run(command, user=user, capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+@pytest.fixture(scope="module", params=["root", "ordinary"])
+def site(request: pytest.FixtureRequest) -> Iterator[Site]:
+    is_root = os.geteuid() == 0
+    if request.param == "root" and not is_root:
+        pytest.skip("these tests run as an ordinary user: what root gives up is not tried")
+    user = ORDINARY if is_root and request.param == "ordinary" else None
+    python = next((each for each in (sys.executable, "/usr/bin/python3") if _runs(each, user)), None)
+    if python is None:
+        pytest.skip("no interpreter of this machine can be run by an ordinary user")
+    root = Path(mkdtemp(prefix="kennel-escape-"))
+    for folder, mode in ((root, 0o755), (root / "own", 0o700), (root / "outside", 0o777)):
+        folder.mkdir(exist_ok=True)
+        folder.chmod(mode)
+    for name in ("own/input", "own/result", "outside/victim", "outside/spare"):
+        (root / name).write_text("something")
+        (root / name).chmod(0o666)
+    if user is not None:
+        for path in (root, *root.rglob("*")):
+            os.chown(path, user, user)
+    with subprocess.Popen([python, "-c", SERVER], stdout=subprocess.PIPE, text=True, user=user, cwd="/") as server:
+        assert server.stdout is not None
+        yield Site(python, user, root, server.pid, int(server.stdout.readline()))
+        server.kill()
+    shutil.rmtree(root)
+
+
+def needs_landlock() -> None:
+    if landlock.version() == 0:
+        pytest.skip("this kernel has no Landlock: what it keeps a process from is not tried")
+
+
+def done_in(outcomes: dict[str, str]) -> set[str]:
+    return {name for name, outcome in outcomes.items() if outcome == "done"}
+
+
+def test_nothing_gets_out(site: Site) -> None:
+    needs_landlock()
+    found = site.run()
+    assert missing_measures(found["measures"]) == []
+    assert done_in(found["outcomes"]) == set(OWN)
+    assert OWN.items() | LIMITED.items() <= found["outcomes"].items()
+    assert 8 <= found["threads"] < 200
+    assert (site.outside / "victim").read_text() == "something"
+    if site.user is None and os.geteuid() == 0:
+        assert FIRST_USER <= found["user"] < FIRST_USER + USERS
+
+
+def test_the_filter_alone_leaves_reading_and_writing_of_files(site: Site) -> None:
+    """Without Landlock and namespace, modes, owners, times, sockets, programs and other processes stay closed."""
+    found = site.run(without=("file_access", "network_namespace"))
+    assert missing_measures(found["measures"]) == [REQUIRED["file_access"]]
+    possible = {"read", "read-system", "write", "create", "own-new-file", "own-input", "list-processes"}
+    possible |= {"environment", "memory-of-another"} if site.user else set()
+    assert done_in(found["outcomes"]) - set(OWN) <= possible
+    (site.outside / "new").unlink(missing_ok=True)
+    (site.own / "new").unlink(missing_ok=True)
+    (site.outside / "victim").write_text("something")
+
+
+def test_landlock_alone_keeps_files_from_being_opened_or_emptied(site: Site) -> None:
+    needs_landlock()
+    found = site.run(without=("system_call_filter",))
+    outcomes = found["outcomes"]
+    assert missing_measures(found["measures"]) == [REQUIRED["system_call_filter"]]
+    closed = ON_FILES | {"link", "symbolic-link", "pipe", "folder", "own-new-file", "own-input", "list-processes"}
+    closed |= {"connect", "environment", "memory-of-another", "mount", "user", "trace"}
+    if landlock.version() < 3:
+        closed -= {"truncate", "open-truncating"}
+    assert done_in(outcomes) & closed == set()
+    if landlock.version() >= 6:
+        assert outcomes["signal"] == "EPERM"
+
+
+def test_root_that_stays_root_is_told(site: Site) -> None:
+    if site.user is not None or os.geteuid() != 0:
+        pytest.skip("only root can stay root")
+    measures = site.run(without=("unprivileged_user",))["measures"]
+    assert missing_measures(measures) == [REQUIRED["unprivileged_user"]]
+    assert measures["no_capabilities"]
+
+
+def test_the_attempts_would_have_worked(site: Site) -> None:
+    """Unconfined, the same are done; but for what would change the machine."""
+    harmless = ON_FILES - {"remove"} | ON_MODES | WITH_PIDS | {"connect", "socket", "program", "fork", "link", "pipe"}
+    found = site.run(only=tuple(sorted(harmless)))
+    assert {name: outcome for name, outcome in found.items() if outcome != "done"} == {}
+    for name in ("own/link", "own/pipe", "outside/new"):
+        (site.root / name).unlink()
+    (site.outside / "other").rename(site.outside / "spare")
+    (site.outside / "victim").write_text("something")
+
+
+def test_bubblewrap_makes_disks_read_only(site: Site) -> None:
+    """It stands behind the filter and Landlock: both are away here."""
+    if bubblewrap.wrapped(["true"], site.own) == ["true"]:
+        pytest.skip("bubblewrap is not installed, or may not make namespaces here")
+    found = site.run(without=("file_access", "system_call_filter", "read_only_disks"))
+    assert found["measures"]["read_only_disks"]
+    open_ = done_in(found["outcomes"])
+    assert open_ & (ON_FILES - {"read", "read-system"} | ON_MODES | WITH_PIDS | {"connect", "mount"}) == set()
+
+
+def test_bubblewrap_is_used_where_it_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    command = ["program", "argument"]
+    assert bubblewrap.wrapped(command, tmp_path) == command, "not installed"
+    for status, expected in ((1, command), (0, [str(tmp_path / "works" / "bwrap")])):
+        folder = tmp_path / ("works" if status == 0 else "fails")
+        folder.mkdir()
+        (folder / "bwrap").write_text(f"#!/bin/sh\nexit {status}\n")
+        (folder / "bwrap").chmod(0o755)
+        monkeypatch.setenv("PATH", str(folder))
+        found = bubblewrap.wrapped(command, tmp_path)
+        assert found[: len(expected)] == expected
+        assert found[-2:] == command
+
+
+def test_a_process_of_several_threads_is_not_confined(site: Site) -> None:
+    script = """
+    import threading
+    from scorer.confinement.process import confine
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+    try:
+        confine(open_files=10)
+    except RuntimeError as error:
+        print(error)
+    """
+    command = [site.python, "-P", "-c", textwrap.dedent(script)]
+    done = subprocess.run(command, env=site.environment, capture_output=True, text=True, check=True)
+    assert "only a process of one thread" in done.stdout
+
+
+def test_it_ends_with_a_parent_that_is_killed(site: Site) -> None:
+    """A killed worker leaves no process that runs for hours."""
+    child = """
+    import time
+    from scorer.confinement.process import confine
+    confine(open_files=10)
+    print("confined", flush=True)
+    time.sleep(600)
+    """
+    parent = f"""
+    import subprocess, sys
+    started = subprocess.Popen([sys.executable, "-P", "-c", {textwrap.dedent(child)!r}], stdout=subprocess.PIPE)
+    started.stdout.readline()
+    print(started.pid, flush=True)
+    started.wait()
+    """
+    with subprocess.Popen(
+        [site.python, "-c", textwrap.dedent(parent)],
+        env=site.environment,
+        stdout=subprocess.PIPE,
+        text=True,
+        user=site.user,
+        cwd="/",
+    ) as process:
+        assert process.stdout is not None
+        confined = psutil.Process(int(process.stdout.readline()))
+        process.kill()
+    gone, alive = psutil.wait_procs([confined], timeout=30)
+    assert (len(gone), alive) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [
+        (0, (0, 0, 0)),
+        (1, (0x1FFF, 0, 0)),
+        (2, (0x3FFF, 0, 0)),
+        (3, (0x7FFF, 0, 0)),
+        (4, (0x7FFF, 3, 0)),
+        (5, (0xFFFF, 3, 0)),
+        (6, (0xFFFF, 3, 3)),
+        (9, (0xFFFF, 3, 3)),
+    ],
+)
+def test_every_right_of_the_kernels_version_is_taken_away(version: int, expected: tuple[int, int, int]) -> None:
+    assert landlock.rights_of(version) == expected
