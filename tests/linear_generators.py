@@ -75,6 +75,7 @@ def audit_in_process(
     plan: AuditPlan,
     limits: GeneratorLimits,
     progress: Any,
+    **_: bool,
 ) -> Audit:
     """The audit without the sandbox, in this process, which has torch already: for our own generators only."""
     return audit_generator(

@@ -23,9 +23,10 @@ async def store_code(
     store: Blobs,
     account: Account,
     *,
+    limited: bool,
     declared: int | None = None,
 ) -> CodeView:
-    """Store a stream as an entry's code, in place of earlier code."""
+    """Store a stream as an entry's code, in place of earlier code; ``limited``: a limited process looks what it is."""
 
     def admit(now: datetime) -> None:
         with begin() as session:
@@ -37,7 +38,7 @@ async def store_code(
 
     def accept(received: ReceivedBlob, now: datetime) -> tuple[CodeView, str | None]:
         with store.open(received.key) as file:
-            kind = code_uploads.kind_of(file)
+            kind = code_uploads.kind_of(file, limited=limited)
         with begin() as session:
             code, replaced = code_uploads.attach_code(session, submission_id, received, kind, account=account, now=now)
             return code_view(code), replaced.blob_key if replaced is not None else None

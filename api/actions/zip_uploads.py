@@ -14,7 +14,8 @@ from sqlalchemy.orm import Session
 
 from api.http.dependencies import Transaction, utc_now
 from api.http.request_bodies import content_length
-from scorer.archive import list_images
+from scorer.archive.decoder_pool import processes_of
+from scorer.archive.limited_listing import require_images
 from scorer.blobs import Blobs, ReceivedBlob
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account, Submission, Upload
@@ -25,7 +26,6 @@ from scorer.submissions import intake, upload_bytes, uploads
 from scorer.submissions.intake import NewSubmission
 from scorer.submissions.uploads import UploadRequest
 from scorer.teams import storage
-from scorer.teams.storage import UploadLimits
 
 View = TypeVar("View")
 Answer = TypeVar("Answer")
@@ -107,11 +107,24 @@ async def finalise_upload(
 
     def finalise() -> Upload:
         lease = uploads.FINISH_LEASE * settings.retry_factor
-        return upload_bytes.finalise(begin, store, upload_id, public_id=new_public_id(), now=utc_now, lease=lease)
+        return upload_bytes.finalise(
+            begin,
+            store,
+            upload_id,
+            public_id=new_public_id(),
+            now=utc_now,
+            lease=lease,
+            limited=reads_limited(settings),
+        )
 
     upload = await to_thread.run_sync(finalise, limiter=limiter)
     uploads.require_not_refused(upload)
     return upload
+
+
+def reads_limited(settings: Settings) -> bool:
+    """Whether limited processes read what is uploaded: this process only hands them the bytes."""
+    return processes_of(settings.decoding_processes) > 0
 
 
 def unused_key_of(received: ReceivedBlob, kept_key: str | None) -> str | None:
@@ -125,7 +138,7 @@ class ZipUpload:
 
     begin: Transaction
     store: Blobs
-    limits: UploadLimits
+    settings: Settings
 
     async def submit(
         self,
@@ -142,17 +155,18 @@ class ZipUpload:
         begun = utc_now()
         new_id = new_public_id()
 
+        limits = storage.limits_of(self.settings)
+
         def admit() -> CompetitionState:
-            limits = self.limits
             with self.begin() as session:
                 return intake.admit(session, slug, entry, account, declared_bytes=declared, limits=limits, now=begun)
 
         state = await run_in_threadpool(admit)
-        limit = intake.upload_limit(state, self.limits)
+        limit = intake.upload_limit(state, limits)
 
         def accept(received: ReceivedBlob, complete: datetime) -> tuple[View, str | None]:
             with self.store.open(received.key) as file:
-                list_images(file, state.image_spec)
+                require_images(file, state.image_spec, limited=reads_limited(self.settings))
             with self.begin() as session:
                 submission = intake.accept(
                     session, slug, entry, account, received, public_id=new_id, now=complete, begun=begun

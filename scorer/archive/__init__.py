@@ -5,7 +5,7 @@ No database, no store: files in, arrays out.
 
 faults: error messages about faulty members
 central_directory, zip_bombs, zip_reader: a zip's directory; limits on what it declares; members unpacked in threads
-listing: the cheap check, from the directory alone
+listing, limited_listing: the cheap check, from the directory alone; by a limited process
 png_check, deep_check: one PNG; the deep check of every image
 decoder_pool, decoder_process, shared_window: images decoded by limited processes
 pixel_hashes, exact_duplicates: training-image copies; equal and mirrored images within one zip

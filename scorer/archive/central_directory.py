@@ -8,8 +8,10 @@ Layout: PKWARE, APPNOTE.TXT 6.3.10, sections 4.3.7 (local header) to 4.3.16 (end
 """
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from encodings import cp437  # noqa: F401 - for names; a confined process cannot import it any more
+from itertools import islice
 from typing import BinaryIO
 
 from scorer.archive.faults import faulty_members_error
@@ -65,9 +67,10 @@ class Tail:
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """Where the central directory lies, as the zip's end declares: ``size`` bytes from ``offset``."""
+    """Where the central directory lies, as the zip's end declares: ``size`` bytes from ``offset``, which ``read``
+    returns."""
 
-    tail: Tail
+    read: Callable[[int, int], bytes]
     position: int  # of the end record that declares all this
     disks: tuple[int, int]
     count: int
@@ -94,7 +97,7 @@ def find_directory(file: BinaryIO) -> Directory:
     tail = Tail(file)
     if tail.length == 0:
         raise Invalid("not-a-zip", "The file is empty, not a zip.")
-    directory = _zip64_end(_end(tail))
+    directory = _zip64_end(tail, _end(tail))
     if any(directory.disks):
         raise _split()
     if directory.offset + directory.size != directory.position:
@@ -102,19 +105,27 @@ def find_directory(file: BinaryIO) -> Directory:
     return directory
 
 
-def members_of(directory: Directory) -> list[Member]:
+def members_of(directory: Directory, *, max_members: int) -> list[Member]:
     """Every entry of the directory, folders and junk included, in the order of the file's bytes.
 
-    Memory grows with ``directory.size``, so bound that first. Raises ``Invalid``: ``not-a-zip`` for a
-    damaged directory, ``split-zip``, ``zip-bomb`` for members that share bytes.
+    Memory grows with ``directory.size``, so bound that first. Raises ``Invalid``: ``not-a-zip`` for a damaged
+    directory, ``split-zip``, ``too-many-files`` for more than ``max_members``, ``zip-bomb`` for members that share
+    bytes.
     """
-    data = directory.tail.read(directory.offset, directory.size)
-    members = sorted(_entries(data), key=lambda member: member.offset)
+    data = directory.read(directory.offset, directory.size)
+    members = sorted(islice(_entries(data), max_members + 1), key=lambda member: member.offset)
+    if len(members) > max_members:
+        raise too_many_files(max_members)
     # Zips from before zip64, and those of macOS to this day, count modulo 65,536.
     listed = len(members) if directory.zip64 else len(members) & _MAX16
     if listed != directory.count:
         raise _damaged(f"it lists {listed:,} files but declares {directory.count:,}")
     return _require_disjoint(members, directory.offset)
+
+
+def too_many_files(max_members: int) -> Invalid:
+    """The error for a directory that lists more than anybody needs."""
+    return Invalid("too-many-files", f"The zip lists more than {max_members:,} files.")
 
 
 def _damaged(how: str) -> Invalid:
@@ -134,16 +145,15 @@ def _end(tail: Tail) -> Directory:
             _, disk, start_disk, _, count, size, offset, comment_bytes = _END.unpack_from(data, at)
             if at + _END.size + comment_bytes == len(data):
                 position = tail.length - len(data) + at
-                return Directory(tail, position, (disk, start_disk), count, size, offset)
+                return Directory(tail.read, position, (disk, start_disk), count, size, offset)
         at = data.rfind(b"PK\5\6", 0, at)
     if tail.read(0, 4) == b"PK\3\4":
         raise _damaged("its end is missing, as if the upload had been cut short")
     raise Invalid("not-a-zip", "The file is not a zip.")
 
 
-def _zip64_end(end: Directory) -> Directory:
+def _zip64_end(tail: Tail, end: Directory) -> Directory:
     """The directory of the zip64 end record if there is one, else ``end``."""
-    tail = end.tail
     locator_at = end.position - _LOCATOR64.size
     locator = tail.read(locator_at, _LOCATOR64.size) if locator_at >= 0 else b""
     if not locator.startswith(b"PK\6\7"):
@@ -155,7 +165,7 @@ def _zip64_end(end: Directory) -> Directory:
     if not record.startswith(b"PK\6\6") or len(record) < _END64.size:
         raise _damaged("its zip64 end record is missing")
     _, _, _, _, disk, start_disk, _, count, size, offset = _END64.unpack(record)
-    return Directory(tail, at, (disk, start_disk), count, size, offset, zip64=True)
+    return Directory(tail.read, at, (disk, start_disk), count, size, offset, zip64=True)
 
 
 def _entries(data: bytes) -> Iterator[Member]:

@@ -1,4 +1,5 @@
-"""The images of an upload, decoded by limited processes: what one of them does, no other entry and no worker feels.
+"""The images of an entry or of a reference set, decoded by limited processes: what one of them does, no other entry and
+no worker feels.
 
 A process that ends, or that is silent for too long, is replaced, and the images that it had are decoded one by one, so
 that the one which ended it is known by name. Processes are started for one upload and end with it. Nothing that they
@@ -12,25 +13,45 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from types import TracebackType
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from scorer.archive.central_directory import Member
 from scorer.archive.faults import MAX_FAULTS_LISTED, MemberError, printable_name
-from scorer.archive.listing import ImageSpec
-from scorer.archive.pixel_hashes import Images
 from scorer.archive.shared_window import PackedImage, SharedWindow, WindowShape, new_memory
 from scorer.archive.zip_reader import WINDOW_BYTES, Record, packed
 
 MAX_PROCESSES = 4
 PIXEL_BYTES = 8 << 20
 """Pixels that a process decodes before it answers: at most these are copied out of its memory at a time."""
+MAX_REFERENCES = 16
+"""Reference images that it decodes before it answers: each may have millions of pixels before it is resized."""
 START_SECONDS, WINDOW_SECONDS, IMAGE_SECONDS = 120.0, 60.0, 20.0
 """How long a process may take until it is ready, for a window, and for one image: hundreds of times what they need."""
 MAX_ANSWER_BYTES = 1 << 20
 _MODULE = "scorer.archive.decoder_process"
 _ROOT = Path(__file__).parents[2]
+
+
+Result = TypeVar("Result")
+
+
+def processes_of(setting: int | None) -> int:
+    """How many limited processes there shall be by the operator's setting; None: :func:`default_processes`."""
+    return default_processes() if setting is None else setting
+
+
+def window_shape(size: int, count: int, member_bytes: int, *, of_references: bool = False) -> WindowShape:
+    """The window for ``count`` images of ``size`` pixels a side, each of up to ``member_bytes`` compressed."""
+    one = WindowShape(size, 1, max(WINDOW_BYTES, member_bytes), of_references)
+    slots = min(count, PIXEL_BYTES // one.image_bytes, *([MAX_REFERENCES] if of_references else []))
+    return replace(one, slots=max(1, slots))
 
 
 def default_processes() -> int:
@@ -43,21 +64,23 @@ class _Ended(Exception):
     """A process has ended or is silent; the text ends a sentence about the image that it was decoding."""
 
 
-class DecoderPool:
+class DecoderPool(Generic[Result]):
     """Decodes the records of ``members`` by limited processes, one for each thread that calls :meth:`outcomes`.
 
-    ``receive(index, pixels)`` is called for each image, and its result is the image's.
+    ``receive(index, pixels)`` is called for each image, and its result is the image's. Pixels are (size, size, 3)
+    uint8, or float32 in [0, 255] of a reference that was resized; they are not copied yet.
     """
 
-    def __init__(self, members: Sequence[Member], spec: ImageSpec, receive: Callable[[int, Images], bytes]) -> None:
-        slots = max(1, min(spec.count, PIXEL_BYTES // (3 * spec.size**2)))
-        self._shape = WindowShape(spec.size, slots, max(WINDOW_BYTES, spec.member_bytes))
+    def __init__(
+        self, members: Sequence[Member], shape: WindowShape, receive: Callable[[int, NDArray[Any]], Result]
+    ) -> None:
+        self._shape = shape
         self._members = members
         self._receive = receive
         self._idle: SimpleQueue[_Process] = SimpleQueue()
         self._ended_by = 0
 
-    def __enter__(self) -> "DecoderPool":
+    def __enter__(self) -> "DecoderPool[Result]":
         return self
 
     def __exit__(
@@ -66,10 +89,10 @@ class DecoderPool:
         while not self._idle.empty():
             self._idle.get().close()
 
-    def outcomes(self, records: Sequence[Record]) -> list[tuple[int, bytes | MemberError]]:
+    def outcomes(self, records: Sequence[Record]) -> list[tuple[int, Result | MemberError]]:
         """Index, and what ``receive`` returned or what is wrong, of each record; of none any more once as many images
         have ended a process as are listed by name."""
-        found: list[tuple[int, bytes | MemberError]] = []
+        found: list[tuple[int, Result | MemberError]] = []
         readable: list[tuple[int, PackedImage]] = []
         for index, record in records:
             member = self._members[index]
@@ -81,13 +104,13 @@ class DecoderPool:
             found += self._decode(readable[start : start + self._shape.slots])
         return found
 
-    def _decode(self, images: Sequence[tuple[int, PackedImage]]) -> list[tuple[int, bytes | MemberError]]:
+    def _decode(self, images: Sequence[tuple[int, PackedImage]]) -> list[tuple[int, Result | MemberError]]:
         try:
             return self._attempt(images, WINDOW_SECONDS)
         except _Ended:
             return [outcome for each in images for outcome in self._decode_alone(each)]
 
-    def _decode_alone(self, image: tuple[int, PackedImage]) -> list[tuple[int, bytes | MemberError]]:
+    def _decode_alone(self, image: tuple[int, PackedImage]) -> list[tuple[int, Result | MemberError]]:
         """Decode an image of a window that has ended its process."""
         if self._ended_by >= MAX_FAULTS_LISTED:
             return []
@@ -99,16 +122,17 @@ class DecoderPool:
 
     def _attempt(
         self, images: Sequence[tuple[int, PackedImage]], seconds: float
-    ) -> list[tuple[int, bytes | MemberError]]:
+    ) -> list[tuple[int, Result | MemberError]]:
         try:
             process = self._idle.get_nowait()
         except Empty:
             process = _Process(self._shape)
         try:
-            faults = process.decode([image for _, image in images], seconds)
+            faults, resized = process.decode([image for _, image in images], seconds)
             found = [
-                (index, MemberError(faults[slot]) if slot in faults else self._receive(index, process.pixels[slot]))
+                (index, MemberError(faults[slot]) if slot in faults else self._receive(index, pixels))
                 for slot, (index, _) in enumerate(images)
+                for pixels in [_pixels_of(process.pixels[slot], resized=slot in resized)]
             ]
         except BaseException:
             process.close()
@@ -124,7 +148,7 @@ class _Process:
         descriptor = new_memory(shape)
         try:
             self._window = SharedWindow(shape, descriptor)
-            numbers = (descriptor, shape.size, shape.slots, shape.data_bytes)
+            numbers = (descriptor, shape.size, shape.slots, shape.data_bytes, int(shape.of_references))
             self._process = subprocess.Popen(  # noqa: S603 - our own module
                 [sys.executable, "-P", "-s", "-m", _MODULE, *map(str, numbers)],
                 env={"PYTHONPATH": str(_ROOT), "PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1"},
@@ -144,15 +168,16 @@ class _Process:
             _, errors = self._process.communicate()
             raise RuntimeError(f"a decoding process did not start: it {error}: {errors[-2000:]!r}") from None
 
-    def decode(self, images: Sequence[PackedImage], seconds: float) -> dict[int, str]:
-        """Decode images into :attr:`pixels`; what is wrong, by slot. ``_Ended`` if there is no answer in time."""
+    def decode(self, images: Sequence[PackedImage], seconds: float) -> tuple[dict[int, str], set[int]]:
+        """Decode images into :attr:`pixels`; what is wrong, by slot, and the slots of images that were resized.
+        ``_Ended`` if there is no answer in time."""
         assert self._process.stdin is not None  # noqa: S101 - it is a pipe
         self._window.put(images)
         try:
             os.write(self._process.stdin.fileno(), b"%d\n" % len(images))
         except BrokenPipeError:
             raise _Ended("ended the process that decodes images") from None
-        return _faults(self._answer(seconds), len(images))
+        return _told(self._answer(seconds), len(images))
 
     def close(self) -> None:
         """End the process."""
@@ -178,12 +203,22 @@ class _Process:
         return answer
 
 
-def _faults(answer: bytes, count: int) -> dict[int, str]:
-    """The faults in an answer, by slot; ``_Ended`` if it is not one."""
+def _pixels_of(pixels: NDArray[Any], *, resized: bool) -> NDArray[Any]:
+    """The image in a slot: of references that were not resized as uint8, else with no value beyond the range."""
+    if pixels.dtype == np.uint8:
+        return pixels
+    floats: NDArray[Any] = np.nan_to_num(pixels).clip(0, 255)
+    return floats if resized else floats.astype(np.uint8)
+
+
+def _told(answer: bytes, count: int) -> tuple[dict[int, str], set[int]]:
+    """The faults in an answer, by slot, and the slots that were resized; ``_Ended`` if it is not one."""
     try:
-        faults = {int(slot): printable_name(text) for slot, text in json.loads(answer).items()}
-    except (ValueError, TypeError, AttributeError, RecursionError):
+        told = json.loads(answer)
+        faults = {int(slot): printable_name(text) for slot, text in told["faults"].items()}
+        resized = {int(slot) for slot in told["resized"]}
+    except (ValueError, TypeError, AttributeError, LookupError, RecursionError):
         raise _Ended("ended the process that decodes images") from None
-    if not faults.keys() <= set(range(count)):
+    if not faults.keys() | resized <= set(range(count)):
         raise _Ended("ended the process that decodes images")
-    return faults
+    return faults, resized

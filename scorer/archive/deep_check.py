@@ -5,7 +5,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from scorer.archive.decoder_pool import DecoderPool
+from scorer.archive.decoder_pool import DecoderPool, window_shape
 from scorer.archive.faults import MemberError, bad_images
 from scorer.archive.listing import ImageSpec, Listing
 from scorer.archive.pixel_hashes import HASH_BYTES, Images, PixelHashes, pixel_hash
@@ -64,7 +64,8 @@ def _decoded(
     if processes == 0:
         yield from map_members(file, listing.members, decode, progress)
         return
-    with DecoderPool(listing.members, spec, receive) as pool:
+    shape = window_shape(spec.size, spec.count, spec.member_bytes)
+    with DecoderPool(listing.members, shape, receive) as pool:
         yield from map_windows(file, listing.members, pool.outcomes, processes, progress)
 
 

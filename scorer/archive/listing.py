@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from scorer.archive.central_directory import Member, find_directory, members_of
+from scorer.archive.central_directory import Directory, Member, find_directory, members_of
 from scorer.archive.faults import count_phrase, faulty_members_error, printable_name
 from scorer.archive.zip_bombs import refuse_bombs
 from scorer.archive.zip_reader import DEFLATED, STORED
@@ -52,6 +52,11 @@ class ImageSpec:
         return self.count * DIRECTORY_BYTES + METADATA_BYTES
 
     @property
+    def max_members(self) -> int:
+        """The most entries that are read of a directory: images, a second entry of each in __MACOSX, some folders."""
+        return 2 * self.count + 1000
+
+    @property
     def upload_bytes(self) -> int:
         """The largest zip worth receiving: all images, their headers and the directory."""
         return self.total_bytes + 2 * self.directory_bytes
@@ -77,13 +82,17 @@ def list_images(file: BinaryIO, spec: ImageSpec) -> Listing:
     Windows are ignored.
 
     Raises ``Invalid`` with the slug ``not-a-zip``, ``split-zip``, ``encrypted``, ``unsupported-compression``,
-    ``wrong-names``, ``wrong-count`` or ``zip-bomb``; its ``faults`` are the first ten members concerned,
-    ``extra["fault_count"]`` counts them all.
+    ``wrong-names``, ``wrong-count``, ``too-many-files`` or ``zip-bomb``; its ``faults`` are the first ten members
+    concerned, ``extra["fault_count"]`` counts them all.
     """
-    directory = find_directory(file)
+    return images_in(find_directory(file), spec)
+
+
+def images_in(directory: Directory, spec: ImageSpec) -> Listing:
+    """List the images of a directory; see :func:`list_images`."""
     if directory.size > spec.directory_bytes:
         raise _wrong_count(directory.count, spec)
-    members = canonical_members(members_of(directory))
+    members = canonical_members(members_of(directory, max_members=spec.max_members))
     refuse_unreadable(members)
     faults = list(first_faults(members, (path_fault, _not_png, _misplaced(members), name_collisions())))
     if faults:

@@ -1,13 +1,14 @@
 """An organizer's reference set: a zip of real images read into one array."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scorer.archive.central_directory import Member, find_directory, members_of
+from scorer.archive.central_directory import Directory, Member, find_directory, members_of
+from scorer.archive.decoder_pool import DecoderPool, window_shape
 from scorer.archive.faults import MemberError, bad_images, count_phrase, faulty_members_error
 from scorer.archive.listing import (
     Listing,
@@ -20,7 +21,7 @@ from scorer.archive.listing import (
 from scorer.archive.pixel_hashes import HASH_BYTES, PixelHashes, mirror_images, pixel_hash
 from scorer.archive.reference_image import decode_reference, round_to_uint8
 from scorer.archive.zip_bombs import refuse_bombs
-from scorer.archive.zip_reader import MemberProgress, map_members
+from scorer.archive.zip_reader import MemberProgress, map_members, map_windows
 from scorer.errors import Invalid, TooLarge
 
 SUFFIXES = (".jpeg", ".jpg", ".png", ".webp")
@@ -29,10 +30,13 @@ NAMES_FILE = "names.json"
 MAX_MEMBER_BYTES = 64 << 20
 MAX_TOTAL_BYTES = 256 << 30
 MAX_IMAGES = 200_000
+MAX_MEMBERS = 3 * MAX_IMAGES
+"""Images, a second entry of each in __MACOSX, folders."""
 MAX_DIRECTORY_BYTES = MAX_IMAGES * 512
 MAX_ARRAY_BYTES = 8 << 30  # of all images as float32: 174,000 of 64 x 64
 
 ReferencePixels = NDArray[np.uint8] | NDArray[np.float32]
+HashedImage = tuple[ReferencePixels, PixelHashes]
 Allocate = Callable[[tuple[int, ...], type[np.generic]], NDArray[Any]]
 """Makes an array of zeros: in memory, or mapped where that would be too much."""
 
@@ -60,8 +64,13 @@ def list_references(file: BinaryIO) -> Listing:
 
     Raises ``Invalid`` like ``list_images`` (``no-images`` for none), ``TooLarge`` (``too-many-images``).
     """
-    directory = find_directory(file)
-    members = canonical_members(members_of(directory)) if directory.size <= MAX_DIRECTORY_BYTES else None
+    return references_in(find_directory(file))
+
+
+def references_in(directory: Directory) -> Listing:
+    """List the images of a directory; see :func:`list_references`."""
+    short = directory.size <= MAX_DIRECTORY_BYTES
+    members = canonical_members(members_of(directory, max_members=MAX_MEMBERS)) if short else None
     if members is None or len(members) > MAX_IMAGES:
         listed = directory.count if members is None else len(members)
         raise TooLarge("too-many-images", f"The zip lists {listed:,} files; a reference set may have {MAX_IMAGES:,}.")
@@ -77,13 +86,19 @@ def list_references(file: BinaryIO) -> Listing:
 
 
 def read_references(
-    file: BinaryIO, size: int, progress: MemberProgress | None = None, *, allocate: Allocate = np.zeros
+    file: BinaryIO,
+    size: int,
+    progress: MemberProgress | None = None,
+    *,
+    allocate: Allocate = np.zeros,
+    processes: int = 0,
 ) -> ReferenceImages:
     """Decode an organizer's zip and resize its images as ``scorer.archive.reference_image`` does.
 
     Images of ``size`` x ``size`` pass unchanged; the others are resized in float. ``progress(done, n)`` is
     called now and then. Takes 12 * size**2 bytes for each image if any is resized, a quarter if none,
-    from ``allocate`` (both at once for a moment, at the first image to be resized).
+    from ``allocate`` (both at once for a moment, at the first image to be resized). They are decoded by so many limited
+    processes (:mod:`scorer.archive.decoder_pool`), or by 0 of them in threads of this one.
 
     Raises as ``list_references`` does; ``Invalid("bad-images")`` naming the first ten that can't be used, with
     ``extra["fault_count"]``; ``TooLarge("too-many-images")`` if the array would exceed ``MAX_ARRAY_BYTES``.
@@ -94,7 +109,7 @@ def read_references(
     hashes = np.zeros((2, len(names), HASH_BYTES), np.uint8)
     resized = 0
     errors = dict[int, MemberError]()
-    for index, result in map_members(file, listing.members, lambda _, data: _decoded(data, size), progress):
+    for index, result in _decoded(file, listing, size, processes, progress):
         if isinstance(result, MemberError):
             errors[index] = result
             continue
@@ -125,9 +140,20 @@ def _refuse_array(count: int, size: int) -> None:
         raise TooLarge("too-many-images", f"{count:,} images of {size}x{size} take {allowed}.")
 
 
-def _decoded(content: bytes, size: int) -> tuple[ReferencePixels, PixelHashes]:
-    """One decoded image, and the hashes of it and of its mirror image, (2, 16) uint8."""
-    image = decode_reference(content, size)
+def _decoded(
+    file: BinaryIO, listing: Listing, size: int, processes: int, progress: MemberProgress | None
+) -> Iterator[tuple[int, HashedImage | MemberError]]:
+    """Each decoded image with its hashes, or what is wrong with it."""
+    if processes == 0:
+        yield from map_members(file, listing.members, lambda _, data: _hashed(decode_reference(data, size)), progress)
+        return
+    shape = window_shape(size, len(listing.members), MAX_MEMBER_BYTES, of_references=True)
+    with DecoderPool(listing.members, shape, lambda _, image: _hashed(image)) as pool:
+        yield from map_windows(file, listing.members, pool.outcomes, processes, progress)
+
+
+def _hashed(image: ReferencePixels) -> HashedImage:
+    """An image with the hashes of it and of its mirror image, (2, 16) uint8."""
     pixels = round_to_uint8(image)
     both = pixel_hash(pixels) + pixel_hash(mirror_images(pixels[None])[0])
     return image, np.frombuffer(both, np.uint8).reshape(2, HASH_BYTES)

@@ -5,11 +5,10 @@ import mmap
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from scorer.archive.pixel_hashes import Images
 
 PackedImage = tuple[bytes, int, int, int]
 """A member's compressed bytes, method, size and CRC."""
@@ -18,21 +17,33 @@ _NUMBERS = 4  # method, size, CRC, compressed bytes
 
 @dataclass(frozen=True)
 class WindowShape:
-    """Up to ``slots`` images of ``size`` pixels a side, and their compressed bytes: ``data_bytes`` at most."""
+    """Up to ``slots`` images of ``size`` pixels a side, and their compressed bytes: ``data_bytes`` at most. Those of
+    entries are uint8, those of references float32, which hold what was uint8 as well."""
 
     size: int
     slots: int
     data_bytes: int
+    of_references: bool = False
+
+    @property
+    def dtype(self) -> type[np.uint8] | type[np.float32]:
+        """The type of the pixels."""
+        return np.float32 if self.of_references else np.uint8
+
+    @property
+    def image_bytes(self) -> int:
+        """Bytes of one image."""
+        return 3 * self.size**2 * np.dtype(self.dtype).itemsize
 
     @property
     def pixels_at(self) -> int:
         """Where the pixels begin."""
-        return 8 * self.slots * _NUMBERS + self.data_bytes
+        return 8 * self.slots * _NUMBERS + -(-self.data_bytes // 8) * 8
 
     @property
     def bytes(self) -> int:
         """Bytes of the whole window."""
-        return self.pixels_at + 3 * self.slots * self.size**2
+        return self.pixels_at + self.slots * self.image_bytes
 
 
 class SharedWindow:
@@ -42,7 +53,7 @@ class SharedWindow:
         self._memory = mmap.mmap(descriptor, shape.bytes)
         self._numbers: NDArray[np.int64] = np.ndarray((shape.slots, _NUMBERS), np.int64, self._memory)
         images = (shape.slots, shape.size, shape.size, 3)
-        self.pixels: Images = np.ndarray(images, np.uint8, self._memory, shape.pixels_at)
+        self.pixels: NDArray[Any] = np.ndarray(images, shape.dtype, self._memory, shape.pixels_at)
         """(slots, size, size, 3)"""
 
     def put(self, images: Sequence[PackedImage]) -> None:

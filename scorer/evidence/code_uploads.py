@@ -1,16 +1,17 @@
 """Uploads of the code behind an entry, for reviewers: a zip or a notebook, replaceable by its team until the close."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import BinaryIO, Literal
 
 from sqlalchemy.orm import Session
 
 from scorer.accounts.roles import is_reviewer
-from scorer.archive.central_directory import find_directory, members_of
+from scorer.archive.limited_listing import require_files
 from scorer.blobs import ReceivedBlob
 from scorer.competitions.competition_state import CompetitionState, state_of
+from scorer.confinement.limited_call import call_limited
 from scorer.db.evidence import code_attachments
 from scorer.db.submissions import submissions
 from scorer.db.tables import Account, CodeAttachment, Submission
@@ -20,29 +21,35 @@ from scorer.lifecycle import Phase
 from scorer.submissions.access import find_submission, is_own, unknown_submission
 
 MAX_CODE_BYTES = 20 * 1024**2
-MAX_DIRECTORY_BYTES = 1 << 20
-"""Size limit of the zip's directory, about ten thousand files."""
+MAX_FILES, MAX_DIRECTORY_BYTES = 10_000, 1 << 20
+"""Limits on the directory of a zip of code."""
 CodeKind = Literal["zip", "notebook"]
 SUFFIXES: Mapping[str, str] = {"zip": ".zip", "notebook": ".ipynb"}
 
 
-def kind_of(file: BinaryIO) -> CodeKind:
-    """The kind of file by its content, whatever its name; ``Invalid`` if it is neither a zip nor a notebook."""
+def kind_of(file: BinaryIO, *, limited: bool) -> CodeKind:
+    """The kind of file by its content, whatever its name; ``Invalid`` if it is neither a zip nor a notebook.
+
+    ``limited``: a limited process reads it, and ``Invalid`` says so if it cannot.
+    """
     start = file.read(2)
     file.seek(0)
     if start == b"PK":
-        directory = find_directory(file)
-        if directory.size > MAX_DIRECTORY_BYTES:
-            raise Invalid("too-many-files", "The zip of code lists more files than anybody can read.")
-        members_of(directory)
+        require_files(file, MAX_FILES, MAX_DIRECTORY_BYTES, limited=limited)
         return "zip"
+    parts = [file.read(MAX_CODE_BYTES + 1)]
+    if not (call_limited(is_notebook, parts) if limited else is_notebook(parts)):
+        raise Invalid("not-code", "The code is neither a zip nor a notebook (.ipynb, nbformat 4).")
+    return "notebook"
+
+
+def is_notebook(parts: Sequence[bytes]) -> bool:
+    """Whether bytes are a notebook. Parsed they take some thirty times their memory."""
     try:
-        notebook = json.loads(file.read(MAX_CODE_BYTES + 1))
+        notebook = json.loads(parts[0])
     except (ValueError, RecursionError):
-        notebook = None
-    if isinstance(notebook, dict) and isinstance(notebook.get("cells"), list) and "nbformat" in notebook:
-        return "notebook"
-    raise Invalid("not-code", "The code is neither a zip nor a notebook (.ipynb, nbformat 4).")
+        return False
+    return isinstance(notebook, dict) and isinstance(notebook.get("cells"), list) and "nbformat" in notebook
 
 
 def require_code_change(session: Session, submission_id: str, account: Account, now: datetime) -> Submission:

@@ -11,7 +11,8 @@ from datetime import datetime, timedelta
 from anyio import to_thread
 from sqlalchemy.orm import Session
 
-from scorer.archive import ImageSpec, list_images
+from scorer.archive import ImageSpec
+from scorer.archive.limited_listing import require_images
 from scorer.blobs import Blobs, BlobWriter, ReceivedBlob
 from scorer.db.submissions import uploads as rows
 from scorer.db.tables import Account, Upload
@@ -148,9 +149,11 @@ def finalise(
     public_id: str,
     now: Callable[[], datetime],
     lease: timedelta = uploads.FINISH_LEASE,
+    limited: bool = False,
 ) -> Upload:
     """Make the submission of a whole upload, or refuse it for good. Returns the upload's row afterwards: idempotent,
-    and not yet ``done`` while another caller is making the submission, for as long as its ``lease``.
+    and not yet ``done`` while another caller is making the submission, for as long as its ``lease``. ``limited``: a
+    limited process checks the zip's directory.
 
     An internal error is raised and leaves the upload as it was, for a repeated request or the sweep.
     """
@@ -160,7 +163,7 @@ def finalise(
         spec = ImageSpec(count=upload.competition.image_count, size=upload.competition.image_size)
     if until is not None:
         try:
-            _make(begin, store, upload, spec, public_id)
+            _make(begin, store, upload, spec, public_id, limited=limited)
         except Exception:
             with begin() as session:
                 rows.release_finish(session, upload_id, until=until, now=now())
@@ -172,14 +175,16 @@ def finalise(
         return uploads.current_upload(session, upload_id)
 
 
-def _make(begin: BeginTransaction, store: Blobs, upload: Upload, spec: ImageSpec, public_id: str) -> None:
+def _make(
+    begin: BeginTransaction, store: Blobs, upload: Upload, spec: ImageSpec, public_id: str, *, limited: bool
+) -> None:
     # One key for every attempt: a second one overwrites the same bytes of a first that died.
     key = f"submissions/{upload.id}.zip"
     received = store.copy(upload.parts[0], key) if upload.method == "put" else store.join(upload.parts, key)
     try:
         _require_declared(upload, received)
         with store.open(key) as file:
-            list_images(file, spec)
+            require_images(file, spec, limited=limited)
         with begin() as session:
             submission = uploads.finish(session, upload, received, public_id=public_id)
         unused = submission.blob_key != key

@@ -10,6 +10,7 @@ from functools import partial
 
 from sqlalchemy.orm import Session
 
+from scorer.archive.decoder_pool import processes_of
 from scorer.archive.reference_set import NAMES_FILE
 from scorer.db import retention
 from scorer.db.blob_references import FOLDERS, referenced_keys
@@ -63,7 +64,15 @@ def _finish_next_upload(context: WorkerContext) -> bool:
     log.warning("upload %s was left whole: its submission is made now", unfinished.id)
     public_id = new_public_id()
     try:
-        upload_bytes.finalise(begin, context.blobs, unfinished.id, public_id=public_id, now=context.now, lease=lease)
+        upload_bytes.finalise(
+            begin,
+            context.blobs,
+            unfinished.id,
+            public_id=public_id,
+            now=context.now,
+            lease=lease,
+            limited=processes_of(context.settings.decoding_processes) > 0,
+        )
     except Exception:
         log.exception("upload %s could not be made a submission; the next round tries again", unfinished.id)
         return False

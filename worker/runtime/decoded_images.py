@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from scorer.archive import ImageSpec, Listing, PixelHashes, check_images, list_images
-from scorer.archive.decoder_pool import default_processes
+from scorer.archive.decoder_pool import processes_of
 from scorer.archive.reference_set import Allocate
 from scorer.blobs import Blobs
 from scorer.db.tables import Submission
@@ -45,7 +45,7 @@ def image_spec_of(submission: Submission) -> ImageSpec:
 
 def decoding_processes_of(settings: Settings) -> int:
     """How many limited processes decode an entry by the operator's settings."""
-    return default_processes() if settings.decoding_processes is None else settings.decoding_processes
+    return processes_of(settings.decoding_processes)
 
 
 def decode(

@@ -25,7 +25,7 @@ from scorer.metrics.cosine import NormalisedFeatures, normalise
 from scorer.metrics.memorization import memorization_distance
 from scorer.metrics.sample_quality.frechet import Statistics, statistics_of
 from worker.runtime.context import WorkerContext, extractor_options_of
-from worker.runtime.decoded_images import arrays_in
+from worker.runtime.decoded_images import arrays_in, decoding_processes_of
 from worker.runtime.progress import StageProgress
 from worker.scoring.measure import PreparedReference
 
@@ -90,7 +90,11 @@ def decode_set(context: WorkerContext, address: SetAddress, progress: StageProgr
     context.scratch.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=context.scratch) as folder, context.blobs.open(address.blob_key) as file:
         decoded = read_references(
-            file, address.size, lambda done, of: progress("decoding", done / of), allocate=arrays_in(Path(folder))
+            file,
+            address.size,
+            lambda done, of: progress("decoding", done / of),
+            allocate=arrays_in(Path(folder)),
+            processes=decoding_processes_of(context.settings),
         )
         _write_mapped(context, f"{address.folder}/images.npy", decoded.images)
     write_array(context, f"{address.folder}/hashes.npy", decoded.hashes)

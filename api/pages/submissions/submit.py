@@ -104,7 +104,7 @@ async def submit_zip(
         form = await open_page_form(request, body)
         note = form.fields.get("note", "").strip()
         entry = _entry_of(form.file_name, note)
-        upload = ZipUpload(begin, store, storage.limits_of(settings))
+        upload = ZipUpload(begin, store, settings)
         submission_id = await upload.submit(slug, entry, viewer.account, form.chunks, declared=None, view_of=_id_of)
     except KennelError as error:
         await drain(body, settings.max_upload_bytes)

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from sqlalchemy.orm import Session
 
-from api.actions.zip_uploads import declared_bytes, receive_blob, unused_key_of
+from api.actions.zip_uploads import declared_bytes, reads_limited, receive_blob, unused_key_of
 from api.http.dependencies import (
     AppSettings,
     BlobStore,
@@ -24,8 +24,8 @@ from api.http.request_bodies import streamed_body
 from api.schemas.accounts import Acceptance, AcceptanceView
 from api.schemas.competitions import CompetitionView, PreparationView, ReferenceView, TrackView
 from scorer.accounts import roles
-from scorer.archive import list_references
-from scorer.blobs import Blobs, ReceivedBlob, require_bytes
+from scorer.archive.limited_listing import require_references
+from scorer.blobs import ReceivedBlob, require_bytes
 from scorer.competitions import allowlist, competition_state, reference_sets, rules, setup
 from scorer.competitions.competition_state import CompetitionState
 from scorer.competitions.reference_sets import ReferenceRole
@@ -133,7 +133,9 @@ async def attach(
     require_bytes(declared_bytes(request), limit)
 
     def accept(received: ReceivedBlob, _: datetime) -> tuple[ReferenceView, str | None]:
-        images = _attach(slug, role, received, begin, store, author, now, attach=attach)
+        with store.open(received.key) as file:
+            require_references(file, limited=reads_limited(settings))
+        images = _attach(slug, role, received, begin, author, now, attach=attach)
         view = ReferenceView(role=role, sha256=images.sha256, bytes=images.bytes)
         return view, unused_key_of(received, images.blob_key)
 
@@ -146,7 +148,6 @@ def _attach(
     role: ReferenceRole,
     received: ReceivedBlob,
     begin: Transaction,
-    store: Blobs,
     author: Account,
     now: datetime,
     *,
@@ -154,8 +155,6 @@ def _attach(
 ) -> ReferenceSet:
     accept = reference_sets.attach_reference_set if attach else reference_sets.store_reference_set
     with begin() as session:
-        with store.open(received.key) as file:
-            list_references(file)
         state = competition_state.state_of(session, slug, now)
         return accept(session, state, role, received, author=author, now=now)
 

@@ -4,8 +4,17 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
 from api.actions.code_uploads import CODE_MEDIA_TYPES, store_code
-from api.actions.zip_uploads import declared_bytes
-from api.http.dependencies import BlobStore, CurrentUser, DbSession, Now, Organizer, Submitter, Transactions
+from api.actions.zip_uploads import declared_bytes, reads_limited
+from api.http.dependencies import (
+    AppSettings,
+    BlobStore,
+    CurrentUser,
+    DbSession,
+    Now,
+    Organizer,
+    Submitter,
+    Transactions,
+)
 from api.http.etags import etag_of, is_known
 from api.http.media import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS, chunks_of
 from api.http.request_bodies import streamed_body
@@ -32,12 +41,19 @@ def sprite(
 
 @router.put("/submissions/{submission_id}/code")
 async def attach(
-    submission_id: str, request: Request, begin: Transactions, store: BlobStore, account: Submitter
+    submission_id: str,
+    request: Request,
+    begin: Transactions,
+    store: BlobStore,
+    settings: AppSettings,
+    account: Submitter,
 ) -> CodeView:
     """Attach the code that made the entry, for its reviewers: the body is a zip or a notebook of at most 20 MB. It can
     be replaced until the close, or until the time by which organizers ask for it."""
     size = declared_bytes(request)
-    return await store_code(submission_id, streamed_body(request, account.id), begin, store, account, declared=size)
+    body = streamed_body(request, account.id)
+    limited = reads_limited(settings)
+    return await store_code(submission_id, body, begin, store, account, limited=limited, declared=size)
 
 
 @router.put("/submissions/{submission_id}/code-request")

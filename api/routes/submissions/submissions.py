@@ -12,7 +12,6 @@ from scorer.competitions.competition_state import visible_state
 from scorer.db.tables import Submission
 from scorer.submissions import access, outcomes
 from scorer.submissions.intake import NewSubmission
-from scorer.teams.storage import limits_of
 
 router = APIRouter(tags=["submissions"])
 
@@ -35,7 +34,7 @@ async def submit(
     A worker then decodes every image, within seconds; faults that it finds are on the submission.
     """
     entry = NewSubmission(file_name, note, idempotency_key, benchmark)
-    view = await ZipUpload(begin, store, limits_of(settings)).submit(
+    view = await ZipUpload(begin, store, settings).submit(
         slug,
         entry,
         account,

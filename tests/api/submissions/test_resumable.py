@@ -14,7 +14,7 @@ from anyio.to_thread import run_sync
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
-from scorer.archive import list_images
+from scorer.archive.limited_listing import require_images
 from scorer.db.tables import Submission, Upload
 from scorer.errors import Conflict, TooLarge
 from scorer.submissions import upload_bytes, uploads
@@ -530,7 +530,7 @@ def test_two_who_finish_at_once_make_one_submission(
     upload_id = path.rsplit("/", 1)[1]
     done: list[int] = []
 
-    def late(*args: Any) -> Any:
+    def late(*args: Any, **options: Any) -> None:
         if not done:
             done.append(1)
             with service.context.sessions.begin() as session:
@@ -540,9 +540,9 @@ def test_two_who_finish_at_once_make_one_submission(
                 begin, service.context.blobs, upload_id, public_id="second", now=service.context.now
             )
             assert other.state == "done"
-        return list_images(*args)
+        require_images(*args, **options)
 
-    monkeypatch.setattr(upload_bytes, "list_images", late)
+    monkeypatch.setattr(upload_bytes, "require_images", late)
     assert send(service, path, 0, ZIP).headers["kennel-submission"] == "second"
     with service.context.sessions() as session:
         assert _count(session) == 1

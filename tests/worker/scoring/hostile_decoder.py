@@ -15,7 +15,6 @@ from typing import Any
 
 from scorer.archive import decoder_process, png_check
 from scorer.archive.faults import MemberError
-from scorer.archive.shared_window import WindowShape
 
 decode = png_check.decode_png
 COMMAND = b"kennel-does\0"
@@ -67,4 +66,4 @@ def hostile(png: bytes, size: int) -> Any:
 
 if __name__ == "__main__":
     setattr(decoder_process, "decode_png", hostile)  # noqa: B010 - it exports none
-    decoder_process.main(int(sys.argv[1]), WindowShape(*map(int, sys.argv[2:])))
+    decoder_process.main(*decoder_process.arguments(sys.argv[1:]))

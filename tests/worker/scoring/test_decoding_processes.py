@@ -12,8 +12,17 @@ import numpy as np
 import psutil
 import pytest
 from numpy.typing import NDArray
+from PIL import Image
 
-from scorer.archive import ImageSpec, PixelHashes, check_images, decoder_pool, hash_pixels, list_images
+from scorer.archive import (
+    ImageSpec,
+    PixelHashes,
+    check_images,
+    decoder_pool,
+    hash_pixels,
+    list_images,
+    read_references,
+)
 from scorer.archive.faults import MemberError
 from scorer.archive.shared_window import SharedWindow, WindowShape, new_memory
 from scorer.errors import Invalid
@@ -90,6 +99,36 @@ def test_faults_are_those_of_threads() -> None:
     assert by_processes.faults == by_threads.faults
     assert by_processes.message == by_threads.message
     assert by_processes.extra == by_threads.extra
+
+
+def photographs() -> list[tuple[str, bytes]]:
+    """A reference set in every format, with images of the right size and of others."""
+    found = []
+    for name, side in (("a.jpg", 40), ("b.webp", 24), ("c.png", SIZE), ("d.png", 3)):
+        buffer = io.BytesIO()
+        picture = Image.fromarray(random_images(1, side, side)[0])
+        picture.save(buffer, {"jpg": "JPEG", "webp": "WEBP", "png": "PNG"}[name.split(".")[1]])
+        found.append((name, buffer.getvalue()))
+    return found
+
+
+def test_references_are_those_of_threads() -> None:
+    """Resized as floats, or unchanged as bytes; and what is wrong with others."""
+    for members in (photographs(), photographs()[2:3]):
+        by_threads, by_processes = (read_references(zipped(members), SIZE, processes=each) for each in (0, 1))
+        assert by_processes.images.dtype == by_threads.images.dtype
+        np.testing.assert_array_equal(by_processes.images, by_threads.images)
+        np.testing.assert_array_equal(by_processes.hashes, by_threads.hashes)
+        np.testing.assert_array_equal(by_processes.mirrored_hashes, by_threads.mirrored_hashes)
+        assert by_processes.resized == by_threads.resized == (3 if len(members) == 4 else 0)
+    broken = [*photographs(), ("e.jpg", b"\xff\xd8\xff hello"), ("f.png", photographs()[2][1][:60])]
+    faults = []
+    for processes in (0, 1):
+        with pytest.raises(Invalid) as caught:
+            read_references(zipped(broken), SIZE, processes=processes)
+        faults.append(caught.value.faults)
+    assert faults[0] == faults[1]
+    assert len(faults[0]) == 2
 
 
 @pytest.mark.usefixtures("hostile")

@@ -1,0 +1,142 @@
+"""Functions called in limited processes: what untrusted bytes do there costs their own call and nothing else."""
+
+import ctypes
+import io
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import psutil
+import pytest
+
+from scorer.archive import ImageSpec, list_images, list_references
+from scorer.archive.limited_listing import require_files, require_images, require_references
+from scorer.confinement import limited_call
+from scorer.confinement.limited_call import MAX_ANSWER_BYTES, call_limited
+from scorer.errors import Invalid, KennelError, TooLarge
+from scorer.evidence.code_uploads import MAX_DIRECTORY_BYTES, MAX_FILES, kind_of
+from tests.pure.archive.broken_files import BrokenZipEntry, pngs, raw_zip, zipped
+
+
+def told(parts: Sequence[bytes], what: str) -> Any:
+    """What the process answers or does."""
+    acts: dict[str, Callable[[], Any]] = {
+        "echo": lambda: [part.decode() for part in parts],
+        "refuse": refuse,
+        "crash": lambda: ctypes.string_at(0),
+        "exit": lambda: os._exit(0),
+        "hang": lambda: time.sleep(3600),
+        "bomb": lambda: bytearray(8 << 30),
+        "talk": lambda: "x" * (2 * MAX_ANSWER_BYTES),
+        "open": lambda: os.open("/etc/passwd", os.O_RDONLY),
+        "fork": lambda: os.fork() or os._exit(0),
+        "user": os.getuid,
+    }
+    try:
+        return acts[what]()
+    except OSError as error:
+        return str(error.strerror)
+
+
+def refuse() -> None:
+    raise TooLarge("too-large", "Too\x1b large.", faults=["a\nb"], count=3, secret="s")
+
+
+def refusal(call: Callable[[], object]) -> KennelError:
+    with pytest.raises(KennelError) as caught:
+        call()
+    return caught.value
+
+
+def test_bytes_go_in_and_json_comes_out() -> None:
+    assert call_limited(told, [b"ab", b"", b"c"], "echo") == ["ab", "", "c"]
+
+
+def test_a_refusal_comes_out_cleaned() -> None:
+    error = refusal(lambda: call_limited(told, [], "refuse"))
+    assert (type(error), error.slug, error.message) == (TooLarge, "too-large", "Too  large.")
+    assert (error.faults, error.extra) == (("a b",), {"count": 3})
+
+
+@pytest.mark.parametrize(
+    ("what", "how"),
+    [
+        ("crash", "ended the process that reads it"),
+        ("exit", "ended the process that reads it"),
+        ("talk", "ended the process that reads it"),
+        ("hang", "took too long to read"),
+        ("bomb", "takes more memory to read than it may"),
+    ],
+)
+def test_what_bytes_do_to_the_process_is_their_refusal(what: str, how: str) -> None:
+    before = psutil.Process().children()
+    seconds = 3 if what == "hang" else 60
+    error = refusal(lambda: call_limited(told, [b"x"], what, seconds=seconds))
+    assert (error.slug, error.message) == ("unreadable", f"The file {how}.")
+    assert psutil.Process().children() == before
+
+
+def test_it_can_neither_open_files_nor_start_processes() -> None:
+    assert call_limited(told, [], "open") == "Function not implemented"
+    assert call_limited(told, [], "fork") == "Function not implemented"
+    if os.geteuid() == 0:
+        assert call_limited(told, [], "user") != 0
+
+
+def test_a_process_that_does_not_start_is_no_fault_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limited_call, "_ENVIRONMENT", {})
+    with pytest.raises(RuntimeError, match="did not start"):
+        call_limited(told, [b"x"], "echo")
+
+
+def many_entries(count: int) -> io.BytesIO:
+    return raw_zip([BrokenZipEntry(f"{index}/".encode(), b"") for index in range(count)])
+
+
+def test_directories_are_judged_as_in_this_process() -> None:
+    """By a limited process and without one: the same refusal, or none."""
+    names = [("a.png", b"x"), ("A.png", b"x")]
+    files = {
+        "fine": zipped(pngs()),
+        "names": zipped(names),
+        "latin": raw_zip([BrokenZipEntry(b"\x84.png", b"x")]),
+        "no zip": io.BytesIO(b"hello"),
+        "cut": io.BytesIO(zipped(pngs()).getvalue()[:-30]),
+        "many": many_entries(1200),
+        "shared": raw_zip([BrokenZipEntry(b"a.png", b"x"), BrokenZipEntry(b"b.png", b"x", offset=0)]),
+        "zip64": raw_zip([BrokenZipEntry(b"a.png", b"x", zip64=True)], zip64=True),
+    }
+    spec = ImageSpec(3, 8)
+    for name, file in files.items():
+        for direct, limited in (
+            (lambda file: list_images(file, spec), lambda file: require_images(file, spec, limited=True)),
+            (list_references, lambda file: require_references(file, limited=True)),
+        ):
+            outcomes: list[object] = []
+            for check in (direct, limited):
+                try:
+                    check(file)
+                except KennelError as error:
+                    outcomes.append((type(error), error.slug, error.message, error.faults, error.extra))
+                else:
+                    outcomes.append(None)
+            assert outcomes[0] == outcomes[1], name
+    assert refusal(lambda: list_images(files["many"], spec)).slug == "too-many-files"
+
+
+def test_a_zip_of_code_lists_not_more_than_anybody_can_read() -> None:
+    file = many_entries(20)
+    error = refusal(lambda: require_files(file, 10, MAX_DIRECTORY_BYTES, limited=True))
+    assert (error.slug, error.message) == ("too-many-files", "The zip lists more than 10 files.")
+    assert refusal(lambda: require_files(file, MAX_FILES, 10, limited=True)).slug == "too-many-files"
+
+
+def test_notebooks_are_read_by_a_limited_process() -> None:
+    cells = json.dumps({"nbformat": 4, "cells": []}).encode()
+    assert kind_of(io.BytesIO(cells), limited=True) == kind_of(io.BytesIO(cells), limited=False) == "notebook"
+    for limited in (True, False):
+        for content in (b"[" * 100_000, b'{"cells": []}', b"\xff"):
+            with pytest.raises(Invalid, match="neither a zip nor a notebook"):
+                kind_of(io.BytesIO(content), limited=limited)
