@@ -236,7 +236,7 @@ def finish(session: Session, upload: Upload, received: ReceivedBlob, *, public_i
     if arrived is None:
         raise ValueError(f"upload {upload.id} is not whole")
     slug = upload.competition.slug
-    account = upload.account
+    account = session.get_one(Account, upload.account_id)
     submission = intake.accept(
         session, slug, entry, account, received, public_id=public_id, now=arrived, begun=upload.begun_at
     )
