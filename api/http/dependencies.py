@@ -228,9 +228,13 @@ def organizer(
 
 
 async def reviewer(request: Request, caller: Annotated[Caller, Depends(known_caller)]) -> Account:
-    """A reviewer or organizer of some competition; writing needs the scope ``organize``. Whether it is theirs is asked
-    by what they read."""
+    """Who reviews or organizes some competition; writing needs the scope ``organize``. What they read asks which."""
     return _within_scope(request, caller, roles.require_reviews_any(caller.account))
+
+
+async def any_organizer(request: Request, caller: Annotated[Caller, Depends(known_caller)]) -> Account:
+    """Who organizes or may open some competition; writing needs the scope ``organize``. What they change asks which."""
+    return _within_scope(request, caller, roles.require_organizes_any(caller.account))
 
 
 async def competition_creator(request: Request, caller: Annotated[Caller, Depends(known_caller)]) -> Account:
@@ -283,6 +287,7 @@ CurrentUser = Annotated[Account, Depends(reader)]
 Submitter = Annotated[Account, Depends(submitter)]
 Reviewer = Annotated[Account, Depends(reviewer)]
 Organizer = Annotated[Account, Depends(organizer)]
+AnyOrganizer = Annotated[Account, Depends(any_organizer)]
 CompetitionCreator = Annotated[Account, Depends(competition_creator)]
 Admin = Annotated[Account, Depends(admin)]
 BlobStore = Annotated[Blobs, Depends(blobs)]

@@ -9,6 +9,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
+from scorer.accounts import roles
 from scorer.competitions import competition_state, setup
 from scorer.competitions.competition_state import CompetitionState
 from scorer.competitions.spec import CompetitionSpec, TrackSpec
@@ -19,6 +20,7 @@ from scorer.errors import Conflict, Invalid
 from scorer.import_export.results_csv import MAX_FAULTS_LISTED, NUMBER_COLUMNS, ResultsLine, ResultsTable
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.metrics.mifid import EPSILON, mifid
+from scorer.submissions import access
 from scorer.tuning import thresholds
 
 CHUNK_ENTRIES = 10_000
@@ -94,10 +96,13 @@ def import_table(
 
     ``Conflict``: ``has-entries`` if people have submitted there, ``changed-rows`` if a submission has other numbers
     than before, ``team-taken`` if a team of people has a name of the table, ``published`` if the final board is.
+    ``Forbidden`` for whoever does not organize the competition, or may not open one.
     """
     created = competition_by_slug(session, slug) is None
     if created:
+        roles.require_role(author, "organizer")
         setup.create(session, _spec(slug, len(sheet.lines), request, now), author=author, now=now)
+    access.require_organizer(session, author, slug=slug, now=now)
     lock_competition(session, slug, share=False)
     state = competition_state.state_of(session, slug, now)
     added = _unknown(session, state, sheet.lines)

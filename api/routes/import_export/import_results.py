@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from api.actions.zip_uploads import declared_bytes
-from api.http.dependencies import Now, Organizer, Transaction, Transactions
+from api.http.dependencies import AnyOrganizer, Now, Transaction, Transactions
 from api.http.request_bodies import streamed_body
 from api.schemas.insights.insights import ImportView
 from scorer.blobs import require_bytes
@@ -34,7 +34,7 @@ async def load(
     request: Request,
     response: Response,
     begin: Transactions,
-    author: Organizer,
+    author: AnyOrganizer,
     now: Now,
 ) -> ImportView:
     """Import the results of a competition that was held elsewhere. The body is the CSV itself, one entry a line:

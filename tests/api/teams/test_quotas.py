@@ -74,6 +74,9 @@ def test_limits_are_seen_with_the_moment_of_the_next_slot(service: Service) -> N
         "rejected_limit": 4,
         "rejected_today": 0,
         "refusal": None,
+        "stored_bytes": 0,
+        "staged_bytes": 0,
+        "max_bytes": 100 * 1024**3,
     }
     for _ in range(2):
         submitted(service, slug)
