@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 from pydantic import SecretStr
-from sqlalchemy import text
+from sqlalchemy import select, text
 
 from api.http.dependencies import request_time
 from scorer.accounts import password_hashing
 from scorer.accounts.rate_limits import RateLimiter
-from scorer.db.tables import AuditEntry, Mail, WebSession
+from scorer.db.tables import Account, AuditEntry, Competition, Mail, WebSession
 from tests.api.conftest import API, Service
 from tests.api.submissions.test_uploads import refused
-from tests.factories import noise_images, zip_of
+from tests.factories import give_role, noise_images, zip_of
 
 GOOD = "correct horse battery"
 GRACE = {"handle": "grace", "email": "grace@example.org", "password": GOOD}
@@ -467,15 +467,17 @@ def token_with(service: Service, csrf: str, *scopes: str) -> str:
 
 def test_scopes_hold(service: Service) -> None:
     csrf = signed_in(service)
+    slug, entered = service.competition(), service.competition()
     with service.context.sessions.begin() as session:
-        session.execute(text("UPDATE accounts SET role = 'organizer' WHERE handle = 'grace'"))
+        competition_id = session.scalars(select(Competition.id).filter_by(slug=slug)).one()
+        grace = session.scalars(select(Account).filter_by(handle="grace")).one()
+        give_role(session, competition_id, grace, "organizer", datetime.now(UTC))
     for scope in ("read", "submit", "organize"):
         service.tokens[scope] = token_with(service, csrf, scope)
     service.http.cookies.clear()
-    slug = service.competition()
     acts: dict[str, tuple[str, str, dict[str, Any]]] = {
         "read": ("GET", f"/competitions/{slug}/submissions", {}),
-        "submit": ("POST", f"/competitions/{slug}/submissions", {"content": zip_of(noise_images(9))}),
+        "submit": ("POST", f"/competitions/{entered}/submissions", {"content": zip_of(noise_images(9))}),
         "organize": ("PATCH", f"/competitions/{slug}", {"json": {"title": "New"}}),
     }
     for scope in acts:
@@ -569,11 +571,10 @@ def test_all_that_one_address_tries_is_counted(service: Service, monkeypatch: py
 
 
 def test_sign_ups_and_mails_are_counted(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    rated(service, monkeypatch, sign_up="2/hour", mail="1/hour")
+    rated(service, monkeypatch, sign_up="2/hour", mail="1/hour", mail_reset="1/hour")
     assert sign_up(service).status_code == 201
     refused(sign_up(service, handle="other"), 429, "too-often")
     refused(sign_up(service, handle="third", email="t@example.org"), 429, "too-often")
-    rated(service, monkeypatch, mail_reset="1/hour")
     for address in ("nobody@example.org", "Nobody@example.org "):
         answer = service.http.post(f"{API}/password-resets", json={"email": address})
     refused(answer, 429, "too-often")

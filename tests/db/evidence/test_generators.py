@@ -10,13 +10,22 @@ from scorer.db.evidence import generators as rows
 from scorer.db.tables import GeneratorFile, Recovery, Submission
 from scorer.errors import Conflict
 from scorer.evidence import generator_audits, generator_uploads
-from tests.factories import add_recovery, make_account, make_competition, make_scored, make_submission, make_team
+from tests.factories import (
+    add_recovery,
+    give_role,
+    make_account,
+    make_competition,
+    make_scored,
+    make_submission,
+    make_team,
+)
 
 
 def test_only_what_can_be_compared_takes_a_generator(session: Session, now: datetime) -> None:
     state = make_competition(session, now)
     team = make_team(session, state, now)
     organizer = make_account(session, now, "organizer")
+    give_role(session, state.competition.id, organizer, "organizer", now)
     scored = make_scored(session, state, team, fid=10.0, distance=0.4, now=now)
     waiting = make_submission(session, state, team, now=now, status="queued")
     imported = make_scored(session, state, team, fid=11.0, distance=0.4, now=now)

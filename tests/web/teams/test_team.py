@@ -134,6 +134,7 @@ def test_a_team_is_founded_grows_and_is_left_without_scripts(service: Service) -
     assert [item.text for item in page.one(class_="facts").all("li")] == [
         "1 member of 5 at most",
         "3 of 3 entries left today",
+        "0 bytes of 107.3 GB stored",
     ]
     renamed = press(service, here, f"{here}/name", name="Long Leash")
     assert parse_html(renamed.text).one("h1").text == "Long Leash"
