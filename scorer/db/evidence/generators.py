@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, func, or_, select, update
+from sqlalchemy import Select, func, or_, select
 from sqlalchemy.orm import Session
 
+from scorer.db.jobs import job_queue
 from scorer.db.tables import GeneratorFile, Job, Recovery, Submission
-from scorer.lifecycle import UNFINISHED, JobState, Queue
+from scorer.lifecycle import Queue
 from scorer.metrics.copying.latent_recovery import MIN_GAP, MIN_SHARE_FOUND, SIGNIFICANCE_LEVEL
 
 
@@ -39,12 +40,8 @@ def newest_audit_job(session: Session, generator_id: int) -> Job | None:
 
 
 def cancel_work(session: Session, submission_ref: int, now: datetime) -> None:
-    """Cancel the unfinished audit jobs of an entry; a worker that holds one notices and drops its result."""
-    session.execute(
-        update(Job)
-        .where(Job.queue == Queue.RECOVER, Job.submission_ref == submission_ref, Job.state.in_(UNFINISHED))
-        .values(state=JobState.CANCELLED, holder=None, lease_until=None, stage=None, fraction=None, finished_at=now)
-    )
+    """Cancel the unfinished audit jobs of an entry."""
+    job_queue.cancel_jobs(session, Job.queue == Queue.RECOVER, Job.submission_ref == submission_ref, now=now)
 
 
 def former_recoveries(session: Session, generator: GeneratorFile) -> Sequence[tuple[GeneratorFile, Recovery]]:

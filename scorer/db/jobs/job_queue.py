@@ -109,10 +109,15 @@ def lock_unfinished(session: Session, submission_ref: int) -> Sequence[Job]:
 
 
 def cancel_unfinished(session: Session, submission_ref: int, now: datetime) -> None:
-    """Cancel the unfinished jobs of a submission; a worker that holds one notices and drops its result."""
+    """Cancel the unfinished jobs of a submission."""
+    cancel_jobs(session, Job.submission_ref == submission_ref, now=now)
+
+
+def cancel_jobs(session: Session, *conditions: ColumnElement[bool], now: datetime) -> None:
+    """Cancel the unfinished jobs that meet all conditions; a worker that holds one notices and drops its result."""
     session.execute(
         update(Job)
-        .where(Job.submission_ref == submission_ref, Job.state.in_(UNFINISHED))
+        .where(*conditions, Job.state.in_(UNFINISHED))
         .values(state=JobState.CANCELLED, holder=None, lease_until=None, stage=None, fraction=None, finished_at=now)
     )
 
@@ -184,11 +189,7 @@ def add_for_track(session: Session, competition_id: int, track_id: int, *, now: 
 
 def cancel_on_track(session: Session, track_id: int, now: datetime) -> None:
     """Cancel the unfinished jobs on a track, whose results are no longer needed."""
-    session.execute(
-        update(Job)
-        .where(Job.track_id == track_id, Job.state.in_(UNFINISHED))
-        .values(state=JobState.CANCELLED, holder=None, lease_until=None, stage=None, fraction=None, finished_at=now)
-    )
+    cancel_jobs(session, Job.track_id == track_id, now=now)
 
 
 def waits_longer(session: Session, queue: Queue, than: timedelta) -> bool:

@@ -3,10 +3,11 @@
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from sqlalchemy import BigInteger, CursorResult, any_, bindparam, func, insert, literal, select, update
+from sqlalchemy import BigInteger, CursorResult, any_, bindparam, func, insert, literal, select
 from sqlalchemy.dialects.postgresql import ARRAY, distinct_on
 from sqlalchemy.orm import Session
 
+from scorer.db.jobs import job_queue
 from scorer.db.tables import Job, RescoringCampaign, Submission
 from scorer.db.teams import merges
 from scorer.lifecycle import UNFINISHED, JobState, Queue
@@ -54,12 +55,8 @@ def add_jobs(
 
 
 def cancel_jobs(session: Session, campaign_id: int, now: datetime) -> None:
-    """Cancel the unfinished jobs of a campaign; a worker that holds one notices and drops its result."""
-    session.execute(
-        update(Job)
-        .where(Job.campaign_id == campaign_id, Job.state.in_(UNFINISHED))
-        .values(state=JobState.CANCELLED, holder=None, lease_until=None, stage=None, fraction=None, finished_at=now)
-    )
+    """Cancel the unfinished jobs of a campaign."""
+    job_queue.cancel_jobs(session, Job.campaign_id == campaign_id, now=now)
 
 
 def job_states(session: Session, campaign_id: int) -> dict[JobState, int]:
