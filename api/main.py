@@ -41,6 +41,7 @@ from scorer.errors import Unavailable
 from scorer.jobs.broker import create_celery_app
 from scorer.jobs.queue_metrics import QueueMetrics
 from scorer.leaderboard.board_cache import BoardCache
+from scorer.malloc import return_freed_memory
 from scorer.monitoring.exposition import FOLDER_VARIABLE, metrics_folder
 from scorer.monitoring.logs import configure_logging
 from scorer.monitoring.traces import configure_traces
@@ -74,6 +75,7 @@ def served_app() -> FastAPI:
     What starting has made is taken out of garbage collection: looking through it, as every full collection would, keeps
     each request that waits for it 0.2 to 0.4 s.
     """
+    return_freed_memory()
     try:
         settings = read_settings()
         configure_logging(settings.log_level, settings.log_format)

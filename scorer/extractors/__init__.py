@@ -14,7 +14,7 @@ device_probe: whether a new process can compute on a GPU
 torch_extractor: networks as extractors; the modules below are imported by it alone
 networks, preprocessing: networks filled from weight files; images resized and normalised
 openmp: threads that wait without spinning
-determinism, malloc: settings for bit-equal results; freed memory kept for the next batch
+determinism: settings for bit-equal results
 batchnorm_folding, fused_convolutions: faster forms of a network on CPUs
 cuda_graphs, device_neighbours: batches on a GPU; shortlists of nearest neighbours on it
 """

@@ -39,11 +39,11 @@ from scorer.extractors.device_neighbours import shortlister_on
 from scorer.extractors.devices import OutOfMemorySuppressed, device_of, translated_device_errors
 from scorer.extractors.forward_time import count_worker, timed
 from scorer.extractors.fused_convolutions import can_fuse, fuse
-from scorer.extractors.malloc import keep_freed_memory
 from scorer.extractors.networks import build_network
 from scorer.extractors.options import CPU_BATCH, ExtractorOptions, Precision
 from scorer.extractors.preprocessing import Preprocessing
 from scorer.extractors.weights import Weights, record_sha256
+from scorer.malloc import keep_freed_memory
 from scorer.metrics.cosine import Shortlister, host_shortlist
 
 T = TypeVar("T")

@@ -151,6 +151,8 @@ def exact_duplicates_findings(duplicates: ExactDuplicates) -> tuple[Finding, ...
 def _count_error(groups: list[tuple[int, int]], count: int) -> float:
     """The standard error of how many of ``count`` images count. ``groups``: sizes of groups, and how many of each
     count; all other images are groups of their own, which do not."""
+    if not count:
+        return 0.0
     single = count - sum(size for size, _ in groups)
     sizes, counted = np.array(groups + [(1, 0)] * single, np.int64).T
     return count * grouped_share_error(sizes, counted)
