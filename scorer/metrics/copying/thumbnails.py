@@ -39,8 +39,7 @@ def thumbnails_of(images: Pixels, *, mirrored: bool = False, progress: ProgressC
     A thumbnail's pixel is the mean over its square of the image, whatever the size. Sums of 8-bit images are of whole
     numbers, so equal ones have equal thumbnails in any company. Raises :class:`Invalid`: ``bad-images``.
     """
-    if images.dtype not in {np.dtype(np.uint8), np.dtype(np.float32)} or not _is_square(images.shape):
-        raise Invalid("bad-images", f"Images must be square and RGB, uint8 or float32, not {images.dtype}.")
+    require_square(images)
     size = images.shape[1]
     weights = _overlaps(size)
     columns = weights[:, ::-1] if mirrored else weights
@@ -56,8 +55,11 @@ def thumbnails_of(images: Pixels, *, mirrored: bool = False, progress: ProgressC
     return thumbnails
 
 
-def _is_square(shape: tuple[int, ...]) -> bool:
-    return len(shape) == 4 and shape[1] == shape[2] and shape[3] == CHANNELS
+def require_square(images: Pixels) -> None:
+    """:class:`Invalid` (``bad-images``) unless images are (n, size, size, 3), uint8 or float32."""
+    is_square = images.ndim == 4 and images.shape[1] == images.shape[2] and images.shape[3] == CHANNELS
+    if images.dtype not in {np.dtype(np.uint8), np.dtype(np.float32)} or not is_square:
+        raise Invalid("bad-images", f"Images must be square and RGB, uint8 or float32, not {images.dtype}.")
 
 
 def _overlaps(size: int) -> NDArray[np.float64]:
