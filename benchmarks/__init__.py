@@ -7,6 +7,6 @@ load: what the real service bears, and whether it keeps its word meanwhile (``ma
 scale: a whole competition with 1 to 64 workers, a thousand at once, and what they need (``make scale``); SCALE.md
 gpu_check: whether a GPU works for Kennel, on machines that have one (``make gpu-check``)
 zoo: small generators that memorise or not, and which test detects which; ZOO.md
-papers: figures and tables of papers, made again; RECOVERY.md
+papers: figures and tables of papers, made again, RECOVERY.md; how often intervals hold, COVERAGE.md
 __main__: the command ``python -m benchmarks``
 """

@@ -4,7 +4,7 @@ from scorer.findings.finding import HIGHER, LOWER, SHARE, SIGNIFICANCE_LEVEL, Fi
 from scorer.findings.formatting import format_p_value, format_percent
 from scorer.findings.signs import MAX_U_SHARE, MIN_SHARE
 from scorer.metrics.copying.data_copying import CellCopying, DataCopying, copied_cells, p_any_copied
-from scorer.metrics.copying.ndb import NDB_LEVEL, ndb_deviation, p_more
+from scorer.metrics.copying.ndb import NDB_LEVEL, p_more
 from scorer.metrics.copying.partial_copying import PartialCopying, is_partly_copied
 from scorer.metrics.statistics.mann_whitney import MannWhitney
 
@@ -125,10 +125,8 @@ def data_copying_findings(test: DataCopying) -> tuple[Finding, ...]:
 def cell_count_findings(test: DataCopying) -> tuple[Finding, ...]:
     """NDB-over and NDB-under."""
     sentence = representation_sentence(test)
-    cells = len(test.cells)
-    error = ndb_deviation(cells)
     return tuple(
-        Finding(name, float(count), REGIONS, FIVE_PERCENT, sentence, error, p_more(count, cells), "null")
+        Finding(name, float(count), REGIONS, FIVE_PERCENT, sentence, p_value=p_more(count, len(test.cells)))
         for name, count in (("ndb_over", test.ndb_over), ("ndb_under", test.ndb_under))
     )
 

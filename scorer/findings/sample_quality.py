@@ -117,7 +117,7 @@ def relative_mmd_finding(test: RelativeMmd) -> Finding:
             f"{outcome} ({format_p_value(test.p_farther)}): farther than photographs are, which shows no copying."
         )
     difference = test.held_out - test.generated
-    error = test.standard_error
+    error = test.sampling_error
     return Finding("relative_mmd", difference, SQUARED_MMD, NEITHER, conclusion, error, test.p_closer, "sampling")
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from scorer.findings.finding import Finding
+from scorer.findings.finding import Finding, with_interval_coverage
 from scorer.metrics.sample_quality.frechet import Statistics
 from worker.evidence.analysis import AnalysedEntry, Analysis
 from worker.evidence.details import details_of, evidence_columns_of
@@ -24,7 +24,7 @@ class EvidenceReport:
 
     findings: list[dict[str, Any]]
     """In the order of :data:`worker.evidence.methods.TEST_METHODS`: test, name, value, unit, direction, sentence,
-    standard_error, p_value, error_kind."""
+    standard_error, p_value, error_kind, interval_coverage."""
     details: dict[str, Any]
     """Examples; see :func:`worker.evidence.details.details_of`."""
     numbers: dict[str, Any]
@@ -66,7 +66,7 @@ def evidence_of(
 def _run_method(method: TestMethod, analysis: Analysis) -> tuple[Finding, ...]:
     try:
         with few_images_not_computable():
-            return method.run(analysis)
+            return tuple(map(with_interval_coverage, method.run(analysis)))
     except NotComputable as error:
         return tuple(Finding(each.name, None, each.unit, each.direction, str(error)) for each in method.quantities)
 

@@ -33,6 +33,11 @@ class FindingView(BaseModel):
         " generator. null: the value around what chance makes, if the test's hypothesis holds. null where evidence was"
         " made before errors had kinds.",
     )
+    interval_coverage: float | None = Field(
+        None,
+        description="How many of 1,000 simulated intervals of value ± 1.96 standard errors held, as a share, where that"
+        " is not between 0.93 and 0.97; null where it is, and where nobody has counted.",
+    )
     p_value: float | None
 
 

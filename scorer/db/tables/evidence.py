@@ -39,8 +39,8 @@ class Evidence(Table):
     seed: Mapped[int] = mapped_column(BigInteger)
     """Seed of all random choices: the same zip and references give the same evidence."""
     findings: Mapped[list[dict[str, Any]]]
-    """Findings in a fixed order, each with test, name, value, unit, direction, sentence, standard_error, p_value and
-    error_kind."""
+    """Findings in a fixed order, each with test, name, value, unit, direction, sentence, standard_error, p_value,
+    error_kind and interval_coverage."""
     details: Mapped[dict[str, Any]]
     """Examples by name: cells, near duplicates (of thumbnails, too), single close images, internal near duplicates,
     exact duplicates upright and mirrored."""

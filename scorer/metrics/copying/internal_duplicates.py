@@ -31,6 +31,8 @@ class InternalDuplicates:
     """Groups of alike images. ``group`` (n,) int64: numbers from 0, in the order of their first images."""
 
     group: Indices
+    dependents: Indices
+    """How many images each one is the only alike image of, (n,)."""
     pairs: int
     """How many pairs of images are alike."""
     limit: float
@@ -56,9 +58,10 @@ class InternalDuplicates:
 
     @property
     def standard_error(self) -> float:
-        """Standard error of ``share``, groups rather than images taken as independent."""
-        sizes = self.sizes
-        return grouped_share_error(sizes, np.where(sizes > 1, sizes, 0))
+        """Standard error of ``share`` over the choice of images, by a jackknife: without an image, those that are
+        alike to it alone do not count either."""
+        lost = (self.sizes > 1)[self.group] + self.dependents
+        return float(lost.std(ddof=1) / np.sqrt(len(lost))) if len(lost) > 1 else 0.0
 
     @property
     def groups(self) -> int:
@@ -113,17 +116,24 @@ def internal_duplicates(
     own = generated if isinstance(generated, NormalisedFeatures) else normalise(generated, "generated")
     count = len(own)
     pairs = 0
+    alike, last = np.zeros(count, np.int64), np.zeros(count, np.int64)
     group = np.arange(count)
     # Of unit rows the squared Euclidean distance is twice the cosine distance.
     limits = np.full((1, count), 2.0 * held_out.limit)
     for strip in Pairing(own.unit(0, count, np.float32)).strips():
         inside = strip.within(limits, strict=True)
         rows, columns = np.nonzero(inside)
-        pairs += int(np.count_nonzero(rows + strip.rows.start < columns))
-        group = _joined(group, rows + strip.rows.start, columns)
+        rows += strip.rows.start
+        pairs += int(np.count_nonzero(rows < columns))
+        others = rows != columns
+        alike += np.bincount(rows[others], minlength=count)
+        last[rows[others]] = columns[others]
+        group = _joined(group, rows, columns)
         if progress:
             progress(strip.rows.stop / count)
-    return InternalDuplicates(group, pairs, held_out.limit, held_out.rank, held_out.held_out * training)
+    dependents = np.bincount(last[alike == 1], minlength=count)
+    compared = held_out.held_out * training
+    return InternalDuplicates(group, dependents, pairs, held_out.limit, held_out.rank, compared)
 
 
 def _joined(group: Indices, rows: Indices, columns: Indices) -> Indices:

@@ -64,8 +64,8 @@ class BinComparison:
     divergence: float
     """JS, in nats."""
     divergence_error: float
-    """Its standard error over the choice of generated images, the training images being given: by the delta method,
-    which vanishes where both sets fill the bins alike."""
+    """Its standard error over the choice of generated images, the training images being given: by the delta method to
+    second order, since the first vanishes where both sets fill the bins alike."""
 
     @property
     def different(self) -> int:
@@ -118,7 +118,10 @@ def compare_counts(generated: Indices, training: Indices) -> BinComparison:
     q, p = generated / generated.sum(), training / training.sum()
     own, variance = _half_divergence(q, p)
     divergence = own + _half_divergence(p, q)[0]
-    error = float(np.sqrt(variance / generated.sum()))
+    # The second derivative of JS by a bin's share q is p / (2 q (p + q)), and the variance of that share about q / n.
+    filled = generated > 0
+    curvature = p[filled] / (2.0 * (p[filled] + q[filled]))
+    error = float(np.sqrt(variance / generated.sum() + curvature @ curvature / (2.0 * float(generated.sum()) ** 2)))
     return BinComparison(generated, training, excess, max(0.0, divergence), error)
 
 

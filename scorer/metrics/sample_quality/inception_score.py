@@ -3,18 +3,18 @@
     IS = exp(mean over images of KL(p(y | x), p(y))),   p(y) the mean of p(y | x)            (Salimans et al. 2016)
 
 Between 1 and the number of classes; larger is better. It uses no real image, so it can show neither copying nor
-likeness; it is computed because papers report it. Its standard error is by the images' influences: to first order an
-image moves the mean of the divergences by how far its own is from that mean, since p(y) minimises the mean.
+likeness; it is computed because papers report it. Its standard error is a jackknife's: every image is left out of its
+split once.
 """
 
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from scipy.special import log_softmax
+from scipy.special import log_softmax, xlogy
 
 from scorer.errors import Invalid
-from scorer.metrics.features import Features, Vector, require_finite, require_matrix
+from scorer.metrics.features import Features, require_finite, require_matrix
 
 SPLITS = 10
 
@@ -42,16 +42,20 @@ def inception_score(
     require_finite(logits, "generated")
     order = np.arange(len(logits)) if random is None else random.permutation(len(logits))
     edges = [split * len(logits) // splits for split in range(splits + 1)]
-    divergences = [_divergences(logits[order[start:stop]]) for start, stop in pairwise(edges)]
-    values = np.exp([split.mean() for split in divergences])
-    errors = values * [split.std() / np.sqrt(len(split)) for split in divergences]
-    return InceptionScore(float(values.mean()), splits, float(np.sqrt(errors @ errors)) / splits)
+    values, variances = np.array([_score(logits[order[start:stop]]) for start, stop in pairwise(edges)]).T
+    return InceptionScore(float(values.mean()), splits, float(np.sqrt(variances.sum())) / splits)
 
 
-def _divergences(logits: Features) -> Vector:
-    """KL(p(y | x), p(y)) of every image, (n,)."""
+def _score(logits: Features) -> tuple[float, float]:
+    """The score of one split, and the jackknife's estimate of its variance; the score of one image is always 1."""
     logs = np.asarray(log_softmax(logits.astype(np.float64), axis=1))
     shares = np.exp(logs)
-    together = shares.mean(axis=0)
-    middle = np.log(np.where(together > 0.0, together, 1.0))  # a class of probability 0 adds nothing
-    return np.asarray((shares * (logs - middle)).sum(axis=1))
+    own = (shares * logs).sum(axis=1)
+    count = len(own)
+    # The mean of the divergences is that of the images' negative entropies, less the negative entropy of their mean.
+    value = float(np.exp(own.mean() - xlogy(mean := shares.mean(axis=0), mean).sum()))
+    if count == 1:
+        return value, 0.0
+    others = np.maximum(shares.sum(axis=0) - shares, 0.0) / (count - 1)
+    left_out = np.exp((own.sum() - own) / (count - 1) - xlogy(others, others).sum(axis=1))
+    return value, float((count - 1) * left_out.var())

@@ -37,7 +37,10 @@ class RelativeMmd:
     generated: float
     """The same between training and generated images."""
     standard_error: float
-    """Of the difference ``held_out - generated``; 0 where all kernel values are equal."""
+    """Of the difference ``held_out - generated`` over the choice of all three kinds of images, for the test; 0 where
+    all kernel values are equal."""
+    sampling_error: float
+    """Of the difference over the choice of generated images, and over which of the given others were drawn."""
     sigma: float
     count: int
 
@@ -85,13 +88,12 @@ def relative_mmd(
     n = len(own)
     base = float(within_real.sum()) / (n * (n - 1))
     discrepancies = (base + sums.inside - 2.0 * sums.between for sums in (against_held_out, against_generated))
-    error = np.sqrt(
-        _variance_of_authors(against_held_out, against_generated)
-        if authors
-        else _variance(against_held_out, against_generated)
-    )
+    variances = _variances(against_held_out, against_generated)
+    error = np.sqrt(_variance_of_authors(against_held_out, against_generated) if authors else variances.sum())
+    # Of given images only those that were not drawn are unknown.
+    unknown = np.array([1.0 - n / len(training), 1.0 - n / len(held_out), 1.0])
     held_out_value, generated_value = discrepancies
-    return RelativeMmd(held_out_value, generated_value, float(error), sigma, n)
+    return RelativeMmd(held_out_value, generated_value, float(error), float(np.sqrt(unknown @ variances)), sigma, n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,12 +122,12 @@ class _Sums:
         return float(alone + across - 2.0 * (self.within @ self.by_own / cube - self.inside * self.between))
 
 
-def _variance(held_out: _Sums, generated: _Sums) -> float:
-    """The sum of the variances of the linear parts of training, held-out and generated images."""
+def _variances(held_out: _Sums, generated: _Sums) -> Vector:
+    """The variances of the linear parts of training, held-out and generated images, (3,)."""
     n = len(generated.within)
     linear = [(generated.by_real - held_out.by_real) / n]
     linear += [sums.within / (n - 1) - sums.by_own / n for sums in (held_out, generated)]
-    return float(sum(4.0 * part.var(ddof=1) / n for part in linear))
+    return np.array([4.0 * part.var(ddof=1) / n for part in linear])
 
 
 def _variance_of_authors(held_out: _Sums, generated: _Sums) -> float:

@@ -47,6 +47,8 @@ def test_the_error_of_the_divergence_is_its_spread() -> None:
     drawn = [compare_counts(random.multinomial(500, q), training) for _ in range(600)]
     spread = np.std([each.divergence for each in drawn], ddof=1)
     assert np.mean([each.divergence_error for each in drawn]) == pytest.approx(spread, rel=0.12)
+    alike = [compare_counts(random.multinomial(500, p), training) for _ in range(600)]
+    assert np.mean([each.divergence_error for each in alike]) > 0.9 * np.std([each.divergence for each in alike])
 
 
 def test_two_samples_of_one_law() -> None:

@@ -93,6 +93,10 @@ def test_groups_are_those_of_a_search(seed: int, count: int, limit: float) -> No
     expected = groups_by_search(distances < limit)
     assert duplicates.group.tolist() == [sorted(set(expected)).index(first) for first in expected]
     assert duplicates.pairs == int((distances < limit).sum()) // 2
+    alike = distances < limit
+    shares = [np.delete(np.delete(alike, row, 0), row, 1).any(axis=1).mean() for row in range(count)]
+    jackknife = np.sqrt((count - 1) / count * np.square(np.subtract(shares, np.mean(shares))).sum())
+    assert duplicates.standard_error == pytest.approx(jackknife, abs=1e-12)
 
 
 def test_blocks_meet_without_a_seam(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,8 +115,7 @@ def test_a_collapsed_generator() -> None:
     duplicates = internal_duplicates(own, limited(1e-4), 1000)
     assert (duplicates.images, duplicates.groups, duplicates.pairs) == (50, 2, 30 * 29 // 2 + 20 * 19 // 2)
     assert duplicates.share == 0.5
-    # Two groups and fifty single images: 30 and 20 times 1/2, and fifty times 1/2.
-    assert duplicates.standard_error == pytest.approx(np.sqrt(15.0**2 + 10.0**2 + 50 * 0.25) / 100)
+    assert duplicates.standard_error == pytest.approx(0.5 / np.sqrt(99))  # each image falls into a group or does not
     assert duplicates.p_value < 1e-12
     assert duplicates.examples(groups=5, images=3) == ((50, 51, 52), (80, 81, 82))
 

@@ -24,6 +24,16 @@ def test_the_standard_error_is_the_spread_over_fresh_samples() -> None:
     assert np.mean([score.standard_error for score in scores]) == pytest.approx(spread, rel=0.12)
 
 
+def test_the_standard_error_is_a_jackknife_of_each_split() -> None:
+    logits = 2.0 * np.random.default_rng(4).standard_normal((24, 5))
+    score = inception_score(logits, splits=2)
+    variance = 0.0
+    for split in (logits[:12], logits[12:]):
+        without = [inception_score(np.delete(split, row, 0), splits=1).mean for row in range(12)]
+        variance += 11 / 12 * np.square(np.subtract(without, np.mean(without))).sum()
+    assert score.standard_error == pytest.approx(np.sqrt(variance) / 2)
+
+
 def test_its_ends() -> None:
     sure = np.where(np.eye(5, dtype=bool), 0.0, -2000.0)
     assert inception_score(np.tile(sure, (4, 1)), splits=1).mean == pytest.approx(5.0)

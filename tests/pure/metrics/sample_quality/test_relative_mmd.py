@@ -63,6 +63,14 @@ def test_the_standard_error_is_the_spread_over_fresh_samples() -> None:
     assert np.mean([each.standard_error for each in results]) == pytest.approx(spread, rel=0.2)
 
 
+def test_the_sampling_error_is_the_spread_while_the_references_stay() -> None:
+    training, held_out = normal(0, 100), normal(1, 100)
+    results = [compared(normal(seed, 100, shift=0.6), training, held_out) for seed in range(2, 152)]
+    spread = np.std([each.held_out - each.generated for each in results], ddof=1)
+    assert np.mean([each.sampling_error for each in results]) == pytest.approx(spread, rel=0.2)
+    assert all(each.sampling_error < 0.9 * each.standard_error for each in results)
+
+
 def test_sets_far_apart_are_far_apart() -> None:
     result = compared(normal(20, 60, shift=30.0), normal(21, 60), normal(22, 60))
     assert result.p_farther < 1e-6
