@@ -2,10 +2,9 @@
 
 import io
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import Any
 
 from fastapi import APIRouter
 from fastapi.responses import Response
@@ -25,22 +24,20 @@ from api.kaggle.schemas import (
 from api.schemas.leaderboard import board_csv_of
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
+from scorer.db.competitions import ListedCompetition
 from scorer.db.tables import Account
+from scorer.db.teams.members import competitions_entered
 from scorer.leaderboard import board, standings
 from scorer.leaderboard.all_places import all_places
 from scorer.lifecycle import Phase, TrackKind
-from scorer.teams import quotas
 
 router = APIRouter(prefix="/competitions.CompetitionApiService", route_class=KaggleRoute)
 FAR_FUTURE = datetime.max.replace(tzinfo=UTC)
-ORDERS: Mapping[str, tuple[Callable[[Any], Any], bool]] = MappingProxyType(
-    {
-        "COMPETITION_SORT_BY_EARLIEST_DEADLINE": (lambda message: message.deadline or FAR_FUTURE, False),
-        "COMPETITION_SORT_BY_LATEST_DEADLINE": (lambda message: message.deadline or FAR_FUTURE, True),
-        "COMPETITION_SORT_BY_NUMBER_OF_TEAMS": (lambda message: message.team_count, True),
-    }
+BY_TEAMS = "COMPETITION_SORT_BY_NUMBER_OF_TEAMS"
+DEADLINE_ORDERS: Mapping[str, bool] = MappingProxyType(
+    {"COMPETITION_SORT_BY_EARLIEST_DEADLINE": False, "COMPETITION_SORT_BY_LATEST_DEADLINE": True}
 )
-"""The client's sort orders that this service has, as (key, descending); with any other, newest first."""
+"""Whether each of the client's orders by deadline is a descending one. With an order that is not here, newest first."""
 
 
 @router.post("/ListCompetitions")
@@ -48,32 +45,50 @@ def list_competitions(
     body: CompetitionsRequest, session: DbSession, settings: AppSettings, account: Reader, now: Now
 ) -> CompetitionsResponse:
     """The visible competitions of the wanted group that have the search words in their title or slug."""
-    states = [state for state in competition_state.visible_states(session, account, now) if _is_in(state, body)]
-    messages = [_competition(session, state, account, settings.public_url) for state in states]
-    if body.group.endswith("_ENTERED"):
-        messages = [each for each in messages if each.user_has_entered]
-    key, descending = ORDERS.get(body.sort_by, (None, False))
-    if key is not None:
-        messages.sort(key=key, reverse=descending)
-    return _page_of(messages, body)
-
-
-def _page_of(messages: Sequence[CompetitionMessage], body: CompetitionsRequest) -> CompetitionsResponse:
+    entered = competitions_entered(session, account.id)
+    visible = competition_state.visible_competitions(session, account, now)
+    wanted = _ordered(session, [each for each in visible if _is_in(each, body, entered, now)], body, now)
     begin = int(body.page_token) if body.page_token else (max(body.page, 1) - 1) * body.page_size
-    page = messages[begin : begin + body.page_size]
-    end = begin + len(page)
-    return CompetitionsResponse(competitions=page, next_page_token=str(end) if end < len(messages) else "")
+    end = begin + body.page_size
+    states = competition_state.states_of(session, [each.id for each in wanted[begin:end]], now)
+    teams = standings.count_teams(session, states)
+    return CompetitionsResponse(
+        competitions=[_competition(session, each, account, settings.public_url, entered, teams) for each in states],
+        next_page_token=str(end) if end < len(wanted) else "",
+    )
 
 
-def _is_in(state: CompetitionState, body: CompetitionsRequest) -> bool:
-    words = f"{state.competition.title} {state.competition.slug}".casefold()
+def _ordered(
+    session: Session, listed: Sequence[ListedCompetition], body: CompetitionsRequest, now: datetime
+) -> Sequence[ListedCompetition]:
+    if body.sort_by == BY_TEAMS:
+        teams = standings.count_teams(session, competition_state.states_of(session, [each.id for each in listed], now))
+        return sorted(listed, key=lambda each: teams[each.id], reverse=True)
+    descending = DEADLINE_ORDERS.get(body.sort_by)
+    if descending is None:
+        return listed
+    return sorted(listed, key=lambda each: each.closes_at or FAR_FUTURE, reverse=descending)
+
+
+def _is_in(competition: ListedCompetition, body: CompetitionsRequest, entered: Collection[int], now: datetime) -> bool:
+    words = f"{competition.title} {competition.slug}".casefold()
     if body.search.strip().casefold() not in words:
         return False
-    return state.phase is Phase.DRAFT or "_UNLAUNCHED" not in body.group
+    if body.group.endswith("_ENTERED"):
+        return competition.id in entered
+    return "_UNLAUNCHED" not in body.group or competition_state.is_draft(competition, now)
 
 
-def _competition(session: Session, state: CompetitionState, account: Account, site: str) -> CompetitionMessage:
+def _competition(
+    session: Session,
+    state: CompetitionState,
+    account: Account,
+    site: str,
+    entered: Collection[int],
+    teams: Mapping[int, int],
+) -> CompetitionMessage:
     competition = state.competition
+    has_entered = competition.id in entered
     return CompetitionMessage(
         id=competition.id,
         ref=competition.slug,
@@ -82,9 +97,9 @@ def _competition(session: Session, state: CompetitionState, account: Account, si
         deadline=competition.closes_at,
         category=state.phase,
         reward=competition.prizes[0]["amount"] if competition.prizes else "",
-        team_count=standings.count_teams(session, state),
-        user_has_entered=quotas.count_entries(session, state, account) > 0,
-        user_rank=standings.rank_of(session, state, _track_of(state), account),
+        team_count=teams[competition.id],
+        user_has_entered=has_entered,
+        user_rank=standings.rank_of(session, state, _track_of(state), account) if has_entered else None,
         max_daily_submissions=competition.daily_limit or 0,
         max_team_size=competition.max_team_size,
         submissions_disabled=state.phase is not Phase.OPEN,

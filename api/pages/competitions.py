@@ -34,14 +34,31 @@ from scorer.review import rebuttals
 from scorer.teams import quotas, storage
 
 router = APIRouter(include_in_schema=False)
+LISTED_COMPETITIONS = 20
+"""On a page of the list."""
 
 
 @router.api_route("/", methods=["GET", "HEAD"])
-def list_competitions(session: DbSession, account: Visitor, viewer: CurrentCaller, now: Now) -> Response:
-    """The competitions, newest first."""
-    shown = competition_state.visible_states(session, account, now)
-    teams = {state.competition.slug: standings.count_teams(session, state) for state in shown}
-    return templates.render_page("competitions/list.html", viewer=viewer, states=shown, teams=teams, now=now)
+def list_competitions(
+    session: DbSession,
+    account: Visitor,
+    viewer: CurrentCaller,
+    now: Now,
+    after: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
+) -> Response:
+    """A page of the competitions, newest first."""
+    visible = competition_state.visible_competitions(session, account, now)
+    page = [each.id for each in visible[after : after + LISTED_COMPETITIONS]]
+    states = competition_state.states_of(session, page, now)
+    return templates.render_page(
+        "competitions/list.html",
+        viewer=viewer,
+        states=states,
+        teams=standings.count_teams(session, states),
+        previous=max(0, after - LISTED_COMPETITIONS) if after else None,
+        following=after + LISTED_COMPETITIONS if after + LISTED_COMPETITIONS < len(visible) else None,
+        now=now,
+    )
 
 
 class BoardQuery(BaseModel):
@@ -104,7 +121,6 @@ def _entry_values(
         "role": competition_roles.role_of(account, competition) if account else None,
         "invited": invited,
         "quota": quota_message_of(quota) if quota else None,
-        "storage": storage.usage_of_competition(session, competition) if organizes else None,
         "may_download": (accepted and invited) or organizes,
     }
 
@@ -115,6 +131,7 @@ def _board_values(
     """The page of the board, and what stands around it."""
     after = query.after
     search = query.search.strip()
+    organizes = roles.is_organizer(account, state.competition.id)
     board = standings.standings(
         session,
         state,
@@ -129,6 +146,7 @@ def _board_values(
     )
     return {
         "state": state,
+        "storage": storage.usage_of_competition(session, state.competition) if organizes else None,
         "board": board,
         "page": board_page_of(board, after=after),
         "deadline": formatting.deadline(state, now),
@@ -173,7 +191,7 @@ def _etag_parts(
     session: DbSession, state: CompetitionState, track: TrackKind, viewer: Caller | None, now: datetime
 ) -> tuple[object, ...]:
     """All that the page depends on: the templates, the board, the competition's texts and dates, the viewer, and the
-    minute, because the page shows relative times."""
+    minute, because the page shows relative times; what is stored is no older than that, too."""
     account = viewer.account if viewer else None
     columns = [getattr(state.competition, column.key) for column in type(state.competition).__table__.columns]
     version = standings.board_version(session, state, track, account, now)

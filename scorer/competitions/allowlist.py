@@ -83,7 +83,14 @@ def list_allowlist(session: Session, state: CompetitionState) -> Sequence[Allowl
 
 def is_invited(session: Session, competition: Competition, account: Account) -> bool:
     """Whether the competition is open to all, or the account is on its allowlist."""
-    return not competition.invitation_only or competitions.is_invited(session, competition.id, account)
+    return competition.id in may_enter(session, [competition], account)
+
+
+def may_enter(session: Session, rows: Sequence[Competition], account: Account) -> set[int]:
+    """Those of the competitions, by id, that are open to all or have the account on their allowlist."""
+    by_invitation = [competition.id for competition in rows if competition.invitation_only]
+    invited = competitions.invited_to(session, by_invitation, account) if by_invitation else set()
+    return {competition.id for competition in rows if not competition.invitation_only or competition.id in invited}
 
 
 def require_invited(session: Session, competition: Competition, account: Account) -> None:

@@ -1,6 +1,7 @@
 """The state of a competition at a moment (row, tracks, phase, open preparations, data files), and who may see what of
 it."""
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -9,8 +10,9 @@ from sqlalchemy.orm import Session
 from scorer.accounts.roles import is_organizer, is_reviewer
 from scorer.archive import ImageSpec
 from scorer.db import competitions, tuning
-from scorer.db.announcements import announcements_of
-from scorer.db.tables import Account, Announcement, Competition, DataFile, Publication, Track
+from scorer.db.announcements import announcements_by_competition
+from scorer.db.competitions import ListedCompetition
+from scorer.db.tables import Account, Announcement, Competition, DataFile, Publication, Threshold, Track
 from scorer.errors import Conflict, Forbidden, NotFound
 from scorer.lifecycle import TRACK_KINDS, Phase, TrackKind, phase_at
 from scorer.ranking import awards
@@ -50,7 +52,7 @@ def state_of(session: Session, slug: str, now: datetime) -> CompetitionState:
     competition = competitions.competition_by_slug(session, slug)
     if competition is None:
         raise NotFound("no-competition", f"There is no competition {slug!r}.")
-    return _state(session, competition, now)
+    return _states(session, [competition], now)[0]
 
 
 def visible_state(session: Session, slug: str, account: Account | None, now: datetime) -> CompetitionState:
@@ -75,36 +77,77 @@ def at_moment(state: CompetitionState, now: datetime) -> CompetitionState:
 
 def visible_states(session: Session, account: Account | None, now: datetime) -> list[CompetitionState]:
     """Every competition that the account may see, newest first."""
-    states = [_state(session, competition, now) for competition in competitions.all_competitions(session)]
-    return [state for state in states if _is_visible(state, account)]
+    return states_of(session, [each.id for each in visible_competitions(session, account, now)], now)
+
+
+def visible_competitions(session: Session, account: Account | None, now: datetime) -> list[ListedCompetition]:
+    """What every competition that the account may see is chosen and ordered by, newest first: to read the states of
+    some."""
+    listed = competitions.list_competitions(session)
+    return [each for each in listed if not is_draft(each, now) or is_reviewer(account, each.id)]
+
+
+def is_draft(competition: ListedCompetition, now: datetime) -> bool:
+    """Whether a listed competition is a draft."""
+    published = _published_phase(published=competition.published, final=competition.final)
+    times = {"opens_at": competition.opens_at, "closes_at": competition.closes_at}
+    return phase_at(now, published=published, **times) is Phase.DRAFT
+
+
+def states_of(session: Session, ids: Sequence[int], now: datetime) -> list[CompetitionState]:
+    """The states of existing competitions, in the order of ``ids``; by as many statements as that of one."""
+    rows = competitions.competitions_by_id(session, ids)
+    return _states(session, [rows[id_] for id_ in ids], now)
 
 
 def _is_visible(state: CompetitionState, account: Account | None) -> bool:
     return state.phase is not Phase.DRAFT or is_reviewer(account, state.competition.id)
 
 
-def _state(session: Session, competition: Competition, now: datetime) -> CompetitionState:
-    acts = tuple(competitions.publications_of(session, competition.id))
-    published = (Phase.FINAL if acts[0].final else Phase.PROVISIONAL) if acts and acts[0].published else None
-    phase = phase_at(now, opens_at=competition.opens_at, closes_at=competition.closes_at, published=published)
-    tracks = competitions.tracks_of(session, competition.id)
-    missing = tuple(_missing(session, competition, tracks))
-    files = tuple(competitions.offered_files(session, competition.id))
-    newest = tuple(announcements_of(session, competition.id, MAX_ANNOUNCEMENTS))
-    return CompetitionState(competition, phase, tracks, missing, files, acts, newest)
+def _published_phase(*, published: bool | None, final: bool | None) -> Phase | None:
+    """The phase of the newest publication; None if it is a withdrawal, or without any."""
+    if not published:
+        return None
+    return Phase.FINAL if final else Phase.PROVISIONAL
 
 
-def _missing(session: Session, competition: Competition, tracks: dict[TrackKind, Track]) -> list[str]:
+def _states(session: Session, rows: Sequence[Competition], now: datetime) -> list[CompetitionState]:
+    ids = [competition.id for competition in rows]
+    publications = competitions.publications_by_competition(session, ids)
+    tracks = competitions.tracks_by_competition(session, ids)
+    files = competitions.offered_files_by_competition(session, ids)
+    announcements = announcements_by_competition(session, ids, MAX_ANNOUNCEMENTS)
+    trained = competitions.having_references(session, ids, "train")
+    thresholds = tuning.newest_thresholds(session, [track.id for each in tracks.values() for track in each.values()])
+
+    def state(competition: Competition) -> CompetitionState:
+        id_ = competition.id
+        acts = tuple(publications.get(id_, ()))
+        published = _published_phase(published=acts[0].published, final=acts[0].final) if acts else None
+        phase = phase_at(now, opens_at=competition.opens_at, closes_at=competition.closes_at, published=published)
+        missing = tuple(_missing(competition, trained, tracks[id_], thresholds))
+        offered, newest = tuple(files.get(id_, ())), tuple(announcements.get(id_, ()))
+        return CompetitionState(competition, phase, tracks[id_], missing, offered, acts, newest)
+
+    return [state(competition) for competition in rows]
+
+
+def _missing(
+    competition: Competition,
+    trained: Collection[int],
+    tracks: Mapping[TrackKind, Track],
+    thresholds: Mapping[int, Threshold],
+) -> list[str]:
     missing = []
     if competition.opens_at is None:
         missing.append("opens_at is not set")
-    if "train" not in competitions.references_of(session, competition.id):
+    if competition.id not in trained:
         missing.append("no training images are attached")
     for kind in TRACK_KINDS:
         preparation = tracks[kind].preparation
         if preparation is None or preparation.finished_at is None:
             missing.append(f"the references of the {kind} track are not prepared")
-        elif tuning.newest_threshold(session, tracks[kind].id) is None:
+        elif tracks[kind].id not in thresholds:
             missing.append(f"the {kind} track has no threshold")
     return missing
 

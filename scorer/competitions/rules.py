@@ -1,6 +1,7 @@
 """Rules of a competition: their version, who has accepted which version, and so who may enter."""
 
 import hashlib
+from collections.abc import Sequence
 from datetime import datetime
 
 from sqlalchemy.orm import Session
@@ -19,8 +20,15 @@ def rules_version_of(competition: Competition) -> str | None:
 
 def has_accepted(session: Session, competition: Competition, account: Account) -> bool:
     """Whether the account has accepted the current rules."""
-    version = rules_version_of(competition)
-    return version is None or accounts.acceptance_of(session, competition.id, account.id, version) is not None
+    return competition.id in accepted_in(session, [competition], account)
+
+
+def accepted_in(session: Session, competitions: Sequence[Competition], account: Account) -> set[int]:
+    """Those of the competitions, by id, whose current rules the account has accepted, or that have none."""
+    versions = {competition.id: rules_version_of(competition) for competition in competitions}
+    with_rules = [id_ for id_, version in versions.items() if version is not None]
+    accepted = accounts.accepted_rules(session, with_rules, account.id) if with_rules else set()
+    return {id_ for id_, version in versions.items() if version is None or (id_, version) in accepted}
 
 
 def accept_rules(

@@ -4,6 +4,7 @@ tables: the tables as SQLAlchemy classes, one module for each package
 session: the engine, sessions and read-only connections
 connection_budget: how many connections all processes may open, and how many the server has
 diagnostics: the server's settings, and what has been left undone for long
+newest_rows: the newest rows of many owners by one statement
 answer_timeouts: time limits on connecting, statements, locks, idle transactions and answers
 backups: the rows of every table, written to files and loaded again
 blob_references: which blobs rows refer to

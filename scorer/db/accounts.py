@@ -260,6 +260,14 @@ def acceptance_of(
     return session.scalars(query.order_by(RulesAcceptance.id.desc()).limit(1)).one_or_none()
 
 
+def accepted_rules(session: Session, ids: Collection[int], account_id: int) -> set[tuple[int, str]]:
+    """The rules of these competitions that a person has accepted: the competition, and the SHA-256 of the text."""
+    query = select(RulesAcceptance.competition_id, RulesAcceptance.rules_sha256).where(
+        RulesAcceptance.competition_id.in_(ids), RulesAcceptance.account_id == account_id
+    )
+    return {(competition_id, sha256) for competition_id, sha256 in session.execute(query)}
+
+
 def accepting_accounts(session: Session, competition_id: int) -> Sequence[int]:
     """The ids of the accounts that have accepted any version of a competition's rules."""
     accepted = select(RulesAcceptance.account_id).where(RulesAcceptance.competition_id == competition_id)

@@ -1,18 +1,30 @@
 """SQL for what organizers tell people: announcements, messages to teams, requests for code."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from scorer.db.newest_rows import newest_ids
 from scorer.db.tables import Announcement, CodeRequest, CompetitionRole, RulesAcceptance, TeamMessage
 from scorer.db.teams import merges
 
 
 def announcements_of(session: Session, competition_id: int, limit: int) -> Sequence[Announcement]:
     """A competition's newest announcements, newest first."""
-    announcements = select(Announcement).where(Announcement.competition_id == competition_id)
-    return session.scalars(announcements.order_by(Announcement.id.desc()).limit(limit)).all()
+    return announcements_by_competition(session, [competition_id], limit).get(competition_id, [])
+
+
+def announcements_by_competition(
+    session: Session, ids: Collection[int], limit: int
+) -> Mapping[int, list[Announcement]]:
+    """The newest announcements of each of these competitions, at most ``limit``, newest first; of some none."""
+    query = select(Announcement).where(Announcement.id.in_(newest_ids(Announcement.competition_id, ids, limit)))
+    announcements = defaultdict(list)
+    for each in session.scalars(query.order_by(Announcement.id.desc())):
+        announcements[each.competition_id].append(each)
+    return announcements
 
 
 def readers_of(session: Session, competition_id: int) -> Sequence[int]:

@@ -1,7 +1,9 @@
 """SQL for competitions, tracks, reference sets, data files and allowlists."""
 
-from collections.abc import Collection, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Select, false, func, select
 from sqlalchemy.dialects.postgresql import distinct_on
@@ -23,17 +25,59 @@ from scorer.lifecycle import TrackKind
 EXISTING = Competition.deleted_at.is_(None)
 
 
+class ListedCompetition(NamedTuple):
+    """What a list of competitions is chosen and ordered by. ``published``, ``final``: what the newest publication says,
+    None without any."""
+
+    id: int
+    slug: str
+    title: str
+    opens_at: datetime | None
+    closes_at: datetime | None
+    published: bool | None
+    final: bool | None
+
+
+def list_competitions(session: Session) -> list[ListedCompetition]:
+    """Every competition, newest first."""
+    newest = (
+        select(Publication.competition_id, Publication.published, Publication.final)
+        .ext(distinct_on(Publication.competition_id))
+        .order_by(Publication.competition_id, Publication.id.desc())
+        .subquery("newest")
+    )
+    columns = Competition.id, Competition.slug, Competition.title, Competition.opens_at, Competition.closes_at
+    query = select(*columns, newest.c.published, newest.c.final).where(EXISTING)
+    query = query.outerjoin(newest, newest.c.competition_id == Competition.id)
+    newest_first = (Competition.created_at.desc(), Competition.id.desc())
+    return [ListedCompetition(*row) for row in session.execute(query.order_by(*newest_first))]
+
+
+def competitions_by_id(session: Session, ids: Collection[int]) -> dict[int, Competition]:
+    """These competitions by id."""
+    rows = session.scalars(select(Competition).where(Competition.id.in_(ids)))
+    return {competition.id: competition for competition in rows}
+
+
 def offered_files(session: Session, competition_id: int) -> Sequence[DataFile]:
     """The data files that a competition offers, in order of name."""
+    return offered_files_by_competition(session, [competition_id]).get(competition_id, [])
+
+
+def offered_files_by_competition(session: Session, ids: Collection[int]) -> Mapping[int, list[DataFile]]:
+    """The data files that each of these competitions offers, in order of name; of some none."""
     newest = (
         select(DataFile.id, DataFile.offered)
-        .ext(distinct_on(DataFile.name))
-        .where(DataFile.competition_id == competition_id)
-        .order_by(DataFile.name, DataFile.id.desc())
+        .ext(distinct_on(DataFile.competition_id, DataFile.name))
+        .where(DataFile.competition_id.in_(ids))
+        .order_by(DataFile.competition_id, DataFile.name, DataFile.id.desc())
         .subquery("newest")
     )
     query = select(DataFile).join(newest, newest.c.id == DataFile.id).where(newest.c.offered)
-    return session.scalars(query.order_by(DataFile.name)).all()
+    files = defaultdict(list)
+    for file in session.scalars(query.order_by(DataFile.name)):
+        files[file.competition_id].append(file)
+    return files
 
 
 def newest_file(session: Session, competition_id: int, name: str) -> DataFile | None:
@@ -69,19 +113,19 @@ def list_allowlist(session: Session, competition_id: int) -> Sequence[AllowlistE
     return session.scalars(query.order_by(AllowlistEntry.id.desc())).all()
 
 
-def is_invited(session: Session, competition_id: int, account: Account) -> bool:
-    """Whether a person is on a competition's allowlist, by account or by confirmed mail address."""
+def invited_to(session: Session, ids: Collection[int], account: Account) -> set[int]:
+    """Those of the competitions on whose allowlist a person is, by account or by confirmed mail address."""
     by_email = AllowlistEntry.email == func.lower(account.email) if account.email is not None else false()
-    person = (AllowlistEntry.competition_id == competition_id) & ((AllowlistEntry.account_id == account.id) | by_email)
+    person = AllowlistEntry.competition_id.in_(ids) & ((AllowlistEntry.account_id == account.id) | by_email)
     newest = _newest(person).subquery("newest")
-    return session.scalar(select(newest.c.id).where(newest.c.invited).limit(1)) is not None
+    return set(session.scalars(select(newest.c.competition_id).where(newest.c.invited)))
 
 
-def _newest(condition: ColumnElement[bool]) -> Select[int, bool]:
-    """The newest row of each account and each mail address."""
-    who = (AllowlistEntry.account_id, AllowlistEntry.email)
+def _newest(condition: ColumnElement[bool]) -> Select[int, int, bool]:
+    """The newest row of each account and each mail address in each competition."""
+    who = (AllowlistEntry.competition_id, AllowlistEntry.account_id, AllowlistEntry.email)
     return (
-        select(AllowlistEntry.id, AllowlistEntry.invited)
+        select(AllowlistEntry.id, AllowlistEntry.competition_id, AllowlistEntry.invited)
         .ext(distinct_on(*who))
         .where(condition)
         .order_by(*who, AllowlistEntry.id.desc())
@@ -91,12 +135,6 @@ def _newest(condition: ColumnElement[bool]) -> Select[int, bool]:
 def competition_by_slug(session: Session, slug: str) -> Competition | None:
     """A competition by its slug."""
     return session.scalars(select(Competition).where(Competition.slug == slug, EXISTING)).one_or_none()
-
-
-def all_competitions(session: Session) -> Sequence[Competition]:
-    """Every competition, newest first."""
-    newest_first = (Competition.created_at.desc(), Competition.id.desc())
-    return session.scalars(select(Competition).where(EXISTING).order_by(*newest_first)).all()
 
 
 def is_published(session: Session, competition_id: int, at: datetime | None = None) -> bool:
@@ -116,14 +154,29 @@ def is_final(session: Session, competition_id: int) -> bool:
 
 def publications_of(session: Session, competition_id: int) -> Sequence[Publication]:
     """Every publication of a competition and its withdrawals, newest first."""
-    publications = select(Publication).where(Publication.competition_id == competition_id)
-    return session.scalars(publications.order_by(Publication.id.desc())).all()
+    return publications_by_competition(session, [competition_id]).get(competition_id, [])
+
+
+def publications_by_competition(session: Session, ids: Collection[int]) -> Mapping[int, list[Publication]]:
+    """Every publication of each of these competitions and its withdrawals, newest first; of some none."""
+    query = select(Publication).where(Publication.competition_id.in_(ids))
+    publications = defaultdict(list)
+    for act in session.scalars(query.order_by(Publication.id.desc())):
+        publications[act.competition_id].append(act)
+    return publications
 
 
 def tracks_of(session: Session, competition_id: int) -> dict[TrackKind, Track]:
     """The tracks of a competition by kind, without former ones."""
-    tracks = session.scalars(select(Track).where(Track.competition_id == competition_id, Track.kind != "former"))
-    return {track.board_kind: track for track in tracks}
+    return tracks_by_competition(session, [competition_id]).get(competition_id, {})
+
+
+def tracks_by_competition(session: Session, ids: Collection[int]) -> Mapping[int, dict[TrackKind, Track]]:
+    """The tracks of each of these competitions by kind, without former ones."""
+    tracks: defaultdict[int, dict[TrackKind, Track]] = defaultdict(dict)
+    for track in session.scalars(select(Track).where(Track.competition_id.in_(ids), Track.kind != "former")):
+        tracks[track.competition_id][track.board_kind] = track
+    return tracks
 
 
 def tracks_at(session: Session, tracks: dict[TrackKind, Track], at: datetime) -> dict[TrackKind, Track]:
@@ -151,6 +204,14 @@ def references_of(session: Session, competition_id: int) -> dict[str, Competitio
         select(CompetitionReference).where(CompetitionReference.competition_id == competition_id)
     )
     return {reference.role: reference for reference in attached}
+
+
+def having_references(session: Session, ids: Collection[int], role: str) -> set[int]:
+    """Those of the competitions that have a reference set in a role."""
+    attached = select(CompetitionReference.competition_id).where(
+        CompetitionReference.competition_id.in_(ids), CompetitionReference.role == role
+    )
+    return set(session.scalars(attached))
 
 
 def reference_set_by_sha256(session: Session, sha256: str) -> ReferenceSet | None:

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from scorer.db import rescoring
 from scorer.db.leaderboard.scores import id_list
+from scorer.db.newest_rows import newest_ids
 from scorer.db.tables import (
     ComparedDistance,
     Comparison,
@@ -147,6 +148,12 @@ def newest_threshold(session: Session, track_id: int, at: datetime | None = None
         query = query.where(Threshold.created_at <= at)
     newest = session.scalars(query.order_by(Threshold.id.desc()).limit(1)).one_or_none()
     return None if newest is None or newest.method == UNSET else newest
+
+
+def newest_thresholds(session: Session, track_ids: Collection[int]) -> dict[int, Threshold]:
+    """The thresholds that the boards of these tracks are ranked with now, by track; of some none."""
+    query = select(Threshold).where(Threshold.id.in_(newest_ids(Threshold.track_id, track_ids, 1)))
+    return {newest.track_id: newest for newest in session.scalars(query) if newest.method != UNSET}
 
 
 def lock_track(session: Session, track_id: int) -> str:

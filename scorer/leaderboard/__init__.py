@@ -4,6 +4,7 @@ board_cache: ranked boards kept in the web process, dropped when the change feed
 cached_boards: what is kept of one competition, from the entries' columns to ranked boards
 board_snapshots: what names a board, and the state of a competition that its boards depend on
 past_boards: boards of past moments, made beside those of now
+team_counts: how many teams have a rank, of many competitions at once
 team_names: the names of its teams, for searching
 rows: the rows of a track's board, from the cache or the database
 board: what a board shows, as plain data

@@ -16,7 +16,7 @@ the competition's lock; few wait for it, and those beyond are refused.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from threading import BoundedSemaphore, Lock
@@ -32,6 +32,7 @@ from scorer.db.tables import Competition, Track
 from scorer.errors import TooMany
 from scorer.leaderboard.board_snapshots import BoardKey, BoardSnapshot, FormerSnapshot
 from scorer.leaderboard.cached_boards import CachedBoards
+from scorer.leaderboard.team_counts import TeamCounts
 from scorer.lifecycle import TrackKind
 from scorer.ranking.columns import Ints
 from scorer.ranking.vectorised import BoardListing, RankedBoard
@@ -62,6 +63,7 @@ class BoardCache:
         self._boards: OrderedDict[int, CachedBoards] = OrderedDict()
         """By the id of the competition; ``_ids`` has that by slug."""
         self._ids: dict[str, int] = {}
+        self._team_counts = TeamCounts()
         self._past_readers = BoundedSemaphore(MAX_PAST_READERS)
         self._making_past = Lock()
 
@@ -83,6 +85,7 @@ class BoardCache:
             with self._lock:
                 self._boards.clear()
                 self._ids.clear()
+                self._team_counts = TeamCounts()
             return read()
 
     def _current_snapshot(self, slug: str, now: datetime) -> BoardSnapshot:
@@ -210,6 +213,15 @@ class BoardCache:
         with boards.lock:
             boards.keep_past(past, listing, generation)
         return listing
+
+    def team_counts(self, states: Sequence[CompetitionState]) -> dict[int, int]:
+        """How many teams have a rank on the public board of each of the competitions, by its id."""
+        return self._retry_after_lost_connection(
+            lambda: self._team_counts.counts_of(states, self._connections, self._count_teams)
+        )
+
+    def _count_teams(self, state: CompetitionState) -> int:
+        return len(self.ranked_board(state.competition, state.tracks, "public", late=False))
 
     def teams_named(self, competition: Competition, tracks: Tracks, text: str, listed: Ints) -> Ints:
         """Those of the teams ``listed`` (ids) whose name contains ``text``, in NFKC and whatever the letter case."""

@@ -121,9 +121,12 @@ def rank_of(session: Session, state: CompetitionState, kind: TrackKind, account:
     return rows[0].rank if rows else None
 
 
-def count_teams(session: Session, state: CompetitionState) -> int:
-    """How many teams have a rank on the public board."""
-    return len(rows_of(session, state.competition, state.tracks, "public"))
+def count_teams(session: Session, states: Sequence[CompetitionState]) -> dict[int, int]:
+    """How many teams have a rank on the public board of each of the competitions, by its id."""
+    cache = board_cache.cache_of(session)
+    if cache is not None:
+        return cache.team_counts(states)
+    return {each.competition.id: len(rows_of(session, each.competition, each.tracks, "public")) for each in states}
 
 
 @dataclass(frozen=True)

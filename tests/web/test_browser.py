@@ -23,7 +23,7 @@ def address() -> Iterator[str]:
     long = view_samples.long_board(250)
     widest = view_samples.sample_place(251, "W" * 100, 31_204_180.123456, 1234.5, 0.000002, True, 12_345, 10)
     long = view_samples.sample_board(
-        [*long.places, widest], benchmarks=list(long.benchmarks), of=view_samples.sample_state(slug="long")
+        [*long.places, widest], benchmarks=list(long.benchmarks), of=view_samples.sample_state(id=2, slug="long")
     )
     files = [
         view_samples.sample_data_file(1, "train.zip", 98_304_000),

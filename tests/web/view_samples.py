@@ -1,6 +1,6 @@
 """Hand-made competitions and boards, and the pages over them without a database."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -268,11 +268,14 @@ class SampleSite:
             return self.states
         return [self.board.state, *(board.state for board in self.boards.values())]
 
-    def _shown_states(self, _: object, account: Account | None, _now: datetime) -> list[CompetitionState]:
-        return [each for each in self._states() if competition_state._is_visible(each, account)]
+    def _shown_competitions(self, _: object, account: Account | None, _now: datetime) -> list[Competition]:
+        return [each.competition for each in self._states() if competition_state._is_visible(each, account)]
 
-    def _count_teams(self, _: object, of: CompetitionState) -> int:
-        return self.boards.get(of.competition.slug, self.board).teams
+    def _states_of(self, _: object, ids: Collection[int], _now: datetime) -> list[CompetitionState]:
+        return [each for each in self._states() if each.competition.id in ids]
+
+    def _count_teams(self, _: object, of: Iterable[CompetitionState]) -> dict[int, int]:
+        return {each.competition.id: self.boards.get(each.competition.slug, self.board).teams for each in of}
 
     @contextmanager
     def app(self) -> Iterator[FastAPI]:
@@ -292,7 +295,8 @@ class SampleSite:
             patch.object(standings, "board_version", self._version),
             patch.object(competition_state, "state_of", self._state_of),
             patch.object(board_cache, "cache_of", lambda _: None),
-            patch.object(competition_state, "visible_states", self._shown_states),
+            patch.object(competition_state, "visible_competitions", self._shown_competitions),
+            patch.object(competition_state, "states_of", self._states_of),
             patch.object(standings, "count_teams", self._count_teams),
             patch.object(rules, "has_accepted", lambda *_: self.accepted),
             patch.object(competition_roles, "judges_here", lambda _, of, account: is_organizer(account, of.id)),

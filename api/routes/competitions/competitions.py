@@ -1,6 +1,7 @@
 """Competitions: creating, reading and changing them, their rules, and their reference sets."""
 
 import secrets
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated
 
@@ -31,7 +32,7 @@ from scorer.competitions.competition_state import CompetitionState
 from scorer.competitions.reference_sets import ReferenceRole
 from scorer.competitions.spec import CompetitionChanges, CompetitionSpec
 from scorer.db import tuning
-from scorer.db.tables import Account, ReferenceSet
+from scorer.db.tables import Account, ReferenceSet, Threshold
 from scorer.lifecycle import JobState, TrackKind
 from scorer.review import rebuttals
 
@@ -48,7 +49,7 @@ def create(body: CompetitionSpec, session: DbSession, author: CompetitionCreator
 @router.get("")
 def index(session: DbSession, account: Visitor, now: Now) -> list[CompetitionView]:
     """Every competition; drafts only for organizers."""
-    return [_view(session, state, account) for state in competition_state.visible_states(session, account, now)]
+    return _views(session, competition_state.visible_states(session, account, now), account)
 
 
 @router.get("/{slug}")
@@ -73,35 +74,51 @@ def delete_draft(slug: str, session: DbSession, author: Organizer, now: Now) -> 
 
 
 def _view(session: Session, state: CompetitionState, account: Account | None) -> CompetitionView:
+    return _views(session, [state], account)[0]
+
+
+def _views(session: Session, states: Sequence[CompetitionState], account: Account | None) -> list[CompetitionView]:
+    rows = [state.competition for state in states]
+    thresholds = tuning.newest_thresholds(session, [track.id for each in states for track in each.tracks.values()])
+    accepted = None if account is None else rules.accepted_in(session, rows, account)
+    invited = None if account is None else allowlist.may_enter(session, rows, account)
+
+    def view(state: CompetitionState) -> CompetitionView:
+        competition = state.competition
+        window = rebuttals.window_of(state)
+        fields = {name: getattr(competition, name, None) for name in CompetitionView.model_fields}
+        fields |= {
+            "phase": state.phase,
+            "tracks": _track_views(state, account, thresholds),
+            "rebuttals_from": window.begins,
+            "rebuttals_until": window.ends,
+            "rules_sha256": rules.rules_version_of(competition),
+            "rules_accepted": None if accepted is None else competition.id in accepted,
+            "invited": None if invited is None else competition.id in invited,
+            "missing": list(state.missing) if roles.is_organizer(account, competition.id) else None,
+        }
+        return CompetitionView(**fields)
+
+    return [view(state) for state in states]
+
+
+def _track_views(
+    state: CompetitionState, account: Account | None, thresholds: Mapping[int, Threshold]
+) -> list[TrackView]:
     visible = [
         track
         for kind, track in sorted(state.tracks.items(), reverse=True)
         if kind == "public" or competition_state.may_see_private(state, account)
     ]
-    tracks = []
-    for track in visible:
-        threshold = tuning.newest_threshold(session, track.id)
-        tracks.append(
-            TrackView(
-                kind=track.kind,
-                extractor=track.extractor,
-                epsilon=track.epsilon,
-                tau=threshold.tau if threshold else None,
-            )
+    return [
+        TrackView(
+            kind=track.kind,
+            extractor=track.extractor,
+            epsilon=track.epsilon,
+            tau=thresholds[track.id].tau if track.id in thresholds else None,
         )
-    window = rebuttals.window_of(state)
-    fields = {name: getattr(state.competition, name, None) for name in CompetitionView.model_fields}
-    fields |= {
-        "phase": state.phase,
-        "tracks": tracks,
-        "rebuttals_from": window.begins,
-        "rebuttals_until": window.ends,
-        "rules_sha256": rules.rules_version_of(state.competition),
-        "rules_accepted": rules.has_accepted(session, state.competition, account) if account else None,
-        "invited": allowlist.is_invited(session, state.competition, account) if account else None,
-        "missing": list(state.missing) if roles.is_organizer(account, state.competition.id) else None,
-    }
-    return CompetitionView(**fields)
+        for track in visible
+    ]
 
 
 @router.put("/{slug}/rules-acceptance")

@@ -29,6 +29,13 @@ NEW_CHANGES_QUERY = text("""
 """)
 """Runs for every page that is read, so it is plain text: nothing is left to compile."""
 
+CHANGED_COMPETITIONS_QUERY = text("""
+    SELECT snapshot.horizon, change.competition_id, change.id, change.xid
+    FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS horizon) AS snapshot
+    LEFT JOIN board_changes AS change
+    ON change.competition_id = ANY(:competitions) AND change.xid >= :horizon AND change.kind <> 'label'
+""")
+
 
 class FeedRow(NamedTuple):
     """One row of the feed: whose board changed (None: both tracks), why, and which entries (None: too many to name)."""
@@ -98,6 +105,24 @@ class ChangeFeed:
     def _set_horizon(self, rows: Sequence[Row[Any]]) -> None:
         self._horizon = rows[0].horizon
         self._seen = frozenset(row.id for row in rows if row.id is not None and row.xid >= rows[0].horizon)
+
+
+class ManyFeeds:
+    """A reader of the feeds of many competitions, which knows what it has read: for what is kept of each."""
+
+    def __init__(self) -> None:
+        self._horizon = 0
+        self._seen: frozenset[int] = frozenset()
+
+    def changed(self, connection: Connection, competition_ids: Collection[int]) -> set[int]:
+        """Those of the competitions whose boards may have changed since the last call. Of one that is named for the
+        first time, and was read after that call, changes may be reported that the reader has seen."""
+        parameters = {"competitions": list(competition_ids), "horizon": self._horizon}
+        rows = connection.execute(CHANGED_COMPETITIONS_QUERY, parameters).all()
+        changed = {row.competition_id for row in rows if row.id is not None and row.id not in self._seen}
+        self._horizon = rows[0].horizon
+        self._seen = frozenset(row.id for row in rows if row.id is not None and row.xid >= rows[0].horizon)
+        return changed
 
 
 def _counted(connection: Connection | Session, competition_id: int) -> ChangeCounts:

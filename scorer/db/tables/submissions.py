@@ -29,6 +29,19 @@ class Submission(Table):
         ),
         Index("ix_submissions_team", "team_id", "accepted_at"),
         Index("ix_submissions_competition", "competition_id", text("ref DESC")),
+        # The bytes of a competition's zips are summed from these alone.
+        Index(
+            "ix_submissions_stored",
+            "competition_id",
+            postgresql_include=["team_id", "bytes"],
+            postgresql_where=text("blob_key IS NOT NULL"),
+        ),
+        Index(
+            "ix_submissions_removed",
+            "competition_id",
+            postgresql_include=["bytes", "zip_removed_at"],
+            postgresql_where=text("zip_removed_at IS NOT NULL"),
+        ),
         Index(
             "ix_submissions_pending",
             "competition_id",

@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from sqlalchemy import ColumnElement, func, literal, literal_column, select, update
+from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session, aliased
 
 from scorer.db.tables import (
@@ -76,6 +77,19 @@ def has_entered(session: Session, competition_id: int, account_id: int) -> bool:
     query = select(Submission.ref).join(Team, Team.id == Submission.team_id)
     theirs = (Submission.competition_id == competition_id) & (Submission.account_id == account_id)
     return session.scalar(query.where(theirs, ~Team.benchmark).limit(1)) is not None
+
+
+def competitions_entered(session: Session, account_id: int) -> set[int]:
+    """The competitions in which the team that a person is a member of has made submissions, whatever their outcome."""
+    newest = (
+        select(Membership.competition_id, Membership.team_id, Membership.joined)
+        .ext(distinct_on(Membership.competition_id))
+        .where(Membership.account_id == account_id)
+        .order_by(Membership.competition_id, Membership.id.desc())
+        .subquery("newest")
+    )
+    submitted = select(Submission.ref).where(merges.belongs_to_team(newest.c.team_id)).exists()
+    return set(session.scalars(select(newest.c.competition_id).where(newest.c.joined, submitted)))
 
 
 def count_charged(session: Session, team_ids: Collection[int]) -> int:

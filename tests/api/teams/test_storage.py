@@ -1,15 +1,18 @@
 """Storage quotas: what a team and a competition have in the store is counted, shown and limited."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from api.http import dependencies
 from scorer.db.tables import Submission
 from tests.api.cli_runner import CliTerminal, terminal
 from tests.api.conftest import Service
 from tests.api.submissions.test_uploads import refused
 from tests.api.teams.test_teams import join
 from tests.factories import noise_images, zip_of
+from tests.sql_statements import counted_statements
 
 __all__ = ["terminal"]  # a fixture is found by its name here
 ZIP, SECOND = zip_of(noise_images(10)), zip_of(noise_images(11))
@@ -70,3 +73,21 @@ def test_a_competition_has_a_quota_too_and_organizers_see_who_has_most(
     printed = terminal.run("admin", "storage", slug, who="organizer")
     assert printed.status == 0
     assert {line.split("  ")[-1] for line in printed.out.splitlines()} >= {"Ada", "Held out"}
+
+
+def test_an_unchanged_page_of_a_competition_sums_no_bytes(service: Service) -> None:
+    slug = service.competition()
+    service.submit("ada", slug, ZIP)
+    moment = datetime.now(UTC)
+    service.app.dependency_overrides[dependencies.request_time] = lambda: moment
+    headers = {"Authorization": f"Bearer {service.tokens['organizer']}"}
+    with counted_statements() as whole:
+        page = service.http.get(f"/competitions/{slug}", headers=headers)
+    with counted_statements() as unchanged:
+        again = service.http.get(f"/competitions/{slug}", headers=headers | {"If-None-Match": page.headers["ETag"]})
+    assert " stored</li>" in page.text
+    assert again.status_code == 304
+    assert [any("sum(submissions.bytes)" in each for each in statements) for statements in (whole, unchanged)] == [
+        True,
+        False,
+    ]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 
 import pytest
-from sqlalchemy import Connection, event, insert, text
+from sqlalchemy import insert, text
 from sqlalchemy.orm import Session
 
 from scorer.db.jobs import failed_jobs, job_queue
@@ -13,6 +13,7 @@ from scorer.db.tables import Job, Submission
 from scorer.jobs import leases
 from scorer.lifecycle import Queue
 from tests.factories import make_competition, make_submission, make_team
+from tests.sql_statements import explained_statements
 
 FINISHED = 20_000
 LEASE = timedelta(seconds=30)
@@ -80,18 +81,8 @@ STATEMENTS: dict[str, Callable[[Session, Submission, datetime], object]] = {
 @pytest.fixture
 def plans(session: Session) -> Iterator[list[str]]:
     """The plan of each statement that the session executes."""
-    plans: list[str] = []
-
-    def explain(connection: Connection, cursor: object, statement: str, parameters: object, *_: object) -> None:
-        del cursor
-        if not statement.startswith(("EXPLAIN", "SAVEPOINT", "RELEASE", "ROLLBACK")):
-            rows = connection.exec_driver_sql(f"EXPLAIN {statement}", parameters)  # type: ignore[arg-type]
-            plans.append("\n".join(row[0] for row in rows))
-
-    connection = session.connection()
-    event.listen(connection, "before_cursor_execute", explain)
-    yield plans
-    event.remove(connection, "before_cursor_execute", explain)
+    with explained_statements(session) as plans:
+        yield plans
 
 
 @pytest.mark.parametrize("name", STATEMENTS)

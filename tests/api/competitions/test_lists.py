@@ -1,0 +1,105 @@
+"""Lists of competitions: pages, team counts, and a number of statements that does not grow with the list."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from api.kaggle.competitions import BY_TEAMS
+from api.pages import competitions as pages
+from scorer.competitions import announcements, competition_state
+from scorer.db.tables import Account, AllowlistEntry, DataFile, RulesAcceptance
+from tests.api.conftest import Service
+from tests.api.leaderboard.test_standings import Arena
+from tests.sql_statements import counted_statements
+
+LIST = "/competitions.CompetitionApiService/ListCompetitions"
+
+
+def crowded(service: Service, **changes: Any) -> Arena:
+    """A competition with a row of everything that lists read."""
+    arena = Arena(service, rules="Be kind.", **changes)
+    arena.entry("ada", 10.0, 10.0)
+    arena.publish(final=False)
+    with arena.begin() as session:
+        state = competition_state.state_of(session, arena.slug, arena.now)
+        author, ids = state.competition.created_by, {"competition_id": state.competition.id}
+        for name in ("a.csv", "b.csv"):
+            file = {"bytes": 1, "sha256": "0" * 64, "crc32": 0, "blob_key": "k", "author_id": author}
+            session.add(DataFile(name=name, offered=True, created_at=arena.now, **file, **ids))
+        session.add(AllowlistEntry(account_id=author, invited=True, author_id=author, created_at=arena.now, **ids))
+        session.add(RulesAcceptance(account_id=author, rules_sha256="0" * 64, created_at=arena.now, **ids))
+    return arena
+
+
+LISTS: dict[str, Callable[[Service], Any]] = {
+    "for visitors": lambda service: service.call(None, "GET", "/competitions"),
+    "for an account": lambda service: service.call("ada", "GET", "/competitions"),
+    "for the kaggle client": lambda service: service.call("eve", "POST", LIST, json={}),
+    "by teams": lambda service: service.call("eve", "POST", LIST, json={"sortBy": BY_TEAMS}),
+    "the page": lambda service: service.http.get("/"),
+}
+
+
+def test_long_lists_take_as_many_statements_as_short_ones(service: Service) -> None:
+    def statements() -> dict[str, int]:
+        numbers = {}
+        for name, ask in LISTS.items():
+            assert ask(service).status_code == 200  # ranks new boards, once
+            with counted_statements() as taken:
+                assert ask(service).status_code == 200
+            numbers[name] = len(taken)
+        return numbers
+
+    crowded(service, invitation_only=True)
+    few = statements()
+    for invitation_only in (True, False, True, False):
+        crowded(service, invitation_only=invitation_only)
+    assert statements() == few
+
+
+def test_a_state_among_many_is_the_state_alone(service: Service) -> None:
+    arenas = [crowded(service), Arena(service, opens_at=None), crowded(service)]
+    with arenas[0].begin() as session:
+        state = competition_state.state_of(session, arenas[2].slug, arenas[0].now)
+        author = session.get_one(Account, state.competition.created_by)
+        for number in range(competition_state.MAX_ANNOUNCEMENTS + 1):
+            announcements.announce(session, state, f"No. {number}", "Text", author=author, now=arenas[0].now)
+    with arenas[0].begin() as session:
+        alone = [competition_state.state_of(session, arena.slug, arena.now) for arena in arenas]
+        ids = [state.competition.id for state in alone]
+        assert competition_state.states_of(session, ids, arenas[0].now) == alone
+        assert [len(state.files) for state in alone] == [2, 0, 2]
+        assert [each.title for each in alone[2].announcements] == ["No. 3", "No. 2", "No. 1"]
+        assert [state.phase.value for state in alone] == ["provisional", "draft", "provisional"]
+
+
+def test_the_page_shows_some_competitions_at_a_time(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "LISTED_COMPETITIONS", 2)
+    arenas = [Arena(service, title=f"Number {number}") for number in range(5)]
+    Arena(service, title="A draft", opens_at=arenas[0].now + timedelta(days=1), closes_at=None)
+
+    def titles(path: str) -> tuple[list[int], bool, bool]:
+        text = service.http.get(path).text
+        assert "A draft" not in text
+        shown = [number for number in range(5) if f">Number {number}<" in text]
+        return shown, 'rel="prev"' in text, 'rel="next"' in text
+
+    assert titles("/") == ([3, 4], False, True)
+    assert titles("/?after=2") == ([1, 2], True, True)
+    assert titles("/?after=4") == ([0], True, False)
+    assert titles("/?after=90") == ([], False, False)
+
+
+def test_numbers_of_teams_are_as_new_as_boards(service: Service) -> None:
+    arena = Arena(service)
+
+    def on_the_board() -> bool:
+        return "1 team on the board" in service.http.get("/").text
+
+    assert not on_the_board()
+    entry = arena.entry("ada", 10.0)
+    assert on_the_board()
+    arena.rule(entry, "disqualify", "Copied.")
+    assert not on_the_board()

@@ -1,0 +1,32 @@
+"""The bytes of a competition's zips are summed from an index, without reading its entries."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.orm import Session
+
+from scorer.db.review import zip_removal
+from scorer.db.teams import storage
+from tests.factories import make_competition, make_submission, make_team
+from tests.sql_statements import explained_statements
+
+SUMS: dict[str, Callable[[Session, int], object]] = {
+    "usage": storage.usage_of_competition,
+    "stored": zip_removal.stored_zips,
+    "removed": zip_removal.removed_zips,
+    "largest teams": lambda session, competition_id: storage.largest_teams(session, competition_id, 20),
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_bytes_are_summed_from_an_index_alone(session: Session, now: datetime, name: str) -> None:
+    state = make_competition(session, now)
+    make_submission(session, state, make_team(session, state, now), now=now, status="scored")
+    for way in ("seqscan", "bitmapscan", "indexscan"):  # what is chosen for so few rows
+        session.execute(text(f"SET LOCAL enable_{way} = off"))
+    with explained_statements(session) as plans:
+        SUMS[name](session, state.competition.id)
+    assert all("Index Only Scan using ix_submissions_" in plan for plan in plans), plans
+    assert plans
