@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
 from api.actions.board_charges import BoardVersionsCharge, PastBoardCharge
+from api.actions.uncertainty import uncertainty_json
 from api.http.dependencies import (
     AppResponseCache,
     Caller,
@@ -24,6 +25,7 @@ from api.pages.leaderboard import MEDALS, PAGE_SIZE, AsOfTime, board_page_of, bo
 from api.rendering import formatting, templates
 from api.rendering.quota import quota_message_of
 from api.rendering.timeline import timeline_of
+from api.schemas.leaderboard import UncertaintyView
 from scorer.accounts import roles
 from scorer.competitions import allowlist, competition_roles, competition_state, rules
 from scorer.competitions.competition_state import CompetitionState, takes_late
@@ -177,6 +179,33 @@ def show_versions(
     return templates.render_page(
         "leaderboard/versions.html", viewer=viewer, state=state, page=page, former=former, now=now
     )
+
+
+@router.api_route("/competitions/{slug}/uncertainty", methods=["GET", "HEAD"])
+def show_uncertainty(
+    slug: str,
+    request: Request,
+    session: DbSession,
+    account: Visitor,
+    viewer: CurrentCaller,
+    cache: AppResponseCache,
+    now: Now,
+    track: TrackKind = "public",
+) -> Response:
+    """How certain the ranks of a board are, and what medals and prizes hang on."""
+    state = standings.visible_state(session, slug, account, now)
+    version, body = uncertainty_json(session, state, track, account, cache)
+    etag = etag_of(*_etag_parts(session, state, track, viewer, now), version)
+    if is_known(request, etag):
+        return templates.not_modified(etag)
+
+    def render() -> bytes:
+        shown = UncertaintyView.model_validate_json(body)
+        return bytes(
+            templates.render_page("leaderboard/uncertainty.html", viewer=viewer, state=state, shown=shown).body
+        )
+
+    return templates.cached_page(render() if viewer else cache.answer(etag, render), etag)
 
 
 @router.post("/competitions/{slug}/rules-acceptance")

@@ -9,6 +9,7 @@ from pydantic import AwareDatetime, BaseModel, Field
 from sqlalchemy.orm import Session
 
 from api.actions.board_charges import BoardVersionsCharge, PastBoardCharge
+from api.actions.uncertainty import uncertainty_json
 from api.http.dependencies import (
     AppResponseCache,
     DbSession,
@@ -26,6 +27,7 @@ from api.schemas.leaderboard import (
     DisqualifiedView,
     PlaceView,
     RankChangeView,
+    UncertaintyView,
     board_csv_of,
 )
 from scorer.accounts.roles import is_organizer
@@ -149,3 +151,21 @@ def list_versions(
         moves=[RankChangeView.model_validate(vars(row)) for row in page.rows],
         next_after=page.next_after,
     )
+
+
+@router.get("/competitions/{slug}/leaderboard/uncertainty", response_model=UncertaintyView)
+def show_uncertainty(
+    slug: str,
+    request: Request,
+    session: DbSession,
+    account: Visitor,
+    cache: AppResponseCache,
+    now: Now,
+    track: TrackKind = "public",
+) -> Response:
+    """How certain the ranks of the first 500 places are: 95 % intervals, probabilities of medals, and what medals and
+    prizes hang on. Of the private board once it is published; until then for organizers only."""
+    state = standings.visible_state(session, slug, account, now)
+    etag, body = uncertainty_json(session, state, track, account, cache)
+    headers = {**BOARD_HEADERS, "ETag": etag, "Content-Type": MEDIA_TYPES[False]}
+    return Response(status_code=304, headers=headers) if is_known(request, etag) else Response(body, headers=headers)

@@ -106,6 +106,41 @@ class BoardVersionsView(BaseModel):
     next_after: int | None = Field(description="Pass as `after` for the next moves; null at the end.")
 
 
+class UncertainPlaceView(BaseModel):
+    """A place, and how certain its rank is; null as long as the standard error of the entry's FID is not known."""
+
+    rank: int
+    team: str
+    score: float
+    standard_error: float | None = Field(description="Of the score, over fresh images of the same generator.")
+    first_rank: int | None = Field(description="The 95 % interval of the rank, to `last_rank`.")
+    last_rank: int | None
+    medals: dict[str, float] | None = Field(description="The probability of each medal.")
+
+
+class AwardBoundaryView(BaseModel):
+    """The last place that wins something, and by how much its score is better than that of the next place."""
+
+    rank: int
+    awards: list[str] = Field(description="The medal, the prize, or both, that the next place does not win.")
+    difference: float
+    standard_error: float
+    in_standard_errors: float | None = Field(description="Null where the difference has no error.")
+
+
+class UncertaintyView(BaseModel):
+    """How certain the ranks of a board's first places are, as things are now."""
+
+    competition: str
+    track: TrackKind
+    teams: int = Field(description="How many teams have a rank.")
+    without_error: int = Field(
+        description="Entries whose FID has no standard error (yet); others are compared with them as if they had none."
+    )
+    places: list[UncertainPlaceView]
+    boundaries: list[AwardBoundaryView] = Field(description="What medals and prizes hang on, best first.")
+
+
 COLUMNS = (
     "rank", "team", "score", "fid", "memorization_distance", "penalised", "entries", "last_entry_at", "measured_by"
 )  # fmt: skip

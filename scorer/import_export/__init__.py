@@ -2,6 +2,7 @@
 
 results_csv: reading a CSV of results, with faults by line and column
 import_results: a table of results made into a competition without images
+pseudonyms: pseudonyms of a data release
 release_tables: the tables of a data release, their columns, their rows under pseudonyms
 data_card: the data card and the manifest of a release
 data_release: starting, reading and publishing releases

@@ -3,8 +3,6 @@
 No name, handle, address, note, reason or file name is in them: a release holds only the columns listed here.
 """
 
-import hashlib
-import hmac
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,7 +13,9 @@ from sqlalchemy.orm import Session
 
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.data_release import entry_rows, judgement_rows
+from scorer.import_export.pseudonyms import Pseudonyms
 from scorer.leaderboard.rows import rows_of
+from scorer.leaderboard.uncertainty import MEDALS, UncertainPlace, uncertain_places
 from scorer.lifecycle import TRACK_KINDS
 from scorer.ranking.awards import award_of
 
@@ -148,6 +148,12 @@ TABLES: Mapping[str, tuple[Column, ...]] = MappingProxyType(
             Column("memorization_distance", "float", "Memorization distance of that entry."),
             Column("penalised", "bool", "Whether it is penalised."),
             _nullable("medal", "text", "On the private track: gold, silver or bronze."),
+            _nullable(
+                "standard_error", "float", "Of the score, over fresh images; null beyond the first 500 ranks, too."
+            ),
+            _nullable("first_rank", "int", "Where the 95 % interval of the rank begins."),
+            _nullable("last_rank", "int", "Where it ends."),
+            *(_nullable(f"{each}_probability", "float", f"Probability of a {each} medal.") for each in MEDALS),
         ),
         "ratings": (
             Column("study", "int", "Which of the competition's rating studies, from 1."),
@@ -162,22 +168,6 @@ TABLES: Mapping[str, tuple[Column, ...]] = MappingProxyType(
         ),
     }
 )
-
-
-@dataclass(frozen=True)
-class Pseudonyms:
-    """Pseudonyms that only the holder of ``key`` can compute: HMAC-SHA256, its first 80 bits as hex."""
-
-    key: bytes
-
-    def of(self, what: str, number: int | str) -> str:
-        """The pseudonym of a ``team``, a ``submission``, ``images``, a ``person`` or a ``rater``; deterministic."""
-        digest = hmac.new(self.key, f"{what}:{number}".encode(), hashlib.sha256)
-        return f"{what[0]}-{digest.hexdigest()[:20]}"
-
-    def of_optional(self, what: str, number: int | str | None) -> str | None:
-        """The pseudonym as of :meth:`of`; None for None."""
-        return None if number is None else self.of(what, number)
 
 
 def table_rows(session: Session, state: CompetitionState, table: str, names: Pseudonyms) -> Iterator[TableRow]:
@@ -267,11 +257,20 @@ def _rulings(session: Session, state: CompetitionState, names: Pseudonyms) -> It
 def _ranks(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[TableRow]:
     competition = state.competition
     for kind in TRACK_KINDS:
+        certain = {place.rank: place for place in uncertain_places(session, state, kind)}
         for rank, row in enumerate(rows_of(session, competition, state.tracks, kind).stream(), start=1):
             award = award_of(rank, kind, medals=competition.medals, prizes=())
             medal = award.medal if kind == "private" else None
             team, entry = names.of("team", row.team_id), names.of("submission", row.ref)
-            yield kind, rank, team, entry, row.score, row.fid, row.memorization_distance, row.penalised, medal
+            values = row.score, row.fid, row.memorization_distance, row.penalised, medal
+            yield kind, rank, team, entry, *values, *_uncertainty(certain.get(rank))
+
+
+def _uncertainty(place: UncertainPlace | None) -> TableRow:
+    if place is None:
+        return (None,) * (3 + len(MEDALS))
+    medals = (None if place.medals is None else place.medals.get(medal) for medal in MEDALS)
+    return place.standard_error, place.first_rank, place.last_rank, *medals
 
 
 def _ratings(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[TableRow]:

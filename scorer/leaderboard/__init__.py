@@ -13,6 +13,7 @@ standings: a page of a board for a viewer, its version for ETags, boards of past
 rank_changes: teams whose rank changes, with their names
 board_versions: the versions of the private board that were published, and whose rank differs between them
 all_places: every place of a board as columns, for CSV
+uncertainty: how certain ranks are: standard errors, intervals of ranks, probabilities of medals
 explanations: the sentence that says why a score is what it is
 submission_scores: the judged measurements of one submission
 """

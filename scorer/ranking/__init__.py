@@ -5,4 +5,5 @@ columns: a track's entries as arrays, and the rules that judge them
 vectorised: the same order computed by numpy, for a million entries
 rank_moves: teams whose rank differs between two boards
 awards: medals and prizes of a rank
+uncertainty: standard errors of scores, intervals of ranks, probabilities of ranks
 """

@@ -13,6 +13,7 @@ from api.http.problem_details import status_of
 from api.rendering.templates import render_page, see_other
 from scorer.competitions import competition_state
 from scorer.errors import KennelError
+from scorer.leaderboard import uncertainty
 from scorer.review import failed_scores, publication, rebuttals, zip_retention
 from scorer.review.checklist import checklist
 from scorer.settings import Settings
@@ -68,6 +69,7 @@ def _page(
         final=final,
         window=rebuttals.window_of(state),
         checklist=checklist(session, state, now, final=final),
+        boundaries=uncertainty.award_boundaries(session, state),
         acts=publication.publication_history(session, state),
         zips=zip_retention.zip_retention(session, state, settings.kept_zip_days, now),
         max_length=MAX_TEXT_LENGTH,

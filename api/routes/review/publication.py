@@ -3,6 +3,7 @@
 from fastapi import APIRouter
 
 from api.http.dependencies import AppSettings, DbSession, Now, Organizer
+from api.schemas.leaderboard import AwardBoundaryView
 from api.schemas.review.publication import (
     ActView,
     ChecklistView,
@@ -14,6 +15,7 @@ from api.schemas.review.publication import (
     ZipRetentionView,
 )
 from scorer.competitions import competition_state
+from scorer.leaderboard import uncertainty
 from scorer.review import failed_scores, publication, zip_retention
 from scorer.review.checklist import ChecklistPoint, checklist
 
@@ -35,7 +37,8 @@ def show(
     zips = zip_retention.zip_retention(session, state, settings.kept_zip_days, now)
     values = {"published": state.published, "version": seen.version, "ready": not seen.open}
     zips_view = ZipRetentionView.model_validate(zips, from_attributes=True)
-    return ChecklistView(**values, points=points, history=history, zips=zips_view)
+    apart = [AwardBoundaryView.model_validate(vars(each)) for each in uncertainty.award_boundaries(session, state)]
+    return ChecklistView(**values, points=points, boundaries=apart, history=history, zips=zips_view)
 
 
 def _point(point: ChecklistPoint) -> PointView:

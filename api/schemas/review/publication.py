@@ -5,6 +5,7 @@ from datetime import datetime
 from pydantic import BaseModel, Field
 
 from api.schemas.base import Request
+from api.schemas.leaderboard import AwardBoundaryView
 
 
 class NewPublication(Request):
@@ -87,6 +88,7 @@ class ChecklistView(BaseModel):
     version: str = Field(description="Send it as `after` to publish what this shows, and nothing else.")
     ready: bool = Field(description="Whether nothing is open.")
     points: list[PointView]
+    boundaries: list[AwardBoundaryView] = Field(description="What the medals and prizes hang on, best first.")
     history: list[ActView]
     zips: ZipRetentionView
 

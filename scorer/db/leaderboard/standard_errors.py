@@ -1,0 +1,38 @@
+"""SQL for standard errors of FIDs, which the evidence has, and for entries with the same images."""
+
+from collections.abc import Collection
+from datetime import datetime
+
+from sqlalchemy import Double, any_, cast, func, select
+from sqlalchemy.dialects.postgresql import distinct_on
+from sqlalchemy.orm import Session
+
+from scorer.db.leaderboard.scores import id_list, newest_measurements
+from scorer.db.tables import Evidence, Submission
+
+_FID_ERROR = '$[*] ? (@.name == "fid").standard_error'
+
+
+def fid_errors_of(
+    session: Session, track_id: int, refs: Collection[int], at: datetime | None = None
+) -> dict[int, float]:
+    """The standard errors of entries' FIDs on a track (as of the moment ``at``), by ref. Missing: entries without
+    evidence of the measurement that counts, and those of too few images for an error."""
+    measured = newest_measurements(track_id, at, refs)
+    found = cast(func.jsonb_path_query_first(Evidence.findings, _FID_ERROR).op("#>>")("{}"), Double)
+    newest = (
+        select(Evidence.submission_ref, found.label("error"))
+        .ext(distinct_on(Evidence.submission_ref))
+        .join(measured, measured.c.id == Evidence.measurement_id)
+        .order_by(Evidence.submission_ref, Evidence.id.desc())
+        .subquery()
+    )
+    rows = session.execute(select(newest.c.submission_ref, newest.c.error).where(newest.c.error.is_not(None)))
+    return {row.submission_ref: row.error for row in rows}
+
+
+def pixel_hashes_of(session: Session, refs: Collection[int]) -> dict[int, str]:
+    """The hash of all images of those of the entries that were checked, by ref: equal for equal images."""
+    query = select(Submission.ref, Submission.pixels_sha256).where(Submission.ref == any_(id_list(refs)))
+    rows = session.execute(query.where(Submission.pixels_sha256.is_not(None)))
+    return {row.ref: str(row.pixels_sha256) for row in rows}

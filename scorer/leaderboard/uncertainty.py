@@ -1,0 +1,197 @@
+"""How certain a board's ranks are: standard errors of its scores, intervals of ranks, probabilities of medals."""
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from sqlalchemy.orm import Session
+
+from scorer.competitions.competition_state import CompetitionState, visible_track
+from scorer.db.evidence.signs import newest_evidence_id
+from scorer.db.leaderboard import board, standard_errors
+from scorer.db.leaderboard.columns import final_as_of
+from scorer.db.tables import Account
+from scorer.leaderboard.rows import rows_of
+from scorer.leaderboard.standings import change_counts
+from scorer.lifecycle import TrackKind
+from scorer.ranking.columns import Flags, Floats, Ints
+from scorer.ranking.uncertainty import MeasuredScores, SharedImages, rank_intervals, rank_probabilities
+from scorer.ranking.vectorised import BoardListing
+
+MAX_PLACES = 500
+"""Places whose uncertainty is told."""
+MAX_COMPARED = 1_000
+"""Entries, from rank 1 on, that these are compared with: whoever is measured that far behind is."""
+MEDALS = ("gold", "silver", "bronze")
+
+
+@dataclass(frozen=True)
+class UncertainPlace:
+    """A ranked team, and how certain its rank is. None: the standard error of its FID is not known (yet)."""
+
+    rank: int
+    team: str
+    score: float
+    standard_error: float | None
+    first_rank: int | None
+    """The 95 % interval of its rank, to ``last_rank``."""
+    last_rank: int | None
+    medals: Mapping[str, float] | None
+    """The probability of each medal that the competition awards."""
+
+
+@dataclass(frozen=True)
+class AwardBoundary:
+    """The last place that wins something, and by how much it is better than the next."""
+
+    rank: int
+    awards: Sequence[str]
+    """The medal, the prize, or both, that the next place does not win."""
+    difference: float
+    standard_error: float
+    in_standard_errors: float | None
+    """None where there is no error: both have the same images, or neither error is known."""
+
+
+@dataclass(frozen=True)
+class BoardUncertainty:
+    """The uncertainty of a board's first places."""
+
+    teams: int
+    """How many teams have a rank."""
+    places: Sequence[UncertainPlace]
+    boundaries: Sequence[AwardBoundary]
+    without_error: int
+    """Of the entries compared: those whose FID has no standard error (yet). They are compared as if they had none."""
+
+
+def uncertainty_version(session: Session, state: CompetitionState, kind: TrackKind, account: Account | None) -> str:
+    """A hash of all that a board's uncertainty depends on, equal for whoever may see it; errors as of
+    :func:`board_uncertainty`."""
+    track, competition = visible_track(state, kind, account), state.competition
+    counts = change_counts(session, state, track, labels=False), newest_evidence_id(session.connection())
+    inputs = (track.id, state.phase, competition.medals, competition.prizes, counts)
+    return hashlib.sha256(repr(inputs).encode()).hexdigest()[:20]
+
+
+def board_uncertainty(
+    session: Session, state: CompetitionState, kind: TrackKind, account: Account | None
+) -> BoardUncertainty:
+    """The uncertainty of a board's first ``MAX_PLACES`` places, entries in time; ``Forbidden`` for the private track
+    before publication."""
+    visible_track(state, kind, account)
+    listing, compared = _first_entries(session, state, kind)
+    return BoardUncertainty(
+        teams=len(listing),
+        places=_places(session, state, compared),
+        boundaries=_boundaries(state, kind, compared),
+        without_error=int(np.count_nonzero(~compared.known)),
+    )
+
+
+def uncertain_places(session: Session, state: CompetitionState, kind: TrackKind) -> list[UncertainPlace]:
+    """The first ``MAX_PLACES`` places of a track's board, whoever may see it."""
+    return _places(session, state, _first_entries(session, state, kind)[1])
+
+
+def award_boundaries(session: Session, state: CompetitionState) -> list[AwardBoundary]:
+    """What the medals and prizes of the private board hang on, best first; only the entries beside each are read."""
+    listing = rows_of(session, state.competition, state.tracks, "private").board
+    ranks = {beside for rank in _awards(state, "private") for beside in (rank, rank + 1) if beside <= len(listing)}
+    return _boundaries(state, "private", _read(session, state, "private", listing, np.array(sorted(ranks), np.int64)))
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """Places of a board, best first, with the scores of their entries and what these err by."""
+
+    ranks: Ints
+    refs: Sequence[int]
+    shown: Floats
+    """The scores as the board shows them."""
+    scores: MeasuredScores
+    known: Flags
+    """Whether the standard error of the FID is known."""
+
+
+def _first_entries(session: Session, state: CompetitionState, kind: TrackKind) -> tuple[BoardListing, _Compared]:
+    listing = rows_of(session, state.competition, state.tracks, kind).board
+    return listing, _read(session, state, kind, listing, np.arange(1, min(len(listing), MAX_COMPARED) + 1))
+
+
+def _read(session: Session, state: CompetitionState, kind: TrackKind, listing: BoardListing, ranks: Ints) -> _Compared:
+    judged, rows = listing.judged, listing.rows[ranks - 1]
+    entry = judged.columns.take(rows)
+    refs: list[int] = entry.ref.tolist()
+    at = final_as_of(session.connection(), state.competition.id) if kind == "private" else None
+    errors = standard_errors.fid_errors_of(session, state.tracks[kind].id, refs, at)
+    fid_se = np.array([errors.get(ref, np.nan) for ref in refs])
+    scores = MeasuredScores(
+        fid=entry.fid,
+        fid_se=np.nan_to_num(fid_se),
+        distance=entry.distance,
+        distance_se=np.nan_to_num(entry.distance_se),
+        tau=judged.tau[rows],
+        epsilon=judged.rules.epsilon,
+        shared=shared_images(session, refs),
+    )
+    return _Compared(ranks, refs, judged.score[rows], scores, np.isfinite(fid_se))
+
+
+def _places(session: Session, state: CompetitionState, compared: _Compared) -> list[UncertainPlace]:
+    shown = slice(0, MAX_PLACES)
+    medals = [medal for medal in MEDALS if state.competition.medals.get(medal)]
+    inside = rank_probabilities(compared.scores, [state.competition.medals[medal] for medal in medals])[shown]
+    won = np.diff(inside, axis=1, prepend=0.0).tolist()
+    first, last = rank_intervals(compared.scores)
+    names = board.names_of_entries(session, compared.refs[shown])
+    columns = (compared.ranks, compared.shown, compared.scores.standard_error, first, last, compared.known)
+    return [
+        UncertainPlace(
+            rank=rank,
+            team=names[ref][1],
+            score=score,
+            standard_error=error if known else None,
+            first_rank=first_rank if known else None,
+            last_rank=last_rank if known else None,
+            medals=dict(zip(medals, chances, strict=True)) if known else None,
+        )
+        for ref, chances, rank, score, error, first_rank, last_rank, known in zip(
+            compared.refs[shown], won, *(column[shown].tolist() for column in columns), strict=True
+        )
+    ]
+
+
+def _boundaries(state: CompetitionState, kind: TrackKind, compared: _Compared) -> list[AwardBoundary]:
+    place_of = {rank: place for place, rank in enumerate(compared.ranks.tolist())}
+    boundaries = []
+    for rank, awards in sorted(_awards(state, kind).items()):
+        if rank in place_of and rank + 1 in place_of:
+            apart = compared.scores.separation(place_of[rank], place_of[rank + 1])
+            boundaries.append(AwardBoundary(rank, awards, *apart, apart.in_standard_errors))
+    return boundaries
+
+
+def _awards(state: CompetitionState, kind: TrackKind) -> dict[int, list[str]]:
+    """What the last place that wins it wins, by rank."""
+    awards: dict[int, list[str]] = defaultdict(list)
+    if kind == "private":
+        for prize in state.competition.prizes:
+            awards[prize["place"]].append(str(prize["amount"]))
+    for medal in MEDALS:
+        if last := state.competition.medals.get(medal):
+            awards[last].append(medal)
+    return awards
+
+
+def shared_images(session: Session, refs: Sequence[int]) -> list[SharedImages]:
+    """The pairs of entries that share images, by their places among ``refs``: those all of whose images are equal."""
+    groups: dict[str, list[int]] = defaultdict(list)
+    hashes = standard_errors.pixel_hashes_of(session, refs)
+    for place, ref in enumerate(refs):
+        if ref in hashes:
+            groups[hashes[ref]].append(place)
+    return [SharedImages(*pair, 1.0) for places in groups.values() for pair in combinations(places, 2)]

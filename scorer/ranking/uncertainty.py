@@ -1,0 +1,192 @@
+"""How certain ranks are: standard errors of scores, intervals of ranks, probabilities of ranks. Pure.
+
+A team's *true* score is the one that its generator has on average over zips of as many images, the reference being
+given; its true rank is the one by true scores. Measured scores err independently of each other, apart from images that
+two entries share: these make the same error in both (:class:`SharedImages`). FID and memorization distance of one entry
+are taken to err independently; both are large where images are far from the training images, so that this errs on the
+safe side for penalised scores, which are the quotient of the two.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from scorer.metrics.mifid import is_penalised, penalty
+from scorer.ranking.columns import Flags, Floats, Ints
+
+CRITICAL_VALUE = 1.959963984540054
+"""Standard errors on either side of a 95 % interval."""
+DRAWS = 2_000
+"""Boards that are drawn for probabilities: each is known to 0.011 at worst."""
+SEED = 20_190_628
+"""Of the draws: equal boards have equal probabilities."""
+_DRAWS_AT_ONCE = 250
+_DECIMALS = 9
+_MIN_SPREAD = 1e-3
+"""The least variance of true scores that is assumed, in mean squared standard errors: without any, drawn scores tie."""
+
+
+class SharedImages(NamedTuple):
+    """Images that two entries share. ``share``: their number over the geometric mean of both entries' numbers of
+    images, in [0, 1]; it is the correlation of the entries' errors."""
+
+    one: int
+    """The entry's place among the :class:`MeasuredScores`, from 0; so ``other``."""
+    other: int
+    share: float
+
+
+class Separation(NamedTuple):
+    """By how much one score is better than another."""
+
+    difference: float
+    standard_error: float
+
+    @property
+    def in_standard_errors(self) -> float | None:
+        """The difference in standard errors; None where these are 0."""
+        return self.difference / self.standard_error if self.standard_error > 0 else None
+
+
+@dataclass(frozen=True)
+class MeasuredScores:
+    """What the scores of a board's ranked entries are made of, best first: arrays (n,). Standard errors are 0 for an
+    entry whose error is not known: it is compared as if it had none."""
+
+    fid: Floats
+    fid_se: Floats
+    distance: Floats
+    """The memorization distance."""
+    distance_se: Floats
+    tau: Floats
+    """The threshold of each entry: 0 for one that is never penalised."""
+    epsilon: float
+    shared: Sequence[SharedImages] = ()
+
+    def __len__(self) -> int:
+        return len(self.fid)
+
+    @cached_property
+    def score(self) -> Floats:
+        """MiFID, not rounded."""
+        return _score(self, self.distance, self.penalised)
+
+    @cached_property
+    def standard_error(self) -> Floats:
+        """The standard error of each score, given on which side of tau the entry lies."""
+        return _standard_error(self, self.distance, self.penalised)
+
+    @property
+    def penalised(self) -> Flags:
+        """Whether each entry is below its threshold."""
+        return np.asarray(is_penalised(self.distance, self.tau))
+
+    @property
+    def borderline(self) -> Flags:
+        """Whether the 95 % interval of each entry's distance contains its threshold."""
+        return np.abs(self.distance - self.tau) <= CRITICAL_VALUE * self.distance_se
+
+    def separation(self, better: int, worse: int) -> Separation:
+        """By how much one entry's score is better than another's, with the error of the difference."""
+        errors = self.standard_error
+        share = next((s.share for s in self.shared if {s.one, s.other} == {better, worse}), 0.0)
+        variance = errors[better] ** 2 + errors[worse] ** 2 - 2.0 * share * errors[better] * errors[worse]
+        return Separation(float(self.score[worse] - self.score[better]), float(np.sqrt(max(0.0, variance))))
+
+
+def _score(scores: MeasuredScores, distance: Floats, penalised: Flags) -> Floats:
+    factor = np.asarray(penalty(distance, np.inf, scores.epsilon))
+    return np.where(penalised, scores.fid * factor, scores.fid)
+
+
+def _standard_error(scores: MeasuredScores, distance: Floats, penalised: Flags) -> Floats:
+    """By the delta method: d(f p) = p df - f p^2 ds with p = 1 / (s + epsilon)."""
+    factor = np.asarray(penalty(distance, np.inf, scores.epsilon))
+    quotient = factor * np.hypot(scores.fid_se, scores.fid * factor * scores.distance_se)
+    return np.where(penalised, quotient, scores.fid_se)
+
+
+class RankIntervals(NamedTuple):
+    """The interval of ranks of each entry, from ``first`` to ``last``; both from 1, arrays (n,)."""
+
+    first: Ints
+    last: Ints
+
+
+def rank_intervals(scores: MeasuredScores) -> RankIntervals:
+    """The ranks that each entry's true score may have: 1 + the entries that are significantly better, up to n - those
+    that are significantly worse, each compared by the 95 % interval of the difference of both scores.
+
+    An entry that may lie on either side of its threshold counts as better or worse only if it is so on both sides. The
+    interval contains the measured rank. It contains the true one in 95 % of cases or more, averaged over the places of
+    a board; where scores lie so close that only chance orders them, it does so less often for the first and the last
+    places alone. Time and memory are O(n^2).
+    """
+    sure, unsure = scores.penalised & ~scores.borderline, scores.penalised | scores.borderline
+    nearest = np.where(scores.borderline, np.minimum(scores.distance, scores.tau), scores.distance)
+    low, low_error = _score(scores, nearest, sure), _standard_error(scores, nearest, sure)
+    high, high_error = _score(scores, nearest, unsure), _standard_error(scores, nearest, unsure)
+    variance = np.square(high_error)[:, None] + np.square(low_error)[None, :]
+    for one, other, share in scores.shared:
+        for row, column in ((one, other), (other, one)):
+            variance[row, column] -= 2.0 * share * high_error[row] * low_error[column]
+    margin = CRITICAL_VALUE * np.sqrt(np.maximum(variance, 0.0))
+    is_better = low[None, :] - high[:, None] > margin
+    return RankIntervals(1 + is_better.sum(axis=0), len(scores) - is_better.sum(axis=1))
+
+
+def rank_probabilities(
+    scores: MeasuredScores, last_ranks: Sequence[int], *, seed: int = SEED, draws: int = DRAWS
+) -> Floats:
+    """The probability of each entry that its true rank is at most each of ``last_ranks``: (n, len(last_ranks)).
+
+    Boards of true scores are drawn, given the measured ones. Distances are drawn too, so that an entry near its
+    threshold is penalised on some boards only. Where scores spread little more than they err, the best are in part the
+    luckiest: draws are moved towards the mean of all scores as far as that explains their spread (the empirical Bayes
+    estimator of Morris 1983).
+    """
+    count = len(scores)
+    inside = np.zeros((count, len(last_ranks)))
+    if not count:
+        return inside
+    shrinkage, mean = _shrinkage(scores)
+    random = np.random.default_rng(seed)
+    for start in range(0, draws, _DRAWS_AT_ONCE):
+        size = (min(_DRAWS_AT_ONCE, draws - start), count)
+        fid = np.maximum(scores.fid + scores.fid_se * _draw_errors(random, size, scores.shared), 0.0)
+        distance = np.maximum(scores.distance + scores.distance_se * _draw_errors(random, size, scores.shared), 0.0)
+        drawn = fid * np.asarray(penalty(distance, scores.tau, scores.epsilon))
+        drawn = scores.score + shrinkage * (mean - scores.score) + np.sqrt(1.0 - shrinkage) * (drawn - scores.score)
+        # Rounded, so that entries that share all images tie: then the better measured place counts.
+        order = np.argsort(np.round(drawn, _DECIMALS), axis=1, kind="stable")
+        for column, last in enumerate(last_ranks):
+            inside[:, column] += np.bincount(order[:, :last].ravel(), minlength=count)
+    return inside / draws
+
+
+def _shrinkage(scores: MeasuredScores) -> tuple[Floats, float]:
+    """By which share of its way to the mean of all scores each score is moved, and that mean."""
+    count = len(scores)
+    error = np.square(scores.standard_error)
+    mean = float(scores.score.mean())
+    if count <= 3 or not error.any():
+        return np.zeros(count), mean
+    spread = max(float(scores.score.var(ddof=1) - error.mean()), _MIN_SPREAD * float(error.mean()))
+    return (count - 3) / (count - 1) * error / (error + spread), mean
+
+
+def _draw_errors(random: np.random.Generator, size: tuple[int, int], shared: Sequence[SharedImages]) -> Floats:
+    """Standard normal errors (draws, n), correlated as far as entries share images."""
+    errors = random.standard_normal(size)
+    if shared:
+        entries = sorted({place for pair in shared for place in (pair.one, pair.other)})
+        at = {place: index for index, place in enumerate(entries)}
+        correlation = np.eye(len(entries))
+        for one, other, share in shared:
+            correlation[at[one], at[other]] = correlation[at[other], at[one]] = share
+        values, vectors = np.linalg.eigh(correlation)
+        errors[:, entries] = errors[:, entries] @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
+    return errors

@@ -1,0 +1,90 @@
+"""How certain ranks are, over HTTP: as JSON, as a page, on the page of publication, in the checklist."""
+
+from datetime import timedelta
+from typing import Any
+
+from scorer.competitions.competition_state import state_of
+from scorer.db.tables import Submission
+from tests.api.conftest import Service
+from tests.api.leaderboard.test_standings import Arena
+from tests.factories import add_evidence, add_measurement
+
+
+def add_errors(arena: Arena, entries: list[Submission], error: float, *, days: float = 0, private: bool = True) -> None:
+    """Evidence with this standard error of the FID, on both tracks."""
+    findings: list[dict[str, Any]] = [
+        {"name": "fid_infinity", "standard_error": 9.0},
+        {"name": "fid", "standard_error": error},
+    ]
+    with arena.begin() as session:
+        state = state_of(session, arena.slug, arena.now)
+        for entry in entries:
+            for kind in ("public", "private") if private else ("public",):
+                now = arena.now - timedelta(days=days)
+                add_evidence(session, state, session.merge(entry), now=now, kind=kind, findings=findings)
+
+
+def uncertainty(arena: Arena, who: str | None = None, track: str = "public") -> Any:
+    path = f"/competitions/{arena.slug}/leaderboard/uncertainty"
+    return arena.service.call(who, "GET", path, params={"track": track})
+
+
+def places(answer: Any) -> list[tuple[Any, ...]]:
+    return [(each["team"], each["first_rank"], each["last_rank"]) for each in answer.json()["places"]]
+
+
+def test_a_board_says_how_certain_its_ranks_are_as_soon_as_errors_are_known(service: Service) -> None:
+    """Ada leads by half a standard error; what is measured anew has no error until its evidence is there."""
+    prizes = [{"place": 1, "amount": "a bone"}, {"place": 7, "amount": "nothing"}]
+    arena = Arena(service, medals={"gold": 1, "silver": 2, "bronze": 3}, prizes=prizes, final_picks=1)
+    ada, bob = arena.entry("ada", 10.0, 20.0), arena.entry("bob", 10.1, 20.1)
+    eve = arena.entry("eve", 15.0, 25.0)
+    before = uncertainty(arena)
+    assert places(before) == [("Ada", None, None), ("Bob", None, None), ("Eve", None, None)]
+    assert before.json()["without_error"] == 3
+    page = arena.service.http.get(f"/competitions/{arena.slug}/uncertainty")
+    assert "3 entries have no standard error" in page.text
+    assert before.json()["boundaries"][0]["in_standard_errors"] is None
+
+    add_errors(arena, [ada, bob, eve], 0.2 / 2**0.5)
+    known = uncertainty(arena)
+    assert places(known) == [("Ada", 1, 2), ("Bob", 1, 2), ("Eve", 3, 3)]
+    assert known.headers["etag"] != before.headers["etag"]
+    first, last = known.json()["places"][0], known.json()["places"][2]
+    assert 0.6 < first["medals"]["gold"] < 0.8
+    assert last["medals"] == {"gold": 0.0, "silver": 0.0, "bronze": 1.0}
+    assert abs(first["standard_error"] - 0.2 / 2**0.5) < 1e-12
+    gold = known.json()["boundaries"][0]
+    assert (gold["rank"], gold["awards"], round(gold["in_standard_errors"], 6)) == (1, ["gold"], 0.5)
+    assert uncertainty(arena, "ada").content == known.content
+
+    assert uncertainty(arena, "bob", "private").status_code == 403
+    checklist = arena.service.call("organizer", "GET", f"/competitions/{arena.slug}/publication").json()
+    assert [(each["rank"], each["awards"]) for each in checklist["boundaries"]] == [
+        (1, ["a bone", "gold"]),
+        (2, ["silver"]),
+    ]
+    assert checklist["boundaries"] == uncertainty(arena, "organizer", "private").json()["boundaries"]
+    page = arena.service.http.get(f"/competitions/{arena.slug}/uncertainty")
+    assert '1 <span class="muted">(1 to 2)</span>' in page.text
+    assert "0.5 standard errors <span" in page.text
+    assert arena.service.http.get(f"/competitions/{arena.slug}/uncertainty?track=private").status_code == 403
+
+    with arena.begin() as session:
+        add_measurement(session, arena.state, session.merge(bob), fid=10.05, distance=0.5, now=arena.now)
+    assert places(uncertainty(arena)) == [("Ada", 1, 2), ("Bob", None, None), ("Eve", 3, 3)]
+
+
+def test_entries_with_the_same_images_are_compared_as_a_pair(service: Service) -> None:
+    """Their difference has no error. So the copy that was handed in later is behind for certain."""
+    arena = Arena(service, medals={"gold": 1, "silver": 2, "bronze": 3})
+    entries = [arena.entry("ada", 10.0, days=3), arena.entry("bob", 10.0, days=2)]
+    add_errors(arena, entries, 0.5, private=False)
+    assert places(uncertainty(arena)) == [("Ada", 1, 2), ("Bob", 1, 2)]
+    with arena.begin() as session:
+        for entry in entries:
+            session.merge(entry).pixels_sha256 = "ab" * 32
+    arena.entry("eve", 12.0)
+    told = uncertainty(arena).json()
+    assert [round(each["medals"]["gold"], 3) for each in told["places"][:2]] == [1.0, 0.0]
+    assert told["without_error"] == 1
