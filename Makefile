@@ -67,6 +67,7 @@ check: setup ## Format, lint, strict types, import contracts, migration drift, c
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml
 	$(BIN)/hadolint deploy/Dockerfile
 	$(BIN)/python -m deploy.documentation --check
+	$(BIN)/python -m deploy.documentation --openapi | $(BIN)/openapi-spec-validator -
 	$(MKDOCS) build --strict
 
 docs: reference ## Serve the documentation until Ctrl-C (DOCS_PORT=8001)

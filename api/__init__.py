@@ -1,6 +1,7 @@
 """The web edge: JSON routes, HTML pages and the kaggle client's protocol over :mod:`scorer`.
 
 http: HTTP itself: dependencies, cookies, CSRF, uploads, ranges, streams, problem details
+openapi: the OpenAPI document, made of routes and what they do not tell
 schemas: pydantic requests and responses of the JSON routes
 rendering: templates, Markdown, numbers and times, charts
 actions: what JSON routes and pages do alike

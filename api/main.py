@@ -5,6 +5,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from importlib.metadata import version
+from typing import Any
 
 from anyio import CapacityLimiter
 from fastapi import Depends, FastAPI
@@ -21,6 +22,8 @@ from api.http.response_cache import ResponseCache
 from api.http.security_headers import SecurityHeaders
 from api.http.server_sent_events import EventHub, closed_by_signals
 from api.kaggle import router as kaggle
+from api.openapi.document import openapi_document
+from api.openapi.operation_ids import operation_id
 from api.pages import router
 from api.routes import audit_log, health, jobs, leaderboard, probes, rescoring
 from api.routes.accounts import accounts, administration, api_tokens, second_factors, sessions
@@ -59,6 +62,12 @@ of requests, as many uploads as there are threads would keep every other request
 class Application(FastAPI):
     """FastAPI with the visitor's address, a line, an id, metrics and security headers for every request, also for those
     whose answer is made outside of all middleware: errors of ours."""
+
+    def openapi(self) -> dict[str, Any]:
+        """The OpenAPI document, made once."""
+        if self.openapi_schema is None:
+            self.openapi_schema = openapi_document(self)
+        return self.openapi_schema
 
     def build_middleware_stack(self) -> ASGIApp:
         """FastAPI's middleware within the limits on bodies, the access log, what finds the visitor's address, and the
@@ -105,6 +114,7 @@ def create_app(settings: Settings) -> FastAPI:
         lifespan=_lifespan,
         openapi_url=f"{API_PREFIX}/openapi.json",
         dependencies=[Depends(refuse_nul), Depends(csrf.refuse_cross_site)],
+        generate_unique_id_function=operation_id,
         docs_url=None,
         redoc_url=None,
         telemetry={"exclude": has_secret_address},

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
+from fastapi.responses import PlainTextResponse
 from starlette.datastructures import State
 
 import migrations
@@ -64,7 +65,7 @@ def readyz(request: Request, response: Response) -> dict[str, str]:
     return answer
 
 
-@router.get("/metrics", response_class=Response)
+@router.get("/metrics", response_class=PlainTextResponse)
 def metrics(request: Request) -> Response:
     """The metrics for Prometheus, for whoever bears the operator's ``KENNEL_METRICS_TOKEN``."""
     state: Any = request.app.state

@@ -48,7 +48,7 @@ class NewTeamRuling(Request):
     reason: str = Field(min_length=1, max_length=5000, description="Told to the team.")
 
 
-class MemberView(BaseModel):
+class ListedMemberView(BaseModel):
     """A member of a team."""
 
     handle: str
@@ -62,7 +62,7 @@ class TeamLineView(BaseModel):
     id: int
     name: str
     submissions: int
-    members: list[MemberView] = Field(description="The first one leads the team.")
+    members: list[ListedMemberView] = Field(description="The first one leads the team.")
 
 
 class TeamPage(BaseModel):

@@ -96,7 +96,7 @@ class NewGuests(Request):
     )
 
 
-class NewRole(Request):
+class OfferedRole(Request):
     """The role that a person is offered."""
 
     role: RoleName

@@ -1,19 +1,21 @@
 """``python -m deploy.documentation``: write ``docs/reference/`` and ``.env.example``; with ``--check``, fail if one is
-stale."""
+stale; with ``--openapi``, print the OpenAPI document."""
 
+import json
 import sys
 from collections.abc import Callable, Mapping
 
 from deploy.documentation.commands import commands_page
 from deploy.documentation.env_example import env_example
-from deploy.documentation.operations import operations_page
-from deploy.documentation.problems import ROOT, problems_page
+from deploy.documentation.operations import openapi, operations_page
+from deploy.documentation.problems import ROOT, problem_slugs, problems_page
 from deploy.documentation.settings import settings_page
 
 PAGES: Mapping[str, Callable[[], str]] = {
     "docs/reference/settings.md": settings_page,
     "docs/reference/cli.md": commands_page,
     "docs/reference/problems.md": problems_page,
+    "api/openapi/problem_slugs.json": problem_slugs,
     "docs/reference/api.md": operations_page,
     ".env.example": env_example,
 }
@@ -32,7 +34,10 @@ def _written(name: str) -> str | None:
 
 
 def main(arguments: list[str]) -> int:
-    """Write the stale pages; with ``--check``, only print their names and return 1."""
+    """Write the stale pages; with ``--check``, only print their names and return 1; with ``--openapi``, print that."""
+    if "--openapi" in arguments:
+        print(json.dumps(openapi(), indent=2))
+        return 0
     stale = stale_pages()
     for name, content in stale.items():
         if "--check" in arguments:

@@ -1,6 +1,7 @@
 """``docs/reference/problems.md``: the slugs of all problems, collected from the code that raises them."""
 
 import ast
+import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -50,6 +51,16 @@ def problems_page() -> str:
         "is shown. In sentences, … stands for what is filled in.",
         table(("slug", "status", "sentences", "raised in"), (_row(slug, of_slug[slug]) for slug in sorted(of_slug))),
     )
+
+
+def problem_slugs() -> str:
+    """The slugs that the API can answer with, by status, as JSON: for the OpenAPI document."""
+    of_status: dict[int, set[str]] = defaultdict(set)
+    for problem in problems():
+        if problem.place.startswith(("api/", "scorer/")):
+            of_status[problem.status].add(problem.slug)
+    slugs = {str(status): sorted(of_status[status]) for status in sorted(of_status)}
+    return f"{json.dumps(slugs, indent=2)}\n"
 
 
 def _row(slug: str, places: Sequence[Problem]) -> tuple[str, ...]:

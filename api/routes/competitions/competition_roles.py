@@ -3,7 +3,7 @@
 from fastapi import APIRouter
 
 from api.http.dependencies import CurrentUser, DbSession, Now, Organizer, Submitter
-from api.schemas.competitions import NewRole, RoleView
+from api.schemas.competitions import OfferedRole, RoleView
 from scorer.competitions import competition_roles
 from scorer.competitions.competition_state import state_of
 from scorer.db.tables import CompetitionRole
@@ -18,7 +18,7 @@ def index(slug: str, session: DbSession, author: Organizer, now: Now) -> list[Ro
 
 
 @router.put("/roles/{handle}")
-def offer(slug: str, handle: str, body: NewRole, session: DbSession, author: Organizer, now: Now) -> RoleView:
+def offer(slug: str, handle: str, body: OfferedRole, session: DbSession, author: Organizer, now: Now) -> RoleView:
     """Offer somebody a role, or another one; they get a notice, and have it once they accept. 409 for whoever has been
     in a team here. Organizers only."""
     state = state_of(session, slug, now)

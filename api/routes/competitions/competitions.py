@@ -22,6 +22,7 @@ from api.http.dependencies import (
     Visitor,
 )
 from api.http.request_bodies import streamed_body
+from api.openapi.files import file_body
 from api.schemas.accounts import Acceptance, AcceptanceView
 from api.schemas.competitions import CompetitionView, PreparationView, ReferenceView, TrackView
 from scorer.accounts import roles
@@ -129,7 +130,7 @@ def accept_rules(slug: str, body: Acceptance, session: DbSession, account: Submi
     return AcceptanceView.model_validate(accepted, from_attributes=True)
 
 
-@router.put("/{slug}/references/{role}")
+@router.put("/{slug}/references/{role}", openapi_extra=file_body("The zip of PNGs."))
 async def attach(
     slug: str,
     role: ReferenceRole,

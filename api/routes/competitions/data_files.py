@@ -22,6 +22,7 @@ from api.http.dependencies import (
     Visitor,
 )
 from api.http.request_bodies import streamed_body
+from api.openapi.files import FILE, file_body
 from api.schemas.competitions import DataFileView
 from scorer.blobs import ReceivedBlob, require_bytes
 from scorer.competitions import competition_state, data_files
@@ -38,7 +39,7 @@ def index(slug: str, session: DbSession, account: Visitor, now: Now) -> list[Dat
     return [_view(slug, each) for each in state.files]
 
 
-@router.get("/{name}", response_class=Response)
+@router.get("/{name}", response_class=Response, responses=FILE)
 def show(
     slug: str, name: str, request: Request, session: DbSession, store: BlobStore, account: CurrentUser, now: Now
 ) -> Response:
@@ -47,7 +48,7 @@ def show(
     return download(request, data_files.find_file(session, state, name, account), store)
 
 
-@router.put("/{name}")
+@router.put("/{name}", openapi_extra=file_body("None with `source=train`.", is_required=False))
 async def offer(
     slug: str,
     name: str,

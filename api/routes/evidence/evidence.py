@@ -7,6 +7,7 @@ from fastapi import APIRouter, Path, Request, Response
 from api.http.dependencies import BlobStore, CurrentUser, DbSession, Visitor
 from api.http.etags import etag_of, is_known
 from api.http.media import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS
+from api.openapi.files import PICTURE
 from api.schemas.evidence.evidence import EvidenceView, evidence_view
 from scorer.accounts.roles import is_organizer
 from scorer.errors import NotFound
@@ -29,7 +30,7 @@ def show(submission_id: str, kind: TrackKind, session: DbSession, account: Visit
     return evidence_view(session, submission, kind, account)
 
 
-@router.get("/{group}", response_class=Response)
+@router.get("/{group}", response_class=Response, responses=PICTURE)
 def sheet(
     submission_id: str,
     kind: TrackKind,

@@ -10,6 +10,7 @@ from api.http.dependencies import AppSettings, BlobStore, CurrentUser, DbSession
 from api.http.etags import etag_of, is_known
 from api.http.media import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS
 from api.http.request_bodies import streamed_body
+from api.openapi.files import PICTURE, file_body
 from api.schemas.evidence.generators import GeneratorView, generator_view
 from scorer.blobs import require_bytes
 from scorer.evidence import generator_audits
@@ -21,7 +22,11 @@ router = APIRouter(tags=["generators"])
 Dimension = Annotated[int, Query(ge=1, le=MAX_LATENT_DIMENSION, description="Numbers of a latent vector.")]
 
 
-@router.put("/submissions/{submission_id}/generator", status_code=202)
+@router.put(
+    "/submissions/{submission_id}/generator",
+    status_code=202,
+    openapi_extra=file_body("The ONNX file."),
+)
 async def hand_in(
     submission_id: str,
     request: Request,
@@ -49,7 +54,7 @@ def show(submission_id: str, session: DbSession, account: CurrentUser) -> Genera
     return generator_view(submission_id, generator_audits.find_generator(session, submission_id, account))
 
 
-@router.get("/submissions/{submission_id}/generator/pairs/{group}", response_class=Response)
+@router.get("/submissions/{submission_id}/generator/pairs/{group}", response_class=Response, responses=PICTURE)
 def pairs(
     submission_id: str, group: ImageGroup, request: Request, session: DbSession, store: BlobStore, account: CurrentUser
 ) -> Response:

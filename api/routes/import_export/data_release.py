@@ -6,6 +6,7 @@ from api.actions.data_releases import start_data_release
 from api.http import ranges
 from api.http.dependencies import BlobStore, DbSession, Now, Organizer, Visitor
 from api.http.ranges import BlobPart, Content
+from api.openapi.files import FILE
 from api.schemas.import_export import FileView, HandOut, NewRelease, ReleaseView
 from scorer.accounts.roles import is_organizer
 from scorer.blobs import Blobs
@@ -49,7 +50,7 @@ def hand_out(slug: str, release_id: str, body: HandOut, session: DbSession, auth
     return release_view(data_release.find_release(session, state, release_id, author), author)
 
 
-@router.get("/{release_id}/files/{name}", response_class=Response)
+@router.get("/{release_id}/files/{name}", response_class=Response, responses=FILE)
 def download(
     slug: str,
     release_id: str,
@@ -66,7 +67,7 @@ def download(
     return _file(data_release.find_release(session, state, release_id, account), name, request, store)
 
 
-@router.get("/{release_id}/files/images/{name}", response_class=Response)
+@router.get("/{release_id}/files/images/{name}", response_class=Response, responses=FILE)
 def download_images(
     slug: str,
     release_id: str,

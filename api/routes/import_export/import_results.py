@@ -13,6 +13,7 @@ from fastapi.concurrency import run_in_threadpool
 from api.actions.zip_uploads import declared_bytes
 from api.http.dependencies import AnyOrganizer, Now, Transaction, Transactions
 from api.http.request_bodies import streamed_body
+from api.openapi.files import file_body
 from api.schemas.insights.insights import ImportView
 from scorer.blobs import require_bytes
 from scorer.db.tables import Account
@@ -22,12 +23,15 @@ from scorer.import_export import import_results, results_csv
 from scorer.import_export.import_results import ImportRequest, ImportResult
 
 router = APIRouter(tags=["insights"])
+TABLE = file_body("The table.", media_type="text/csv")
 MAX_CSV_BYTES = 1 << 27
 """Over a million entries; they are held in memory during the import."""
 MAX_MEMORY_BYTES = 1 << 20
 
 
-@router.post("/competitions/{slug}/imports", status_code=201)
+@router.post(
+    "/competitions/{slug}/imports", status_code=201, openapi_extra=file_body("The table.", media_type="text/csv")
+)
 async def load(
     slug: str,
     options: Annotated[ImportRequest, Query()],

@@ -4,6 +4,7 @@ from fastapi import APIRouter, Request, Response
 
 from api.http.dependencies import BlobStore, DbSession, Now, Organizer
 from api.http.etags import etag_of, is_known
+from api.openapi.files import PICTURE
 from api.schemas.insights.insights import ExhibitView, Seed, TwinsView, TwinView
 from scorer.competitions.competition_state import state_of
 from scorer.insights import gallery
@@ -30,7 +31,7 @@ def index(
     return [ExhibitView.of(slug, each, seed) for each in entries]
 
 
-@router.get("/gallery/{submission_id}", response_class=Response)
+@router.get("/gallery/{submission_id}", response_class=Response, responses=PICTURE)
 def images(
     slug: str,
     submission_id: str,

@@ -11,6 +11,7 @@ from api.actions.rating_seats import RowId, new_rater_secret, rater_by_link, rat
 from api.http.dependencies import AppSettings, BlobStore, DbSession, Now, Organizer
 from api.http.etags import etag_of, is_known
 from api.http.media import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS
+from api.openapi.files import PICTURE
 from api.schemas.insights.human_ratings import (
     BatchView,
     InvitedView,
@@ -128,7 +129,7 @@ def _rating_router(prefix: str, rater_dependency: Any) -> APIRouter:
         human_ratings.rate(session, rater, body.ratings, now=now)
         return _batch(session, store, rater, body.kind, limit=body.more, exclude=body.at_hand)
 
-    @rating.get("/items/{item_id}/picture", response_class=Response)
+    @rating.get("/items/{item_id}/picture", response_class=Response, responses=PICTURE)
     def picture(item_id: RowId, rater: AnyRater, request: Request, session: DbSession, store: BlobStore) -> Response:
         """The image of one item."""
         item = human_ratings.item_of(session, rater, item_id)

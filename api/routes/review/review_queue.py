@@ -7,6 +7,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from api.http.dependencies import BlobStore, CurrentUser, DbSession, Now, Reviewer
 from api.http.etags import etag_of, is_known
 from api.http.media import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS
+from api.openapi.files import PICTURE, file_answer
 from api.schemas.review.review_queue import DeskEntryView, DeskView, NewReview, NextView, OpinionsView
 from api.schemas.review.review_queue_views import entry_view, flagged_view, opinions_view, review_queue_view
 from scorer.accounts.roles import is_organizer
@@ -76,7 +77,7 @@ def review(submission_id: str, body: NewReview, session: DbSession, reviewer: Re
     return opinions_view(access.find_for_review(session, submission_id, reviewer), opinions)
 
 
-@router.get("/submissions/{submission_id}/pairs/{kind}", response_class=Response)
+@router.get("/submissions/{submission_id}/pairs/{kind}", response_class=Response, responses=PICTURE)
 def sheet(
     submission_id: str, kind: TrackKind, request: Request, session: DbSession, store: BlobStore, account: CurrentUser
 ) -> Response:
@@ -92,7 +93,11 @@ def sheet(
     return Response(picture, media_type="image/png", headers=headers)
 
 
-@router.get("/submissions/{submission_id}/pairs/{kind}/{number}/{side}", response_class=Response)
+@router.get(
+    "/submissions/{submission_id}/pairs/{kind}/{number}/{side}",
+    response_class=Response,
+    responses=file_answer("image/png"),
+)
 def image(
     submission_id: str,
     kind: TrackKind,

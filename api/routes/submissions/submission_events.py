@@ -27,7 +27,10 @@ EXAMPLE = (
     '"fraction":null,"queue_position":3,"paused":false,"estimate_seconds":240,"provisional":null,"cancellable":true,"over":false}\n\n'
 )
 RESPONSES: dict[int | str, dict[str, Any]] = {
-    200: {"content": {STREAM: {"example": EXAMPLE}}, "description": "Each event's data is a `StateView`."},
+    200: {
+        "content": {STREAM: {"schema": {"type": "string"}, "example": EXAMPLE}},
+        "description": "Each event's data is a `StateView`.",
+    },
     204: {"description": "`Last-Event-ID` is that of the last state; do not reconnect."},
 }
 

@@ -18,15 +18,17 @@ from api.http.dependencies import (
 from api.http.etags import etag_of, is_known
 from api.http.media import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS, chunks_of
 from api.http.request_bodies import streamed_body
+from api.openapi.files import PICTURE, file_answer, file_body
 from api.schemas.announcements import CodeRequestView, NewCodeRequest
 from api.schemas.submissions.submissions import CodeView
 from scorer.evidence import code_requests, code_uploads
 from scorer.submissions import access, files
 
 router = APIRouter(tags=["results"])
+CODE = file_answer(*CODE_MEDIA_TYPES.values())
 
 
-@router.get("/submissions/{submission_id}/sprite", response_class=Response)
+@router.get("/submissions/{submission_id}/sprite", response_class=Response, responses=PICTURE)
 def sprite(
     submission_id: str, request: Request, session: DbSession, store: BlobStore, account: CurrentUser
 ) -> Response:
@@ -39,7 +41,10 @@ def sprite(
     return Response(store.read(key), media_type="image/png", headers=headers)
 
 
-@router.put("/submissions/{submission_id}/code")
+@router.put(
+    "/submissions/{submission_id}/code",
+    openapi_extra=file_body("A zip or a notebook."),
+)
 async def attach(
     submission_id: str,
     request: Request,
@@ -66,7 +71,7 @@ def ask_for_code(
     return CodeRequestView.model_validate(made, from_attributes=True)
 
 
-@router.get("/submissions/{submission_id}/code", response_class=Response)
+@router.get("/submissions/{submission_id}/code", response_class=Response, responses=CODE)
 def download(submission_id: str, session: DbSession, store: BlobStore, account: CurrentUser) -> Response:
     """The attached code of an entry; for reviewers and organizers."""
     submission, code = code_uploads.find_code(session, submission_id, account)

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from api.actions.zip_uploads import ZipUpload, declared_bytes
 from api.http.dependencies import AppSettings, BlobStore, CurrentUser, DbSession, Now, Submitter, Transactions
 from api.http.request_bodies import streamed_body
+from api.openapi.files import file_body
 from api.schemas.submissions.submissions import SubmissionPage, SubmissionView, submission_view
 from scorer.competitions.competition_state import visible_state
 from scorer.db.tables import Submission
@@ -16,7 +17,11 @@ from scorer.submissions.intake import NewSubmission
 router = APIRouter(tags=["submissions"])
 
 
-@router.post("/competitions/{slug}/submissions", status_code=202)
+@router.post(
+    "/competitions/{slug}/submissions",
+    status_code=202,
+    openapi_extra=file_body("The zip of PNGs."),
+)
 async def submit(
     slug: str,
     request: Request,

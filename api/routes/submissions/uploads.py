@@ -24,6 +24,7 @@ from api.http.dependencies import (
     utc_now,
 )
 from api.http.request_bodies import streamed_body
+from api.openapi.files import file_body
 from api.schemas.submissions.uploads import (
     MAX_NAME_LENGTH,
     MAX_NOTE_LENGTH,
@@ -84,8 +85,8 @@ async def requested_upload_of(
     )
 
 
-@resumable.options("/competitions/{slug}/uploads", status_code=204)
-@resumable.options("/uploads/{upload_id}", status_code=204)
+@resumable.options("/competitions/{slug}/uploads", status_code=204, include_in_schema=False)
+@resumable.options("/uploads/{upload_id}", status_code=204, include_in_schema=False)
 def discover(settings: AppSettings) -> Response:
     """The supported version, extensions and limits of tus."""
     return Response(status_code=204, headers={**tus.DISCOVERY, "Tus-Max-Size": str(settings.max_upload_bytes)})
@@ -120,7 +121,7 @@ def list_uploads(slug: str, session: DbSession, store: BlobStore, account: Submi
     return [upload_view(each, store, now) for each in open_uploads.list_open_uploads(session, state, account, now=now)]
 
 
-@resumable.head("/uploads/{upload_id}")
+@resumable.head("/uploads/{upload_id}", response_class=Response)
 def tell(upload_id: str, session: DbSession, account: Submitter, now: Now) -> Response:
     """The offset and length of an upload (tus)."""
     upload = uploads.find_upload(session, upload_id, account, now=now)
@@ -137,7 +138,11 @@ def show(upload_id: str, session: DbSession, store: BlobStore, account: Submitte
 @resumable.post(
     "/uploads/{upload_id}", status_code=204, include_in_schema=False, dependencies=[Depends(tus.require_override)]
 )
-@resumable.patch("/uploads/{upload_id}", status_code=204)
+@resumable.patch(
+    "/uploads/{upload_id}",
+    status_code=204,
+    openapi_extra=file_body("Bytes of the zip.", media_type=tus.PATCH_MEDIA_TYPE),
+)
 async def append(
     upload_id: str,
     request: Request,

@@ -10,7 +10,7 @@ from fastapi.responses import Response
 from api.http.dependencies import CurrentUser, DbSession, Now, Organizer
 from api.rendering.csv import escape_formula
 from api.schemas.announcements import (
-    MemberView,
+    ListedMemberView,
     MessageView,
     NewMessage,
     NewTeamRuling,
@@ -50,7 +50,7 @@ def index(
 
 
 def _team_view(team: ListedTeam) -> TeamLineView:
-    return TeamLineView(**team._asdict() | {"members": [MemberView(**each._asdict()) for each in team.members]})
+    return TeamLineView(**team._asdict() | {"members": [ListedMemberView(**each._asdict()) for each in team.members]})
 
 
 def _members_csv(slug: str, listed: list[ListedTeam]) -> Response:

@@ -1,0 +1,54 @@
+"""The OpenAPI document of the application."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute, RouteContext, iter_route_contexts
+
+from api.openapi import problem_responses, security
+from api.openapi.parameter_texts import describe_parameter
+
+DESCRIPTION: Final = """\
+What the pages and the `kennel` command do, as an API. Errors are `application/problem+json` (RFC 9457); their `type` is
+stable. What is new at an address is told by its `ETag`: send it as `If-None-Match`.
+"""
+
+
+def openapi_document(app: FastAPI) -> dict[str, Any]:
+    """The document: FastAPI's, with errors as they are sent, who may call what, and parameters in words."""
+    document = get_openapi(
+        title=app.title,
+        version=app.version,
+        summary=app.summary,
+        description=DESCRIPTION,
+        routes=app.routes,
+        servers=[{"url": "/", "description": "This service."}],
+        license_info={"name": "MIT", "identifier": "MIT"},
+    )
+    components = document["components"]
+    components["schemas"]["Problem"] = problem_responses.SCHEMA
+    components["responses"] = problem_responses.components()
+    components["securitySchemes"] = security.SCHEMES
+    routes = {(route.path_format, method): route for route in _api_routes(app) for method in route.methods or ()}
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            _describe(operation, routes[path, method.upper()], method.upper())
+    for unused in ("HTTPValidationError", "ValidationError"):
+        components["schemas"].pop(unused, None)
+    return document
+
+
+def _api_routes(app: FastAPI) -> Iterator[RouteContext]:
+    for route in iter_route_contexts(app.routes):
+        if isinstance(route.original_route, APIRoute) and route.include_in_schema:
+            yield route
+
+
+def _describe(operation: dict[str, Any], route: RouteContext, method: str) -> None:
+    errors: Mapping[str, Any] = problem_responses.responses_of(route, method, has_body="requestBody" in operation)
+    operation["responses"] = {**operation["responses"], **errors}
+    operation["security"] = security.security_of(route, method)
+    for parameter in operation.get("parameters", ()):
+        describe_parameter(parameter)

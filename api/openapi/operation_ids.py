@@ -1,0 +1,15 @@
+"""Operation ids: the names of operations in the OpenAPI document, from which generators of clients name functions."""
+
+from typing import Final
+
+from fastapi.routing import APIRoute
+
+STANDARD_NAMES: Final = {"index": "list", "show": "get"}
+
+
+def operation_id(route: APIRoute) -> str:
+    """``submissions.list``: the module of a route's function, and its name; ``_by_link`` follows where a secret link
+    leads to the same function."""
+    module = route.endpoint.__module__.rpartition(".")[2]
+    ending = "_by_link" if "{secret}" in route.path_format else ""
+    return f"{module}.{STANDARD_NAMES.get(route.name, route.name)}{ending}"

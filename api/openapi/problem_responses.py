@@ -1,0 +1,97 @@
+"""The errors that an operation can answer with: problems (RFC 9457), as components of the OpenAPI document."""
+
+import json
+from collections.abc import Iterator, Mapping
+from http import HTTPStatus
+from importlib.resources import files
+from typing import Any, Final
+
+from fastapi.routing import RouteContext
+
+from api.http import dependencies
+from api.http.csrf import SAFE_METHODS
+from api.http.tus import TusRoute
+from api.openapi.route_dependencies import depends_on
+
+PROBLEM_TYPE: Final = "application/problem+json"
+SLUGS: Final[Mapping[str, list[str]]] = json.loads((files("api.openapi") / "problem_slugs.json").read_text())
+"""The slugs of problems with each status; made by ``make reference`` from the code that raises them."""
+TUS_STATUSES: Final = (400, 412, 460)
+OF_BYTES: Final = (408, 413, 507)
+TITLES: Final = {460: "Checksum Mismatch"}
+
+SCHEMA: Final[Mapping[str, Any]] = {
+    "title": "Problem",
+    "description": "An error (RFC 9457).",
+    "type": "object",
+    "required": ["type", "title", "status"],
+    "properties": {
+        "type": {
+            "type": "string",
+            "pattern": "^urn:kennel:problem:",
+            "description": "What went wrong, for programs: stable.",
+        },
+        "title": {
+            "type": "string",
+            "description": "What went wrong, for people.",
+        },
+        "status": {"type": "integer", "description": "The status of the answer."},
+        "faults": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "Which file or field, and what is wrong.",
+        },
+        "request_id": {"type": "string", "description": "By it operators find the request in their log."},
+    },
+    "additionalProperties": True,
+    "examples": [
+        {"type": "urn:kennel:problem:unknown-competition", "title": "There is no competition dogs.", "status": 404}
+    ],
+}
+
+
+def component_name(status: int | str) -> str:
+    """The name of the component of a status, in ``components.responses``."""
+    return f"Problem{status}"
+
+
+def components() -> dict[str, Any]:
+    """The answer with each status, and ``Problem`` for all others."""
+    statuses = (*(int(status) for status in SLUGS), 500)
+    return {component_name(status): _component(status) for status in sorted({*statuses, *OF_BYTES})} | {
+        "Problem": _answer("Any other error.")
+    }
+
+
+def _component(status: int) -> dict[str, Any]:
+    title = TITLES.get(status) or HTTPStatus(status).phrase
+    slugs = ", ".join(f"`{slug}`" for slug in SLUGS.get(str(status), ()))
+    return _answer(f"{title}. The type ends with one of: {slugs}." if slugs else f"{title}.")
+
+
+def _answer(description: str) -> dict[str, Any]:
+    schema = {"$ref": "#/components/schemas/Problem"}
+    return {"description": description, "content": {PROBLEM_TYPE: {"schema": schema}}}
+
+
+def responses_of(route: RouteContext, method: str, *, has_body: bool) -> dict[str, Any]:
+    """The errors of an operation, by status, and ``default`` for those that only a fault of ours can cause."""
+    references = {str(status): component_name(status) for status in sorted(set(_statuses(route, method, has_body)))}
+    return {
+        status: {"$ref": f"#/components/responses/{name}"}
+        for status, name in (references | {"default": "Problem"}).items()
+    }
+
+
+def _statuses(route: RouteContext, method: str, has_body: bool) -> Iterator[int]:
+    yield from (422, 503)
+    if depends_on(route, dependencies.claimed_caller) or method not in SAFE_METHODS:
+        yield from (401, 403, 429)  # without a caller: signing in and up
+    if route.dependant.path_params:
+        yield 404
+    if method not in SAFE_METHODS:
+        yield 409
+    if has_body:
+        yield from OF_BYTES
+    if isinstance(route.original_route, TusRoute):
+        yield from TUS_STATUSES

@@ -1,0 +1,100 @@
+"""The OpenAPI document: valid, complete in words, and true of who may call what and of errors as they are sent."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import jsonschema
+import pytest
+from openapi_spec_validator import validate
+
+from deploy.documentation.operations import openapi
+from tests.api.conftest import API, Service
+
+DOCUMENT = openapi()
+OPERATIONS = [(method, path) for path, methods in DOCUMENT["paths"].items() for method in methods]
+EXAMPLES = {"study_id": "1", "submission_id": "5f0c7a52-2f5e-4a39-9c3e-6f1f4a1f3c55", "kind": "public", "role": "train"}
+OTHERWISE_REFUSED = {"/metrics", f"{API}/session/passkey-options", f"{API}/session/second-factor"}
+"""What asks for a token of the operator's, or for a sign-in that has begun."""
+
+
+def operations() -> Iterator[dict[str, Any]]:
+    for method, path in OPERATIONS:
+        yield DOCUMENT["paths"][path][method]
+
+
+def test_is_valid() -> None:
+    validate(DOCUMENT)
+
+
+def test_operations_have_short_names_of_their_own() -> None:
+    names = [operation["operationId"] for operation in operations()]
+    assert len(set(names)) == len(names)
+    assert {"submissions.submit", "submissions.list", "submissions.get", "leaderboard.get"} <= set(names)
+    assert all(re.fullmatch(r"[a-z_]{3,20}\.[a-z_]{2,25}", name) for name in names)
+
+
+def test_operations_and_parameters_are_described() -> None:
+    for operation in operations():
+        assert operation["description"], operation["operationId"]
+        for parameter in operation.get("parameters", ()):
+            assert parameter.get("description"), (operation["operationId"], parameter["name"])
+
+
+def test_schemas_have_plain_names() -> None:
+    assert not [name for name in DOCUMENT["components"]["schemas"] if not name.isalnum()]
+    assert "HTTPValidationError" not in DOCUMENT["components"]["schemas"]
+
+
+def test_files_are_described() -> None:
+    """Uploads have a body; whatever is answered but by HEAD has a schema."""
+    for method, path in OPERATIONS:
+        operation = DOCUMENT["paths"][path][method]
+        for status, answer in operation["responses"].items():
+            contents = answer.get("content", {}).values()
+            if status.startswith("2") and status != "204" and method != "head":
+                assert contents, operation["operationId"]
+            assert all(content.get("schema") is not None for content in contents)
+    submit = DOCUMENT["paths"][f"{API}/competitions/{{slug}}/submissions"]["post"]
+    assert submit["requestBody"]["content"]["application/octet-stream"]["schema"]["format"] == "binary"
+
+
+def test_strangers_are_refused_where_the_document_says_so(service: Service) -> None:
+    service.competition()
+    for method, path in OPERATIONS:
+        filled = re.sub(r"\{(\w+)\}", lambda part: EXAMPLES.get(part[1], "dogs" if part[1] == "slug" else "1"), path)
+        answer = service.http.request(method, filled, headers={"Tus-Resumable": "1.0.0", "Upload-Length": "1"})
+        security = DOCUMENT["paths"][path][method]["security"]
+        asks_who = bool(security) and {} not in security
+        assert path in OTHERWISE_REFUSED or asks_who == (answer.status_code == 401), (method, path, answer.status_code)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "who", "body", "status"),
+    [
+        ("GET", "/competitions/unknown", None, None, 404),
+        ("GET", "/me", None, None, 401),
+        ("POST", "/competitions", "ada", {"slug": "mine"}, 403),
+        ("POST", "/session", None, {"handle": "ada"}, 422),
+        ("GET", "/competitions/dogs/leaderboard?limit=-1", None, None, 422),
+        ("POST", "/competitions/dogs/submissions", "ada", {}, 422),
+        ("POST", "/competitions/dogs/publication", "organizer", {"published": True, "reason": "It is over."}, 409),
+    ],
+)
+def test_errors_are_as_described(
+    service: Service, method: str, path: str, who: str | None, body: dict[str, Any] | None, status: int
+) -> None:
+    service.competition(slug="dogs")
+    answer = service.call(who, method, path, json=body)
+    operation = next(
+        operations[method.lower()]
+        for template, operations in DOCUMENT["paths"].items()
+        if method.lower() in operations
+        and re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", template), f"{API}{path.partition('?')[0]}")
+    )
+    assert answer.status_code == status, answer.text
+    name = operation["responses"][str(status)]["$ref"].rpartition("/")[2]
+    component = DOCUMENT["components"]["responses"][name]
+    assert answer.headers["content-type"] in component["content"]
+    jsonschema.validate(answer.json(), DOCUMENT["components"]["schemas"]["Problem"])
+    assert f"`{answer.json()['type'].rpartition(':')[2]}`" in component["description"]
