@@ -174,29 +174,31 @@ def leaks_in(request: RouteRequest, answer: RouteAnswer, secrets: Collection[Can
 
 @dataclass
 class CrawlResult:
-    """Leaks, routes that no role could use, server errors, and the secrets that each role saw."""
+    """Leaks, routes that no role could use, server errors, the secrets that each role saw, and the statuses."""
 
     leaks: list[Leak]
     unused: list[str]
     broken: list[str]
     seen: dict[str, set[str]]
     """Names of all secrets that each role saw, rightly or not."""
+    statuses: dict[str, dict[str, list[int]]]
+    """By route and role: the status of each request, in their order, so that the insider's own things come first."""
 
 
 def crawl(
     world: Environment, *, roles: Collection[str] = ROLES, shown: Collection[str] = (), safe: bool = False
 ) -> CrawlResult:
     """Call every route (``safe``: only those that change nothing) in every role, or in these."""
-    done = CrawlResult([], [], [], {role: set() for role in ROLES})
+    done = CrawlResult([], [], [], {role: set() for role in ROLES}, {})
     for route in routes_of(world.app):
         if safe and not route.is_safe:
             continue
         expected = CALLS.get(str(route), RouteCall()).fails
-        statuses = set()
+        statuses = done.statuses.setdefault(str(route), {})
         for request in requests_of(route, world.planted):
             for role in (each for each in request.call.roles if each in roles):
                 answer = send_and_restore(world, role, request)
-                statuses.add(answer.status)
+                statuses.setdefault(role, []).append(answer.status)
                 leaks = list(leaks_in(request, answer, world.planted.secrets))
                 done.seen[role] |= {secret.name for _, secret in leaks}
                 done.leaks += [
@@ -206,8 +208,9 @@ def crawl(
                 ]
                 if answer.status >= 500 and answer.status != expected:
                     done.broken.append(f"{role}: {request}: {answer.status} {answer.body[:200]}")
-        if not any(status < 400 or status == expected for status in statuses):
-            done.unused.append(f"{route}: {sorted(statuses)}")
+        seen = {status for each in statuses.values() for status in each}
+        if not any(status < 400 or status == expected for status in seen):
+            done.unused.append(f"{route}: {sorted(seen)}")
     return done
 
 

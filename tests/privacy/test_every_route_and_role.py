@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,8 +31,9 @@ from scorer.db.tables import (
     Upload,
     Webhook,
 )
+from tests.privacy import access_table
 from tests.privacy.canaries import publish
-from tests.privacy.crawler import RouteAnswer, answers_of, crawl, differences, distinguishable_answers
+from tests.privacy.crawler import CrawlResult, RouteAnswer, answers_of, crawl, differences, distinguishable_answers
 from tests.privacy.environment import NOW, Environment
 
 RECOVERED: dict[str, Any] = {"findings": [], "errors": {}, "pairs": {}}
@@ -64,9 +66,15 @@ def test_no_page_shows_a_competitor_what_is_hidden(world: Environment, role: str
     assert not [str(each) for each in result.leaks]
 
 
+@pytest.fixture(scope="module")
+def whole_crawl(world: Environment) -> CrawlResult:
+    """Every route in every role."""
+    return crawl(world)
+
+
 @pytest.mark.heavy
-def test_no_route_reveals_what_is_hidden(world: Environment) -> None:
-    result = crawl(world)
+def test_no_route_reveals_what_is_hidden(world: Environment, whole_crawl: CrawlResult) -> None:
+    result = whole_crawl
     assert not result.broken
     assert not result.unused, "nobody could use these: say in tests/privacy/requests.py how they are called"
     assert not [str(each) for each in result.leaks]
@@ -77,6 +85,20 @@ def test_no_route_reveals_what_is_hidden(world: Environment) -> None:
         "upload", "pixels-scored", "pixels-waiting", "example-public-own", "example-private-own",
     }  # fmt: skip
     assert "code-bytes" in result.seen["reviewer"]
+
+
+@pytest.mark.heavy
+def test_who_may_use_which_route_is_as_the_table_says(whole_crawl: CrawlResult, tmp_path: Path) -> None:
+    now = access_table.table_of(whole_crawl.statuses)
+    (tmp_path / "access_table.md").write_text(now)
+    told = f"if what has changed is meant: cp {tmp_path}/access_table.md {access_table.FILE}"
+    assert now.splitlines() == access_table.FILE.read_text().splitlines(), told
+
+
+@pytest.mark.heavy
+def test_the_table_of_routes_keeps_its_rules(whole_crawl: CrawlResult) -> None:
+    """What no edit of the table may change unseen."""
+    assert access_table.broken_rules(whole_crawl.statuses) == []
 
 
 @pytest.mark.heavy
