@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from deploy.standalone.data_folder import settings_of
+from deploy.standalone.data_folder import settings_of, with_own_scratch
 from scorer.blobs import blobs_of
 from scorer.db.session import connected, ping
 from scorer.errors import Unavailable
@@ -21,7 +21,7 @@ def rescore_submission(
     The service is found by the environment, or by its data folder. Raises as :func:`worker.scoring.rescore.rescore`
     does, and ``Unavailable`` (``database-unreachable``) if its database does not answer.
     """
-    settings = settings_of(data)
+    settings = with_own_scratch(settings_of(data))
     with connected(settings) as sessions:
         context = WorkerContext(settings, create_celery_app(settings), sessions, blobs_of(settings))
         try:

@@ -43,6 +43,8 @@ class Child:
     ready_timeout: float = 60.0
     niceness: int = 0
     """How far it stands back where all want the processor, as ``nice`` counts it."""
+    reached: Sequence[Path] = ()
+    """Folders that ``user`` must reach, also through closed ones: the interpreter, the code."""
 
 
 class RestartPolicy:
@@ -64,11 +66,17 @@ class RestartPolicy:
 
 
 def launch_command(
-    child_argv: Sequence[str | Path], signum: signal.Signals, user: UnixAccount | None, *, niceness: int = 0
+    child_argv: Sequence[str | Path],
+    signum: signal.Signals,
+    user: UnixAccount | None,
+    *,
+    niceness: int = 0,
+    reached: Sequence[Path] = (),
 ) -> list[str]:
     """The command that runs ``child_argv`` as ``user``, with ``signum`` to it when this process dies."""
     uid, gid = (user.uid, user.gid) if user is not None else (launch.STAY, launch.STAY)
     stage = [sys.executable, "-I", "-S", launch.__file__, int(signum), os.getpid(), uid, gid, niceness]
+    stage.append(os.pathsep.join(map(str, reached)))
     return [str(argument) for argument in (*stage, *child_argv)]
 
 
@@ -88,7 +96,7 @@ class ChildProcess:
         self.status = 0  # once ``ended``: the exit status, or -N for signal N
         self.ended = threading.Event()
         self._process = subprocess.Popen(
-            launch_command(child.argv, child.stop_signal, child.user, niceness=child.niceness),
+            launch_command(child.argv, child.stop_signal, child.user, niceness=child.niceness, reached=child.reached),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -9,9 +9,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from platformdirs import user_data_path
+from platformdirs import user_cache_path, user_data_path
 
-from deploy.standalone.unix_account import UnixAccount, account_for, require_reachable
+from deploy.standalone.unix_account import UnixAccount, account_for, hand_over, require_reachable
 from scorer.errors import Unavailable
 from scorer.settings import Settings, read_settings
 
@@ -35,6 +35,20 @@ class DataFolder:
     def __init__(self, path: Path, lock: int) -> None:
         self.path = path
         self.lock = lock  # a file descriptor; every process that inherits it holds the lock
+
+    @property
+    def account(self) -> UnixAccount | None:
+        """The account under which all parts run; None: our own."""
+        return account_for(self.path / "postgres")
+
+    def private_folder(self, name: str) -> Path:
+        """The folder ``name``, made if it is not there: it and all that is in it are private to the parts' account."""
+        folder = self.path / name
+        folder.mkdir(mode=0o700, exist_ok=True)
+        folder.chmod(0o700)  # an earlier version has let others read decoded images
+        if self.account is not None:
+            hand_over(folder, self.account)
+        return folder
 
     def secret(self, name: str) -> str:
         """The random secret of that name (43 URL-safe characters), made at the first call and stored."""
@@ -111,6 +125,15 @@ def settings_of(path: Path | None) -> Settings:
     """The settings of the environment, with the addresses of the Kennel that runs on the folder ``path`` if there is
     one."""
     return read_settings(addresses_in(path) if path else {})
+
+
+def with_own_scratch(settings: Settings) -> Settings:
+    """The settings, with root's own scratch folder in place of one that belongs to the account of the parts, which
+    could not read what root leaves there."""
+    folder = settings.scratch
+    if os.geteuid() != 0 or not folder.exists() or folder.stat().st_uid == 0:
+        return settings
+    return settings.model_copy(update={"scratch": user_cache_path("kennel") / "scratch"})
 
 
 def open_data_folder(path: Path, *, patience: float = 20.0) -> DataFolder:

@@ -9,15 +9,32 @@ import ctypes
 import os
 import signal
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 
 PR_SET_PDEATHSIG = 1  # from Linux's <sys/prctl.h>
 CANNOT_EXECUTE = 127  # what a shell answers too
 STAY = -1
+CLONE_NEWNS = 0x20000
+MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18  # from Linux's <sys/mount.h>
 
 
-def main(signum: int, parent: int, uid: int, gid: int, niceness: int, command: list[str]) -> None:
-    """Execute ``command`` as ``uid:gid`` (STAY: unchanged), with ``signum`` to it when ``parent`` dies."""
+def main(
+    signum: int, parent: int, uid: int, gid: int, niceness: int, reached: Sequence[str], command: list[str]
+) -> None:
+    """Execute ``command`` as ``uid:gid`` (STAY: unchanged), with ``signum`` to it when ``parent`` dies. It can reach
+    the folders ``reached``, whatever closed folders lie on the way."""
     os.nice(niceness)
+    if uid != STAY and not all(_is_reachable(folder, uid, gid) for folder in reached):
+        try:
+            open_ways(reached, uid, gid)
+        except OSError as error:
+            print(
+                f"user {uid} cannot reach {' and '.join(reached)} ({error.strerror}): install Kennel where everybody "
+                "may read it, such as /opt/kennel, or start it as an ordinary user",
+                file=sys.stderr,
+            )
+            sys.exit(CANNOT_EXECUTE)
     os.umask(0o077)  # blobs, decoded images, databases: what a part writes is private to its account
     if uid != STAY:
         os.setgroups([])
@@ -37,6 +54,47 @@ def main(signum: int, parent: int, uid: int, gid: int, niceness: int, command: l
         sys.exit(CANNOT_EXECUTE)
 
 
+def open_ways(folders: Sequence[str], uid: int, gid: int) -> None:
+    """Let ``uid:gid`` reach ``folders`` through folders that are closed to it, such as /root: in a view of the file
+    system of this process's own, where an empty folder covers the closed one, with nothing in it but the ways to
+    ``folders``. Raises ``OSError`` without the right to."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    _require(libc.unshare(CLONE_NEWNS))
+    _require(libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None))
+    opened = [(folder, os.open(folder, os.O_PATH | os.O_CLOEXEC)) for folder in folders]
+    os.umask(0o066)  # the ways can be passed and not read
+    for folder, descriptor in opened:
+        if _is_reachable(folder, uid, gid):
+            continue
+        closed = _closed_folder(folder, uid, gid)
+        if closed is not None:
+            _require(libc.mount(b"tmpfs", bytes(closed), b"tmpfs", 0, b"mode=0711,size=64k"))
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        _require(libc.mount(f"/proc/self/fd/{descriptor}".encode(), folder.encode(), None, MS_BIND | MS_REC, None))
+
+
+def _require(result: int) -> None:
+    if result != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+def _is_reachable(folder: str, uid: int, gid: int) -> bool:
+    return _closed_folder(folder, uid, gid) is None and Path(folder).is_dir()
+
+
+def _closed_folder(folder: str, uid: int, gid: int) -> Path | None:
+    """The first folder on the way to ``folder`` that ``uid:gid`` may not pass."""
+    for way in reversed(Path(folder).resolve().parents):
+        if not way.is_dir():
+            return None
+        status = way.stat()
+        shift = 6 if status.st_uid == uid else 3 if status.st_gid == gid else 0
+        if not status.st_mode >> shift & 1:
+            return way
+    return None
+
+
 if __name__ == "__main__":
     signum, parent, uid, gid, niceness = map(int, sys.argv[1:6])
-    main(signum, parent, uid, gid, niceness, sys.argv[6:])
+    main(signum, parent, uid, gid, niceness, sys.argv[6].split(os.pathsep) if sys.argv[6] else [], sys.argv[7:])

@@ -4,6 +4,7 @@ import json
 import os
 import secrets
 import shutil
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -44,6 +45,7 @@ HOST = "127.0.0.1"
 LOOPBACK = {HOST, "localhost"}
 ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - only compared
 ADMIN = "admin"
+SCRATCH = "scratch"
 
 
 @dataclass(frozen=True)
@@ -76,8 +78,11 @@ def start_service(
     port = port or free_port(host)
     url = f"http://{_reachable(host)}:{port}"
     addresses["KENNEL_PUBLIC_URL"] = environ.get("KENNEL_PUBLIC_URL", url)
-    own = {"KENNEL_LOG_FORMAT": log_format, FOLDER_VARIABLE: _metrics_folder(data.path)}
+    shutil.rmtree(data.path / METRICS, ignore_errors=True)  # all parts add up their metrics there, from zero
+    own = {"KENNEL_LOG_FORMAT": log_format, FOLDER_VARIABLE: str(data.private_folder(METRICS))}
     environment = {**own, **environ, **addresses}
+    if data.account is not None:
+        environment["HOME"] = str(data.private_folder(SCRATCH))
     environment.pop("KENNEL_METRICS_PORT", None)  # /metrics of the web process has those of the workers, too
     settings = read_settings(addresses)
     data.write_private(ADDRESSES, json.dumps(addresses, indent=1) + "\n")
@@ -86,8 +91,9 @@ def start_service(
     with connected(settings) as sessions:
         require_connections(sessions, settings)
     require_weights(settings)
-    for child in service_children(environment, data.path, port, settings.web_processes, host=host):
-        supervisor.start(child)
+    state = data.private_folder("beat")
+    for child in service_children(environment, state, port, settings.web_processes, host=host):
+        supervisor.start(replace(child, user=data.account, reached=installation(settings.weights_dir)))
     # Last, so that a failed or interrupted start does not lose the token.
     return RunningService(url, settings, ensure_admin(settings))
 
@@ -109,20 +115,16 @@ def _reachable(host: str) -> str:
     return HOST if host == ALL_ADDRESSES else host
 
 
-def _metrics_folder(data: Path) -> str:
-    """The folder in which all parts add up their metrics, emptied: they count from zero."""
-    folder = data / METRICS
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(mode=0o700)
-    return str(folder)
+def installation(weights: Path | None = None) -> list[Path]:
+    """The folders that a part reads: Python's, the code's, and that of the ``weights``."""
+    named = (sys.prefix, sys.base_prefix, *sys.path, *([weights] if weights is not None else ()))
+    return sorted({Path(each).resolve() for each in named if Path(each).is_dir()})
 
 
 def _addresses(
     supervisor: Supervisor, data: DataFolder, environ: Mapping[str, str], *, durable: bool
 ) -> dict[str, str]:
-    scratch = data.path / "scratch"
-    scratch.mkdir(mode=0o700, exist_ok=True)
-    scratch.chmod(0o700)  # an earlier version has let others read decoded images
+    scratch = data.private_folder(SCRATCH)
     addresses = {"KENNEL_SCRATCH": environ.get("KENNEL_SCRATCH", str(scratch))}
     if "REDIS_URL" not in environ:
         redis = Redis(data, durable=durable)
@@ -133,9 +135,7 @@ def _addresses(
         postgres.start(supervisor)
         addresses |= {"DATABASE_URL": postgres.app_url, "DATABASE_OWNER_URL": postgres.owner_url}
     if "BLOB_URL" not in environ:
-        blobs = data.path / "blobs"
-        blobs.mkdir(mode=0o700, exist_ok=True)
-        addresses["BLOB_URL"] = blobs.as_uri()
+        addresses["BLOB_URL"] = data.private_folder("blobs").as_uri()
     return addresses
 
 
@@ -156,11 +156,11 @@ WORKER_NICENESS = 5
 
 
 def service_children(
-    environment: Mapping[str, str], data: Path, port: int, web_processes: int = 1, *, host: str = HOST
+    environment: Mapping[str, str], state: Path, port: int, web_processes: int = 1, *, host: str = HOST
 ) -> list[Child]:
-    """The service's own processes: web on ``port`` of ``host``, a worker for each group of queues, and beat. Where the
-    settings ask for a GPU, its worker only scores, by two processes that take turns, and another has what needs no
-    GPU."""
+    """The service's own processes: web on ``port`` of ``host``, a worker for each group of queues, and beat, which
+    keeps in the folder ``state`` what it has sent. Where the settings ask for a GPU, its worker only scores, by two
+    processes that take turns, and another has what needs no GPU."""
     url = f"http://{_reachable(host)}:{port}/api/v1/ready"
     has_gpu = environment.get("KENNEL_DEVICE", "").startswith("cuda")
 
@@ -191,7 +191,7 @@ def service_children(
         ),
         worker_child("checker", 1, CHECKING_QUEUES),
         *scoring,
-        child("beat", beat_command(str(data / "beat-schedule"))),
+        child("beat", beat_command(str(state / "beat-schedule"))),
     ]
 
 

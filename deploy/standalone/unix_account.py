@@ -1,6 +1,7 @@
-"""The Unix account under which servers run: the caller's own, or an unprivileged one if the caller is root.
+"""The Unix account under which all parts run: the caller's own, or an unprivileged one if the caller is root.
 
-PostgreSQL refuses to run as root, so that a flaw in the server does not compromise the machine.
+PostgreSQL refuses to run as root, so that a flaw in the server does not compromise the machine; the web process, the
+workers and beat do not run as root for the same reason.
 """
 
 import os
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from scorer.errors import Unavailable
 
-PREFERRED = ("postgres", "nobody")
+PREFERRED = ("kennel", "postgres", "nobody")
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class UnixAccount:
 
 
 def account_for(folder: Path) -> UnixAccount | None:
-    """The account whose servers work in ``folder``; None means the caller's own.
+    """The account whose parts work in ``folder``; None means the caller's own.
 
     An existing folder keeps its owner, so data written under one account is never opened by another
     (the ``postgres`` account may have appeared since). Raises Unavailable when root finds none.
@@ -42,9 +43,20 @@ def account_for(folder: Path) -> UnixAccount | None:
         return UnixAccount(name, entry.pw_uid, entry.pw_gid)
     raise Unavailable(
         "no-unprivileged-account",
-        "PostgreSQL does not run as root, and this machine has neither an account 'postgres' nor 'nobody': "
+        "No part of Kennel runs as root, and this machine has none of the accounts 'kennel', 'postgres' and 'nobody': "
         "add one, or start Kennel as an ordinary user.",
     )
+
+
+def hand_over(folder: Path, account: UnixAccount) -> None:
+    """Give ``folder`` and all of root's that is in it to ``account``. Of a file with several names nothing is known of
+    the others, so it stays."""
+    for _, folders, files, descriptor in os.fwalk(folder, topdown=False):
+        for name in (*files, *folders):
+            status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+            if status.st_uid == 0 and (stat.S_ISDIR(status.st_mode) or status.st_nlink == 1):
+                os.chown(name, account.uid, account.gid, dir_fd=descriptor, follow_symlinks=False)
+    os.chown(folder, account.uid, account.gid)
 
 
 def _name_of(uid: int) -> str:
@@ -82,7 +94,7 @@ def require_reachable(path: Path, account: UnixAccount) -> None:
     mode = stat.S_IMODE(blocking.stat().st_mode)
     raise Unavailable(
         "data-folder-unreachable",
-        f"The servers run as '{account.name}' because PostgreSQL does not run as root, but {blocking} "
+        f"No part of Kennel runs as root, all run as '{account.name}', but {blocking} "
         f"(mode {mode:04o}) keeps that account out of {path}: name another folder with --data, such as "
         "/var/lib/kennel, or start Kennel as an ordinary user.",
     )

@@ -6,6 +6,7 @@ import signal
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -70,6 +71,32 @@ def test_a_zip_goes_from_the_upload_to_both_boards(live: RunningService) -> None
         with pytest.raises(Refused) as refused:
             ada.get(f"/competitions/{slug}/leaderboard", track="private")
         assert refused.value.status == 403
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: who starts it otherwise is who runs it")
+def test_no_part_runs_as_root_and_what_they_write_is_private(live: RunningService) -> None:
+    parts = [each for each in psutil.Process().children(recursive=True) if _is_part(each)]
+    commands = " ".join(" ".join(each.cmdline()) for each in parts)
+    for name in ("api.main:served_app", "checker@", "scorer@", " beat ", "valkey-server", "postgres"):
+        assert name in commands
+    users = {each.uids() for each in parts}
+    assert len(users) == 1
+    assert 0 not in next(iter(users))
+    folder = Path(live.settings.blob_url.removeprefix("file://")).parent
+    for name in ("blobs", "scratch", "metrics", "beat", "postgres", "redis"):
+        status = (folder / name).stat()
+        assert (status.st_uid, status.st_mode & 0o777) == (parts[0].uids().real, 0o700), name
+    for name in ("secrets.json", "addresses.json"):
+        status = (folder / name).stat()
+        assert (status.st_uid, status.st_mode & 0o777) == (0, 0o600), name
+
+
+def _is_part(process: psutil.Process) -> bool:
+    """Whether it is one of the service's, and not the watchdog, which may end those of another user."""
+    try:
+        return bool(process.cmdline()) and "watchdog" not in " ".join(process.cmdline())
+    except psutil.NoSuchProcess:
+        return False
 
 
 def test_an_entry_has_one_trace_from_its_upload_to_its_scores(live: RunningService) -> None:

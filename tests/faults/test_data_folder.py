@@ -16,11 +16,12 @@ from pathlib import Path
 import pytest
 
 from deploy.standalone.child_process import launch_command
-from deploy.standalone.data_folder import default_data_folder, open_data_folder
+from deploy.standalone.data_folder import default_data_folder, open_data_folder, with_own_scratch
 from deploy.standalone.ports import free_port, require_port
 from deploy.standalone.server_binaries import Wheel
 from deploy.standalone.unix_account import UnixAccount, account_for, unreachable_folder
 from scorer.errors import Unavailable
+from scorer.settings import Settings
 
 REPOSITORY = Path(__file__).parents[2]
 ROOT = os.geteuid() == 0
@@ -166,6 +167,60 @@ def test_programs_that_the_account_cannot_reach_are_copied_once(folder: Path, tm
     assert (wheel.home(folder / "runtime", account()) / "mark").exists()
     assert wheel.home(folder / "elsewhere", account()) != site
     assert Wheel("copy", "1.0", home, ("tree",)).home(folder / "runtime", account()) == home
+
+
+@as_root
+def test_a_part_reaches_its_code_through_closed_folders_and_nothing_else_there(folder: Path) -> None:
+    closed = folder / "home"
+    code, data = closed / "work" / "code", closed / "data"
+    for path in (code, data):
+        path.mkdir(parents=True)
+        (path / "file").write_text("content\n")
+    closed.chmod(0o700)
+    script = f"id -u; cat {code}/file; cat {data}/file; ls {closed}; echo x > {code}/new; echo x > {closed}/new"
+    command = launch_command(["/bin/sh", "-c", script], signal.SIGKILL, account(), reached=[code])
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/")
+    if "Operation not permitted" in done.stderr:
+        pytest.skip("needs the right to mount")
+    assert done.stdout == f"{account().uid}\ncontent\n"
+    assert [line.rpartition(": ")[2] for line in done.stderr.splitlines()] == [
+        "No such file or directory",
+        *["Permission denied"] * 3,
+    ]
+    assert sorted(path.name for path in closed.iterdir()) == ["data", "work"]
+    assert mode_of(closed) == 0o700
+    without = subprocess.run(
+        launch_command(["/bin/cat", code / "file"], signal.SIGKILL, account()), capture_output=True, check=False
+    )
+    assert without.returncode != 0
+
+
+@as_root
+def test_folders_of_parts_are_private_and_taken_over_from_root(folder: Path) -> None:
+    with open_data_folder(folder / "data") as data:
+        old = data.path / "blobs" / "zips"
+        old.mkdir(parents=True)
+        outside = folder / "shadow"
+        outside.write_text("of the system")
+        (old / "a.zip").write_text("an earlier version's")
+        (old / "link").symlink_to(outside)
+        (old / "second name").hardlink_to(outside)
+        assert data.private_folder("blobs") == data.path / "blobs"
+        for path in (data.path / "blobs", old, old / "a.zip"):
+            assert path.stat().st_uid == account().uid
+        assert mode_of(data.path / "blobs") == 0o700
+        assert outside.stat().st_uid == 0, "neither by a link nor by another name"
+
+
+@as_root
+def test_a_command_of_root_leaves_nothing_in_the_scratch_of_the_parts(folder: Path) -> None:
+    with open_data_folder(folder / "data") as data:
+        scratch = data.private_folder("scratch")
+        addresses = {"database_url": "postgresql://x/x", "redis_url": "redis://x", "blob_url": "file:///none"}
+        settings = Settings.model_validate(addresses | {"scratch": scratch})
+        assert with_own_scratch(settings).scratch not in {scratch, None}
+        os.chown(scratch, 0, 0)
+        assert with_own_scratch(settings).scratch == scratch
 
 
 def test_the_default_folder_is_where_the_servers_can_go() -> None:
