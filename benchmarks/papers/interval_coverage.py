@@ -42,6 +42,7 @@ SEED = 2026
 _DIMENSION, _THUMBNAIL, _CLASSES = 12, 192, 10
 _GENERATED, _TRAINING, _HELD_OUT = 300, 1200, 240
 _MEMORIES = 40
+_NO_HASHES = np.zeros((0, 8), np.uint32)
 
 log = logging.getLogger(__name__)
 
@@ -85,7 +86,7 @@ def _joined(*parts: Images) -> Images:
 def _reference(training: Images, held_out: Images) -> ReferenceAnalysis:
     turned = np.ascontiguousarray(training.features[:, ::-1]), np.ascontiguousarray(training.thumbnails[:, ::-1])
     originals = thumbnail_originals(held_out.thumbnails, training.thumbnails, turned[1])
-    thumbnails = ReferenceThumbnails(training.thumbnails, turned[1], originals)
+    thumbnails = ReferenceThumbnails(training.thumbnails, turned[1], _NO_HASHES, originals)
     return reference_analysis_of(
         training.features,
         turned[0],
@@ -105,6 +106,7 @@ def _analysis(images: Images, training: Images, reference: ReferenceAnalysis, se
         names=[f"{row}.png" for row in range(len(images.features))],
         features=images.features,
         thumbnails=images.thumbnails,
+        perceptual_hashes=_NO_HASHES,
         hashes=images.hashes,
         mirrored_hashes=mirrored,
         copies=find_training_image_copies(images.hashes, training.hashes, training.hashes[:, ::-1]),
@@ -143,7 +145,7 @@ def sampling_simulation() -> Simulation:
         analysis = _analysis(images, training, reference, number)
         return {
             each.name: Interval(each.value, each.standard_error, "sampling", None)
-            for each in _findings(analysis, "sampling", ["fid-infinity"])  # needs more images: simulated by itself
+            for each in _findings(analysis, "sampling", ["fid-infinity", "perceptual-hashes"])  # by itself; no pixels
             if each.value is not None and each.standard_error is not None
         }
 
@@ -165,7 +167,7 @@ def null_simulation() -> Simulation:
         )
         return {
             each.name: Interval(each.value, each.standard_error, "null", expected[each.name])
-            for each in _findings(analysis, "null", ["fid-infinity", "prd"])  # prd would take most of the time
+            for each in _findings(analysis, "null", ["fid-infinity", "prd", "perceptual-hashes"])  # no pixels; slow
             if each.value is not None and each.standard_error is not None
         }
 

@@ -21,7 +21,9 @@ from scorer.metrics.copying.data_copying import data_copying as data_copying_tes
 from scorer.metrics.copying.internal_duplicates import internal_duplicates
 from scorer.metrics.copying.ndb import TrainingBins, bins_of, compare_with_bins
 from scorer.metrics.copying.near_duplicates import near_duplicates, originals_of
+from scorer.metrics.copying.near_hashes import hash_originals
 from scorer.metrics.copying.partial_copying import partial_copying
+from scorer.metrics.copying.perceptual_hashes import PerceptualHashes
 from scorer.metrics.copying.thumbnails import thumbnail_originals
 from scorer.metrics.cosine import NormalisedFeatures, normalise
 from scorer.metrics.memorization import Nearest, nearest
@@ -235,6 +237,7 @@ def all_tests(folder: str) -> Run:
         names=names,
         features=generated,
         thumbnails=features(len(generated), THUMBNAIL, 4),
+        perceptual_hashes=perceptual_hashes_of(len(generated), 2),
         hashes=hashes,
         mirrored_hashes=hashes + 1,
         copies=find_training_image_copies(hashes, hashes[:0], hashes[:0]),
@@ -254,7 +257,14 @@ def _reference_thumbnails(inputs: _PreparedInputs) -> ReferenceThumbnails:
         features(len(inputs.part(name)), THUMBNAIL, stream)
         for stream, name in enumerate(("training", "mirrored", "held_out"), 5)
     )
-    return ReferenceThumbnails(training, mirrored, thumbnail_originals(held_out, training, mirrored))
+    hashes = perceptual_hashes_of(len(training), 0)
+    by_hash = hash_originals(perceptual_hashes_of(len(held_out), 1), hashes)
+    return ReferenceThumbnails(training, mirrored, hashes, thumbnail_originals(held_out, training, mirrored), by_hash)
+
+
+def perceptual_hashes_of(count: int, stream: int) -> PerceptualHashes:
+    """Synthetic perceptual hashes (count, 8), of images that are unlike each other."""
+    return np.random.default_rng([stream, count]).integers(0, 1 << 32, (count, 8), np.uint32)
 
 
 def _reference_analysis(folder: str) -> ReferenceAnalysis:

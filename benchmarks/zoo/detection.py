@@ -9,7 +9,7 @@ The service has no honest entries to compare with: it has rules, and each applie
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf
+from math import inf, nan
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from benchmarks.zoo.entries import HONEST
 from benchmarks.zoo.outcomes import Outcome, Zoo
 from benchmarks.zoo.spaces import SpaceReading
 from scorer.db.tables import Evidence as Columns
-from scorer.findings.signs import SIGNS, signs_of
+from scorer.findings.signs import SIGNS, Sign, signs_of
 from scorer.lifecycle import TrackKind
 from scorer.metrics.features import Vector
 from scorer.metrics.mifid import is_copy, is_penalised
@@ -41,6 +41,8 @@ class Rule:
 
     name: str
     finds: Callable[[SpaceReading, float], bool]
+    columns: frozenset[str] = frozenset()
+    """The columns of evidence that it looks at."""
 
 
 @dataclass(frozen=True)
@@ -91,12 +93,34 @@ def _shows(sign: str) -> Callable[[SpaceReading, float], bool]:
     return lambda read, _: sign in signs_in(read)
 
 
+class _Columns:
+    """Unknown numbers that remember their names."""
+
+    def __init__(self) -> None:
+        self.names = set[str]()
+
+    def __getattr__(self, name: str) -> float:
+        self.names.add(name)
+        return nan
+
+
+def _columns_of(sign: Sign) -> frozenset[str]:
+    sign.holds(columns := _Columns())
+    return frozenset(columns.names - {"images"})
+
+
 RULES = (
     Rule("s below tau", lambda read, tau: bool(is_penalised(read.distance, tau))),
     Rule("equal pixels", lambda read, _: bool(is_copy(read.distance, read.copied))),
-    *(Rule(sign.name, _shows(sign.name)) for sign in SIGNS),
+    *(Rule(sign.name, _shows(sign.name), _columns_of(sign)) for sign in SIGNS),
     Rule("any sign", lambda read, _: bool(signs_in(read))),
 )
+
+
+def measured_rules(zoo: Zoo) -> tuple[Rule, ...]:
+    """The rules whose evidence the zoo has: its results may be older than a sign."""
+    known = {name for outcome in zoo.outcomes for read in outcome.readings.values() for name in read.numbers}
+    return tuple(rule for rule in RULES if rule.columns <= known)
 
 
 def detection_of(zoo: Zoo, track: TrackKind, evidence: EvidenceKind, *methods: str) -> Detection:

@@ -6,7 +6,7 @@ from statistics import median
 from types import MappingProxyType
 
 from benchmarks.harness.report import MarkdownTable, machine_line, markdown_of
-from benchmarks.zoo.detection import EVIDENCE, RULES, EvidenceKind, detection_of, outcomes_found_by
+from benchmarks.zoo.detection import EVIDENCE, EvidenceKind, detection_of, measured_rules, outcomes_found_by
 from benchmarks.zoo.entries import HONEST, MEMORISING, METHODS, MIXED
 from benchmarks.zoo.outcomes import Outcome, Zoo
 from benchmarks.zoo.spaces import SpaceReading
@@ -102,15 +102,16 @@ def _auc_table(zoo: Zoo, track: TrackKind) -> MarkdownTable:
 
 
 def _rules_table(zoo: Zoo, track: TrackKind) -> MarkdownTable:
+    rules = measured_rules(zoo)
     rows = []
     honest: list[tuple[str, tuple[str, ...]]] = [
         (f"*{method}*", (method,)) for method in zoo.methods if method in HONEST
     ]
     honest += [("*all honest*", HONEST)]
     for name, methods in [*_rows(zoo), *honest]:
-        counts = [len(outcomes_found_by(zoo, track, rule, *methods)) for rule in RULES]
+        counts = [len(outcomes_found_by(zoo, track, rule, *methods)) for rule in rules]
         rows.append((name, *(f"{count}/{len(zoo.of(*methods))}" for count in counts)))
-    return MarkdownTable(_of(zoo, track), ("found", *(each.name for each in RULES)), rows)
+    return MarkdownTable(_of(zoo, track), ("found", *(each.name for each in rules)), rows)
 
 
 def _of(zoo: Zoo, track: TrackKind) -> str:

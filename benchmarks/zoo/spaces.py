@@ -101,6 +101,7 @@ def read_entry(images: Pixels, features: Features, space: Space) -> SpaceReading
         names=[str(number) for number in range(len(images))],
         features=features,
         thumbnails=cached.thumbnails,
+        perceptual_hashes=cached.perceptual_hashes,
         hashes=cached.hashes,
         mirrored_hashes=cached.mirrored_hashes,
         copies=find_training_image_copies(cached.hashes, space.hashes, space.mirrored_hashes),

@@ -143,6 +143,7 @@ def _make_evidence(
         hashes=cached.hashes,
         mirrored_hashes=cached.mirrored_hashes,
         thumbnails=cached.thumbnails,
+        perceptual_hashes=cached.perceptual_hashes,
         copies=find_training_image_copies(cached.hashes, training.hashes, training.mirrored_hashes),
         logits=extractor.logits(numbers.features),
         fid=numbers.fid,

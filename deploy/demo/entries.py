@@ -115,10 +115,12 @@ ENTRIES = (
         key="kernel-wide",
         team="Long Leash",
         kind="kernel-density",
-        description="Kernel density with bandwidth 1, about the likeliest for photographs that it has not seen.",
+        description="Kernel density with bandwidth 1, about the likeliest for photographs that it has not seen:"
+        " training images under as much noise, which perceptual hashes see through.",
         generate=partial(kernel_density, bandwidth=1.0),
         label="legitimate",
         expected="honest",
+        expected_signs=("hash-copies",),
     ),
     DemoEntry(
         key="kernel-middling",

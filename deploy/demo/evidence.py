@@ -72,7 +72,7 @@ def _sign_sentences(evidence: EvidenceByTrack) -> dict[str, str]:
 
 def unexpected_evidence(by_entry: Mapping[str, EvidenceByTrack], entries: Mapping[str, DemoEntry]) -> list[str]:
     """A sentence for each entry whose evidence failed or lacks an expected sign, and for each legitimate entry with any
-    sign."""
+    other sign."""
     surprises = []
     for submission_id, evidence in by_entry.items():
         entry = entries[submission_id]
@@ -81,6 +81,7 @@ def unexpected_evidence(by_entry: Mapping[str, EvidenceByTrack], entries: Mappin
         missing = [name for name in entry.expected_signs if name not in signs]
         surprises += [f"{entry.team}: its {track} evidence is {evidence[track]['state']}" for track in failed]
         surprises += [f"{entry.team}: its evidence does not show {name}" for name in missing]
-        if entry.label == "legitimate" and signs:
-            surprises.append(f"{entry.team}: it is honest, and its evidence shows {', '.join(signs)}")
+        others = [name for name in signs if name not in entry.expected_signs]
+        if entry.label == "legitimate" and others:
+            surprises.append(f"{entry.team}: it is honest, and its evidence shows {', '.join(others)}")
     return surprises

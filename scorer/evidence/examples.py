@@ -14,7 +14,7 @@ from scorer.db.tables import Evidence, Preparation, ReferenceSet, Submission
 from scorer.errors import NotFound
 from scorer.evidence.images import entry_images, entry_listing, listing_of, png_of, reference_images
 
-NEAR_DUPLICATE_GROUPS = ("near-copies", "thumbnail-copies", "partly-copied")
+NEAR_DUPLICATE_GROUPS = ("near-copies", "thumbnail-copies", "hash-copies", "partly-copied")
 SET_PREFIX_LENGTH = 8
 """Characters of a reference set's SHA-256 before the names of its images."""
 GONE = 128

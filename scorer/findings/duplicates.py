@@ -52,6 +52,31 @@ def _copied_phrase() -> str:
     return "training images that were blurred, recoloured or put through a network look so."
 
 
+def hash_copies_finding(duplicates: NearDuplicates) -> Finding:
+    """The share of images that are near duplicates of training images by their perceptual hashes."""
+    closeness = duplicates.closeness
+    name = "hash_copies"
+    if not closeness.is_informative:
+        sentence = (
+            "Some held-out photographs have the perceptual hash of a training image, so hashes can't tell copies."
+        )
+        return Finding(name, None, SHARE, LOWER, sentence)
+    mirrored = f", {duplicates.mirrored:,} of them mirrored" if duplicates.mirrored else ""
+    sentence = (
+        f"By their perceptual hashes {closeness.below:,} of {closeness.generated:,} images"
+        f" ({format_percent(closeness.share)}) stand out as near to one training image, as"
+        f" {format_percent(closeness.expected)} do by chance{mirrored}"
+    )
+    conclusion = ": nothing out of the ordinary."
+    if closeness.p_value < SIGNIFICANCE_LEVEL:
+        few = closeness.share < MIN_SHARE
+        conclusion = (
+            f" ({format_p_value(closeness.p_value)}):"
+            f" {'more than chance, but few.' if few else 'that image shows through, altered or under another one.'}"
+        )
+    return Finding(name, closeness.share, SHARE, LOWER, sentence + conclusion, p_value=closeness.p_value)
+
+
 def near_duplicates_finding(duplicates: NearDuplicates) -> Finding:
     """The share of images that are near duplicates of training images by their features."""
     closeness = duplicates.closeness

@@ -40,6 +40,10 @@ def _thumbnails(evidence: Any) -> Any:
     return (evidence.thumbnail_p < SIGNIFICANCE_LEVEL) & (evidence.thumbnail_share >= MIN_SHARE)
 
 
+def _hashes(evidence: Any) -> Any:
+    return (evidence.hash_p < SIGNIFICANCE_LEVEL) & (evidence.hash_share >= MIN_SHARE)
+
+
 def _partly(evidence: Any) -> Any:
     return (evidence.partly_copied_p < SIGNIFICANCE_LEVEL) & (evidence.partly_copied_share >= MIN_SHARE)
 
@@ -53,11 +57,6 @@ def _mirrored(evidence: Any) -> Any:
 def _near(evidence: Any) -> Any:
     upright = evidence.near_copies_share * evidence.images - evidence.near_copies_mirrored
     return (evidence.near_copies_p < SIGNIFICANCE_LEVEL) & (upright >= MIN_SHARE * evidence.images)
-
-
-def _regions(evidence: Any) -> Any:
-    """By copied cells, not C_T: in a mean over the cells, one copied cell may hide among others."""
-    return (evidence.copied_cells >= 1) & (evidence.copied_cells_share >= MIN_SHARE)
 
 
 def _data(evidence: Any) -> Any:
@@ -83,8 +82,8 @@ SIGNS = (
     Sign("near-copies", "near_copies", _near),
     Sign("mirrored-copies", "near_copies", _mirrored),
     Sign("thumbnail-copies", "thumbnail_copies", _thumbnails),
+    Sign("hash-copies", "hash_copies", _hashes),
     Sign("partly-copied", "partly_copied", _partly),
-    Sign("copied-regions", "copied_cells", _regions),
     Sign("data-copying", "z_u", _data),
     Sign("repeats", "repeats", _repeats),
     Sign("identical-images", "identical", _identical),

@@ -1,6 +1,6 @@
 """Evidence of copying beside a score: every test of an entry against its references, and audits of its generator.
 
-thumbnails: 8 x 8 thumbnails of the reference images
+thumbnails: 8 x 8 thumbnails and perceptual hashes of the reference images
 array_cache: the type of a cache of named arrays
 reference: what the training and held-out images alone determine, computed once for all entries
 analysis: one entry against its references; what several tests need is computed once

@@ -12,7 +12,9 @@ from scorer.metrics.copying.authenticity import Authenticity, authenticity
 from scorer.metrics.copying.data_copying import DataCopying, data_copying
 from scorer.metrics.copying.internal_duplicates import InternalDuplicates, internal_duplicates
 from scorer.metrics.copying.near_duplicates import NearDuplicates, near_duplicates, originals_of
+from scorer.metrics.copying.near_hashes import hash_originals
 from scorer.metrics.copying.partial_copying import PartialCopying, partial_copying
+from scorer.metrics.copying.perceptual_hashes import PerceptualHashes
 from scorer.metrics.copying.thumbnails import MIN_CONTRAST, contrast_of
 from scorer.metrics.cosine import NormalisedFeatures, normalise
 from scorer.metrics.features import Vector
@@ -34,6 +36,8 @@ class AnalysedEntry:
     """(n, d)"""
     thumbnails: Features
     """(n, 192)"""
+    perceptual_hashes: PerceptualHashes
+    """(n, 8)"""
     hashes: PixelHashes
     mirrored_hashes: PixelHashes
     """Of the images' mirror images."""
@@ -103,6 +107,14 @@ class Analysis:
         originals = thumbnails.originals(self.entry.thumbnails, self.progress)
         order_by = originals.distance / (contrast_of(self.entry.thumbnails) + MIN_CONTRAST)
         return near_duplicates(originals, thumbnails.held_out, order_by=order_by)
+
+    @cached_property
+    def hash_copies(self) -> NearDuplicates:
+        thumbnails = self.reference.thumbnails
+        originals = hash_originals(self.entry.perceptual_hashes, thumbnails.hashes, progress=self.progress)
+        if thumbnails.held_out_by_hash is None:
+            raise NotComputable(NO_HELD_OUT_IMAGES)
+        return near_duplicates(originals, thumbnails.held_out_by_hash)
 
     @cached_property
     def copying(self) -> DataCopying:

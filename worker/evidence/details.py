@@ -21,14 +21,16 @@ MAX_CELL_EXAMPLES, MAX_CLOSE_EXAMPLES, MAX_GROUPS, MAX_GROUP_EXAMPLES = 6, 12, 1
 
 
 def details_of(analysis: Analysis, reference_names: Sequence[str]) -> dict[str, Any]:
-    """Examples by the images' names, as JSON: ``cells``, ``near_copies``, ``thumbnail_copies``, ``partly_copied``,
-    ``repeats``, ``identical``, ``mirrored_twins``. A list is empty where nothing was found or no test could be made."""
+    """Examples by the images' names, as JSON: ``cells``, ``near_copies``, ``thumbnail_copies``, ``hash_copies``,
+    ``partly_copied``, ``repeats``, ``identical``, ``mirrored_twins``. A list is empty where nothing was found or no
+    test could be made."""
     names = analysis.entry.names
     duplicates = analysis.exact_duplicates
     return {
         "cells": _cells(analysis, reference_names),
         "near_copies": _near_duplicate_examples(analysis, "near_copies", reference_names),
         "thumbnail_copies": _near_duplicate_examples(analysis, "thumbnail_copies", reference_names),
+        "hash_copies": _near_duplicate_examples(analysis, "hash_copies", reference_names),
         "partly_copied": _partial_copying_examples(analysis, reference_names)
         if _is_computable(analysis, "closeness")
         else [],
@@ -48,7 +50,7 @@ def evidence_columns_of(analysis: Analysis) -> dict[str, Any]:
         numbers |= _copying_columns(analysis.copying)
     if _is_computable(analysis, "closeness"):
         numbers |= _closeness_columns("partly_copied", analysis.closeness)
-    for prefix, test in (("near_copies", "near_copies"), ("thumbnail", "thumbnail_copies")):
+    for prefix, test in (("near_copies", "near_copies"), ("thumbnail", "thumbnail_copies"), ("hash", "hash_copies")):
         if _is_computable(analysis, test):
             near: NearDuplicates = getattr(analysis, test)
             numbers |= _closeness_columns(prefix, near.closeness)

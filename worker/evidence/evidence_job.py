@@ -146,6 +146,7 @@ def _analysed_entry(
         hashes=cached.hashes,
         mirrored_hashes=cached.mirrored_hashes,
         thumbnails=cached.thumbnails,
+        perceptual_hashes=cached.perceptual_hashes,
         copies=find_training_image_copies(cached.hashes, *pixel_hashes_of(context, train)),
         logits=extractor.logits(cached.features),
         fid=measurement.fid,

@@ -63,6 +63,10 @@ def _thumbnails(analysis: Analysis) -> tuple[Finding, ...]:
     return (thumbnail_copies_finding(analysis.thumbnail_copies),)
 
 
+def _perceptual_hashes(analysis: Analysis) -> tuple[Finding, ...]:
+    return (duplicates.hash_copies_finding(analysis.hash_copies),)
+
+
 def _pixels(analysis: Analysis) -> tuple[Finding, ...]:
     return (
         duplicates.pixel_copies_finding(analysis.entry.copies),
@@ -179,6 +183,7 @@ TEST_METHODS = (
     ),
     TestMethod("near-copies", _near_duplicates, (Quantity("near_copies", SHARE, LOWER),), 5),
     TestMethod("thumbnails", _thumbnails, (Quantity("thumbnail_copies", SHARE, LOWER),), 2),
+    TestMethod("perceptual-hashes", _perceptual_hashes, (Quantity("hash_copies", SHARE, LOWER),), 10),
     TestMethod(
         "pixels",
         _pixels,

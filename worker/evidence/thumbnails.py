@@ -1,10 +1,13 @@
-"""Thumbnails of the reference images, for finding near duplicates that blur hides from an extractor's features."""
+"""Thumbnails and perceptual hashes of the reference images, for finding near duplicates that alterations hide from an
+extractor's features."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from scorer.extractors import Features
 from scorer.metrics.copying.near_duplicates import Originals
+from scorer.metrics.copying.near_hashes import hash_originals
+from scorer.metrics.copying.perceptual_hashes import PerceptualHashes, have_hashes, perceptual_hashes
 from scorer.metrics.copying.thumbnails import Pixels, thumbnail_originals, thumbnails_of
 from worker.evidence.array_cache import ArrayCache, Arrays, no_cache
 
@@ -13,12 +16,16 @@ LoadImages = Callable[[], Pixels]
 
 @dataclass(frozen=True, eq=False)
 class ReferenceThumbnails:
-    """Thumbnails of the training images (m, 192) in canonical order, and of their mirror images."""
+    """Thumbnails of the training images (m, 192) in canonical order and of their mirror images, and their perceptual
+    hashes (m, 8)."""
 
     training: Features
     mirrored: Features
-    held_out: Originals | None
+    hashes: PerceptualHashes
+    held_out: Originals | None = None
     """The training images nearest to the held-out ones; None where there are no held-out images."""
+    held_out_by_hash: Originals | None = None
+    """The same by perceptual hashes; None, too, where too few training images have one."""
 
     def originals(self, thumbnails: Features, progress: Callable[[float], None]) -> Originals:
         """The nearest training image, upright or mirrored, of thumbnails (n, 192)."""
@@ -32,18 +39,28 @@ def reference_thumbnails_of(
 
     def make() -> Arrays:
         images = training()
-        return {"upright": thumbnails_of(images), "turned": thumbnails_of(images, mirrored=True)}
+        upright, turned = thumbnails_of(images), thumbnails_of(images, mirrored=True)
+        return {"upright": upright, "turned": turned, "hashes": perceptual_hashes(images)}
 
     arrays = cache("thumbnails", make)
-    thumbnails = ReferenceThumbnails(arrays["upright"], arrays["turned"], None)
+    thumbnails = ReferenceThumbnails(arrays["upright"], arrays["turned"], arrays["hashes"])
     if held_out is None:
         return thumbnails
     load = held_out
 
     def find_originals() -> Arrays:
-        originals = thumbnails.originals(thumbnails_of(load()), lambda _share: None)
-        return {"distance": originals.distance, "index": originals.index, "mirrored": originals.mirrored}
+        return _arrays_of(thumbnails.originals(thumbnails_of(load()), lambda _share: None))
 
-    arrays = cache("fresh-thumbnails", find_originals)
-    originals = Originals(arrays["distance"], arrays["index"], arrays["mirrored"])
-    return replace(thumbnails, held_out=originals)
+    def find_originals_by_hash() -> Arrays:
+        return _arrays_of(hash_originals(perceptual_hashes(load()), thumbnails.hashes))
+
+    by_hash = None
+    if have_hashes(thumbnails.hashes).sum() >= 2:
+        by_hash = Originals(**cache("fresh-hashes", find_originals_by_hash))
+    return replace(
+        thumbnails, held_out=Originals(**cache("fresh-thumbnails", find_originals)), held_out_by_hash=by_hash
+    )
+
+
+def _arrays_of(originals: Originals) -> Arrays:
+    return {"distance": originals.distance, "index": originals.index, "mirrored": originals.mirrored}

@@ -57,7 +57,7 @@ def rulings_section_of(
 
 MAX_CELLS = 3
 """Copied cells that are shown: those with the smallest Z."""
-OVERLAPPING_GROUPS = ("near-copies", "thumbnail-copies", "partly-copied")
+OVERLAPPING_GROUPS = ("near-copies", "thumbnail-copies", "hash-copies", "partly-copied")
 """Groups of matches that mostly hold the same images: only the first with a sign is shown."""
 SIGNS_OF_GROUP = {
     "near-copies": ("near-copies", "mirrored-copies"),

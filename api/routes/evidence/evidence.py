@@ -18,7 +18,9 @@ from scorer.lifecycle import TrackKind
 router = APIRouter(prefix="/submissions/{submission_id}/evidence/{kind}", tags=["evidence"])
 Group = Annotated[
     str,
-    Path(pattern=r"^(near-copies|thumbnail-copies|partly-copied|repeats|identical|mirrored-twins|cell-\d{1,4})$"),
+    Path(
+        pattern=r"^(near-copies|thumbnail-copies|hash-copies|partly-copied|repeats|identical|mirrored-twins|cell-\d{1,4})$"
+    ),
 ]
 
 

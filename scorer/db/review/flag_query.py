@@ -23,8 +23,8 @@ STRONG_SIGNS = frozenset(
         "near-copies",
         "mirrored-copies",
         "thumbnail-copies",
+        "hash-copies",
         "partly-copied",
-        "copied-regions",
     }
 )
 """The reasons by which a submission that wins something must not stand unpenalised before people have looked at it."""

@@ -72,6 +72,11 @@ class Evidence(Table):
     thumbnail_expected: Mapped[float | None]
     thumbnail_p: Mapped[float | None]
     thumbnail_mirrored: Mapped[int | None]
+    hash_share: Mapped[float | None]
+    """Share of the images whose perceptual hashes are near duplicates of training hashes; null before version 3."""
+    hash_expected: Mapped[float | None]
+    hash_p: Mapped[float | None]
+    hash_mirrored: Mapped[int | None]
     repeats_share: Mapped[float | None]
     repeats_pairs: Mapped[int | None]
     repeats_expected_pairs: Mapped[float | None]

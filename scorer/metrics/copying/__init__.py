@@ -5,6 +5,7 @@ data_copying: the data-copying test of Meehan et al. 2020, Z_U and C_T
 ndb: the number of statistically different bins, and of over- and under-represented cells
 partial_copying: how many images are closer to training images than held-out images are
 near_duplicates, thumbnails: near duplicates of training images, by features and at 8 x 8 pixels
+near_hashes: near duplicates of training images by perceptual hashes
 perceptual_hashes: 256 bits an image, and how many of them differ
 internal_duplicates: near duplicates within one submission
 authenticity: the share of authentic images (Alaa et al. 2022)

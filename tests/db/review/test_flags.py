@@ -105,7 +105,7 @@ def test_an_unpenalised_winner_with_a_strong_sign_comes_before_whatever_is_penal
     add_evidence(session, state, winner, now=now, **SIGNS["repeats"])
     first, *_ = flagged(session, state, reviewer)
     assert first == penalised.id, "a weak sign decides little"
-    add_evidence(session, state, winner, now=now, **SIGNS["copied-regions"])
+    add_evidence(session, state, winner, now=now, **SIGNS["hash-copies"])
     entries = flagged(session, state, reviewer)
     assert next(iter(entries)) == winner.id
     assert entries[winner.id].reasons[0].words == (
@@ -213,7 +213,7 @@ SIGNS: dict[str, dict[str, Any]] = {
     "mirrored-copies": {"near_copies_share": 0.5, "near_copies_p": 1e-9, "near_copies_mirrored": 4},
     "thumbnail-copies": {"thumbnail_share": 0.05, "thumbnail_p": 0.009},
     "partly-copied": {"partly_copied_share": 0.05, "partly_copied_p": 0.009},
-    "copied-regions": {"copied_cells": 1, "copied_cells_share": 0.05},
+    "hash-copies": {"hash_share": 0.05, "hash_p": 0.009},
     "data-copying": {"z_u_p": 0.009, "u_share": 0.45},
     "repeats": {"repeats_pairs": 2, "repeats_p": 0.009},
     "identical-images": {"identical": 1},
@@ -224,7 +224,8 @@ SLIGHT: list[dict[str, Any]] = [
     {"near_copies_share": 0.04, "near_copies_p": 1e-9, "near_copies_mirrored": 0},
     {"near_copies_share": 0.5, "near_copies_p": 0.02, "near_copies_mirrored": 0},
     {"partly_copied_share": 0.04, "partly_copied_p": 1e-9},
-    {"c_t": -9, "c_t_error": 1.0, "copied_cells": 1, "copied_cells_share": 0.04},
+    {"c_t": -9, "c_t_error": 1.0, "copied_cells": 1, "copied_cells_share": 1.0},
+    {"hash_share": 0.04, "hash_p": 1e-9},
     {"z_u_p": 1e-9, "u_share": 0.46},
     {"thumbnail_share": 0.04, "thumbnail_p": 1e-9},
     {"repeats_pairs": 1, "repeats_p": 1e-9},

@@ -18,7 +18,8 @@ def evidence_with(*signs: str, state: str = "done") -> dict[str, Any]:
 
 def test_the_table_of_entries_names_signs_that_there_are() -> None:
     assert {name for entry in ENTRIES for name in entry.expected_signs} <= {sign.name for sign in SIGNS}
-    assert all(not entry.expected_signs for entry in ENTRIES if entry.label == "legitimate")
+    honest = {entry.key: entry.expected_signs for entry in ENTRIES if entry.label == "legitimate"}
+    assert {key: names for key, names in honest.items() if names} == {"kernel-wide": ("hash-copies",)}
     assert {BY_KEY[key].expected_signs for key in ("autoencoder", "mirrored-copies")} == {
         ("thumbnail-copies",),
         ("mirrored-copies",),
@@ -26,7 +27,8 @@ def test_the_table_of_entries_names_signs_that_there_are() -> None:
 
 
 def test_signs_found_and_signs_missing() -> None:
-    entries = {key: BY_KEY[key] for key in ("autoencoder", "gaussian-20", "mirrored-copies", "half-copied")}
+    keys = ("autoencoder", "gaussian-20", "mirrored-copies", "half-copied", "kernel-wide")
+    entries = {key: BY_KEY[key] for key in keys}
     answers = {
         "autoencoder": {"public": evidence_with(), "private": evidence_with("thumbnail-copies", "repeats")},
         "gaussian-20": {"public": evidence_with("repeats"), "private": evidence_with()},
@@ -35,16 +37,19 @@ def test_signs_found_and_signs_missing() -> None:
             "public": evidence_with("near-copies", "partly-copied"),
             "private": evidence_with(state="failed"),
         },
+        "kernel-wide": {"public": evidence_with("hash-copies", "data-copying"), "private": evidence_with()},
     }
     assert evidence.expected_sign_lines(answers, entries) == [
         "Bottleneck (thumbnail copies): The thumbnail-copies of it.",
         "Half & Half (near copies): The near-copies of it.",
         "Half & Half (partly copied): The partly-copied of it.",
+        "Long Leash (hash copies): The hash-copies of it.",
     ]
     assert evidence.unexpected_evidence(answers, entries) == [
         "Gaussian Kennels: it is honest, and its evidence shows repeats",
         "Mirror, Mirror: its evidence does not show mirrored-copies",
         "Half & Half: its private evidence is failed",
+        "Long Leash: it is honest, and its evidence shows data-copying",
     ]
     console = Console(width=110, record=True)
     console.print(evidence.evidence_table(answers, entries))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from deploy.demo.generators import Pixels
 from scorer.archive import find_training_image_copies, hash_pixels, mirror_images
 from scorer.extractors import ExtractorOptions, load
 from scorer.findings.finding import EVIDENCE_VERSION
@@ -41,14 +42,17 @@ def evidence_of_the_fixed_case() -> dict[str, Any]:
     )
     statistics = statistics_of(training_features)
     closest = nearest(features, training_features)
-    cached = cached_features_of(images, features)
+    cached = cached_features_of(enlarged(images), features)
     entry = AnalysedEntry(
         names=[f"{row:03}.png" for row in range(len(images))],
         features=cached.features,
         thumbnails=cached.thumbnails,
+        perceptual_hashes=cached.perceptual_hashes,
         hashes=cached.hashes,
         mirrored_hashes=cached.mirrored_hashes,
-        copies=find_training_image_copies(cached.hashes, hash_pixels(training), hash_pixels(mirror_images(training))),
+        copies=find_training_image_copies(
+            cached.hashes, hash_pixels(enlarged(training)), hash_pixels(mirror_images(enlarged(training)))
+        ),
         logits=features[:, :10],
         fid=frechet_distance(statistics_of(features), statistics),
         distance=closest.mean,
@@ -58,7 +62,7 @@ def evidence_of_the_fixed_case() -> dict[str, Any]:
         training_features,
         mirrored_features,
         held_out_features,
-        thumbnails=reference_thumbnails_of(lambda: training, lambda: held_out),
+        thumbnails=reference_thumbnails_of(lambda: enlarged(training), lambda: enlarged(held_out)),
         signed=False,
         progress=lambda _share: None,
     )
@@ -68,6 +72,11 @@ def evidence_of_the_fixed_case() -> dict[str, Any]:
         report = evidence_of(entry, reference, statistics, names, seed=0, progress=lambda _share: None)
     whole = {"findings": report.findings, "details": report.details, "numbers": report.numbers}
     return {"version": EVIDENCE_VERSION, **json.loads(json.dumps(whole))}
+
+
+def enlarged(images: Pixels) -> Pixels:
+    """Images of twice the side, for smaller ones have no perceptual hash."""
+    return images.repeat(2, axis=1).repeat(2, axis=2)
 
 
 def differences(found: Any, stored: Any, where: str = "") -> list[str]:
