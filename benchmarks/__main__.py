@@ -14,7 +14,18 @@ from benchmarks.harness.machine import machine
 from benchmarks.harness.plan import FULL, QUICK, BenchmarkPlan
 from benchmarks.harness.report import Section, page, stored_sections
 from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, write_result
-from benchmarks.speed import evidence, frechet, neighbours, provisional, queue, references, scoring, standings, tracks
+from benchmarks.speed import (
+    evidence,
+    frechet,
+    neighbours,
+    provisional,
+    queue,
+    references,
+    scoring,
+    shared_images,
+    standings,
+    tracks,
+)
 
 HERE = Path(__file__).parent
 
@@ -29,7 +40,7 @@ class SpeedBenchmark(NamedTuple):
 SPEED_BENCHMARKS = {
     module.NAME: SpeedBenchmark(module.measure, module.section)
     for module in (
-        *(scoring, frechet, neighbours, tracks, references, provisional, standings, queue, evidence),
+        *(scoring, frechet, neighbours, tracks, references, provisional, standings, queue, evidence, shared_images),
         host_stages,
     )
 }

@@ -108,6 +108,7 @@ STAGES: Mapping[str, str] = MappingProxyType(
         "features": "features",
         "neighbours": "nearest neighbours",
         "frechet": "Fréchet distance",
+        "comparing": "comparing with the images of other entries",
         "evidence": "evidence",
         "mirrored": "features of the mirrored training images",
         "grounds": "what evidence is compared with",

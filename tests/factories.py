@@ -25,6 +25,7 @@ from scorer.db.tables import (
     Measurement,
     Preparation,
     Recovery,
+    SharedImages,
     Submission,
     Team,
     Threshold,
@@ -232,6 +233,18 @@ def add_recovery(session: Session, submission: Submission, *, now: datetime, **o
     if "refusal" not in overrides:
         outcome |= {"report": {}, "arrays_key": f"recoveries/{job.id}.npz"}
     row = Recovery(job_id=job.id, generator_id=generator.id, created_at=now, **(outcome | overrides))
+    session.add(row)
+    session.flush()
+    return row
+
+
+def add_shared_images(session: Session, ref: int, other_ref: int, *, share: float, now: datetime) -> SharedImages:
+    """A hundred images of which two entries share some, ten of these equal."""
+    images = round(100 * share)
+    pair = {"submission_ref": max(ref, other_ref), "other_ref": min(ref, other_ref)}
+    competition_id = session.get_one(Submission, ref).competition_id
+    columns = {"images": images, "equal": min(images, 10), "share": share, "examples": [[1, 2]], "created_at": now}
+    row = SharedImages(**pair, competition_id=competition_id, **columns)
     session.add(row)
     session.flush()
     return row

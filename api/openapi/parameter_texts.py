@@ -29,6 +29,7 @@ TEXTS: Final[Mapping[tuple[str, str], tuple[str, object]]] = {
     ("path", "kind"): ("Which of the kinds that there are.", "public"),
     ("path", "group"): ("Which of the groups that there are.", "train"),
     ("path", "number"): ("The number of the pair, from 0.", 0),
+    ("path", "other_ref"): ("The other entry, by its `ref`.", 2),
     ("path", "side"): ("Which image of the pair.", "generated"),
     ("path", "figure"): ("The figure, by its name.", "fid-mifid"),
     ("query", "limit"): ("How many at most.", 20),

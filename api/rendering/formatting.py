@@ -59,7 +59,7 @@ DISTANCE_DECIMALS = 4
 MIN_P_VALUE = 0.0001
 """Smaller p-values are shown as below this one."""
 SIGNS_OF_COPYING = tuple(sign.name for sign in SIGNS)
-ALARMS = frozenset({"unpenalised-win", "copying", "copy", "same-zip", "same-images", "recovered", *SIGNS_OF_COPYING})
+ALARMS = frozenset({"unpenalised-win", "copying", "copy", "same-zip", "shared-images", "recovered", *SIGNS_OF_COPYING})
 """The reasons of flags that speak of copying; pages mark them."""
 
 

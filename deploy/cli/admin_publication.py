@@ -1,4 +1,4 @@
-"""``kennel admin``: failed jobs, publication of the final board, data releases."""
+"""``kennel admin``: failed jobs, comparing images, publication of the final board, data releases."""
 
 import hashlib
 import time
@@ -9,7 +9,7 @@ import typer
 
 from deploy.cli.admin import DEFAULT_URL, Token, Url
 from deploy.cli.admin_pauses import pause_text
-from deploy.client.api import Client, Refused
+from deploy.client.api import Client, Refused, segment
 from scorer.lifecycle import UNFINISHED, JobState
 
 app = typer.Typer()
@@ -54,6 +54,14 @@ def _job_text(job: dict[str, Any]) -> str:
     subject = " ".join(str(job[name]) for name in ("competition", "track", "submission_id") if job[name])
     state = job["error"] or (f"{job['stage']} {100 * (job['fraction'] or 0):.0f} %" if job["stage"] else "")
     return f"job {job['id']} {job['queue']} {subject} (attempt {job['attempts']}): {state}"
+
+
+@app.command()
+def compare_images(slug: str, url: Url = DEFAULT_URL, token: Token = "") -> None:
+    """Compare entries from before images were compared with those of other teams."""
+    with Client(url, token) as client:
+        queued = client.post(f"/competitions/{segment(slug)}/image-comparisons")["queued"]
+    print(f"{queued} to be compared.")
 
 
 @app.command()

@@ -2,6 +2,7 @@
 
 images: single images out of the zips of entries and reference sets
 closest_pairs: generated images beside the nearest reference images
+shared_images: images that two entries share, side by side
 examples: the example images that findings name, and sheets of them
 records: recording of evidence when its job is done
 visibility: who may see which evidence

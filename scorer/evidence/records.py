@@ -1,13 +1,19 @@
-"""Recording of evidence: writes the row when a worker's job is done."""
+"""Recording of evidence and of image comparisons: writes the rows when a worker has made them."""
 
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import numpy as np
 from sqlalchemy.orm import Session
 
-from scorer.db.tables import Evidence
+from scorer.db.evidence import shared_images
+from scorer.db.tables import Evidence, Submission
 from scorer.jobs import leases
+from scorer.metrics.copying.shared_images import EntryComparison, ImagePairs
+
+MAX_EXAMPLES = 8
+"""Pairs of images that are recorded of two entries: as many as fit on a screen."""
 
 
 @dataclass(frozen=True)
@@ -40,3 +46,35 @@ def record_evidence(session: Session, claim: leases.Claim, evidence: NewEvidence
         )
     )
     return True
+
+
+def record_comparison(session: Session, submission: Submission, comparison: EntryComparison, *, now: datetime) -> None:
+    """Record which images an entry shares with others. Pairs that the other entry's comparison recorded stay."""
+    pairs = [
+        {
+            "submission_ref": max(submission.ref, ref),
+            "other_ref": min(submission.ref, ref),
+            "competition_id": submission.competition_id,
+            "images": len(shared),
+            "equal": shared.equal,
+            "share": len(shared) / len(comparison.common),
+            "examples": _examples_of(shared, later=submission.ref > ref),
+            "created_at": now,
+        }
+        for ref, shared in comparison.shared.items()
+    ]
+    row = {
+        "submission_ref": submission.ref,
+        "compared": comparison.compared,
+        "common": int(np.count_nonzero(comparison.common)),
+        "created_at": now,
+    }
+    shared_images.add_comparison(session, row, pairs)
+
+
+def _examples_of(shared: ImagePairs, *, later: bool) -> list[list[int]]:
+    """Pairs of indices, from the nearest to the farthest; those of the later entry first."""
+    rows = np.unique(np.linspace(0, len(shared) - 1, MAX_EXAMPLES).astype(np.int64))
+    images = (shared.own, shared.other) if later else (shared.other, shared.own)
+    examples: list[list[int]] = np.stack([each[rows] for each in images], axis=1).tolist()
+    return examples

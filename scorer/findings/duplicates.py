@@ -139,6 +139,12 @@ def pixel_copies_finding(copies: TrainingImageCopies) -> Finding:
     return Finding("pixel_copies", copies.share, SHARE, LOWER, sentence, error, error_kind="sampling")
 
 
+def shared_images_sentence(images: int, equal: int, share: float) -> str:
+    """How many images two entries share: ``images``, which are this ``share`` of one, of which some are ``equal``."""
+    how = "pixel by pixel" if equal == images else f"{equal:,} of them pixel by pixel" if equal else "nearly equal"
+    return f"{images:,} images ({format_percent(share)}) are in both, {how}."
+
+
 def exact_duplicates_findings(duplicates: ExactDuplicates) -> tuple[Finding, ...]:
     """The numbers of images that the zip holds more than once, upright and mirrored."""
     identical_sentence = f"No two of the {duplicates.count:,} images are the same, pixel by pixel."

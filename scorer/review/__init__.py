@@ -1,8 +1,9 @@
 """Review: which submissions need eyes, what reviewers and organizers decide, and the publication of the final board.
 
 flags: reasons why a submission needs eyes, as a query for the submissions of a page
+flag_sentences: what each reason says
 flag_weights: the weights of all flagged submissions, over columns
-flag_facts: equal contents and signs of copying of all submissions, kept by the web process
+flag_facts: equal contents, shared images and signs of copying of all submissions, kept by the web process
 reviews: labels by two blind reviewers, decided labels, agreement
 early_labels: guesses before any review
 rulings: keep, disqualify or waive

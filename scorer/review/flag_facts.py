@@ -1,4 +1,4 @@
-"""What flags need beside a board's columns: equal contents and signs of copying of all entries, as columns.
+"""What flags need beside a board's columns, as columns: equal contents, shared images and signs of copying.
 
 The web process keeps them (:class:`FlagFactsCache`): a request reads only what was added since the last one. Contents
 and evidence never change, apart from the images of submissions that are still to be checked, so those and the newest
@@ -16,7 +16,7 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from scorer.competitions.competition_state import CompetitionState
-from scorer.db.evidence import signs
+from scorer.db.evidence import shared_images, signs
 from scorer.db.review import contents
 from scorer.db.session import Connection, ConnectionLost, Connections
 from scorer.ranking.columns import EMPTY, Ints
@@ -71,6 +71,19 @@ def _no_refs() -> Ints:
     return EMPTY
 
 
+class SharingPairs(NamedTuple):
+    """Pairs of entries that share images; teams are those before any merges."""
+
+    ref: Ints
+    other_ref: Ints
+    team: Ints
+    other_team: Ints
+
+
+def _no_pairs() -> SharingPairs:
+    return SharingPairs(EMPTY, EMPTY, EMPTY, EMPTY)
+
+
 class FlagFacts(NamedTuple):
     """The facts of a competition at one moment."""
 
@@ -80,6 +93,7 @@ class FlagFacts(NamedTuple):
     """Entries whose newest evidence shows a sign of copying on a track, in the order of ``ref``."""
     signs_bits: Ints
     """Their signs on either track: bit i is the sign ``SIGNS[i]``."""
+    sharing: SharingPairs
 
 
 @dataclass
@@ -101,12 +115,15 @@ class CompetitionFacts:
     _newest_evidence: int | None = None
     _bits: dict[tuple[int, int], int] = field(default_factory=dict)
     """The signs of each track and entry that has any."""
+    _sharing: SharingPairs = field(default_factory=_no_pairs)
+    _sharing_id: Ints = field(default_factory=_no_refs)
 
     def read(self, connection: Connection) -> FlagFacts:
         """The facts as this connection sees them."""
         self._read_contents(connection)
         self._read_signs(connection)
-        return FlagFacts(self._zips.equal, self._images.equal, *self._signs())
+        self._read_sharing(connection)
+        return FlagFacts(self._zips.equal, self._images.equal, *self._signs(), self._sharing)
 
     def _read_contents(self, connection: Connection) -> None:
         above = None if self._newest_ref is None else max(self._newest_ref - OVERLAP, 0)
@@ -133,6 +150,15 @@ class CompetitionFacts:
             else:  # of newer evidence, which counts
                 self._bits.pop((track_id, ref), None)
         self._newest_evidence = newest
+
+    def _read_sharing(self, connection: Connection) -> None:
+        newest = int(self._sharing_id.max(initial=0))
+        rows = shared_images.pair_rows(connection, self.competition_id, above=max(newest - OVERLAP, 0))
+        added = ~np.isin(rows.id, self._sharing_id)
+        if added.any():
+            self._sharing_id = np.concatenate([self._sharing_id, rows.id[added]])
+            columns = zip(self._sharing, rows[1:], strict=True)
+            self._sharing = SharingPairs(*(np.concatenate([kept, column[added]]) for kept, column in columns))
 
     def _signs(self) -> tuple[Ints, Ints]:
         either: dict[int, int] = {}

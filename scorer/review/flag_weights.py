@@ -18,7 +18,7 @@ from scorer.findings.signs import SIGNS
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.ranking.columns import Flags, Ints
 from scorer.ranking.vectorised import JudgedEntries
-from scorer.review.flag_facts import EqualContents, FlagFacts
+from scorer.review.flag_facts import EqualContents, FlagFacts, SharingPairs
 
 TRACK_REASONS = ("penalised", "medal-at-stake", "borderline", "tau-interval")
 """The reasons that follow from a track's numbers, in the order of their bits."""
@@ -143,7 +143,7 @@ def _weigh(
     shared_images = _shared(facts.images, public)
     for name, refs in (
         ("same-zip", _shared(facts.zips, public)),
-        ("same-images", shared_images),
+        ("shared-images", np.union1d(shared_images, _sharing(facts.sharing, public))),
         ("recovered", np.array(sorted(overfitted), np.int64)),
     ):
         rows = _rows_of(entry.ref, refs)
@@ -174,6 +174,13 @@ def _shared(contents: EqualContents, judged: JudgedEntries) -> Ints:
     firsts = np.flatnonzero(np.diff(contents.group, prepend=-1))
     differs = np.minimum.reduceat(team, firsts) != np.maximum.reduceat(team, firsts)
     return np.sort(contents.ref[np.repeat(differs, np.diff(firsts, append=len(team)))])
+
+
+def _sharing(pairs: SharingPairs, judged: JudgedEntries) -> Ints:
+    """The refs of entries that share images with another team's (after merges)."""
+    team, other_team = (judged.rules.current_teams(each) for each in (pairs.team, pairs.other_team))
+    differs = team != other_team
+    return np.concatenate([pairs.ref[differs], pairs.other_ref[differs]])
 
 
 def _doubles(images: EqualContents, shared: Ints, refs: Ints, flagged: Flags) -> Ints:

@@ -8,12 +8,14 @@ from sqlalchemy.orm import Session
 
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import tuning
+from scorer.db.evidence import shared_images
+from scorer.db.evidence.shared_images import SharingEntry
 from scorer.db.leaderboard import board
 from scorer.db.leaderboard.scores import Score
 from scorer.db.review import reviews as rows
 from scorer.db.submissions import duplicates, labels, submissions
 from scorer.db.submissions.duplicates import Duplicate
-from scorer.db.tables import Account, CoarseLabel, Submission
+from scorer.db.tables import Account, CoarseLabel, ImageComparison, Submission
 from scorer.leaderboard.explanations import why_copy
 from scorer.lifecycle import TrackKind
 from scorer.review import flags, reviews
@@ -45,6 +47,10 @@ class ReviewEntry:
     findings: Sequence[FlagReason]
     """Measured values that bear on copying, one sentence each."""
     duplicates: Sequence[Duplicate]
+    sharing: Sequence[SharingEntry]
+    """Entries of other teams that share images, beside the duplicates."""
+    comparison: ImageComparison | None
+    """With how many entries its images were compared; None if they were not."""
     others: Sequence[OtherEntry]
     early_labels: Sequence[CoarseLabel]
     """Early labels; only for reviewers who have given their own."""
@@ -57,11 +63,15 @@ def review_entry_for(
     only after the reviewer's own review."""
     opinions = reviews.opinions(session, submission, reviewer)
     unblinded = opinions.own is not None or opinions.complete
+    doubles = duplicates.duplicates_of(session, submission)
+    sharing = shared_images.sharing_entries(session, [submission.ref])
     return ReviewEntry(
         flagged=flags.flags_of_entry(session, state, reviewer, submission),
         opinions=opinions,
         findings=evidence_reasons(session, state, submission),
-        duplicates=duplicates.duplicates_of(session, submission),
+        duplicates=doubles,
+        sharing=[each for each in sharing if each.ref not in {double.ref for double in doubles}],
+        comparison=shared_images.comparison_of(session, submission.ref),
         others=_others(session, state, submission, unblinded=unblinded),
         early_labels=rows.early_labels_of(session, submission.ref) if unblinded else (),
     )

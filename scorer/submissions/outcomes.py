@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from scorer.archive import TrainingImageCopies
 from scorer.db import competitions, rescoring
+from scorer.db.evidence import shared_images
 from scorer.db.jobs import job_queue
 from scorer.db.leaderboard import columns
 from scorer.db.submissions import submissions
@@ -45,6 +46,7 @@ def pass_check(
     *,
     pixels_sha256: str,
     sprite_key: str | None = None,
+    hashes_key: str | None = None,
     now: datetime,
 ) -> bool:
     """Record a passed deep check and queue scoring on the public track. False if the claim no longer holds the job."""
@@ -56,6 +58,8 @@ def pass_check(
     submission.pixels_sha256 = pixels_sha256
     submission.sprite_key = sprite_key
     session.flush()
+    if hashes_key is not None:
+        shared_images.add_hashes(session, submission.ref, hashes_key, now)
     submissions.move_submission(session, submission.ref, from_=Status.CHECKING, to=Status.QUEUED, now=now)
     public = competitions.tracks_of(session, submission.competition_id)["public"]
     leases.add_job(session, Queue.SCORE, submission=submission, track_id=public.id, now=now)

@@ -108,6 +108,11 @@ ROWS: Mapping[str, Sequence[Row]] = {
     ),
     "0033": (("competition_roles", {"account_id": 2, "role": "reviewer"}), ("review_claims", {})),
     "0034": (("announcements", {}), ("team_messages", {}), ("code_requests", {})),
+    "0037": (
+        ("hashed_entries", {"blob_key": "image-hashes/first.npy"}),
+        ("image_comparisons", {}),
+        ("shared_images", {"submission_ref": 2, "images": 3, "share": 0.5}),
+    ),
 }
 """By migration: rows of the tables that it brings, and of those that it lets have new ones. A column that is not named
 has a value of its type where it needs one; of rows that are referred to, the first is meant."""

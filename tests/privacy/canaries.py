@@ -28,6 +28,8 @@ from scorer.db.tables import (
     CompetitionReference,
     DataFile,
     GeneratorFile,
+    HashedEntry,
+    ImageComparison,
     Job,
     Label,
     Measurement,
@@ -41,6 +43,7 @@ from scorer.db.tables import (
     Release,
     RescoringAct,
     RescoringCampaign,
+    SharedImages,
     Submission,
     Team,
     TeamInvitation,
@@ -155,6 +158,7 @@ def plant_canaries(session: Session, settings: Settings, now: datetime) -> Canar
         add = make_scored(session, state, crowd, fid=50.0 + number_, distance=distance, now=now)
         add_measurement(session, state, add, fid=3000.0 + number_, distance=0.4, now=now, kind="private")
     _attachments(session, planted, store, people["insider"], now)
+    _compare(session, planted, state, now)
     _recovered(session, planted, store, people["insider"], now)
     _private_work(session, planted, state, own, now)
     _correspondence(session, planted, state, own, people, now)
@@ -358,6 +362,23 @@ def _find(
         session, state, scored, now=now, kind=track, findings=[finding], details={"near_copies": near},
         near_copies_share=0.5, near_copies_p=0.001, near_copies_mirrored=0,
     )  # fmt: skip
+
+
+def _compare(session: Session, planted: Canaries, state: CompetitionState, now: datetime) -> None:
+    """Both scored entries share images, which only reviewers and organizers see."""
+    refs = [
+        session.query(Submission).filter_by(id=planted.ids[f"scored {whose}"]).one().ref for whose in ("own", "other")
+    ]
+    for ref in refs:
+        key = planted.word(f"hashes-key-{ref}", "storage")
+        session.add(HashedEntry(submission_ref=ref, blob_key=key, created_at=now))
+        compared = planted.number(f"compared-{ref}", "evidence", 4_711_000 + ref % 1000)
+        session.add(ImageComparison(submission_ref=ref, compared=int(compared), common=0, created_at=now))
+    share = planted.number("shared-images", "evidence", 0.3717171)
+    pair = {"submission_ref": max(refs), "other_ref": min(refs), "images": 3, "equal": 1, "share": share}
+    row = SharedImages(competition_id=state.competition.id, examples=[[0, 1]], created_at=now, **pair)
+    session.add(row)
+    session.flush()
 
 
 def _attachments(session: Session, planted: Canaries, store: Blobs, account: Account, now: datetime) -> None:

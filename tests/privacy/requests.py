@@ -170,6 +170,7 @@ REVIEWED: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda planted: { 
     "group": ["near-copies", "cell-1"],
     "side": ["generated", "reference"],
     "rebuttal_id": [100_007],
+    "other_ref": [FIRST_REF],
     "handle": ["eve"],
 }
 RECOVERED: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda planted: {  # noqa: E731 - likewise
@@ -213,6 +214,7 @@ CALLS: Mapping[str, RouteCall] = {
     f"POST {API}/admin/work/pauses": json_call(worker="no-such-machine"),
     "POST /admin/work/requeue": form_call(),
     f"POST {TEAM}/publication/requeue": RouteCall(),
+    f"POST {TEAM}/image-comparisons": RouteCall(),
     f"POST {PAGE}/publication": replace(form_call(act="final", reason="Over."), fails=409),
     f"POST {PAGE}/publication/requeue": form_call(),
     f"POST {TEAM}/releases": json_call(),
@@ -402,6 +404,7 @@ CALLS: Mapping[str, RouteCall] = {
     f"POST {API}/submissions/{{submission_id}}/reviews": review_call(json_call(label="aug"), fails=409),
     f"PUT {API}/submissions/{{submission_id}}/coarse-label": review_call(json_call(label="aug")),
     f"GET {PAIRS}": review_call(RouteCall(), fails=404),
+    f"GET {API}/submissions/{{submission_id}}/shared-images/{{other_ref}}": review_call(RouteCall(), fails=404),
     f"GET {PAIRS}/{{number}}/{{side}}": review_call(RouteCall(), fails=404),
     f"GET {EVIDENCE}": RouteCall(words=FINISHED, shows=SHOWN_TO_REVIEWERS),
     f"GET {EVIDENCE}/{{group}}": review_call(RouteCall(), fails=404),

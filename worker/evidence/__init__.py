@@ -7,6 +7,7 @@ analysis: one entry against its references; what several tests need is computed 
 methods: the tests, in their order
 details: examples to point at, and the columns of the evidence row
 report: runs all tests and composes their findings
+image_comparison: which images other teams' entries have, too
 evidence_job: the job that makes and records evidence
 generator_audit: the job that audits an uploaded generator
 """

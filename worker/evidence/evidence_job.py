@@ -23,6 +23,7 @@ from scorer.jobs.broker import transaction
 from scorer.submissions.files import stored_zip
 from worker.evidence.analysis import AnalysedEntry
 from worker.evidence.array_cache import ArrayCache, Arrays
+from worker.evidence.image_comparison import compare_images, run_image_comparison
 from worker.evidence.reference import ReferenceAnalysis, reference_analysis_of
 from worker.evidence.report import EvidenceReport, evidence_of
 from worker.evidence.thumbnails import reference_thumbnails_of
@@ -47,11 +48,15 @@ from worker.scoring.reference_features import (
 
 
 def make_evidence(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
-    """Make all evidence of a submission on a track and record it beside its newest measurement.
+    """Compare a submission's images with those of other teams' entries, unless that was done; then make all evidence on
+    a track and record it beside its newest measurement. A job without a track only compares.
 
     What the references alone determine is computed by the first job that needs it, and cached. ``Preempted`` when a
     public score waits.
     """
+    if claim.track_id is None:
+        run_image_comparison(context, claim, heartbeat)
+        return
     with transaction(context.sessions, context.broker) as session:
         submission = session.get_one(Submission, claim.submission_ref)
         track = session.get_one(Track, claim.track_id)
@@ -67,6 +72,7 @@ def make_evidence(context: WorkerContext, claim: leases.Claim, heartbeat: Heartb
         SetAddress(each.sha256, each.blob_key, preparation.image_size) for each in (training, *held_out_sets)
     )
     progress = preemptible(context, heartbeat)
+    compare_images(context, submission, progress)
     reference = reference_analysis_in(context, train, held_out[0] if held_out else None, preparation, progress)
     statistics = load_prepared(context, preparation.key, signed=preparation.signed).statistics
     entry = _analysed_entry(context, submission, measurement, train, preparation, progress)

@@ -1,11 +1,11 @@
 """The ``check`` job: the deep check of a submission, which passes or rejects it."""
 
 import hashlib
-from pathlib import Path
 
 import numpy as np
 
 from scorer.archive import PixelHashes, find_training_image_copies
+from scorer.archive.pixel_hashes import Images
 from scorer.archive.sprite_sheet import sprite_sheet_of
 from scorer.db import competitions
 from scorer.db.tables import Submission
@@ -18,6 +18,7 @@ from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext
 from worker.runtime.heartbeat import Heartbeat
 from worker.runtime.recording import record_result
+from worker.scoring import image_hashes
 from worker.scoring.reference_features import (
     SetAddress,
     pixel_hashes_of,
@@ -40,22 +41,30 @@ def check_submission(context: WorkerContext, claim: leases.Claim, heartbeat: Hea
         context, SetAddress(training.sha256, training.blob_key, submission.competition.image_size)
     )
     copies = find_training_image_copies(hashes, exact, mirrored)
-    sprite_key = _store_sprite_sheet(context, submission, path)
+    images = np.load(path, mmap_mode="r")
+    sprite_key = _store_sprite_sheet(context, submission, images)
+    hashes_key = image_hashes.store_hashes(context, submission, images, hashes)
     content = _content_sha256(hashes)
     record_result(
         context,
         heartbeat,
         lambda session: outcomes.pass_check(
-            session, claim, copies, pixels_sha256=content, sprite_key=sprite_key, now=context.now()
+            session,
+            claim,
+            copies,
+            pixels_sha256=content,
+            sprite_key=sprite_key,
+            hashes_key=hashes_key,
+            now=context.now(),
         ),
     )
 
 
-def _store_sprite_sheet(context: WorkerContext, submission: Submission, path: Path) -> str:
+def _store_sprite_sheet(context: WorkerContext, submission: Submission, images: Images) -> str:
     """Store a sprite sheet of a sample of the images, the same sample however often the check is tried."""
     key = f"sprites/{submission.id}.png"
     rng = np.random.default_rng(int(stored_zip(submission).sha256, 16))
-    context.blobs.write(key, sprite_sheet_of(np.load(path, mmap_mode="r"), rng))
+    context.blobs.write(key, sprite_sheet_of(images, rng))
     return key
 
 

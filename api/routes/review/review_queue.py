@@ -4,16 +4,23 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from api.http.dependencies import BlobStore, CurrentUser, DbSession, Now, Reviewer
+from api.http.dependencies import BlobStore, CurrentUser, DbSession, Now, Organizer, Reviewer
 from api.http.etags import etag_of, is_known
 from api.http.media import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS
 from api.openapi.files import PICTURE, file_answer
-from api.schemas.review.review_queue import DeskEntryView, DeskView, NewReview, NextView, OpinionsView
+from api.schemas.review.review_queue import (
+    ComparisonJobsView,
+    DeskEntryView,
+    DeskView,
+    NewReview,
+    NextView,
+    OpinionsView,
+)
 from api.schemas.review.review_queue_views import entry_view, flagged_view, opinions_view, review_queue_view
 from scorer.accounts.roles import is_organizer
 from scorer.competitions.competition_state import state_of, visible_state
 from scorer.db.review.flag_query import QueueState
-from scorer.evidence import closest_pairs
+from scorer.evidence import closest_pairs, shared_images
 from scorer.evidence.closest_pairs import Side
 from scorer.lifecycle import TrackKind
 from scorer.review import claims, flags, reviews
@@ -111,3 +118,30 @@ def image(
     submission = access.find_for_review(session, submission_id, reviewer)
     picture = closest_pairs.side_of(session, store, submission, kind, number, side, reviewer)
     return Response(picture, media_type="image/png", headers=INERT_HEADERS | {"Cache-Control": "private, no-store"})
+
+
+@router.get(
+    "/submissions/{submission_id}/shared-images/{other_ref}",
+    response_class=Response,
+    responses=file_answer("image/png"),
+)
+def shared_images_sheet(
+    submission_id: str,
+    other_ref: Annotated[int, Path(ge=1, le=2**63 - 1)],
+    session: DbSession,
+    store: BlobStore,
+    reviewer: Reviewer,
+) -> Response:
+    """Some images that an entry shares with another team's, in one PNG: its own above, below each the other's (mirrored
+    where that is the better match). Reviewers and organizers only."""
+    submission = access.find_for_review(session, submission_id, reviewer)
+    picture = shared_images.shared_images_sheet(session, store, submission, other_ref)
+    return Response(picture, media_type="image/png", headers=INERT_HEADERS | {"Cache-Control": "private, no-store"})
+
+
+@router.post("/competitions/{slug}/image-comparisons", status_code=202)
+def compare_images(slug: str, session: DbSession, author: Organizer, now: Now) -> ComparisonJobsView:
+    """Compare the images of all scored entries that were not compared with other teams' entries: those that were handed
+    in before Kennel did so. Organizers only."""
+    state = state_of(session, slug, now)
+    return ComparisonJobsView(queued=shared_images.compare_all(session, state, author=author, now=now))

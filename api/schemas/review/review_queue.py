@@ -130,6 +130,35 @@ class DoubleView(BaseModel):
     same_zip: bool
 
 
+class SharingView(BaseModel):
+    """An entry of another team that shares images, equal or nearly equal, upright or mirrored."""
+
+    submission_id: str
+    ref: int
+    team: str
+    images: int = Field(description="How many images both have.")
+    equal: int = Field(description="How many of these are equal pixel by pixel.")
+    share: float = Field(description="`images` in those of one entry.")
+    words: str = Field(description="The same in a sentence.")
+    examples: list[tuple[int, int]] = Field(
+        description="Some of them: the image's index in this entry and in the other one."
+    )
+
+
+class ImageComparisonView(BaseModel):
+    """The comparison of an entry's images with those of other teams' entries. Later entries are compared with it."""
+
+    compared: int = Field(description="How many entries it was compared with.")
+    common: int = Field(description="How many of its images so many teams have that they count for no pair of entries.")
+    created_at: datetime
+
+
+class ComparisonJobsView(BaseModel):
+    """How many entries will be compared."""
+
+    queued: int
+
+
 class OtherView(BaseModel):
     """Another entry of the same team, judged on the public track."""
 
@@ -164,6 +193,8 @@ class DeskEntryView(BaseModel):
     findings: list[ReasonView]
     pairs: dict[TrackKind, list[PairView]]
     doubles: list[DoubleView]
+    sharing: list[SharingView] = Field(description="Beside the doubles; those that share most first.")
+    comparison: ImageComparisonView | None = Field(description="Null if its images were not compared.")
     others: list[OtherView]
     opinions: OpinionsView
     guesses: list[GuessView]

@@ -13,19 +13,23 @@ from api.schemas.review.review_queue import (
     FlaggedView,
     GoalView,
     GuessView,
+    ImageComparisonView,
     LabelView,
     OpinionsView,
     OtherView,
     PairView,
     ReasonView,
     ReviewView,
+    SharingView,
 )
 from api.schemas.review.rulings import case_view
 from api.schemas.submissions.submissions import submission_view
 from scorer.competitions.competition_state import CompetitionState
+from scorer.db.evidence.shared_images import SharingEntry
 from scorer.db.submissions.duplicates import Duplicate
-from scorer.db.tables import Account, Review, Submission
+from scorer.db.tables import Account, ImageComparison, Review, Submission
 from scorer.evidence.closest_pairs import PairImages
+from scorer.findings.duplicates import shared_images_sentence
 from scorer.review import review_queue
 from scorer.review.flags import FlaggedEntry, FlaggedPage
 from scorer.review.reviews import Agreement, Opinions
@@ -65,6 +69,8 @@ def entry_view(
         findings=[ReasonView(**vars(each)) for each in entry.findings],
         pairs={kind: [pair_view(each) for each in of_track] for kind, of_track in pairs.items()},
         doubles=[_double(each) for each in entry.duplicates],
+        sharing=[_sharing(each) for each in entry.sharing],
+        comparison=_comparison(entry.comparison) if entry.comparison else None,
         others=[_other(each) for each in entry.others],
         opinions=opinions_view(submission, entry.opinions),
         guesses=[GuessView.model_validate(each, from_attributes=True) for each in entry.early_labels],
@@ -87,6 +93,16 @@ def pair_view(pair: PairImages) -> PairView:
 
 def _double(row: Duplicate) -> DoubleView:
     return DoubleView(submission_id=row.id, ref=row.ref, team=row.team, same_zip=row.same_zip)
+
+
+def _sharing(row: SharingEntry) -> SharingView:
+    fields = {name: getattr(row, name) for name in ("ref", "team", "images", "equal", "share", "examples")}
+    words = shared_images_sentence(row.images, row.equal, row.share)
+    return SharingView.model_validate(fields | {"submission_id": row.id, "words": words})
+
+
+def _comparison(row: ImageComparison) -> ImageComparisonView:
+    return ImageComparisonView.model_validate(row, from_attributes=True)
 
 
 def _other(other: review_queue.OtherEntry) -> OtherView:

@@ -18,7 +18,7 @@ STRONG_SIGNS = frozenset(
     {
         "copying",
         "same-zip",
-        "same-images",
+        "shared-images",
         "recovered",
         "near-copies",
         "mirrored-copies",

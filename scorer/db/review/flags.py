@@ -35,6 +35,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.types import TypeEngine
 
 from scorer.db.evidence.generators import refs_with_overfitted_generator
+from scorer.db.evidence.shared_images import refs_sharing_images
 from scorer.db.evidence.signs import with_signs
 from scorer.db.leaderboard.scores import INFINITY, id_list, judged_entries
 from scorer.db.review.flag_query import STRONG_SIGNS, FlaggedRow, FlagQuery, TrackBounds
@@ -51,7 +52,7 @@ TRACK_MARKS = ("seen", "copy", "penalised", "stake", "borderline", "interval")
 MARKS = tuple(
     [f"{kind}_{mark}" for kind in TRACK_KINDS for mark in TRACK_MARKS]
     + [f"{kind}_{sign.name}" for kind in TRACK_KINDS for sign in SIGNS]
-    + ["late", "copied", "same_zip", "same_images", "remembers", "mine", "unruled"]
+    + ["late", "copied", "same_zip", "same_images", "shares_images", "remembers", "mine", "unruled"]
 )
 """Boolean facts about an entry, each a bit of one integer: PostgreSQL aggregates 300,000 integers much faster than
 twenty booleans each."""
@@ -149,6 +150,12 @@ def _signs(flag_query: FlagQuery) -> Iterator[Select[Any]]:
         yield _layer(signs.ref, marks).where(flag_query.includes(signs.ref))
 
 
+def _sharing(flag_query: FlagQuery) -> Select[Any]:
+    """The layer of entries that share images with another team's."""
+    sharing = refs_sharing_images(flag_query.competition_id).subquery("sharing").c
+    return _layer(sharing.ref, {"shares_images": true()}).where(flag_query.includes(sharing.ref))
+
+
 def _recovered(flag_query: FlagQuery) -> Select[Any]:
     """The layer of entries with a generator that is overfitted to its training images."""
     overfitted = refs_with_overfitted_generator(flag_query.competition_id).subquery("remembering").c
@@ -166,7 +173,7 @@ def _reviewed(flag_query: FlagQuery) -> Select[Any]:
 
 def _entries(flag_query: FlagQuery) -> CTE:
     """One row for each competing entry: every mark and number by name, and each track's tau."""
-    of_both_tracks = (_shared_contents(flag_query), _recovered(flag_query), _reviewed(flag_query))
+    of_both_tracks = (_shared_contents(flag_query), _sharing(flag_query), _recovered(flag_query), _reviewed(flag_query))
     layers = (*_tracks(flag_query), *_signs(flag_query), *of_both_tracks)
     stack = union_all(*layers).subquery("stack")
     grouped = (
@@ -212,7 +219,7 @@ def _reasons(entries: CTE) -> dict[str, ColumnElement[bool]]:
         "copying": and_(entries.c.copied, ~entries.c.public_copy),
         "copy": entries.c.public_copy,
         "same-zip": entries.c.same_zip,
-        "same-images": entries.c.same_images,
+        "shared-images": or_(entries.c.same_images, entries.c.shares_images),
         "recovered": entries.c.remembers,
         **{sign.name: either(sign.name) for sign in SIGNS},
     }
@@ -232,7 +239,7 @@ def _flagged(flag_query: FlagQuery) -> CTE:
     weighed = select(entries, *named, weight.label("alone")).subquery("weighed")
     of_images = func.count().filter(weighed.c.alone > 0).over(partition_by=weighed.c.pixels)
     itself = case((weighed.c.alone > 0, 1), else_=0)
-    has_duplicate = and_(weighed.c.pixels.is_not(None), ~weighed.c["same-images"], of_images > itself)
+    has_duplicate = and_(weighed.c.pixels.is_not(None), ~weighed.c.same_images, of_images > itself)
     rows = select(weighed, has_duplicate.label("near-duplicate")).subquery("with_duplicates")
     total = rows.c.alone + case((rows.c["near-duplicate"], flag_query.weights["near-duplicate"]), else_=0)
     state = _state(rows.c)

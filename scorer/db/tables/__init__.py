@@ -11,6 +11,7 @@ jobs: the job queue; pauses; the last sweep
 rescoring: campaigns that measure entries anew, and what was decided about them
 measurements: measurements, final and provisional
 evidence: evidence, generator uploads, audits, code attachments
+shared_images: hashed entries, comparisons, and images that two entries share
 tuning: thresholds and comparisons of extractors
 review: labels, reviews, rulings, rebuttals
 leaderboard: the change feed
@@ -43,6 +44,7 @@ from scorer.db.tables.measurements import Measurement, ProvisionalMeasurement
 from scorer.db.tables.notifications import Delivery, Mail, MailChoice, Notice, Webhook
 from scorer.db.tables.rescoring import RescoringAct, RescoringCampaign
 from scorer.db.tables.review import CoarseLabel, Label, Rebuttal, RebuttalAnswer, Review, ReviewClaim, Ruling
+from scorer.db.tables.shared_images import HashedEntry, ImageComparison, SharedImages
 from scorer.db.tables.submissions import Submission, SubmissionEvent, Upload
 from scorer.db.tables.teams import Membership, PickSet, Team, TeamInvitation, TeamMerge, TeamMessage, TeamRenaming
 from scorer.db.tables.tuning import ComparedDistance, Comparison, Threshold
@@ -65,7 +67,9 @@ __all__ = [
     "Delivery",
     "Evidence",
     "GeneratorFile",
+    "HashedEntry",
     "Identity",
+    "ImageComparison",
     "Job",
     "KnownDevice",
     "Label",
@@ -98,6 +102,7 @@ __all__ = [
     "RulesAcceptance",
     "Ruling",
     "SecondFactor",
+    "SharedImages",
     "Submission",
     "SubmissionEvent",
     "Table",

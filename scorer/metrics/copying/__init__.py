@@ -7,6 +7,7 @@ partial_copying: how many images are closer to training images than held-out ima
 near_duplicates, thumbnails: near duplicates of training images, by features and at 8 x 8 pixels
 near_hashes: near duplicates of training images by perceptual hashes
 perceptual_hashes: 256 bits an image, and how many of them differ
+shared_images: images that an entry shares with others
 internal_duplicates: near duplicates within one submission
 authenticity: the share of authentic images (Alaa et al. 2022)
 latent_recovery: the test on recovery errors of a generator (Webster et al. 2019)

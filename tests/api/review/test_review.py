@@ -81,7 +81,7 @@ def test_what_needs_eyes_and_why(desk: Desk) -> None:
     reasons = {each["submission_id"]: {one["name"] for one in each["reasons"]} for each in queue["entries"]}
     honest, near, same = (reasons[desk.entries[name]] for name in ("honest", "near", "same"))
     assert "penalised" in near
-    assert "same-images" in honest & same
+    assert "shared-images" in honest & same
     assert "same-zip" not in honest | same
     weights = [each["weight"] for each in queue["entries"]]
     assert weights == sorted(weights, reverse=True)

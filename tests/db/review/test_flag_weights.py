@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from scorer.competitions.competition_state import CompetitionState
@@ -22,6 +23,7 @@ from tests.factories import (
     add_evidence,
     add_measurement,
     add_recovery,
+    add_shared_images,
     make_account,
     make_competition,
     make_submission,
@@ -58,7 +60,15 @@ def competition(session: Session, now: datetime, draw: random.Random) -> Competi
         )
         session.add(merge)
     session.flush()
+    _add_pairs(session, state, draw, now)
     return state
+
+
+def _add_pairs(session: Session, state: CompetitionState, draw: random.Random, now: datetime) -> None:
+    """Some entries share images, with those of their own team, too."""
+    refs = sorted(session.scalars(select(Submission.ref).where(Submission.competition_id == state.competition.id)))
+    for _ in range(4):
+        add_shared_images(session, *draw.sample(refs, 2), share=draw.choice([0.01, 0.05, 0.9]), now=now)
 
 
 def make_entry(
@@ -161,7 +171,9 @@ def same(one: FlagFacts, other: FlagFacts) -> bool:
             rows = list(zip(contents.group.tolist(), contents.ref.tolist(), contents.team.tolist(), strict=True))
             return sorted(sorted(row[1:] for row in rows if row[0] == group) for group in {row[0] for row in rows})
 
-        return groups(facts.zips), groups(facts.images), facts.signs_ref.tolist(), facts.signs_bits.tolist()
+        signs = facts.signs_ref.tolist(), facts.signs_bits.tolist()
+        pairs = sorted(zip(*(column.tolist() for column in facts.sharing), strict=True))
+        return groups(facts.zips), groups(facts.images), signs, pairs
 
     return bool(plain(one) == plain(other))
 
@@ -186,6 +198,7 @@ def test_facts_that_are_kept_are_those_of_the_tables(
         entry = make_entry(session, state, draw, teams, now)
         _add_entry(session, state, draw, entry, now)
         session.flush()
+        add_shared_images(session, first.ref, entry.ref, share=0.05, now=now)
         assert same(kept.read(connection), fresh().read(connection)), number
     first.pixels_sha256 = f"{1:064x}"
     entry.pixels_sha256, other = first.pixels_sha256, make_entry(session, state, draw, teams, now)
@@ -195,6 +208,7 @@ def test_facts_that_are_kept_are_those_of_the_tables(
     facts = kept.read(connection)
     assert same(facts, fresh().read(connection))
     assert {first.ref, other.ref} <= set(facts.images.ref.tolist()), "the first one was far below the newest"
+    assert len(facts.sharing.ref) >= 10
 
 
 def test_newer_evidence_without_a_sign_takes_an_older_one_back(session: Session, now: datetime) -> None:

@@ -14,6 +14,7 @@ from scorer.review.flags import FlaggedEntry
 from tests.factories import (
     add_evidence,
     add_measurement,
+    add_shared_images,
     give_role,
     make_account,
     make_competition,
@@ -143,15 +144,39 @@ def test_the_same_zip_and_the_same_images(
     )
     session.flush()
     entries = flagged(session, state, reviewer)
-    assert names(entries[one.id]) == {"same-zip", "same-images"}
+    assert names(entries[one.id]) == {"same-zip", "shared-images"}
     assert names(entries[other.id]) == {"same-zip"}
-    assert names(entries[own.id]) == {"same-images"}
+    assert names(entries[own.id]) == {"shared-images"}
     session.add(merged)  # now the images are twice one team's: a flagged entry's double
     session.flush()
     entries = flagged(session, state, reviewer)
     assert names(entries[one.id]) == {"same-zip"}
     assert names(entries[own.id]) == {"near-duplicate"}
     assert apart.id not in entries
+
+
+def test_shared_images_of_two_teams(
+    session: Session, state: CompetitionState, reviewer: Account, now: datetime
+) -> None:
+    """Both are flagged, by the entry that shares most; few images and those of one's own team are no reason."""
+    entry(session, state, now, fid=1)
+    one, other, most, few, mate = (entry(session, state, now) for _ in range(5))
+    for ref, share in ((other.ref, 0.05), (most.ref, 0.3), (few.ref, 0.0499)):
+        add_shared_images(session, one.ref, ref, share=share, now=now)
+    add_shared_images(session, few.ref, mate.ref, share=0.9, now=now)
+    merged = {"team_id": mate.team_id, "into_team_id": few.team_id}
+    made = {"competition_id": state.competition.id, "account_id": reviewer.id, "created_at": now}
+    session.add(TeamMerge(**merged, **made))
+    session.flush()
+    entries = flagged(session, state, reviewer)
+    reasons = {each: [(one.name, one.words) for one in entries[each].reasons] for each in entries}
+    team = entries[most.id].team
+    assert reasons[one.id] == [
+        ("shared-images", f"With entry {most.ref} of {team} it shares images: 30 images (30 %) are in both, 10 of them"
+         " pixel by pixel.")
+    ]  # fmt: skip
+    assert {each for each in entries if names(entries[each]) == {"shared-images"}} == {one.id, other.id, most.id}
+    assert not {few.id, mate.id} & set(entries)
 
 
 def test_late_entries_and_benchmarks_need_no_eyes(

@@ -1,0 +1,191 @@
+"""SQL for shared images: hashed entries, their comparisons, and which entries of different teams share images."""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    CursorResult,
+    FromClause,
+    Select,
+    exists,
+    func,
+    insert,
+    literal,
+    select,
+    union_all,
+)
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
+
+from scorer.db.jobs import job_queue
+from scorer.db.leaderboard.binary_copy import compiled, read_columns
+from scorer.db.tables import HashedEntry, ImageComparison, Job, SharedImages, Submission, Team
+from scorer.db.teams import merges
+from scorer.findings.signs import MIN_SHARE
+from scorer.lifecycle import UNFINISHED, JobState, Queue, Status
+from scorer.ranking.columns import Ints
+
+
+def add_hashes(session: Session, submission_ref: int, key: str, now: datetime) -> None:
+    """Record where the hashes of an entry's images are; nothing happens if that is known."""
+    row = {"submission_ref": submission_ref, "blob_key": key, "created_at": now}
+    session.execute(postgresql.insert(HashedEntry).values(row).on_conflict_do_nothing())
+
+
+def hashes_key_of(session: Session, submission_ref: int) -> str | None:
+    """The blob with the hashes of an entry's images; None if they are not hashed."""
+    return session.scalar(select(HashedEntry.blob_key).where(HashedEntry.submission_ref == submission_ref))
+
+
+class HashesOfOther(NamedTuple):
+    """A hashed entry of another team; ``team_id`` is its team after merges."""
+
+    ref: int
+    team_id: int
+    blob_key: str
+
+
+def hashes_of_others(session: Session, submission: Submission) -> list[HashesOfOther]:
+    """The hashed entries of all other teams in the competition, team by team."""
+    team_id, merged = _current_team(Submission.team_id, "merged")
+    query = (
+        select(HashedEntry.submission_ref, team_id.label("team_id"), HashedEntry.blob_key)
+        .join(Submission, Submission.ref == HashedEntry.submission_ref)
+        .outerjoin(merged, merged.c.team_id == Submission.team_id)
+        .where(
+            Submission.competition_id == submission.competition_id,
+            team_id != merges.current_team(session, submission.team_id).id,
+        )
+        .order_by(team_id, HashedEntry.submission_ref)
+    )
+    return [HashesOfOther(*row) for row in session.execute(query)]
+
+
+def comparison_of(session: Session, submission_ref: int) -> ImageComparison | None:
+    """With how many entries an entry was compared; None if it was not."""
+    return session.get(ImageComparison, submission_ref)
+
+
+def add_comparison(session: Session, comparison: dict[str, Any], pairs: Sequence[dict[str, Any]]) -> None:
+    """Record a comparison and its pairs, as columns by name. Whatever is recorded already stays as it is."""
+    if pairs:
+        session.execute(postgresql.insert(SharedImages).on_conflict_do_nothing(), list(pairs))
+    session.execute(postgresql.insert(ImageComparison).values(comparison).on_conflict_do_nothing())
+
+
+class SharingEntry(NamedTuple):
+    """An entry of another team (after merges) that shares images with the entry ``of``."""
+
+    of: int
+    id: str
+    ref: int
+    team: str
+    images: int
+    equal: int
+    share: float
+    examples: Sequence[Sequence[int]]
+    """Pairs of an image's index in the entry ``of`` and in this one."""
+
+
+def sharing_entries(session: Session, refs: Collection[int]) -> list[SharingEntry]:
+    """The entries of other teams that share images with some entries, those that share most first."""
+    if not refs:
+        return []
+    both = union_all(*(_pairs(each, refs) for each in (SharedImages.submission_ref, SharedImages.other_ref)))
+    pair = both.subquery("pair").c
+    of, other = aliased(Submission), aliased(Submission)
+    team_of, merged_of = _current_team(of.team_id, "merged_of")
+    team_id, merged = _current_team(other.team_id, "merged")
+    query = (
+        select(pair.of, other.id, pair.ref, Team.name, pair.images, pair.equal, pair.share, pair.examples)
+        .join(of, of.ref == pair.of)
+        .outerjoin(merged_of, merged_of.c.team_id == of.team_id)
+        .join(other, other.ref == pair.ref)
+        .outerjoin(merged, merged.c.team_id == other.team_id)
+        .join(Team, Team.id == team_id)
+        .where(team_id != team_of)
+        .order_by(pair.of, pair.share.desc(), pair.ref)
+    )
+    rows = [SharingEntry(*row) for row in session.execute(query)]
+    return [row if row.of > row.ref else row._replace(examples=[pair[::-1] for pair in row.examples]) for row in rows]
+
+
+def _pairs(of: InstrumentedAttribute[int], refs: Collection[int]) -> Select[Any]:
+    """The pairs of entries of which one, ``of``, is among ``refs``; the other is ``ref``."""
+    ref = SharedImages.other_ref if of is SharedImages.submission_ref else SharedImages.submission_ref
+    columns: list[Any] = [SharedImages.images, SharedImages.equal, SharedImages.share, SharedImages.examples]
+    return select(of.label("of"), ref.label("ref"), *columns).where(of.in_(refs))
+
+
+def refs_sharing_images(competition_id: int) -> Select[Any]:
+    """The refs of a competition's entries that share :data:`MIN_SHARE` of the images or more with another team's."""
+    one, other = aliased(Submission), aliased(Submission)
+    team_of_one, merged_one = _current_team(one.team_id, "merged_one")
+    team_of_other, merged_other = _current_team(other.team_id, "merged_other")
+    refs = postgresql.array([SharedImages.submission_ref, SharedImages.other_ref])
+    return (
+        select(func.unnest(refs).label("ref"))
+        .join(one, one.ref == SharedImages.submission_ref)
+        .outerjoin(merged_one, merged_one.c.team_id == one.team_id)
+        .join(other, other.ref == SharedImages.other_ref)
+        .outerjoin(merged_other, merged_other.c.team_id == other.team_id)
+        .where(SharedImages.competition_id == competition_id, SharedImages.share >= MIN_SHARE)
+        .where(team_of_one != team_of_other)
+    )
+
+
+class PairRows(NamedTuple):
+    """Pairs of entries that share :data:`MIN_SHARE` of the images or more; teams are those before any merges."""
+
+    id: Ints
+    ref: Ints
+    other_ref: Ints
+    team: Ints
+    other_team: Ints
+
+
+def pair_rows(connection: Connection, competition_id: int, *, above: int) -> PairRows:
+    """The pairs of a competition's entries with an id higher than ``above``."""
+    one, other = aliased(Submission), aliased(Submission)
+    query = (
+        select(SharedImages.id, SharedImages.submission_ref, SharedImages.other_ref, one.team_id, other.team_id)
+        .join(one, one.ref == SharedImages.submission_ref)
+        .join(other, other.ref == SharedImages.other_ref)
+        .where(SharedImages.competition_id == competition_id, SharedImages.share >= MIN_SHARE)
+        .where(SharedImages.id > above)
+    )
+    return PairRows(**read_columns(connection, compiled(query), dict.fromkeys(PairRows._fields, "int")))
+
+
+def add_comparison_jobs(session: Session, competition_id: int, *, now: datetime) -> int:
+    """Add a job for every scored entry that was not compared and has its zip, if no job compares it; their number."""
+    compared = exists().where(ImageComparison.submission_ref == Submission.ref)
+    unfinished = (Job.submission_ref == Submission.ref) & (Job.queue == Queue.EVIDENCE) & Job.state.in_(UNFINISHED)
+    values = {
+        "queue": literal(Queue.EVIDENCE.value),
+        "submission_ref": Submission.ref,
+        "state": literal(JobState.WAITING.value),
+        "priority": literal(1),
+        "turn": Submission.ref,
+        "due_at": job_queue.due_in(),
+        "attempts": literal(0),
+        "created_at": literal(now),
+    }
+    entries = select(*values.values()).where(
+        Submission.competition_id == competition_id,
+        Submission.status == Status.SCORED,
+        Submission.blob_key.is_not(None),
+        ~compared,
+        ~exists().where(unfinished),
+    )
+    result = session.execute(insert(Job).from_select(list(values), entries))
+    return result.rowcount if isinstance(result, CursorResult) else 0
+
+
+def _current_team(team_id: InstrumentedAttribute[int], name: str) -> tuple[ColumnElement[int], FromClause]:
+    """A team after merges, and the merges to be joined for it by ``team_id``."""
+    merged = merges.newest_merges().alias(name)
+    return func.coalesce(merged.c.into_team_id, team_id), merged

@@ -1,0 +1,100 @@
+"""Images that entries of different teams share: compared by workers, shown at the desk, to reviewers and organizers."""
+
+import io
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from scorer.archive import mirror_images
+from scorer.db.tables import HashedEntry, Job, Submission
+from tests.api.cli_runner import CliTerminal, terminal
+from tests.api.conftest import Service
+from tests.factories import noise_images
+from tests.web.submissions.test_submissions import enter, read
+
+__all__ = ["terminal"]  # a fixture is found by its name here
+COUNT, SIZE = 10, 32
+
+
+def entries_that_share(service: Service, slug: str) -> dict[str, str]:
+    """Three of Eve's images are Ada's: one as it is, one mirrored, one brighter. Bob's are his own."""
+    ada, eve, bob = (noise_images(seed, COUNT, SIZE) for seed in (10, 11, 12))
+    eve[0], eve[1], eve[2] = ada[4], mirror_images(ada[5:6])[0], np.clip(ada[6].astype(int) + 5, 0, 255)
+    return {who: service.scored(who, slug, images)["id"] for who, images in (("ada", ada), ("eve", eve), ("bob", bob))}
+
+
+def test_entries_of_two_teams_that_share_30_percent(service: Service, terminal: CliTerminal) -> None:
+    """Entries from before there were comparisons are compared on request, the others before their evidence is made."""
+    service.hire("rita")
+    slug = service.competition(image_count=COUNT, image_size=SIZE)
+    entries = entries_that_share(service, slug)
+
+    def look(who: str) -> Any:
+        return service.call("rita", "GET", f"/submissions/{entries[who]}/desk").json()
+
+    with service.context.sessions.begin() as session:
+        refs = {who: session.query(Submission.ref).filter_by(id=entries[who]).scalar() for who in entries}
+        session.query(Job).filter_by(queue="evidence").update({"state": "cancelled"})
+        service.context.blobs.delete(session.get_one(HashedEntry, refs["ada"]).blob_key)
+    assert look("eve")["comparison"] is None, "nobody compared it"
+    compare = f"/competitions/{slug}/image-comparisons"
+    assert service.call("rita", "POST", compare).status_code == 403
+    assert "3 to be compared." in terminal.run("admin", "compare-images", slug, who="organizer").out
+    assert service.call("organizer", "POST", compare).json() == {"queued": 0}, "they wait"
+    service.work(evidence=True)
+    assert service.call("organizer", "POST", compare).json() == {"queued": 0}, "they are compared"
+
+    shared = look("eve")
+    assert (shared["comparison"]["compared"], shared["comparison"]["common"]) == (2, 0)
+    [pair] = shared["sharing"]
+    assert pair.pop("examples") == [[0, 4], [1, 5], [2, 6]]
+    assert pair == {
+        "submission_id": entries["ada"], "ref": refs["ada"], "team": "Ada", "images": 3, "equal": 2, "share": 0.3,
+        "words": "3 images (30 %) are in both, 2 of them pixel by pixel.",
+    }  # fmt: skip
+    assert [(each["ref"], each["examples"]) for each in look("ada")["sharing"]] == [
+        (refs["eve"], [[4, 0], [5, 1], [6, 2]])
+    ]
+    assert look("bob")["sharing"] == []
+    flagged = service.call("rita", "GET", f"/competitions/{slug}/desk").json()["entries"]
+    reasons = {each["submission_id"]: {one["name"]: one["words"] for one in each["reasons"]} for each in flagged}
+    assert {who for who in entries if "shared-images" in reasons.get(entries[who], {})} == {"ada", "eve"}
+    assert reasons[entries["eve"]]["shared-images"].startswith(f"With entry {refs['ada']} of Ada it shares images: 3 ")
+
+    later = service.scored("ada", slug, noise_images(13, COUNT, SIZE))["id"]
+    service.work(evidence=True)
+    assert service.call("rita", "GET", f"/submissions/{later}/desk").json()["comparison"]["compared"] == 2, (
+        "not her own"
+    )
+
+    side_by_side(service, entries, refs)
+    enter(service, "rita")
+    page = read(service, f"/submissions/{entries['eve']}/desk").one("section", **{"aria-labelledby": "duplicates"})
+    assert "3 images (30 %) are in both, 2 of them pixel by pixel." in page.text
+    assert "compared with those of 2 entries of other teams" in page.text
+    [strip] = page.all("ul", class_="pairs")
+    assert [each.attributes["aria-label"] for each in strip.all("svg")] == [
+        f"Image {one} above, image {one + 4} of the other entry below" for one in (1, 2, 3)
+    ]
+
+
+def side_by_side(service: Service, entries: dict[str, str], refs: dict[str, int]) -> None:
+    """Pairs in one picture: whoever may not review sees none, and without the zip there is none."""
+    path = f"/submissions/{entries['eve']}/shared-images/{refs['ada']}"
+    answer = service.call("rita", "GET", path)
+    assert answer.headers["Content-Type"] == "image/png"
+    picture = np.asarray(Image.open(io.BytesIO(answer.content))).astype(int)
+    assert picture.shape == (2 * SIZE, 3 * SIZE, 3)
+    above, below = picture[:SIZE], picture[SIZE:]
+    assert (above[:, : 2 * SIZE] == below[:, : 2 * SIZE]).all(), "the mirrored one is shown as it matches"
+    assert np.abs(above - below).max() == 5
+    statuses = [service.call(who, "GET", path).status_code for who in ("ada", "eve", "bob", None)]
+    assert statuses == [403, 403, 403, 401]
+    for other in (refs["bob"], refs["eve"], 10**15):
+        assert service.call("rita", "GET", path.replace(str(refs["ada"]), str(other))).status_code == 404
+    own = service.call("eve", "GET", f"/submissions/{entries['eve']}").text
+    assert "shar" not in own
+    with service.context.sessions() as session:
+        service.context.blobs.delete(session.get_one(Submission, refs["ada"]).blob_key or "")
+    assert service.call("rita", "GET", path).status_code == 404
