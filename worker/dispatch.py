@@ -181,6 +181,8 @@ JOB_FUNCTIONS = {
 }
 PRECEDING_QUEUES = {
     Queue.COMPARE: (Queue.SCORE,),
+    Queue.RELEASE: (Queue.SCORE, Queue.PREPARE, Queue.COMPARE),
+    Queue.RATINGS: (Queue.SCORE, Queue.PREPARE, Queue.COMPARE),
     Queue.EVIDENCE: (Queue.SCORE, Queue.PREPARE, Queue.COMPARE),
     Queue.RECOVER: (Queue.SCORE, Queue.PREPARE, Queue.COMPARE),
     Queue.RESCORE: tuple(queue for queue in Queue if queue is not Queue.RESCORE),

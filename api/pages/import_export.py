@@ -49,6 +49,7 @@ def _page(
 ) -> Response:
     state = competition_state.visible_state(session, slug, account, now)
     releases = data_release.visible_releases(session, state, account)
+    organizes = is_organizer(account, state.competition.id)
     return render_page(
         "import_export/data_release.html",
         status=status,
@@ -56,7 +57,8 @@ def _page(
         state=state,
         made=releases,
         working=any(release.state in UNFINISHED for release in releases),
-        organizes=is_organizer(account, state.competition.id),
+        organizes=organizes,
+        times=data_release.packing_times(session, state) if organizes else {},
         stages=STAGES,
         now=now,
         **outcome,

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
+import numpy as np
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
@@ -15,12 +16,15 @@ from scorer.db.data_release.releases import is_shown, newest_release_job, releas
 from scorer.db.tables import Account, Job, Release, ReleaseAct
 from scorer.errors import Conflict, NotFound
 from scorer.jobs import leases
+from scorer.leaderboard.rows import ranked_board_of
 from scorer.lifecycle import UNFINISHED, JobState, Phase, Queue
 
 ReleaseImages = Literal["none", "ranked", "all"]
 MANIFEST, CARD, BUNDLE = "manifest.json", "README.md", "tables.zip"
 IMAGES_IN = "images/"
 KEY_BYTES = 32
+PACKING_SECONDS_PER_PIXEL = 2.6e-7
+"""Of decoding an image and encoding it again, on one core: 0.8 to 1.1 ms were measured for 64 x 64 pixels."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,23 @@ class ReleaseStatus:
     def images(self) -> list[dict[str, Any]]:
         """Its zips of images, one per submission."""
         return [file for file in self.release.files or () if file["name"].startswith(IMAGES_IN)]
+
+
+class PackingTime(NamedTuple):
+    """How many entries' images a release would contain, and about how long one core takes to pack them."""
+
+    entries: int
+    seconds: float
+
+
+def packing_times(session: Session, state: CompetitionState) -> dict[ReleaseImages, PackingTime]:
+    """The time for each choice of images, as far as entries' zips are still stored."""
+    boards = [ranked_board_of(session, state.competition, state.tracks, kind) for kind in state.tracks]
+    scored = {kind: len(board.judged.columns) for kind, board in zip(state.tracks, boards, strict=True)}
+    ranked = len(np.unique(np.concatenate([board.judged.columns.ref[board.rows] for board in boards])))
+    pixels = state.competition.image_count * state.competition.image_size**2
+    choices: dict[ReleaseImages, int] = {"none": 0, "ranked": ranked, "all": scored["public"]}
+    return {images: PackingTime(n, n * pixels * PACKING_SECONDS_PER_PIXEL) for images, n in choices.items()}
 
 
 def start_release(

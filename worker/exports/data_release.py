@@ -5,8 +5,9 @@ import json
 import shutil
 import zipfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -37,11 +38,17 @@ from worker.exports.parquet import ROW_GROUP_SIZE, WRITER, write_table
 from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext
 from worker.runtime.heartbeat import Heartbeat
+from worker.runtime.preemption import Preempted, preemptible
 from worker.runtime.recording import record_result
 
 CHUNK_BYTES = 1 << 20
 STATEMENT_SHARE = 0.9
 """The longest statement, as a share of the time in which a job must make progress."""
+TURN_SHARE = 0.5
+"""The time after which a release with images goes back to its queue, as a share of the longest that a job may take."""
+RECEIPT = ".json"
+"""What the blob's key ends with that has the description of a stored zip of images. The cleanup removes it with
+whatever else a finished release does not name."""
 ZIP_TIMESTAMP = (1980, 1, 1, 0, 0, 0)
 
 
@@ -91,7 +98,7 @@ def make_release(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbe
             allow_long_statements(session.connection(), STATEMENT_SHARE * context.settings.max_stall_seconds)
             release = session.get_one(Release, claim.release_id)
             contents = _write_tables(session, context, release, folder, lambda share: heartbeat("tables", share))
-        stored, missing = _store_images(context, release, contents, lambda share: heartbeat("images", share))
+        stored, missing = _store_images(context, release, contents, heartbeat)
         files = []
         for done, table in enumerate(TABLES):
             heartbeat("storing", done / len(TABLES))
@@ -149,31 +156,49 @@ def _select_entries_with_images(session: Session, state: CompetitionState, relea
 
 
 def _store_images(
-    context: WorkerContext, release: Release, contents: ReleaseContents, progress: ProgressCallback
+    context: WorkerContext, release: Release, contents: ReleaseContents, heartbeat: Heartbeat
 ) -> tuple[list[dict[str, Any]], int]:
-    """Store the images of each entry as a zip; returns the files, and how many entries have no stored images."""
+    """Store the images of each entry as a zip; returns the files, and how many entries have no stored images.
+
+    Thousands of entries take hours, so what was stored before is not made again: the job gives way to public scores,
+    and goes back to its queue after a share of the longest time that a job may take. ``Preempted`` then.
+    """
     names = Pseudonyms(release.key)
-    spec = contents.state.image_spec
-    files = []
+    report = preemptible(context, heartbeat)
+    turn_ends = context.now() + TURN_SHARE * timedelta(seconds=context.settings.max_job_seconds)
+    files: list[dict[str, Any]] = []
     for done, entry in enumerate(contents.entries):
-        progress(done / len(contents.entries))
-        if entry.blob_key and context.blobs.exists(entry.blob_key):
-            files.append(_repack_images(context, release, entry, spec, names))
+        progress = partial(report, "images", done / len(contents.entries))
+        progress()
+        name = f"{IMAGES_IN}{names.of('submission', entry.ref)}.zip"
+        receipt = f"{blob_key(release.id, name)}{RECEIPT}"
+        if context.blobs.exists(receipt):
+            files.append(json.loads(context.blobs.read(receipt)))
+        elif entry.blob_key and context.blobs.exists(entry.blob_key):
+            files.append(_repack_images(context, release, entry, contents.state.image_spec, name, progress))
+            context.blobs.write(receipt, json.dumps(files[-1]).encode())
+            if context.now() >= turn_ends:
+                raise Preempted
     return sorted(files, key=lambda file: file["name"]), len(contents.entries) - len(files)
 
 
 def _repack_images(
-    context: WorkerContext, release: Release, entry: Submission, spec: ImageSpec, names: Pseudonyms
+    context: WorkerContext,
+    release: Release,
+    entry: Submission,
+    spec: ImageSpec,
+    name: str,
+    progress: Callable[[], None],
 ) -> dict[str, Any]:
     """Store an entry's pixels in a new zip, without the names, texts and times of its files."""
     with TemporaryDirectory(prefix="images-", dir=context.scratch) as folder:
         decoded = Path(folder) / "images.npy"
         processes = decoded_images.decoding_processes_of(context.settings)
-        decoded_images.decode(context.blobs, stored_zip(entry), spec, decoded, lambda _: None, processes=processes)
+        stored = stored_zip(entry)
+        decoded_images.decode(context.blobs, stored, spec, decoded, lambda _: progress(), processes=processes)
         packed = Path(folder) / "images.zip"
         with packed.open("wb") as file:
             write_images(np.load(decoded, mmap_mode="r"), file)
-        name = f"{IMAGES_IN}{names.of('submission', entry.ref)}.zip"
         return _store_file(context, release, packed, spec.count, name=name)
 
 

@@ -15,7 +15,7 @@ PREEMPT_AFTER = timedelta(seconds=2)
 
 
 class Preempted(Exception):
-    """A public score waits, so this background job ends and goes back to its queue."""
+    """This background job ends and goes back to its queue: a public score waits, or others shall have their turn."""
 
 
 def preemptible(context: WorkerContext, heartbeat: Heartbeat) -> StageProgress:

@@ -23,6 +23,7 @@ from tests.factories import noise_images, zip_of
 from worker.exports import data_release as release_job
 from worker.exports import parquet
 from worker.runtime.heartbeat import Heartbeat
+from worker.runtime.preemption import Preempted
 
 SECRETS = (
     "secret",
@@ -222,6 +223,37 @@ def test_equal_states_give_equal_bytes_and_hashes_are_true(service: Service, slu
     service.call("organizer", "POST", f"/competitions/{slug}/tracks/private/thresholds", json=body)
     assert release(service, slug, images="ranked")["sha256"] != other["sha256"]
     an_entry_without_a_stored_zip_is_counted(service, slug)
+
+
+def test_a_release_goes_on_where_it_gave_way(service: Service, slug: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It gives way before each entry and has a turn of one entry: no entry is packed twice, and no attempt is lost."""
+    undisturbed = release(service, slug, images="ranked")
+    packed: list[str] = []
+    gave_way: list[str] = []
+    repack = release_job._repack_images
+
+    def preemptible(*_: Any) -> Any:
+        def progress(stage: str, fraction: float) -> None:
+            if stage == "images" and len(gave_way) <= len(packed):
+                gave_way.append(stage)
+                raise Preempted
+
+        return progress
+
+    def packs(*arguments: Any) -> Any:
+        description = repack(*arguments)
+        packed.append(arguments[4])
+        return description
+
+    monkeypatch.setattr(release_job, "preemptible", preemptible)
+    monkeypatch.setattr(release_job, "_repack_images", packs)
+    monkeypatch.setattr(release_job, "TURN_SHARE", 0.0)
+    made = release(service, slug, images="ranked")
+    assert (made["sha256"], made["files"]) == (undisturbed["sha256"], undisturbed["files"])
+    assert sorted(packed) == sorted(each["name"] for each in made["files"] if each["name"].startswith("images/"))
+    assert len(gave_way) == len(packed) + 1 == 4
+    with service.context.sessions() as session:
+        assert session.query(Job).filter_by(release_id=made["id"]).one().attempts == 1
 
 
 def public_id(service: Service) -> str:
