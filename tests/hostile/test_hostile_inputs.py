@@ -1,0 +1,85 @@
+"""Hostile zips, PNGs and ONNX files by the hundreds and thousands: each refused by name or accepted rightly."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from tests.hostile import run
+from tests.hostile.__main__ import INPUTS, PAGE, RESULTS
+from tests.hostile.input import Fate, HostileInput
+from tests.hostile.judge import judge_zip
+from tests.hostile.onnx_models import CHANGES as ONNX_CHANGES
+from tests.hostile.pngs import CHANGES as PNG_CHANGES
+from tests.hostile.report import count, page_of
+from tests.hostile.run import Judged, judge_inputs
+from tests.hostile.zips import CHANGES as ZIP_CHANGES
+from tests.hostile.zips import WHOLE, hostile_zip
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(("sort", "number"), [("zip", 210), ("onnx", 90)])
+def test_hundreds_of_hostile_inputs_are_refused_by_name_or_accepted_rightly(sort: str, number: int) -> None:
+    counted = count(sort, judge_inputs(sort, number, first=1_000_000))
+    assert counted.inputs == number
+    assert counted.faults == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize(("sort", "number"), INPUTS.items())
+def test_ten_thousand_hostile_inputs(sort: str, number: int) -> None:
+    counted = count(sort, judge_inputs(sort, number))
+    assert counted.inputs == number
+    assert counted.faults == []
+
+
+def test_the_same_seed_makes_the_same_input() -> None:
+    for seed in range(20):
+        assert hostile_zip(seed).content == hostile_zip(seed).content
+
+
+def test_the_judge_sees_what_is_wrong() -> None:
+    sound = next(each for each in map(hostile_zip, range(1000)) if each.kind == "zip: sound")
+    assert judge_zip(sound).wrong == ""
+    assert judge_zip(HostileInput(sound.kind, sound.content, Fate.REFUSED)).wrong == "accepted"
+    other = HostileInput(sound.kind, sound.content, Fate.ACCEPTED, 255 - sound.truth)
+    assert judge_zip(other).wrong == "accepted as other images"
+    cut = HostileInput(sound.kind, sound.content[:-30], Fate.ACCEPTED, sound.truth)
+    assert judge_zip(cut).wrong.startswith("refused")
+
+
+def test_what_is_wrong_slow_large_or_escapes_is_a_fault() -> None:
+    usual = {"seed": 7, "kind": "zip: bomb", "outcome": "zip-bomb", "wrong": "", "seconds": 0.1, "reached": []}
+    assert count("zip", [usual]).faults == []
+    for change in ({"wrong": "accepted"}, {"reached": ["open /etc/passwd"]}, {"seconds": 9.0}, {"grown": 1 << 30}):
+        assert len(count("zip", [usual | change]).faults) == 1
+
+
+def test_the_kept_report_counts_every_kind_of_ten_thousand_inputs_and_no_escape() -> None:
+    document = json.loads(RESULTS.read_text())
+    assert PAGE.read_text() == page_of(document)
+    sorts = document["sorts"]
+    assert {sort: counts["inputs"] for sort, counts in sorts.items()} == INPUTS
+    assert sum(INPUTS.values()) == 10_000
+    for sort, counts in sorts.items():
+        assert counts["wrong"] == counts["escapes"] == 0
+        assert counts["faults"] == []
+        assert sum(sum(seen.values()) for seen in counts["outcomes"].values()) == INPUTS[sort]
+    kinds = {kind for counts in sorts.values() for kind in counts["outcomes"]}
+    assert {*ZIP_CHANGES, *WHOLE, *PNG_CHANGES, *ONNX_CHANGES} <= kinds
+
+
+def test_an_input_that_ends_its_process_is_named_and_the_others_are_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = {"kind": "zip: sound", "outcome": "accepted", "wrong": "", "reached": []}
+
+    def process_that_ends_at_seed_3(_kind: str, first: int, number: int) -> Iterator[Judged]:
+        for seed in range(first, first + number):
+            if seed == 3:
+                return
+            yield {"seed": seed, **usual}
+
+    monkeypatch.setattr(run, "_judge_in_one_process", process_that_ends_at_seed_3)
+    judged = list(run.judge_inputs("zip", 6))
+    assert [each["seed"] for each in judged] == [0, 1, 2, 3, 4, 5]
+    assert [each["seed"] for each in judged if each["wrong"]] == [3]
