@@ -77,6 +77,13 @@ def missing_paths(text: str) -> list[str]:
     return [span for span in named if not all(any(ROOT.glob(each)) for each in _expanded(span))]
 
 
+@every_page
+def test_every_named_test_exists(page: Path) -> None:
+    named = [span.split("::") for span in code_spans(page.read_text()) if span.startswith("tests/") and "::" in span]
+    missing = [(file, name) for file, name in named if f"def {name}(" not in (ROOT / file).read_text()]
+    assert missing == []
+
+
 def _expanded(path: str) -> list[str]:
     """``a/{b,c}`` as ``a/b`` and ``a/c``."""
     parts = re.split(r"\{([^{}]*)\}", path.rstrip("/"))

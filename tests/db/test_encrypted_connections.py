@@ -1,0 +1,108 @@
+"""The settings by which PostgreSQL, Redis and S3 are spoken to by TLS alone."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from threading import Thread
+
+import pytest
+from sqlalchemy.exc import OperationalError
+
+from scorer.accounts.rate_limits import RateLimiter
+from scorer.blobs import blobs_of
+from scorer.db.session import engine_of
+from scorer.jobs.broker import create_celery_app
+from scorer.settings import Settings
+
+SSL_REQUEST = bytes([0, 0, 0, 8, 4, 210, 22, 47])
+"""PostgreSQL's protocol, "SSLRequest": what a client asks before TLS."""
+CLIENT_HELLO = b"\x16\x03"
+"""How TLS begins (RFC 8446, 5.1)."""
+
+
+@dataclass
+class PlainServer:
+    """A server that knows no TLS: it refuses PostgreSQL's question for it, and keeps what it is sent."""
+
+    port: int
+    connections: list[list[bytes]] = field(default_factory=list)
+
+    def answer(self, connection: socket.socket) -> None:
+        """Read what comes, and what comes after a refusal."""
+        with closing(connection), suppress(OSError):
+            connection.settimeout(10)
+            heard = [connection.recv(1 << 16)]
+            self.connections.append(heard)
+            if heard[0] == SSL_REQUEST:
+                connection.sendall(b"N")
+                heard.append(connection.recv(1 << 16))
+
+
+@pytest.fixture
+def plain() -> Iterator[PlainServer]:
+    """A running one."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = PlainServer(listener.getsockname()[1])
+
+        def serve() -> None:
+            with suppress(OSError):
+                while True:
+                    server.answer(listener.accept()[0])
+
+        thread = Thread(target=serve, daemon=True)
+        thread.start()
+        yield server
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join(10)
+
+
+def settings_of(plain: PlainServer, **changes: str) -> Settings:
+    """Settings whose servers are all the plain one."""
+    address = f"127.0.0.1:{plain.port}"
+    usual = {
+        "database_url": f"postgresql://kennel:secret@{address}/kennel",
+        "redis_url": f"redis://:secret@{address}/0",
+        "blob_url": "file:///none",
+    }
+    return Settings.model_validate(usual | changes)
+
+
+def test_a_database_without_tls_is_told_nothing(plain: PlainServer) -> None:
+    for query, refused in (("?sslmode=verify-full&sslrootcert=system", True), ("?sslmode=disable", False)):
+        settings = settings_of(plain, database_url=f"postgresql://kennel:secret@127.0.0.1:{plain.port}/kennel{query}")
+        engine = engine_of(settings)
+        with pytest.raises(OperationalError):
+            engine.connect()
+        engine.dispose()
+        heard = b"".join(plain.connections[-1])
+        assert (heard == SSL_REQUEST) == refused
+        assert (b"kennel" in heard) == (not refused), "without the setting it is spoken to in clear"
+
+
+def test_redis_is_spoken_to_by_tls(plain: PlainServer) -> None:
+    settings = settings_of(plain, redis_url=f"rediss://:secret@127.0.0.1:{plain.port}/0")
+    app = create_celery_app(settings)
+    with pytest.raises(Exception, match=r"(?i)ssl|closed|reset|eof"):
+        app.connection().ensure_connection(max_retries=1, timeout=5)
+    app.close()
+    for_queue = len(plain.connections)
+    with suppress(Exception):
+        RateLimiter(settings).hit("sign-in", "somebody")
+    assert len(plain.connections) > for_queue > 0
+    assert all(heard[0].startswith(CLIENT_HELLO) for heard in plain.connections)
+
+
+def test_a_store_without_tls_is_not_used_unless_allowed(plain: PlainServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (
+        ("AWS_ENDPOINT", f"http://127.0.0.1:{plain.port}"),
+        ("AWS_ACCESS_KEY_ID", "key"),
+        ("AWS_SECRET_ACCESS_KEY", "secret"),
+        ("AWS_REGION", "nowhere"),
+    ):
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("AWS_ALLOW_HTTP", raising=False)
+    store = blobs_of(settings_of(plain, blob_url="s3://bucket/prefix"))
+    with pytest.raises(Exception, match=r"(?i)http"):
+        store.read("a")
+    assert plain.connections == []
