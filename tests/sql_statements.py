@@ -2,9 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
 
+from numpy.typing import NDArray
 from sqlalchemy import Connection, Engine, event
 from sqlalchemy.orm import Session
+
+from scorer.db.leaderboard import binary_copy, columns
 
 
 @contextmanager
@@ -39,3 +44,25 @@ def explained_statements(session: Session) -> Iterator[list[str]]:
         yield plans
     finally:
         event.remove(connection, "before_cursor_execute", explain)
+
+
+@contextmanager
+def counted_rows() -> Iterator[list[int]]:
+    """How many rows each statement of this process has read meanwhile, those of COPY included."""
+    rows: list[int] = []
+
+    def note(_: object, cursor: Any, *__: object) -> None:
+        rows.append(max(0, cursor.rowcount))
+
+    def read_columns(*arguments: Any) -> dict[str, NDArray[Any]]:
+        read: dict[str, NDArray[Any]] = whole(*arguments)
+        rows.append(len(next(iter(read.values()))))
+        return read
+
+    whole = binary_copy.read_columns
+    event.listen(Engine, "after_cursor_execute", note)
+    try:
+        with patch.object(columns, "read_columns", read_columns):
+            yield rows
+    finally:
+        event.remove(Engine, "after_cursor_execute", note)

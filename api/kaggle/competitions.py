@@ -10,7 +10,8 @@ from fastapi import APIRouter
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
-from api.http.dependencies import AppSettings, DbSession, Now, Transactions
+from api.actions.request_charges import charge_rows
+from api.http.dependencies import AppRateLimiter, AppSettings, DbSession, Now, Transactions
 from api.kaggle.protocol import KaggleRoute, Reader
 from api.kaggle.schemas import (
     CompetitionMessage,
@@ -138,14 +139,20 @@ def _place(place: board.Place, decimals: int) -> LeaderboardRow:
 
 @router.post("/DownloadLeaderboard")
 def download_leaderboard(
-    body: CompetitionRequest, session: DbSession, begin: Transactions, account: Reader, now: Now
+    body: CompetitionRequest,
+    session: DbSession,
+    begin: Transactions,
+    rates: AppRateLimiter,
+    account: Reader,
+    now: Now,
 ) -> Response:
     """The whole board: a zip with the CSV of the JSON API."""
     state = competition_state.visible_state(session, body.competition_name, account, now)
     kind = _track_of(state)
     slug = state.competition.slug
-    places = b"".join(board_csv_of(all_places(session, state, kind, account), begin))
-    content = _zip_of(f"{slug}-{kind}.csv", places, now)
+    places = all_places(session, state, kind, account)
+    charge_rows(rates, ("account", account.id), len(places.ranks))
+    content = _zip_of(f"{slug}-{kind}.csv", b"".join(board_csv_of(places, begin)), now)
     headers = {"Content-Disposition": f'attachment; filename="{slug}.zip"', "Cache-Control": "private, no-store"}
     return Response(content, media_type="application/zip", headers=headers)
 

@@ -23,8 +23,9 @@ from api.http.problem_details import status_of
 from api.rendering.atom import feed_of
 from api.rendering.templates import render_page, see_other
 from scorer.competitions import announcements
-from scorer.competitions.competition_state import state_of, visible_state
+from scorer.competitions.competition_state import state_of
 from scorer.errors import KennelError
+from scorer.leaderboard.standings import visible_state
 
 router = APIRouter(prefix="/competitions/{slug}", include_in_schema=False)
 

@@ -8,7 +8,7 @@ from fastapi.responses import Response
 from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
-from api.actions.board_charges import BoardVersionsCharge, PastBoardCharge
+from api.actions.request_charges import BoardVersionsCharge, PastBoardCharge
 from api.actions.uncertainty import uncertainty_json
 from api.http.dependencies import (
     AppResponseCache,

@@ -18,6 +18,7 @@ from scorer.db.tables import Account
 from scorer.errors import Invalid, KennelError
 from scorer.import_export import data_release
 from scorer.import_export.data_release import ReleaseImages
+from scorer.leaderboard import standings
 from scorer.lifecycle import STAGES, UNFINISHED
 
 router = APIRouter(prefix="/competitions/{slug}/release", include_in_schema=False)
@@ -47,7 +48,7 @@ def _page(
     status: int = 200,
     **outcome: Any,
 ) -> Response:
-    state = competition_state.visible_state(session, slug, account, now)
+    state = standings.visible_state(session, slug, account, now)
     releases = data_release.visible_releases(session, state, account)
     organizes = is_organizer(account, state.competition.id)
     return render_page(

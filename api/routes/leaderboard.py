@@ -8,7 +8,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import AwareDatetime, BaseModel, Field
 from sqlalchemy.orm import Session
 
-from api.actions.board_charges import BoardVersionsCharge, PastBoardCharge
+from api.actions.request_charges import BoardVersionsCharge, PastBoardCharge, RowsCharge
 from api.actions.uncertainty import uncertainty_json
 from api.http.dependencies import (
     AppResponseCache,
@@ -65,6 +65,10 @@ class BoardQuery(BaseModel):
         """Whether the answer is CSV: by ``format``, else by the header Accept."""
         return self.format == "csv" or (self.format is None and "text/csv" in accept)
 
+    def inputs(self, *, as_csv: bool) -> dict[str, object]:
+        """What an answer depends on: CSV has every place."""
+        return self.model_dump(exclude={"format", "after", "limit"} if as_csv else {"format"})
+
 
 @router.get("/competitions/{slug}/leaderboard", response_model=BoardView, dependencies=[PastBoardCharge])
 def show(
@@ -75,6 +79,7 @@ def show(
     cache: AppResponseCache,
     begin: Transactions,
     now: Now,
+    charge: RowsCharge,
     query: Annotated[BoardQuery, Query()],
     accept: Annotated[str, Header()] = "",
 ) -> Response:
@@ -83,19 +88,29 @@ def show(
     board_access.require_past(query.as_of, now)
     as_csv = query.wants_csv(accept)
     for state in standings.states_to_show(session, slug, account, now):
-        etag = etag_of(standings.board_version(session, state, query.track, account, now), as_csv, query)
-        headers = {**BOARD_HEADERS, "ETag": etag, "Content-Type": MEDIA_TYPES[as_csv]}
+        version = standings.board_version(session, state, query.track, account, now)
+        etag = etag_of(version, as_csv, query.inputs(as_csv=as_csv))
+        headers = _headers(slug, query, etag, as_csv=as_csv)
         if is_known(request, etag):
             return Response(status_code=304, headers=headers)
-        if not as_csv and (body := cache.find(etag)) is not None:
+        if (body := cache.find(etag)) is not None:
             return Response(body, headers=headers)
     if not as_csv:
+        charge(query.limit)
         body = cache.answer(etag, lambda: _body(session, state, query, account, now))
         return Response(body, headers=headers)
-    headers["Content-Disposition"] = f'attachment; filename="{slug}-{"late" if query.late else query.track}.csv"'
     options = query.model_dump(include={"late", "as_of", "search"})
     places = all_places(session, state, query.track, account, **options)
+    charge(len(places.ranks))
     return StreamingResponse(cache.stream(etag, lambda: board_csv_of(places, begin)), headers=headers)
+
+
+def _headers(slug: str, query: BoardQuery, etag: str, *, as_csv: bool) -> dict[str, str]:
+    headers = {**BOARD_HEADERS, "ETag": etag, "Content-Type": MEDIA_TYPES[as_csv]}
+    if as_csv:
+        name = f"{slug}-{'late' if query.late else query.track}.csv"
+        headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    return headers
 
 
 def _body(

@@ -10,6 +10,7 @@ from benchmarks.harness.results import BenchmarkCase, BenchmarkResult
 from benchmarks.harness.rounds import median_of
 from benchmarks.speed.standings_requests import MAX_BYTES, REQUESTS, TimedRequest
 from benchmarks.speed.standings_runs import MANY, MOVING_READERS
+from benchmarks.speed.visitor_runs import NEW, REPEATED, REPEATS
 
 NAME = "standings"
 KENNEL = "Kennel"
@@ -41,14 +42,26 @@ def measure(plan: BenchmarkPlan, folder: Path, run: Runner) -> list[BenchmarkCas
     return cases
 
 
-METHOD = """\
+DEAREST = 8
+"""Addresses that are listed."""
+MAX_VISITOR_MS = 20
+"""Most processor time that a request of a visitor may take, whatever parameters it bears."""
+VISITORS = (
+    ("the dearest repeated request of a visitor, processor", REPEATED),
+    ("the dearest new one, for each that its limit counts", NEW),
+)
+METHOD = f"""\
 A competition in an ephemeral PostgreSQL, served by one web process with the arguments of `kennel up`, and asked over
 HTTP. Each entry is measured on both tracks by a job that is done; half of the teams have picked, every 499th entry is
 labelled. Its rows were written at once. Readers ask again as soon as they have their answer, each from an address of
 its own, from one other process on the same machine. *Processor* is what the web process used for an answer. Waiting
 after a re-tune begins before the organizer's request and ends with the first reader's page of 100 places. Of the other
 requests, the *first time* is apart; the seconds beside it are the slowest of the later rounds, in which previews,
-re-tunes, undoings and past boards are different each time. The query plan of what every request asks first is in
+re-tunes, undoings and past boards are different each time. As visitors, every address of the application that can be
+read is asked, as its routes have it, again and again with random parameters of their kinds, and each such request
+{REPEATS} times more: *repeated* is the dearest of an address, *new* what one with other parameters takes on average for
+each request that its rate limit counts, since the limit counts dear ones as several. The query plan of what every
+request asks first is in
 [query_plans/](query_plans/)."""
 
 WAITS = (
@@ -82,6 +95,7 @@ def section(result: BenchmarkResult) -> Section:
     for size, case in cases:
         tables.append(_requests_table(f"Requests, {size}", case.runs[KENNEL]))
         tables.append(_loads_table(f"Reading, {size}, {case.settings['readers']} readers at once", case.runs[KENNEL]))
+        tables += _visitors_tables(f"Visitors, {size}: the dearest addresses", case.runs[KENNEL])
         notes.append(_many_note(size, case.runs[KENNEL]))
     return Section("The standings", METHOD, tables, _targets(result), notes, TIMED)
 
@@ -112,6 +126,17 @@ def _requests_table(title: str, runs: Sequence[Run]) -> MarkdownTable:
     return MarkdownTable(title, header, rows)
 
 
+def _visitors_tables(title: str, runs: Sequence[Run]) -> list[MarkdownTable]:
+    """One table; none of what was measured before there were visitors in it."""
+    paths = [name.removeprefix(REPEATED) for name in runs[0] if name.startswith(REPEATED)]
+    if not paths:
+        return []
+    costs = {path: (median_of(runs, REPEATED + path), median_of(runs, NEW + path)) for path in paths}
+    dearest = sorted(paths, key=lambda path: max(costs[path]), reverse=True)[:DEAREST]
+    rows = [(f"`{path}`", *(f"{cost:.1f}" for cost in costs[path])) for path in dearest]
+    return [MarkdownTable(title, (f"of {len(paths)}", "repeated, processor ms", "new, processor ms"), rows)]
+
+
 def _loads_table(title: str, runs: Sequence[Run]) -> MarkdownTable:
     rows = [
         (
@@ -135,11 +160,17 @@ def _targets(result: BenchmarkResult) -> list[Target]:
         Target("first page and own rank after a re-tune", median_of(runs, "own_rank_seconds"), 1, False, " s"),
         *(target for request in REQUESTS for target in _targets_of(request, runs)),
         Target("the web process at its largest", median_of(runs, "web_bytes") / 1e6, MAX_BYTES / 1e6, False, " MB"),
+        *_visitors_targets(runs),
         Target("first pages read", median_of(runs, "json_per_second"), 300, True, "/s"),
         Target("first pages for people read", median_of(runs, "page_per_second"), 300, True, "/s"),
         Target("first pages read while tau moves", median_of(runs, "moving_per_second"), 300, True, "/s"),
         Target("the slowest hundredth of these", median_of(runs, "moving_p99_ms"), 100, False, " ms"),
     ]
+
+
+def _visitors_targets(runs: Sequence[Run]) -> list[Target]:
+    costs = [(claim, [median_of(runs, name) for name in runs[0] if name.startswith(kind)]) for claim, kind in VISITORS]
+    return [Target(claim, max(values), MAX_VISITOR_MS, False, " ms") for claim, values in costs if values]
 
 
 def _targets_of(request: TimedRequest, runs: Sequence[Run]) -> list[Target]:

@@ -22,6 +22,7 @@ from benchmarks.harness.http_load import Load, command
 from benchmarks.harness.isolation import ROOT, Run, peak_bytes
 from benchmarks.harness.standings_seeding import ORGANIZER, OWN, SESSION, SLUG, fill
 from benchmarks.speed.standings_requests import BOARD, PAGE, REQUESTS, THRESHOLDS, tau_of_round
+from benchmarks.speed.visitor_runs import measure_visitors
 from deploy.standalone.database_roles import APP
 from deploy.standalone.ephemeral import Servers, ephemeral_servers
 from deploy.standalone.log import Log
@@ -33,6 +34,7 @@ from scorer.competitions import competition_state, setup
 from scorer.competitions.spec import CompetitionSpec, TrackSpec
 from scorer.db.leaderboard.changes import NEW_CHANGES_QUERY
 from scorer.lifecycle import TrackKind
+from scorer.settings import Settings
 from scorer.teams import teams
 
 log = logging.getLogger(__name__)
@@ -43,6 +45,7 @@ MANY = 4
 """Web processes of the part that measures several."""
 RETUNES_SEEN = 5
 """Re-tunes for each of them, after which the next answer of any must show the new tau."""
+BLOBS = "file:///nonexistent/kennel-bench"
 AGE = timedelta(days=12)
 """How long ago the competition began; its entries came in evenly over the first ten days."""
 
@@ -83,6 +86,7 @@ def measure(entries: int, teams: int, rounds: int, seconds: float, readers: int,
             numbers = _measure_waits(service, port, rounds)
             numbers["waits_web_bytes"] = _peak_since_last(port)
             numbers |= _measure_requests(port, rounds)
+            numbers |= measure_visitors(port, _web_process(port), _settings(servers))
             numbers |= _measure_throughput(port, seconds, readers)
             numbers["reading_web_bytes"] = _peak_since_last(port)
             numbers["web_bytes"] = max(value for name, value in numbers.items() if name.endswith("_web_bytes"))
@@ -158,13 +162,18 @@ def _web(servers: Servers, processes: int = 1) -> Iterator[int]:
     addresses = {
         "DATABASE_URL": servers.postgres.app_url,
         "REDIS_URL": servers.redis.url,
-        "BLOB_URL": "file:///nonexistent/kennel-bench",
+        "BLOB_URL": BLOBS,
     }
     addresses["KENNEL_WEB_PROCESSES"] = str(processes)
     web = service_children({**os.environ, **addresses}, folder, port, processes)[0]
     with Supervisor(Log(None)) as supervisor:
         supervisor.start(web)
         yield port
+
+
+def _settings(servers: Servers) -> Settings:
+    """The settings of the web process."""
+    return Settings(database_url=servers.postgres.app_url, redis_url=servers.redis.url, blob_url=BLOBS)
 
 
 def _measure_waits(service: BoardService, port: int, rounds: int) -> dict[str, float]:

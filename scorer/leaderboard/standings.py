@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+import numpy as np
 from sqlalchemy.orm import Session
 
 from scorer.accounts.roles import is_organizer
@@ -33,6 +34,7 @@ from scorer.leaderboard.rows import (
     teams_named,
     terms_names,
 )
+from scorer.leaderboard.team_names import is_among
 from scorer.lifecycle import TrackKind, utc_day
 from scorer.ranking.awards import Award, award_of
 from scorer.ranking.columns import Ints
@@ -278,7 +280,8 @@ class _BoardReader:
 
 
 def _of_teams(rows: list[BoardRow], team_ids: Ints | None) -> list[BoardRow]:
+    """Those of the rows that are of these teams, whose ids are sorted; all, where it is not asked for teams."""
     if team_ids is None or not rows:
         return rows
-    wanted = set(team_ids.tolist())
-    return [row for row in rows if row.team_id in wanted]
+    wanted = is_among(np.array([row.team_id for row in rows], np.int64), team_ids)
+    return [row for row, is_wanted in zip(rows, wanted.tolist(), strict=True) if is_wanted]

@@ -10,7 +10,7 @@ from unittest.mock import patch
 from fastapi import FastAPI
 
 from api import error_handlers
-from api.actions import board_charges
+from api.actions import request_charges
 from api.http import dependencies
 from api.http.response_cache import ResponseCache
 from api.pages import router
@@ -288,7 +288,7 @@ class SampleSite:
             dependencies.session: lambda: None,
             dependencies.current_caller: lambda: self.account and dependencies.Caller(self.account, SCOPES, 1, "proof"),
             dependencies.request_time: lambda: self.now,
-            board_charges.charge_past_board: lambda: None,
+            request_charges.charge_past_board: lambda: None,
         }
         with (
             patch.object(standings, "standings", self._standings),

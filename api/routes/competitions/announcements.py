@@ -5,7 +5,8 @@ from fastapi import APIRouter
 from api.http.dependencies import DbSession, Now, Organizer, Visitor
 from api.schemas.announcements import AnnouncementView, NewAnnouncement
 from scorer.competitions import announcements
-from scorer.competitions.competition_state import state_of, visible_state
+from scorer.competitions.competition_state import state_of
+from scorer.leaderboard.standings import visible_state
 
 router = APIRouter(prefix="/competitions/{slug}/announcements", tags=["competitions"])
 

@@ -27,6 +27,7 @@ from api.schemas.competitions import DataFileView
 from scorer.blobs import ReceivedBlob, require_bytes
 from scorer.competitions import competition_state, data_files
 from scorer.db.tables import DataFile
+from scorer.leaderboard import standings
 
 router = APIRouter(prefix="/competitions/{slug}/data", tags=["data files"])
 
@@ -35,7 +36,7 @@ router = APIRouter(prefix="/competitions/{slug}/data", tags=["data files"])
 def index(slug: str, session: DbSession, account: Visitor, now: Now) -> list[DataFileView]:
     """The files that a competition offers: training images, a sample submission and others. Everyone who sees the
     competition may read this list."""
-    state = competition_state.visible_state(session, slug, account, now)
+    state = standings.visible_state(session, slug, account, now)
     return [_view(slug, each) for each in state.files]
 
 
@@ -44,7 +45,7 @@ def show(
     slug: str, name: str, request: Request, session: DbSession, store: BlobStore, account: CurrentUser, now: Now
 ) -> Response:
     """A file, for people who have accepted the rules. `Range` and `If-Range` resume a broken download."""
-    state = competition_state.visible_state(session, slug, account, now)
+    state = standings.visible_state(session, slug, account, now)
     return download(request, data_files.find_file(session, state, name, account), store)
 
 

@@ -14,6 +14,7 @@ from scorer.competitions import competition_state
 from scorer.db.tables import Account
 from scorer.import_export import data_release
 from scorer.import_export.data_release import IMAGES_IN, ReleaseStatus
+from scorer.leaderboard import standings
 from scorer.lifecycle import JobState
 
 router = APIRouter(prefix="/competitions/{slug}/releases", tags=["releases"])
@@ -31,14 +32,14 @@ def start(slug: str, body: NewRelease, session: DbSession, author: Organizer, no
 def index(slug: str, session: DbSession, account: Visitor, now: Now) -> list[ReleaseView]:
     """The data releases that you may download: everybody those that are handed out, while the final board is
     published; organizers all."""
-    state = competition_state.visible_state(session, slug, account, now)
+    state = standings.visible_state(session, slug, account, now)
     return [release_view(each, account) for each in data_release.visible_releases(session, state, account)]
 
 
 @router.get("/{release_id}")
 def show(slug: str, release_id: str, session: DbSession, account: Visitor, now: Now) -> ReleaseView:
     """One data release: how far it is, and its files."""
-    state = competition_state.visible_state(session, slug, account, now)
+    state = standings.visible_state(session, slug, account, now)
     return release_view(data_release.find_release(session, state, release_id, account), account)
 
 
@@ -63,7 +64,7 @@ def download(
 ) -> Response:
     """One file of a release, or a range of it: `tables.zip` (all but images), a table, `README.md`,
     `manifest.json`."""
-    state = competition_state.visible_state(session, slug, account, now)
+    state = standings.visible_state(session, slug, account, now)
     return _file(data_release.find_release(session, state, release_id, account), name, request, store)
 
 
@@ -79,7 +80,7 @@ def download_images(
     now: Now,
 ) -> Response:
     """The images of one entry, `SUBMISSION.zip`, or a range of it."""
-    state = competition_state.visible_state(session, slug, account, now)
+    state = standings.visible_state(session, slug, account, now)
     return _file(data_release.find_release(session, state, release_id, account), f"{IMAGES_IN}{name}", request, store)
 
 

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
+from api.actions.request_charges import RowsCharge
 from api.http.dependencies import AppResponseCache, DbSession, Now, Transaction, Transactions, Visitor
 from api.http.etags import etag_of, is_known
 from api.rendering.charts.export import figure_csv_of, svg_of
@@ -57,6 +58,7 @@ def show(
     account: Visitor,
     cache: AppResponseCache,
     now: Now,
+    charge: RowsCharge,
     query: Annotated[FigureQuery, Query()],
 ) -> Response:
     """A figure as numbers or as SVG. Everybody sees the public track: the board's entries, without labels. With the
@@ -67,14 +69,17 @@ def show(
     if is_known(request, headers["ETag"]):
         return Response(status_code=304, headers=headers)
 
-    def pieces() -> Iterator[bytes]:
+    def data() -> Figure:
         insights = overview.insights_of(session, state, account, label=query.label)
-        return _pieces(slug, state, figures.figure(session, insights, figure, query.track, account), query, begin)
+        return figures.figure(session, insights, figure, query.track, account)
 
     headers |= {"Content-Type": MEDIA_TYPES[query.format], **_attached_as(slug, figure, query)}
     if may_see_results(state, account) and query.format != "svg":  # of all entries: too many to be kept
-        return StreamingResponse(pieces(), headers=headers)
-    return Response(cache.answer(headers["ETag"], lambda: b"".join(pieces())), headers=headers)
+        of_all = data()
+        charge(len(of_all))
+        return StreamingResponse(_pieces(slug, state, of_all, query, begin), headers=headers)
+    body = cache.answer(headers["ETag"], lambda: b"".join(_pieces(slug, state, data(), query, begin)))
+    return Response(body, headers=headers)
 
 
 def _pieces(

@@ -1,0 +1,106 @@
+"""Random requests of visitors, for every address of an application that can be read.
+
+The addresses and the kinds of their parameters are those of the application's routes: a new route is among them, and a
+new parameter is drawn, without a word about it here.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from random import Random
+from typing import Annotated, Any
+from urllib.parse import quote, urlencode
+
+from fastapi import FastAPI
+from fastapi.routing import iter_route_contexts
+from pydantic import BaseModel, TypeAdapter
+
+Schema = Mapping[str, Any]
+"""A JSON schema, whose definitions are under ``$defs``."""
+TEXTS = ("", "a", "team", "team 4242", "E", "1", "%", "nobody is called so", "é" * 100)
+"""Values of parameters that are any text: what is searched for, names, formats."""
+WRONG_SHARE = 0.05
+"""Of parameters, those whose value is not of their kind."""
+MAX_NUMBER = 10**9
+
+
+@dataclass(frozen=True)
+class ReadableRoute:
+    """An address that can be read, with the schemas of its parameters by name."""
+
+    path: str
+    path_parameters: Mapping[str, Schema]
+    query_parameters: Mapping[str, Schema]
+
+    @property
+    def draws(self) -> int:
+        """How many draws show what its parameters do."""
+        return 1 + 3 * len(self.query_parameters)
+
+    def draw(self, random: Random, words: Mapping[str, Sequence[str]], now: datetime) -> str:
+        """A path and query with random parameters. ``words`` are values of parameters by name, of things that exist and
+        others; any other parameter gets a value of its kind, a moment one of the fortnight before ``now``."""
+        path = self.path
+        for name, schema in self.path_parameters.items():
+            value = random.choice(words[name]) if name in words else _value(schema, schema, random, now)
+            path = path.replace(f"{{{name}}}", quote(value or "x", safe="")).replace(f"{{{name}:path}}", quote(value))
+        query = {
+            name: random.choice(words[name]) if name in words else _value(schema, schema, random, now)
+            for name, schema in self.query_parameters.items()
+            if random.random() < 0.5
+        }
+        return f"{path}?{urlencode(query)}" if query else path
+
+
+def readable_routes(app: FastAPI) -> list[ReadableRoute]:
+    """Every route of an application with the method GET, by path."""
+    routes = []
+    for route in iter_route_contexts(app.routes):
+        if "GET" in (route.methods or ()) and route.path:
+            dependant = getattr(route, "dependant", None)
+            routes.append(
+                ReadableRoute(
+                    route.path,
+                    dict(_schemas(dependant.path_params)) if dependant else {},
+                    dict(_schemas(dependant.query_params)) if dependant else {},
+                )
+            )
+    return sorted(routes, key=lambda route: route.path)
+
+
+def _schemas(parameters: Sequence[Any]) -> Iterator[tuple[str, Schema]]:
+    """The schema of each parameter; a model stands for its fields."""
+    for parameter in parameters:
+        annotation = parameter.field_info.annotation
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            schema = annotation.model_json_schema()
+            yield from (
+                (name, {**each, "$defs": schema.get("$defs", {})}) for name, each in schema["properties"].items()
+            )
+        else:
+            whole: Any = Annotated[(annotation, *(parameter.field_info.metadata or (None,)))]
+            yield parameter.alias, TypeAdapter(whole).json_schema()
+
+
+def _value(schema: Schema, whole: Schema, random: Random, now: datetime) -> str:
+    if random.random() < WRONG_SHARE:
+        return "zq"
+    if "$ref" in schema:
+        schema = whole["$defs"][schema["$ref"].rsplit("/", 1)[1]]
+    if "anyOf" in schema:
+        schema = random.choice([each for each in schema["anyOf"] if each.get("type") != "null"])
+    values = schema.get("enum") or ([schema["const"]] if "const" in schema else _values(schema, random, now))
+    return str(random.choice(values))
+
+
+def _values(schema: Schema, random: Random, now: datetime) -> Sequence[str]:
+    """Values to choose from of a parameter that may have many."""
+    match schema.get("type"), schema.get("format"):
+        case "boolean", _:
+            return ("true", "false")
+        case (("integer" | "number"), _):
+            low, high = int(schema.get("minimum", 0)), int(min(schema.get("maximum", MAX_NUMBER), MAX_NUMBER))
+            return [str(min(high, low + random.getrandbits(random.randint(0, 30))))]  # of any magnitude
+        case _, "date-time":
+            return [(now - timedelta(seconds=random.randrange(14 * 86_400))).isoformat()]
+    return [text[: schema.get("maxLength", len(text))] for text in TEXTS]

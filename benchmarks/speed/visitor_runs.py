@@ -1,0 +1,91 @@
+"""Runs of the benchmark of visitors: the processor time that every address costs, with random parameters."""
+
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import count
+from random import Random
+from typing import NamedTuple
+
+import httpx
+import psutil
+from redis import Redis
+
+from api.main import create_app
+from benchmarks.harness.standings_seeding import SLUG
+from benchmarks.harness.visitor_requests import ReadableRoute, readable_routes
+from scorer.settings import Settings
+
+REPEATED, NEW = "visit repeated ", "visit new "
+"""Before the address in the names of numbers."""
+SEED = 20261123
+REPEATS = 10
+"""How often each of them is repeated."""
+WORDS: Mapping[str, Sequence[str]] = {"slug": (SLUG, SLUG, SLUG, "no-such-competition")}
+
+
+def measure_visitors(port: int, web: psutil.Process, settings: Settings) -> dict[str, float]:
+    """Milliseconds of processor time of the web process, by address: of the dearest of its requests when it is
+    repeated, and of one with new parameters, on average for each request that the rate limit has counted."""
+    random = Random(SEED)
+    numbers: dict[str, float] = {}
+    with Redis.from_url(settings.redis_url.get_secret_value()) as redis:
+        numbered = count()
+        for route in readable_routes(create_app(settings)):
+
+            def visit(route: ReadableRoute = route) -> _Visit:
+                path = route.draw(random, WORDS, datetime.now(UTC))
+                return _visit(path, port, web, redis, next(numbered))
+
+            visit()  # what a process makes once
+            visits = [visit() for _ in range(route.draws)]
+            numbers |= {
+                f"{REPEATED}{route.path}": max(visit.repeated for visit in visits),
+                f"{NEW}{route.path}": sum(visit.new for visit in visits) / sum(visit.counted for visit in visits),
+            }
+    return numbers
+
+
+class _Visit(NamedTuple):
+    """Milliseconds of processor time of a request with new parameters and of its repetition, and as how many requests
+    the rate limit has counted the first."""
+
+    new: float
+    repeated: float
+    counted: int
+
+
+def _visit(path: str, port: int, web: psutil.Process, redis: Redis, number: int) -> _Visit:
+    address = f"127.9.{1 + number // 250}.{1 + number % 250}"  # requests of an address are limited
+    transport = httpx.HTTPTransport(local_address=address)
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", transport=transport, timeout=600) as http:
+        begun = _processor_seconds(web)
+        _read(http, path)
+        first = _processor_seconds(web)
+        counted = _requests_counted(redis, address)
+        for _ in range(REPEATS):
+            _read(http, path)
+        repeated = (_processor_seconds(web) - first) / REPEATS
+    return _Visit(1000 * (first - begun), 1000 * repeated, max(1, counted))
+
+
+def _read(http: httpx.Client, path: str) -> None:
+    """The whole answer, whatever it is, but no error of the server's own."""
+    with http.stream("GET", path, headers={"Accept-Encoding": "identity"}) as response:
+        for _ in response.iter_raw():
+            pass
+    if response.status_code in {500, 502, 504}:
+        raise RuntimeError(f"{path}: {response.status_code}")
+
+
+def _processor_seconds(process: psutil.Process) -> float:
+    """By the clock that clock_getcpuclockid(3) names: to the nanosecond, where psutil counts in hundredths."""
+    return time.clock_gettime((~process.pid << 3) | 2)
+
+
+def _requests_counted(redis: Redis, address: str) -> int:
+    """How many requests the rate limit has counted for an address by now, dear ones as several."""
+    counted = 0
+    for key in redis.scan_iter(match=f"*request/address/{address}/*", count=10_000):
+        counted += redis.llen(key)
+    return counted
