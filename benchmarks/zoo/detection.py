@@ -18,7 +18,8 @@ from benchmarks.zoo.outcomes import Outcome, Zoo
 from benchmarks.zoo.spaces import SpaceReading
 from scorer.db.tables import Evidence as Columns
 from scorer.findings.signs import SIGNS, Sign, signs_of
-from scorer.lifecycle import TrackKind
+from scorer.findings.summary import Summary, gravity, summary_of
+from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.metrics.features import Vector
 from scorer.metrics.mifid import is_copy, is_penalised
 from scorer.metrics.statistics.class_separation import area_under_curve
@@ -89,6 +90,12 @@ def signs_in(read: SpaceReading) -> set[str]:
     return {sign.name for sign in signs_of(_UNKNOWN | dict(read.numbers), read.images)}
 
 
+def summary_in(read: SpaceReading) -> Summary:
+    """What the desk would open with."""
+    findings = [{"name": "pixel_copies", "value": read.copied}]
+    return summary_of(_UNKNOWN | dict(read.numbers), findings, read.images)
+
+
 def _shows(sign: str) -> Callable[[SpaceReading, float], bool]:
     return lambda read, _: sign in signs_in(read)
 
@@ -115,6 +122,12 @@ RULES = (
     *(Rule(sign.name, _shows(sign.name), _columns_of(sign)) for sign in SIGNS),
     Rule("any sign", lambda read, _: bool(signs_in(read))),
 )
+
+
+def opening_of(outcome: Outcome) -> Summary:
+    """The sentence with which the desk opens: the gravest of both tracks."""
+    summaries = [summary_in(outcome.readings[track]) for track in TRACK_KINDS]
+    return min(summaries, key=lambda each: gravity(each.verdict, each.share))
 
 
 def measured_rules(zoo: Zoo) -> tuple[Rule, ...]:

@@ -5,11 +5,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
 from types import MappingProxyType
 
+from scipy.stats import norm
+
 from benchmarks.harness.report import MarkdownTable, machine_line, markdown_of
-from benchmarks.zoo.detection import EVIDENCE, EvidenceKind, detection_of, measured_rules, outcomes_found_by
+from benchmarks.zoo.detection import (
+    EVIDENCE,
+    EvidenceKind,
+    detection_of,
+    measured_rules,
+    opening_of,
+    outcomes_found_by,
+)
 from benchmarks.zoo.entries import HONEST, MEMORISING, METHODS, MIXED
 from benchmarks.zoo.outcomes import Outcome, Zoo
 from benchmarks.zoo.spaces import SpaceReading
+from scorer.findings.summary import VERDICTS
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 
 INTRODUCTION = """\
@@ -42,6 +52,12 @@ share of images with a near double within the entry. The last two need no networ
 *thumbnails* is the share of near copies of 8 x 8 pixels, mirrored or not; *equal pixels* the share that are training
 images, mirrored or not."""
 
+SENTENCE_EXPLANATION = """\
+An entry's page at the desk opens with one sentence, by a fixed rule from the signs of both tracks. It is right of a
+memorising or mixed entry if it says that there are copies, and of an honest one if it speaks of no training images;
+behind it Wilson's 95 % interval. Nothing of the rule was fitted to these entries but the signs' thresholds, which were
+set while looking at some of them."""
+
 RULES_EXPLANATION = """\
 What the service itself would say, which knows no honest entries: whether *s* lies below half that of the held-out
 photographs (the tau that a track begins with), whether the entry is refused a score because more than half of its
@@ -59,6 +75,7 @@ def page(zoo: Zoo, figures: Sequence[str], explanation: str = "") -> str:
     lines += ["## Found by the service's rules", "", RULES_EXPLANATION, ""]
     for track in TRACK_KINDS:
         lines += _titled(_rules_table(zoo, track))
+    lines += ["## The sentence at the desk", "", SENTENCE_EXPLANATION, "", *markdown_of(_sentence_table(zoo)), ""]
     lines += ["## Who misses what", "", *(f"- {sentence}" for sentence in _missed_lines(zoo)), ""]
     lines += [explanation.strip(), ""] if explanation else []
     lines += _titled(_medians(zoo))
@@ -112,6 +129,35 @@ def _rules_table(zoo: Zoo, track: TrackKind) -> MarkdownTable:
         counts = [len(outcomes_found_by(zoo, track, rule, *methods)) for rule in rules]
         rows.append((name, *(f"{count}/{len(zoo.of(*methods))}" for count in counts)))
     return MarkdownTable(_of(zoo, track), ("found", *(each.name for each in rules)), rows)
+
+
+def _sentence_table(zoo: Zoo) -> MarkdownTable:
+    rows = []
+    honest = [(f"*{method}*", (method,)) for method in zoo.methods if method in HONEST]
+    mixed = (f"all mixed ({len(zoo.of(*MIXED))})", tuple(MIXED))
+    for name, methods in [*_rows(zoo), mixed, *honest, ("*all honest*", HONEST)]:
+        openings = [opening_of(each) for each in zoo.of(*methods)]
+        counts = [sum(each.verdict == verdict for each in openings) for verdict in VERDICTS]
+        shares = sorted(each.share for each in openings if each.share is not None)
+        said = f"{median(shares):.0%} ({shares[0]:.0%} to {shares[-1]:.0%})" if shares else ""
+        right = counts[-2] + counts[-1] if {*methods} <= {*HONEST} else counts[0]
+        interval = wilson_interval(right, len(openings))
+        rows.append(
+            (name, *map(str, counts), said, f"{right}/{len(openings)} ({interval[0]:.0%} to {interval[1]:.0%})")
+        )
+    return MarkdownTable("", ("entries", *VERDICTS, "share of copies said", "right"), rows)
+
+
+def wilson_interval(count: int, total: int) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share; (0, 1) of nothing."""
+    if not total:
+        return 0.0, 1.0
+    width = float(norm.isf(0.025)) ** 2
+    middle, half = (
+        (count + width / 2) / (total + width),
+        (width * count * (total - count) / total + width**2 / 4) ** 0.5,
+    )
+    return max(0.0, middle - half / (total + width)), min(1.0, middle + half / (total + width))
 
 
 def _of(zoo: Zoo, track: TrackKind) -> str:

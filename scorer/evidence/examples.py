@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,14 @@ from scorer.errors import NotFound
 from scorer.evidence.images import entry_images, entry_listing, listing_of, png_of, reference_images
 
 NEAR_DUPLICATE_GROUPS = ("near-copies", "thumbnail-copies", "hash-copies", "partly-copied")
+SIGNS_OF_GROUP: Mapping[str, Collection[str]] = MappingProxyType(
+    {
+        "near-copies": ("near-copies", "mirrored-copies"),
+        "identical": ("identical-images",),
+        "mirrored-twins": ("identical-images",),
+    }
+)
+"""The signs that belong to a group, where their names differ from the group's."""
 SET_PREFIX_LENGTH = 8
 """Characters of a reference set's SHA-256 before the names of its images."""
 GONE = 128

@@ -7,6 +7,7 @@ only to its team, reviewers and organizers; images of reference sets that partic
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -16,9 +17,16 @@ from scorer.db.evidence import evidence as rows
 from scorer.db.submissions import submissions
 from scorer.db.tables import Account, Evidence, Job, Submission
 from scorer.errors import NotFound
-from scorer.evidence.examples import SET_PREFIX_LENGTH, ExamplePair, example_groups
+from scorer.evidence.examples import (
+    NEAR_DUPLICATE_GROUPS,
+    SET_PREFIX_LENGTH,
+    SIGNS_OF_GROUP,
+    ExamplePair,
+    example_groups,
+)
 from scorer.evidence.images import hidden_sets
 from scorer.findings.signs import Sign, signs_of
+from scorer.findings.summary import Summary, summary_of
 from scorer.lifecycle import UNFINISHED, JobState, TrackKind
 from scorer.submissions.access import is_own, unknown_submission
 
@@ -38,6 +46,17 @@ class VisibleEvidence:
     groups: Mapping[str, Sequence[ExamplePair]]
     inside: bool
     """Whether this person may review the entry."""
+
+    @property
+    def summary(self) -> Summary | None:
+        """The evidence in one sentence, which counts the examples of the first group of copies; None without any."""
+        if self.evidence is None:
+            return None
+        names = {sign.name for sign in self.signs}
+        groups = (name for name in NEAR_DUPLICATE_GROUPS if names & {*SIGNS_OF_GROUP.get(name, (name,))})
+        shown = next((len(self.groups.get(name, ())) for name in groups), 0)
+        images = self.submission.competition.image_count
+        return summary_of(_columns_of(self.evidence), self.evidence.findings, images, shown=shown)
 
     @property
     def state(self) -> str:
@@ -86,8 +105,11 @@ def visible_evidence(
 
 
 def _signs(submission: Submission, evidence: Evidence) -> Sequence[Sign]:
-    quantities = {column.key: getattr(evidence, column.key) for column in Evidence.__table__.columns}
-    return signs_of(quantities, submission.competition.image_count)
+    return signs_of(_columns_of(evidence), submission.competition.image_count)
+
+
+def _columns_of(evidence: Evidence) -> dict[str, Any]:
+    return {column.key: getattr(evidence, column.key) for column in Evidence.__table__.columns}
 
 
 def _hidden(session: Session, submission: Submission, account: Account) -> set[str]:

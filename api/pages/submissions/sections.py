@@ -7,7 +7,14 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from api.rendering.charts.recovery_errors import RecoveryErrorsChart, recovery_errors_chart_of
-from api.schemas.evidence.evidence import CellView, EvidenceView, FindingView, MatchesView, evidence_view
+from api.schemas.evidence.evidence import (
+    CellView,
+    EvidenceView,
+    FindingView,
+    MatchesView,
+    SummaryView,
+    evidence_view,
+)
 from api.schemas.evidence.generators import GeneratorView, visible_generator_view
 from api.schemas.review.review_queue import PairView
 from api.schemas.review.review_queue_views import pair_view
@@ -17,6 +24,8 @@ from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account, Submission
 from scorer.errors import KennelError, TooMany
 from scorer.evidence import closest_pairs, generator_uploads
+from scorer.evidence.examples import SIGNS_OF_GROUP
+from scorer.findings.summary import gravity
 from scorer.lifecycle import TRACK_KINDS
 from scorer.onnx_files import MAX_LATENT_DIMENSION
 from scorer.review import rebuttals, review_queue, reviews
@@ -59,12 +68,6 @@ MAX_CELLS = 3
 """Copied cells that are shown: those with the smallest Z."""
 OVERLAPPING_GROUPS = ("near-copies", "thumbnail-copies", "hash-copies", "partly-copied")
 """Groups of matches that mostly hold the same images: only the first with a sign is shown."""
-SIGNS_OF_GROUP = {
-    "near-copies": ("near-copies", "mirrored-copies"),
-    "identical": ("identical-images",),
-    "mirrored-twins": ("identical-images",),
-}
-"""The signs that belong to a group of matches, where their names differ from the group's."""
 
 
 @dataclass(frozen=True)
@@ -80,19 +83,24 @@ class EvidenceSection:
     findings: Sequence[FindingView]
     is_open: bool
     """Whether it is expanded when the page loads."""
+    is_gravest: bool
+    """Whether its summary is the gravest of the tracks'."""
 
 
 def evidence_sections_of(session: Session, submission: Submission, account: Account) -> list[EvidenceSection]:
-    """The evidence on every track; the first track with a sign of copying is open."""
-    sections: list[EvidenceSection] = []
-    for kind in TRACK_KINDS:
-        view = evidence_view(session, submission, kind, account)
-        is_open = bool(view.signs) and not any(section.is_open for section in sections)
-        sections.append(_evidence_section(view, is_open=is_open))
-    return sections
+    """The evidence on every track; that with the gravest summary is open if it has a sign of copying."""
+    views = [evidence_view(session, submission, kind, account) for kind in TRACK_KINDS]
+    gravest = _gravest([view.summary for view in views])
+    return [_evidence_section(view, is_gravest=view.summary is not None and view.summary is gravest) for view in views]
 
 
-def _evidence_section(view: EvidenceView, *, is_open: bool) -> EvidenceSection:
+def _gravest(summaries: Sequence[SummaryView | None]) -> SummaryView | None:
+    """The gravest of the tracks' summaries, the first of equal ones; None if there are none."""
+    made = [each for each in summaries if each is not None]
+    return min(made, key=lambda each: gravity(each.verdict, each.share), default=None)
+
+
+def _evidence_section(view: EvidenceView, *, is_gravest: bool) -> EvidenceSection:
     signs = {sign.name for sign in view.signs}
     with_sign = [each for each in view.matches if signs & {*SIGNS_OF_GROUP.get(each.name, (each.name,))}]
     overlapping = [each for each in with_sign if each.name in OVERLAPPING_GROUPS]
@@ -105,7 +113,8 @@ def _evidence_section(view: EvidenceView, *, is_open: bool) -> EvidenceSection:
         copied=copied[:MAX_CELLS],
         collapsed_matches=[each for each in view.matches if each not in notable_matches],
         findings=view.findings,
-        is_open=is_open,
+        is_open=is_gravest and bool(view.signs),
+        is_gravest=is_gravest,
     )
 
 

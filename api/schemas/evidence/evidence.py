@@ -1,6 +1,7 @@
 """Schemas of evidence, and how responses are made."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Literal
 
@@ -14,6 +15,7 @@ from scorer.evidence.examples import ExamplePair
 from scorer.evidence.visibility import VisibleEvidence
 from scorer.findings.finding import ErrorKind
 from scorer.findings.signs import sentence_of
+from scorer.findings.summary import Verdict
 from scorer.lifecycle import JobState, TrackKind
 
 
@@ -74,6 +76,17 @@ class CellView(BaseModel):
     examples: MatchesView | None
 
 
+class SummaryView(BaseModel):
+    """The evidence on a track in one sentence, made by a fixed rule from its signs."""
+
+    verdict: Verdict = Field(
+        description="copies: of single training images. closeness: to the training images as a whole. repetition: of"
+        " its own images. none."
+    )
+    share: float | None = Field(description="The share of the images that are copies; null with other verdicts.")
+    words: str = Field(examples=["Copies: 12 % of the images are training images, altered; see 1 to 8."])
+
+
 class EvidenceView(BaseModel):
     """The findings of every test on an entry and track."""
 
@@ -88,6 +101,7 @@ class EvidenceView(BaseModel):
     found_at: datetime | None
     outdated: bool = Field(description="Whether it belongs to an earlier measurement than the newest.")
     seed: int | None = Field(description="Of all random draws.")
+    summary: SummaryView | None = Field(description="null where there is no evidence.")
     signs: list[ReasonView] = Field(description="The signs of copying in it, the strongest first.")
     findings: list[FindingView]
     cells: list[CellView]
@@ -113,6 +127,7 @@ def evidence_view(session: Session, submission: Submission, kind: TrackKind, acc
             "found_at": evidence.created_at if evidence else None,
             "outdated": visible.outdated,
             "seed": evidence.seed if evidence else None,
+            "summary": asdict(visible.summary) if visible.summary is not None else None,
             "signs": _signs(visible),
             "findings": [FindingView.model_validate(each) for each in evidence.findings] if evidence else [],
             "cells": [_cell(each, matches) for each in cells],

@@ -223,6 +223,14 @@ def test_a_sign_that_was_not_measured_is_not_in_the_table() -> None:
     assert "any sign" in {each.name for each in measured_rules(old)}
 
 
+def test_the_page_counts_the_sentences_that_are_right() -> None:
+    copied = reading(1.0, near_copies_share=0.4, near_copies_expected=0.0, near_copies_p=1e-9, near_copies_mirrored=0)
+    entries = zoo(("sup", copied), ("sup", reading(1.0)), ("gan", reading(0.5)))
+    text = page(entries, [], "")
+    assert "| sup (2) | 1 | 0 | 0 | 1 | 40% (40% to 40%) | 1/2 (9% to 91%) |" in text
+    assert "| *all honest* | 0 | 0 | 0 | 1 |  | 1/1 (21% to 100%) |" in text
+
+
 def test_the_page_says_who_misses_what() -> None:
     text = page(zoo(("sup", reading(0.1)), ("ae", reading(0.9)), ("gan", reading(0.5))), ["a.svg"], "Because.")
     assert "- **s** catches every sup; none of ae." in text

@@ -1,0 +1,62 @@
+"""One sentence on the evidence, by a fixed rule."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from scorer.findings.signs import SIGNS
+from scorer.findings.summary import CLOSENESS, IMAGES_OF, VERDICTS, gravity, summary_of
+
+NEAR = {"near_copies_share": 0.13, "near_copies_expected": 0.01, "near_copies_p": 1e-9, "near_copies_mirrored": 0}
+HASHES = {"hash_share": 0.5, "hash_expected": 0.0, "hash_p": 1e-9, "hash_mirrored": 30}
+REPEATS = {"repeats_p": 1e-9, "repeats_pairs": 4000}
+DATA = {"z_u_p": 1e-9, "u_share": 0.2}
+SLIGHT = {"thumbnail_share": 0.9, "thumbnail_expected": 0.01, "thumbnail_p": 0.2}
+
+
+def pixels(share: float) -> list[dict[str, Any]]:
+    return [{"name": "pixel_copies", "value": share}]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "copied", "verdict", "share", "words"),
+    [
+        (NEAR, 0.0, "copies", 0.12 / 0.99, "Copies: 12 % of the images are training images, altered; see 1 to 8."),
+        (
+            NEAR,
+            0.1,
+            "copies",
+            0.12 / 0.99,
+            "Copies: 12 % of the images are training images, pixel by pixel; see 1 to 8.",
+        ),
+        (NEAR | HASHES, 0.1, "copies", 0.5, "Copies: 50 % of the images are training images, altered; see 1 to 8."),
+        (
+            HASHES | REPEATS | DATA | {"near_copies_mirrored": 80},
+            0.0,
+            "copies",
+            0.5,
+            "Copies: 50 % of the images are training images, altered and mirrored; see 1 to 8.",
+        ),
+        (DATA | REPEATS | SLIGHT, 0.0, "closeness", None, "Closeness: "),
+        (REPEATS | SLIGHT, 0.0, "repetition", None, "Repetition: "),
+        (SLIGHT, 0.0, "none", None, "No copies were found."),
+        ({}, 0.0, "none", None, "No copies were found."),
+    ],
+)
+def test_the_rule(numbers: Mapping[str, float], copied: float, verdict: str, share: float | None, words: str) -> None:
+    summary = summary_of(numbers, pixels(copied), 200, shown=8)
+    assert (summary.verdict, summary.share) == (verdict, None if share is None else pytest.approx(share))
+    assert summary.words.startswith(words)
+    assert summary.words.endswith(".")
+
+
+def test_what_nobody_can_look_at_is_not_pointed_to() -> None:
+    assert summary_of(NEAR, [], 200).words == "Copies: 12 % of the images are training images, altered."
+    assert summary_of(NEAR, [], 200, shown=1).words.endswith("altered; see 1.")
+
+
+def test_every_sign_has_a_place_in_the_rule() -> None:
+    assert {sign.name for sign in SIGNS} - {*IMAGES_OF} - CLOSENESS == {"repeats", "identical-images"}
+    order = [gravity("copies", 0.5), gravity("copies", 0.1), *(gravity(each, None) for each in VERDICTS[1:])]
+    assert order == sorted(order)
