@@ -62,7 +62,7 @@ def section(result: BenchmarkResult) -> Section:
         ("processor time, s", seconds(runs, "cpu_seconds")),
         ("a million hashes, ms", f"{1e9 * median_of(runs, 'cpu_seconds') / (entries * images):.0f}"),
         ("stored for each entry, kB", f"{median_of(runs, 'stored_bytes') / 1000:,.0f}"),
-        ("peak memory, MiB", mebibytes(runs)),
+        ("peak memory, MiB", mebibytes(runs) if "peak_bytes" in runs[0] else ""),
         ("hashes of an entry's images made, s", seconds(runs, "hashing_seconds")),
     ]
     alterations = [name for name in found if name.startswith("found ")]
