@@ -34,7 +34,7 @@ def list_roles(session: Session, state: CompetitionState) -> Sequence[Competitio
     return rows.current_roles(session, state.competition.id)
 
 
-def found(session: Session, competition: Competition, *, author: Account, now: datetime) -> None:
+def add_first_organizer(session: Session, competition: Competition, *, author: Account, now: datetime) -> None:
     """Make the author of a new competition its organizer."""
     role = CompetitionRole(
         competition_id=competition.id,

@@ -41,7 +41,7 @@ def create(session: Session, spec: CompetitionSpec, *, author: Account, now: dat
             )
         )
     session.flush()
-    competition_roles.found(session, competition, author=author, now=now)
+    competition_roles.add_first_organizer(session, competition, author=author, now=now)
     subject = f"competition:{spec.slug}"
     after = spec.model_dump(mode="json")
     audit_log.record_action(session, "competition.created", subject, actor=author, now=now, after=after)

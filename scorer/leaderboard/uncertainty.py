@@ -72,8 +72,9 @@ def uncertainty_version(session: Session, state: CompetitionState, kind: TrackKi
     """A hash of all that a board's uncertainty depends on, equal for whoever may see it; errors as of
     :func:`board_uncertainty`."""
     track, competition = visible_track(state, kind, account), state.competition
-    counts = change_counts(session, state, track, labels=False), newest_evidence_id(session.connection())
-    inputs = (track.id, state.phase, competition.medals, competition.prizes, counts)
+    counts = change_counts(session, state, track, labels=False)
+    evidence = newest_evidence_id(session.connection()), standard_errors.newest_share_id(session)
+    inputs = (track.id, state.phase, competition.medals, competition.prizes, counts, evidence)
     return hashlib.sha256(repr(inputs).encode()).hexdigest()[:20]
 
 
@@ -188,10 +189,16 @@ def _awards(state: CompetitionState, kind: TrackKind) -> dict[int, list[str]]:
 
 
 def shared_images(session: Session, refs: Sequence[int]) -> list[SharedImages]:
-    """The pairs of entries that share images, by their places among ``refs``: those all of whose images are equal."""
+    """The pairs of entries that share images, by their places among ``refs``: those all of whose images are equal, and
+    those of different teams that were found to share some, as they are or altered."""
+    place_of = {ref: place for place, ref in enumerate(refs)}
+    shares = {
+        (place_of[later], place_of[earlier]): min(1.0, share)
+        for (later, earlier), share in standard_errors.shares_of(session, refs).items()
+    }
     groups: dict[str, list[int]] = defaultdict(list)
-    hashes = standard_errors.pixel_hashes_of(session, refs)
-    for place, ref in enumerate(refs):
-        if ref in hashes:
-            groups[hashes[ref]].append(place)
-    return [SharedImages(*pair, 1.0) for places in groups.values() for pair in combinations(places, 2)]
+    for ref, pixels in standard_errors.pixel_hashes_of(session, refs).items():
+        groups[pixels].append(ref)
+    for equal in groups.values():
+        shares |= {(place_of[one], place_of[other]): 1.0 for other, one in combinations(sorted(equal), 2)}
+    return [SharedImages(*pair, share) for pair, share in sorted(shares.items())]

@@ -39,7 +39,7 @@ class Kind(StrEnum):
 KIND_NAMES: Mapping[Kind, str] = MappingProxyType(
     {
         Kind.DEADLINE: "A competition closes later, or earlier",
-        Kind.CHANGE: "Rules, dates, limits or prizes of a competition change",
+        Kind.CHANGE: "Rules, dates, limits, prizes or measurements of a competition change",
         Kind.ENTRY_SCORED: "An entry has its public score",
         Kind.ENTRY_REJECTED: "An entry was rejected",
         Kind.ENTRY_FAILED: "An entry failed by our fault",

@@ -14,12 +14,14 @@ from scorer.competitions.competition_state import CompetitionState, require_not_
 from scorer.competitions.reference_sets import REFERENCE_ROLES
 from scorer.db import competitions, rescoring, tuning
 from scorer.db.jobs import rescoring_jobs
+from scorer.db.notifications import competing_teams
 from scorer.db.tables import Account, Preparation, RescoringCampaign, Threshold, Track
 from scorer.errors import Conflict, Invalid
 from scorer.jobs import retries
 from scorer.jobs.broker import send_after_commit
 from scorer.jobs.leases import MAX_ANNOUNCED
 from scorer.lifecycle import Queue
+from scorer.notifications import notices
 from scorer.rescoring.campaigns import CampaignStatus, add_act, require_state, status_of
 
 
@@ -51,6 +53,7 @@ def switch(
         _set_tau(session, status.track, chosen, reason, author, now)
     if not campaign.keeps_references:
         _set_references(session, status.track, campaign, campaign.preparation, author, now)
+    _notify(session, state, status.track, "Entries were measured anew, and these measurements count", now)
 
 
 def undo(
@@ -74,6 +77,16 @@ def undo(
         _set_tau(session, status.track, former, reason, author, now)
     if not campaign.keeps_references:
         _set_references(session, status.track, campaign, campaign.former_preparation, author, now)
+    _notify(session, state, status.track, "What counted before entries were measured anew counts again", now)
+
+
+def _notify(session: Session, state: CompetitionState, track: Track, happened: str, now: datetime) -> None:
+    """Tell every team that competes. The campaign's reason is for organizers."""
+    title, link = state.competition.title, f"/competitions/{state.competition.slug}"
+    subject = f"The {track.kind} track of {title} has other measurements"
+    body = f"{happened} on the {track.kind} track of {title}: scores and ranks may be others."
+    teams = competing_teams(session, state.competition.id)
+    notices.notify_teams(session, teams, notices.Kind.CHANGE, subject, body, link, now)
 
 
 def _locked(session: Session, state: CompetitionState, campaign: RescoringCampaign) -> CampaignStatus:

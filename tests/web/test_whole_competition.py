@@ -101,6 +101,9 @@ def rescored_and_taken_back(competition: Competition, monkeypatch: pytest.Monkey
     assert turned == [team for team, *_ in reversed(before) if team in HONEST]
     assert competition.admin(*decide, "--undo").document["state"] == "taken back"
     assert places(competition.service, competition.slug, "private") == before
+    back, on = (body for _, body in notices(competition.service, "eve")[:2])
+    assert on.startswith("Entries were measured anew, and these measurements count on the private track")
+    assert back.startswith("What counted before entries were measured anew counts again on the private track")
 
 
 def labelled_and_not_ruled(competition: Competition, cheater: str) -> None:

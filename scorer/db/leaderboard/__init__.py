@@ -4,7 +4,7 @@ scores: the judged score of every entry: measurements joined with thresholds, ru
 columns: a track's entries as numpy columns, and the rules they are judged by
 board: names, counts and reasons that a board shows, scores of single entries
 final_picks: a team's final picks
-standard_errors: standard errors of FIDs, and entries with the same images
+standard_errors: standard errors of FIDs, and entries that share images
 changes: the change feed
 binary_copy: a query's rows as numpy arrays
 """

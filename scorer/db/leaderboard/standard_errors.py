@@ -1,4 +1,4 @@
-"""SQL for standard errors of FIDs, which the evidence has, and for entries with the same images."""
+"""SQL for standard errors of FIDs, which the evidence has, and for entries that share images."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -8,7 +8,7 @@ from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
 from scorer.db.leaderboard.scores import id_list, newest_measurements
-from scorer.db.tables import Evidence, Submission
+from scorer.db.tables import Evidence, SharedImages, Submission
 
 _FID_ERROR = '$[*] ? (@.name == "fid").standard_error'
 
@@ -36,3 +36,19 @@ def pixel_hashes_of(session: Session, refs: Collection[int]) -> dict[int, str]:
     query = select(Submission.ref, Submission.pixels_sha256).where(Submission.ref == any_(id_list(refs)))
     rows = session.execute(query.where(Submission.pixels_sha256.is_not(None)))
     return {row.ref: str(row.pixels_sha256) for row in rows}
+
+
+def shares_of(session: Session, refs: Collection[int]) -> dict[tuple[int, int], float]:
+    """Which share of their images two of the entries have in common, by both refs, the later one first. Missing: pairs
+    that share few images, that are of one team or were not compared."""
+    wanted = id_list(refs)
+    query = select(SharedImages.submission_ref, SharedImages.other_ref, SharedImages.share)
+    rows = session.execute(
+        query.where(SharedImages.submission_ref == any_(wanted), SharedImages.other_ref == any_(wanted))
+    )
+    return {(row.submission_ref, row.other_ref): row.share for row in rows}
+
+
+def newest_share_id(session: Session) -> int:
+    """The highest id of all pairs of entries that share images; 0 before the first."""
+    return session.scalar(select(func.max(SharedImages.id))) or 0

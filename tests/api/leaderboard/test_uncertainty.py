@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 from scorer.competitions.competition_state import state_of
-from scorer.db.tables import Submission
+from scorer.db.tables import SharedImages, Submission
 from tests.api.conftest import Service
 from tests.api.leaderboard.test_standings import Arena
 from tests.factories import add_evidence, add_measurement
@@ -27,6 +27,12 @@ def add_errors(arena: Arena, entries: list[Submission], error: float, *, days: f
 def uncertainty(arena: Arena, who: str | None = None, track: str = "public") -> Any:
     path = f"/competitions/{arena.slug}/leaderboard/uncertainty"
     return arena.service.call(who, "GET", path, params={"track": track})
+
+
+def boundary(arena: Arena) -> tuple[float, float]:
+    """By how much the last gold medal is before the next place, and the error of that."""
+    gold = uncertainty(arena).json()["boundaries"][0]
+    return gold["difference"], round(gold["standard_error"], 6)
 
 
 def places(answer: Any) -> list[tuple[Any, ...]]:
@@ -81,6 +87,12 @@ def test_entries_with_the_same_images_are_compared_as_a_pair(service: Service) -
     entries = [arena.entry("ada", 10.0, days=3), arena.entry("bob", 10.0, days=2)]
     add_errors(arena, entries, 0.5, private=False)
     assert places(uncertainty(arena)) == [("Ada", 1, 2), ("Bob", 1, 2)]
+    assert boundary(arena) == (0.0, round(0.5 * 2**0.5, 6))
+    with arena.begin() as session:
+        numbers = {"competition_id": arena.state.competition.id, "images": 7, "equal": 6, "share": 7 / 8}
+        refs = {"submission_ref": entries[1].ref, "other_ref": entries[0].ref}
+        session.add(SharedImages(**refs, **numbers, examples=[], created_at=arena.now))
+    assert boundary(arena) == (0.0, round(0.5 * (2 - 2 * 7 / 8) ** 0.5, 6))
     with arena.begin() as session:
         for entry in entries:
             session.merge(entry).pixels_sha256 = "ab" * 32
