@@ -8,7 +8,7 @@ results: stored measurements, one JSON file each
 changed_files: what has changed since the commit of a result
 report: RESULTS.md from stored measurements
 http_load: the HTTP load generator
-visitor_requests: random requests of visitors, for every address that can be read
+visitor_requests, visitor_runs: random requests of visitors, for every address that can be read, and what they cost
 standings_seeding: a large competition, written straight into the tables
 line_charts: SVG line charts
 synthetic: seeded features with a realistic spectrum

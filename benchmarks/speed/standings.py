@@ -8,9 +8,9 @@ from benchmarks.harness.plan import BenchmarkPlan
 from benchmarks.harness.report import MarkdownTable, Section, Target, seconds
 from benchmarks.harness.results import BenchmarkCase, BenchmarkResult
 from benchmarks.harness.rounds import median_of
+from benchmarks.harness.visitor_runs import NEW, REPEATED, REPEATS
 from benchmarks.speed.standings_requests import MAX_BYTES, REQUESTS, TimedRequest
 from benchmarks.speed.standings_runs import MANY, MOVING_READERS
-from benchmarks.speed.visitor_runs import NEW, REPEATED, REPEATS
 
 NAME = "standings"
 KENNEL = "Kennel"

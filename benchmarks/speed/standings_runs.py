@@ -21,8 +21,8 @@ import migrations
 from benchmarks.harness.http_load import Load, command
 from benchmarks.harness.isolation import ROOT, Run, peak_bytes
 from benchmarks.harness.standings_seeding import ORGANIZER, OWN, SESSION, SLUG, fill
+from benchmarks.harness.visitor_runs import measure_visitors
 from benchmarks.speed.standings_requests import BOARD, PAGE, REQUESTS, THRESHOLDS, tau_of_round
-from benchmarks.speed.visitor_runs import measure_visitors
 from deploy.standalone.database_roles import APP
 from deploy.standalone.ephemeral import Servers, ephemeral_servers
 from deploy.standalone.log import Log

@@ -30,8 +30,8 @@ NEW_CHANGES_QUERY = text("""
 """Runs for every page that is read, so it is plain text: nothing is left to compile."""
 
 CHANGED_COMPETITIONS_QUERY = text("""
-    SELECT snapshot.horizon, change.competition_id, change.id, change.xid
-    FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS horizon) AS snapshot
+    SELECT feeds.horizon, change.competition_id, change.id, change.xid
+    FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS horizon) AS feeds
     LEFT JOIN board_changes AS change
     ON change.competition_id = ANY(:competitions) AND change.xid >= :horizon AND change.kind <> 'label'
 """)
