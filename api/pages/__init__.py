@@ -21,4 +21,5 @@ import_export: data releases.
 notifications: notices, and the channels by which they come.
 jobs: the queues and failed jobs, for admins.
 audit_log: what organizers and admins did.
+api_reference: the API, for whoever writes a program.
 """

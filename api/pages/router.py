@@ -4,6 +4,7 @@ from fastapi import FastAPI
 
 from api.pages import (
     announcements,
+    api_reference,
     audit_log,
     competition_roles,
     competition_settings,
@@ -53,6 +54,7 @@ def mount_pages(app: FastAPI) -> None:
         import_export,
         human_ratings,
         audit_log,
+        api_reference,
     ):
         app.include_router(each.router)
     app.include_router(templates.router)

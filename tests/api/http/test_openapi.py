@@ -8,6 +8,7 @@ import jsonschema
 import pytest
 from openapi_spec_validator import validate
 
+from api.openapi.reference import type_of
 from deploy.documentation.operations import openapi
 from tests.api.conftest import API, Service
 
@@ -98,3 +99,33 @@ def test_errors_are_as_described(
     assert answer.headers["content-type"] in component["content"]
     jsonschema.validate(answer.json(), DOCUMENT["components"]["schemas"]["Problem"])
     assert f"`{answer.json()['type'].rpartition(':')[2]}`" in component["description"]
+
+
+def test_the_page_shows_every_operation_and_schema(service: Service) -> None:
+    answer = service.http.get("/api-reference")
+    assert answer.status_code == 200
+    for operation in operations():
+        assert f'id="{operation["operationId"]}"' in answer.text
+    schemas = DOCUMENT["components"]["schemas"]
+    assert all(f'id="{name}"' in answer.text for name, schema in schemas.items() if "properties" in schema)
+    linked = set(re.findall(r'href="#([^"]+)"', answer.text))
+    assert linked <= set(re.findall(r'id="([^"]+)"', answer.text))
+    again = service.http.get("/api-reference", headers={"If-None-Match": answer.headers["etag"]})
+    assert again.status_code == 304
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ({"$ref": "#/components/schemas/TeamView"}, "TeamView"),
+        ({"type": "array", "items": {"type": "string"}}, "list of string"),
+        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "integer or null"),
+        ({"enum": ["public", "private"]}, "“public”, “private”"),
+        ({"const": "put"}, "“put”"),
+        ({"type": "string", "format": "date-time"}, "date-time"),
+        ({"type": "string", "format": "binary"}, "file"),
+        ({}, "anything"),
+    ],
+)
+def test_types_in_words(schema: dict[str, Any], words: str) -> None:
+    assert type_of(schema) == words
