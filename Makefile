@@ -65,6 +65,7 @@ check: setup ## Format, lint, strict types, import contracts, migration drift, c
 	$(BIN)/lint-imports
 	$(BIN)/python -m deploy.migration_drift
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 	$(BIN)/hadolint deploy/Dockerfile
 	$(BIN)/python -m deploy.documentation --check
 	$(BIN)/python -m deploy.documentation --openapi | $(BIN)/openapi-spec-validator -

@@ -2,6 +2,7 @@
 
 import gc
 import logging
+import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from importlib.metadata import version
@@ -51,6 +52,7 @@ from scorer.monitoring.traces import configure_traces
 from scorer.review.flag_facts import FlagFactsCache
 from scorer.settings import Settings, read_settings
 from scorer.submissions import progress
+from scorer.unknown_settings import warn_of_unknown_settings
 
 log = logging.getLogger(__name__)
 
@@ -88,6 +90,7 @@ def served_app() -> FastAPI:
     try:
         settings = read_settings()
         configure_logging(settings.log_level, settings.log_format)
+        warn_of_unknown_settings(os.environ)
         _warn_of_separate_metrics(settings)
         configure_traces(settings.traces_endpoint, "kennel-web")
         with suppress(*UNAVAILABLE), connected(settings) as sessions:  # without its database it says so in each answer

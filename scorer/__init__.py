@@ -2,7 +2,7 @@
 
 From the bottom up, each package importing only earlier ones (``docs/architecture.md``):
 
-circuit_breaker, errors, identifiers, malloc, setting_types, settings: what all others use
+circuit_breaker, errors, identifiers, malloc, setting_types, settings, unknown_settings: what all others use
 lifecycle, extractor_catalogue, onnx_files: plain data about competitions, networks and generators
 monitoring: structured logs and Prometheus metrics
 confinement: what a process gives up before it opens untrusted files; calls in such a process

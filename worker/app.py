@@ -1,11 +1,14 @@
 """The Celery application of the workers: ``celery -A worker.app worker -Q check`` or ``-Q score,evidence``."""
 
+import os
+
 from celery.signals import setup_logging
 
 from scorer.extractors.openmp import wait_passively
 from scorer.jobs.broker import create_celery_app
 from scorer.monitoring.logs import configure_logging
 from scorer.settings import read_settings
+from scorer.unknown_settings import warn_of_unknown_settings
 
 wait_passively()
 settings = read_settings()
@@ -15,6 +18,7 @@ settings = read_settings()
 def log_as_everywhere(**_: object) -> None:
     """Log like web processes do, at the level of the settings, whatever Celery's is; workers and beat alike."""
     configure_logging(settings.log_level, settings.log_format)
+    warn_of_unknown_settings(os.environ)
 
 
 app = create_celery_app(settings)

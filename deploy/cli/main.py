@@ -2,6 +2,7 @@
 
 import json
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -38,9 +39,8 @@ from scorer.settings import read_log_settings
 
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
-    help=__doc__,
     epilog=exit_codes.exit_codes_help(),
 )
 for each in (
@@ -60,6 +60,22 @@ app.add_typer(weights.app, name="weights")
 for each in (login, account, submissions, generators, competitions):
     app.add_typer(each.app)
 err = Console(stderr=True, highlight=False)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"kennel {version('kennel')}")
+        raise typer.Exit
+
+
+@app.callback()
+def kennel(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Scores a competition of generative image models: the service, and what participants and organizers do there."""
+
 
 Data = Annotated[
     Path | None,
