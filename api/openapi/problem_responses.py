@@ -56,10 +56,10 @@ def component_name(status: int | str) -> str:
 
 
 def components() -> dict[str, Any]:
-    """The answer with each status, and ``Problem`` for all others."""
-    statuses = (*(int(status) for status in SLUGS), 500)
-    return {component_name(status): _component(status) for status in sorted({*statuses, *OF_BYTES})} | {
-        "Problem": _answer("Any other error.")
+    """The answer with each status, and ``Problem`` for faults of ours."""
+    statuses = sorted({*map(int, SLUGS), *OF_BYTES})
+    return {component_name(status): _component(status) for status in statuses} | {
+        "Problem": _answer("A fault of ours.")
     }
 
 
@@ -75,12 +75,10 @@ def _answer(description: str) -> dict[str, Any]:
 
 
 def responses_of(route: RouteContext, method: str, *, has_body: bool) -> dict[str, Any]:
-    """The errors of an operation, by status, and ``default`` for those that only a fault of ours can cause."""
-    references = {str(status): component_name(status) for status in sorted(set(_statuses(route, method, has_body)))}
-    return {
-        status: {"$ref": f"#/components/responses/{name}"}
-        for status, name in (references | {"default": "Problem"}).items()
-    }
+    """The errors of an operation, by status, and ``5XX`` for those that only a fault of ours can cause."""
+    names = {str(status): component_name(status) for status in sorted(set(_statuses(route, method, has_body)))}
+    names["5XX"] = "Problem"
+    return {status: {"$ref": f"#/components/responses/{name}"} for status, name in names.items()}
 
 
 def _statuses(route: RouteContext, method: str, has_body: bool) -> Iterator[int]:

@@ -97,7 +97,7 @@ def _answers(document: Mapping[str, Any], operation: Mapping[str, Any]) -> Itera
     for status, answer in operation["responses"].items():
         if "$ref" in answer:
             answer = document["components"]["responses"][answer["$ref"].rpartition("/")[2]]  # noqa: PLW2901
-        if status != "default":
+        if status != "5XX":
             yield Answer(status, answer["description"].partition(".")[0], _content(answer))
 
 
