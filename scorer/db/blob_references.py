@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, any_, exists, or_, select
+from sqlalchemy import ColumnElement, Connection, any_, exists, inspect, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from scorer.db.tables import (
@@ -44,9 +44,12 @@ COLUMNS: Mapping[str, InstrumentedAttribute[Any]] = MappingProxyType(
 
 
 def all_referenced_keys(connection: Connection) -> Iterator[str]:
-    """The keys of all blobs that rows refer to by :data:`COLUMNS`."""
+    """The keys of all blobs that rows refer to by :data:`COLUMNS`. A database that is not upgraded yet, and backed up
+    before, may lack some of the tables."""
+    tables = frozenset(inspect(connection).get_table_names())
     for column in COLUMNS.values():
-        yield from connection.scalars(select(column).where(column.is_not(None)))
+        if column.class_.__tablename__ in tables:
+            yield from connection.scalars(select(column).where(column.is_not(None)))
 
 
 def referenced_keys(session: Session, folder: str, keys: Collection[str]) -> set[str]:
