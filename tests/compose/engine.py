@@ -239,7 +239,7 @@ class Engine:
             "capabilities": service.get("cap_add", []),
             "read_only": service.get("read_only", False),
             "tmpfs": service.get("tmpfs", []),
-            "binds": [(str(hosts), "/etc/hosts", True), *self._binds(name, base)],
+            "binds": [(str(hosts), "/etc/hosts", True), *base["programs"], *self._binds(name, base)],
         }
 
     def _binds(self, name: str, base: dict[str, Any]) -> Iterator[tuple[str, str, bool]]:
@@ -279,6 +279,7 @@ class Engine:
             "environment": {"HOME": entry[5], **environment},
             "entrypoint": described.get("Entrypoint") or [],
             "command": described.get("Cmd") or [],
+            "programs": [],
         }
 
     def _stand_in(self, name: str) -> dict[str, Any]:
@@ -299,7 +300,14 @@ class Engine:
             "environment": environment,
             "entrypoint": ["postgres-entrypoint"] if name == "postgres" else [],
             "command": [],
+            "programs": [
+                (str(each), str(each), True) for each in (ROOT, Path(sys.prefix)) if self._is_covered(name, each)
+            ],
         }
+
+    def _is_covered(self, name: str, folder: Path) -> bool:
+        """Whether one of the service's folders in memory lies over a folder of this machine."""
+        return any(folder.is_relative_to(target) for target in self.services[name].get("tmpfs", []))
 
     def _link_programs(self) -> None:
         """Programs under the names that they have in the images."""

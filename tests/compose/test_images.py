@@ -99,7 +99,7 @@ def assert_nothing_can_be_written(engine: Engine) -> None:
     assert "Read-only file system" in engine.execute("worker-gpu", "touch", "/weights/here").stderr
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @needs_programs
 def test_an_entry_is_scored_in_the_small_image() -> None:
     """The extractor ``tiny`` needs no torch, so the image without it scores, too: the workers' has gigabytes."""
