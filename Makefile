@@ -2,6 +2,9 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
+# The client of this checkout, also where several share an environment.
+export PYTHONPATH := $(CURDIR)/client
+
 PYTHON ?= $(firstword $(shell command -v python3.11 python3))
 PORT ?= 8000
 DOCS_PORT ?= 8001
@@ -19,12 +22,13 @@ help: ## List what can be made
 
 setup: $(VENV)/installed ## Make .venv and install everything into it
 
+# The client is installed with the server, which needs it, so that no registry is asked for it.
 # pip's releases before 22.2 resolve extras slowly; the one that comes with Python 3.11 is new enough.
-$(VENV)/installed: pyproject.toml deploy/constraints.txt
+$(VENV)/installed: pyproject.toml client/pyproject.toml deploy/constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' 2>/dev/null \
 	  || { echo "Kennel needs Python 3.11 (or 3.12, 3.13): install it, or name it with PYTHON=..."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c deploy/constraints.txt -e '.[api,worker,standalone,demo,docs,test,bench]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c deploy/constraints.txt -e ./client -e '.[api,worker,standalone,demo,docs,test,bench]'
 	@touch $@
 
 demo: setup ## Run the demo competition (EXIT=1 stops at the end; IMAGES=400 ENTRIES=n FROM=folder PORT=8000)

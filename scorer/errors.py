@@ -1,27 +1,27 @@
 """Errors meant for people: kinds with a stable slug and a message that is safe to show.
 
-A :class:`KennelError` is addressed to the person who caused it; its ``slug`` is part of the API. The kinds know nothing
+The base and ``Invalid`` belong to the client, whose reader of zips raises them on a participant's machine as well. A
+:class:`KennelError` is addressed to the person who caused it; its ``slug`` is part of the API. The kinds know nothing
 of HTTP; ``api.http.problem_details`` maps them to status codes. Any other exception is Kennel's fault and is shown as a
 generic failure.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
+from kennel_client.errors import Invalid, KennelError
 
-class KennelError(Exception):
-    """Base of all errors that are shown to a person.
-
-    ``slug`` names the problem for programs (``wrong-count``), ``message`` describes it in one sentence,
-    ``faults`` lists particulars (at most ten are shown), ``extra`` adds fields to the answer.
-    """
-
-    def __init__(self, slug: str, message: str, *, faults: Sequence[str] = (), **extra: Any) -> None:
-        super().__init__(message)
-        self.slug = slug
-        self.message = message
-        self.faults = tuple(faults)
-        self.extra = extra
+__all__ = [
+    "Conflict",
+    "Forbidden",
+    "Invalid",
+    "KennelError",
+    "NotFound",
+    "OutOfSpace",
+    "TooLarge",
+    "TooMany",
+    "Unauthenticated",
+    "Unavailable",
+]
 
 
 class Unauthenticated(KennelError):
@@ -38,10 +38,6 @@ class NotFound(KennelError):
 
 class Conflict(KennelError):
     """The thing is in a state that does not allow this."""
-
-
-class Invalid(KennelError):
-    """The input is wrong; ``faults`` says where."""
 
 
 class TooLarge(KennelError):

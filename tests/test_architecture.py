@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("api", "deploy", "scorer", "worker")
+PACKAGES = ("api", "client/kennel_client", "deploy", "scorer", "worker")
 CONTRACTED = (*PACKAGES, "benchmarks")
 MAX_MODULES = 20
 """Of one folder."""
@@ -28,6 +28,7 @@ PLANTED = {
     "scorer/helpers.py": "ANYTHING = 1",
     "worker/runtime/heartbeat.py": "from worker.scoring import score",
     "api/http/etags.py": "from api.schemas import base",
+    "client/kennel_client/archive/listing.py": "from scorer import archive",
 }
 """Lines that break the contracts: upwards, sideways, torch among pure packages, a module that no layer knows."""
 CAUGHT = (
@@ -39,6 +40,7 @@ CAUGHT = (
     "- scorer.helpers",
     "worker.runtime.heartbeat -> worker.scoring.score",
     "api.http.etags -> api.schemas.base",
+    "kennel_client.archive.listing -> scorer.archive",
 )
 
 
@@ -52,7 +54,7 @@ def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [Path(sys.executable).with_name("lint-imports"), "--no-cache"],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(folder), "COLUMNS": "200"},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), str(folder / "client")]), "COLUMNS": "200"},
         capture_output=True,
         text=True,
         check=False,

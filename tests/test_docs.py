@@ -26,7 +26,7 @@ from tests.documents import ROOT, blocks, code_spans, commands, pages, spoken_co
 from tests.privacy.crawler import routes_of
 
 FOLDERS = {"start", "how-to", "reference", "explanation"}
-PATH = re.compile(r"^(?:api|scorer|worker|deploy|benchmarks|migrations|tests|docs|\.ci)/[\w./*{},-]*$")
+PATH = re.compile(r"^(?:api|client|scorer|worker|deploy|benchmarks|migrations|tests|docs|\.ci)/[\w./*{},-]*$")
 FILE = re.compile(r"^[\w.-]+\.(?:md|toml|yml|cfg|ini)$|^(?:Makefile|Dockerfile|LICENSE)$")
 SETTING = re.compile(r"\b(?:KENNEL|AWS)_[A-Z0-9_]+\b|\b(?:DATABASE|DATABASE_OWNER|REDIS|BLOB)_URL\b")
 CALL = re.compile(r"\b(GET|POST|PUT|PATCH|DELETE|HEAD) (/[^\s`?\"]*)|(?<=\$KENNEL_URL)()(/api/v1/[^\s`?\"]*)")

@@ -17,7 +17,7 @@ DECODERS = {THREADS_ALONE: "in_threads", ONE_PROCESS: "by_one_process", TWO_PROC
 BESIDE_PRODUCTS = "nearest neighbours, beside the products"
 STORING = "hashes, thumbnails, features into the store"
 TIMED = {
-    **dict.fromkeys(DECODERS, ("scorer/archive",)),
+    **dict.fromkeys(DECODERS, ("client/kennel_client/archive", "scorer/archive")),
     BESIDE_PRODUCTS: ("scorer/metrics/cosine.py", "scorer/metrics/memorization.py"),
     STORING: (
         "scorer/archive/pixel_hashes.py",

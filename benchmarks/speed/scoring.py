@@ -31,7 +31,13 @@ DETAILS = {
 }
 AGREEMENT = 1e-3
 _SCORING = (
-    *("scorer/archive", "scorer/extractors", "scorer/metrics/cosine.py", "scorer/metrics/memorization.py"),
+    *(
+        "client/kennel_client/archive",
+        "scorer/archive",
+        "scorer/extractors",
+        "scorer/metrics/cosine.py",
+        "scorer/metrics/memorization.py",
+    ),
     *("scorer/metrics/sample_quality/frechet.py", "worker/scoring/measure.py", "worker/scoring/score.py"),
 )
 TIMED = dict.fromkeys((KENNEL, "decode", "features", "of features", "neighbours", "frechet", "all but"), _SCORING)

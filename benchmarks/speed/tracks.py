@@ -13,7 +13,13 @@ NAME = "tracks"
 KENNEL = "Kennel"
 TIMED = {
     "": (
-        *("scorer/archive", "scorer/extractors", "scorer/metrics/cosine.py", "scorer/metrics/memorization.py"),
+        *(
+            "client/kennel_client/archive",
+            "scorer/archive",
+            "scorer/extractors",
+            "scorer/metrics/cosine.py",
+            "scorer/metrics/memorization.py",
+        ),
         *("scorer/metrics/sample_quality/frechet.py", "worker/scoring/measure.py", "worker/scoring/score.py"),
     )
 }

@@ -15,7 +15,7 @@ from deploy.demo.generators import noisy
 from deploy.demo.photographs import bundled_photographs
 from scorer import extractor_catalogue
 from scorer.archive import ImageSpec, write_images
-from scorer.archive.png_check import decode_png
+from scorer.archive.png_decoding import decode_png
 from scorer.metrics.cosine import normalise
 from scorer.metrics.sample_quality.frechet import statistics_of
 from scorer.submissions.files import StoredZip

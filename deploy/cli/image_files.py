@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import BinaryIO
 from uuid import uuid4
 
-from scorer.archive import ReferenceImages, read_references, zip_folder
+from kennel_client.archive import zip_folder
+from scorer.archive import ReferenceImages, read_references
 from scorer.errors import Invalid
 from scorer.extractors import ProgressCallback
 from worker.runtime.decoded_images import arrays_in

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deploy.cli.image_files import open_zip, read_images
+from kennel_client.archive.faults import MemberError
+from kennel_client.archive.zip_reader import map_members
 from scorer import extractor_catalogue
 from scorer.archive import (
     ImageSpec,
@@ -25,8 +27,6 @@ from scorer.archive import (
     list_references,
     mirror_images,
 )
-from scorer.archive.faults import MemberError
-from scorer.archive.zip_reader import map_members
 from scorer.errors import Invalid
 from scorer.extractors import Extractor, ExtractorOptions, ProgressCallback, default_mode, fingerprint, load
 from scorer.findings.signs import signs_of

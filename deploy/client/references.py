@@ -6,7 +6,7 @@ from tempfile import TemporaryFile
 from typing import Any
 
 from deploy.client.api import Client, Refused, open_file
-from scorer.archive import zip_folder
+from kennel_client.archive import zip_folder
 from scorer.lifecycle import TRACK_KINDS, JobState
 
 

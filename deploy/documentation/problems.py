@@ -12,7 +12,7 @@ from deploy.documentation.markdown import code, page, table, text
 from scorer.lifecycle import Refusal
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("api", "deploy", "scorer", "worker")
+PACKAGES = ("api", "client/kennel_client", "deploy", "scorer", "worker")
 KINDS: Mapping[str, int] = {kind.__name__: status for kind, status in STATUS_BY_ERROR.items()}
 STATUS_FIRST = frozenset({"TusError", "problem"})
 """Functions of ``api`` that take (status, slug, sentence)."""
@@ -57,7 +57,7 @@ def problem_slugs() -> str:
     """The slugs that the API can answer with, by status, as JSON: for the OpenAPI document."""
     of_status: dict[int, set[str]] = defaultdict(set)
     for problem in problems():
-        if problem.place.startswith(("api/", "scorer/")):
+        if problem.place.startswith(("api/", "client/kennel_client/archive/", "scorer/")):
             of_status[problem.status].add(problem.slug)
     slugs = {str(status): sorted(of_status[status]) for status in sorted(of_status)}
     return f"{json.dumps(slugs, indent=2)}\n"

@@ -3,20 +3,21 @@
 Participants' files are untrusted: every read, loop and array is bounded by the image specification before it is made.
 No database, no store: files in, arrays out.
 
-faults: error messages about faulty members
-central_directory, zip_bombs, zip_reader: a zip's directory; limits on what it declares; members unpacked in threads
-listing, limited_listing: the cheap check, from the directory alone; by a limited process
-png_check, deep_check: one PNG; the deep check of every image
+What needs the standard library alone (the directory, its limits, members, one PNG's structure) is the client's
+``kennel_client.archive``, so that participants check with the same code.
+
+limited_listing: the cheap check, from the directory alone, by a limited process
+png_decoding, deep_check: one PNG's pixels; the deep check of every image
 decoder_pool, decoder_process, shared_window: images decoded by limited processes
 pixel_hashes, exact_duplicates: training-image copies; equal and mirrored images within one zip
 reference_image, reference_set: one reference image, resized; an organizer's zip of them
 selected_images, sprite_sheet: a few images by index; a sample of them tiled into one PNG
-zip_writing, zip_streaming: deterministic zips; zips streamed without being stored
+zip_writing, zip_streaming: zips of images; zips streamed without being stored
 """
 
+from kennel_client.archive import ImageSpec, Listing, list_images
 from scorer.archive.deep_check import check_images, read_images_at
 from scorer.archive.exact_duplicates import ExactDuplicates, find_exact_duplicates
-from scorer.archive.listing import ImageSpec, Listing, list_images
 from scorer.archive.pixel_hashes import (
     PixelHashes,
     TrainingImageCopies,
@@ -27,7 +28,7 @@ from scorer.archive.pixel_hashes import (
 from scorer.archive.reference_image import BOTTLENECK
 from scorer.archive.reference_set import ReferenceImages, list_references, read_references
 from scorer.archive.zip_streaming import ZipEntry, zip_headers
-from scorer.archive.zip_writing import write_images, zip_folder
+from scorer.archive.zip_writing import write_images
 
 __all__ = [
     "BOTTLENECK",
@@ -48,6 +49,5 @@ __all__ = [
     "read_images_at",
     "read_references",
     "write_images",
-    "zip_folder",
     "zip_headers",
 ]

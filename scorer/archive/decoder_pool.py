@@ -14,7 +14,6 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Any, Generic, TypeVar
@@ -22,10 +21,11 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from scorer.archive.central_directory import Member
-from scorer.archive.faults import MAX_FAULTS_LISTED, MemberError, printable_name
+from kennel_client.archive.central_directory import Member
+from kennel_client.archive.faults import MAX_FAULTS_LISTED, MemberError, printable_name
+from kennel_client.archive.zip_reader import WINDOW_BYTES, Record, packed
 from scorer.archive.shared_window import PackedImage, SharedWindow, WindowShape, new_memory
-from scorer.archive.zip_reader import WINDOW_BYTES, Record, packed
+from scorer.confinement.import_path import IMPORT_PATH
 
 MAX_PROCESSES = 4
 PIXEL_BYTES = 8 << 20
@@ -36,7 +36,6 @@ START_SECONDS, WINDOW_SECONDS, IMAGE_SECONDS = 120.0, 60.0, 20.0
 """How long a process may take until it is ready, for a window, and for one image: hundreds of times what they need."""
 MAX_ANSWER_BYTES = 1 << 20
 _MODULE = "scorer.archive.decoder_process"
-_ROOT = Path(__file__).parents[2]
 
 
 Result = TypeVar("Result")
@@ -151,7 +150,7 @@ class _Process:
             numbers = (descriptor, shape.size, shape.slots, shape.data_bytes, int(shape.of_references))
             self._process = subprocess.Popen(  # noqa: S603 - our own module
                 [sys.executable, "-P", "-s", "-m", _MODULE, *map(str, numbers)],
-                env={"PYTHONPATH": str(_ROOT), "PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1"},
+                env={"PYTHONPATH": IMPORT_PATH, "PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1"},
                 cwd="/",
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from scorer.archive.faults import MemberError
-from scorer.archive.png_check import decode_png
+from kennel_client.archive.faults import MemberError
+from kennel_client.archive.zip_reader import inflate
+from scorer.archive.png_decoding import decode_png
 from scorer.archive.reference_image import FORMATS, MAX_PIXELS, decode_reference
 from scorer.archive.shared_window import PackedImage, SharedWindow, WindowShape
-from scorer.archive.zip_reader import inflate
 from scorer.confinement.process import confine, limit_memory
 
 MEMORY_BYTES = 64 << 20

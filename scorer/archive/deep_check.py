@@ -5,12 +5,12 @@ from typing import BinaryIO
 
 import numpy as np
 
+from kennel_client.archive.faults import MemberError, bad_images
+from kennel_client.archive.listing import ImageSpec, Listing
+from kennel_client.archive.zip_reader import MemberProgress, map_members, map_windows
 from scorer.archive.decoder_pool import DecoderPool, window_shape
-from scorer.archive.faults import MemberError, bad_images
-from scorer.archive.listing import ImageSpec, Listing
 from scorer.archive.pixel_hashes import HASH_BYTES, Images, PixelHashes, pixel_hash
-from scorer.archive.png_check import decode_png
-from scorer.archive.zip_reader import MemberProgress, map_members, map_windows
+from scorer.archive.png_decoding import decode_png
 
 
 def check_images(

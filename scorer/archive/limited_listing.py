@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any, BinaryIO
 
-from scorer.archive.central_directory import Directory, find_directory, members_of, too_many_files
-from scorer.archive.listing import ImageSpec, images_in
+from kennel_client.archive.central_directory import Directory, find_directory, members_of, too_many_files
+from kennel_client.archive.listing import ImageSpec, images_in
 from scorer.archive.reference_set import MAX_DIRECTORY_BYTES, references_in
 from scorer.confinement.limited_call import call_limited
 

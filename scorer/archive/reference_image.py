@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import ExifTags, Image, UnidentifiedImageError, __version__, features
 
-from scorer.archive.faults import MemberError
+from kennel_client.archive.faults import MemberError
 
 FORMATS = ("JPEG", "PNG", "WEBP")
 MAX_PIXELS = 50_000_000  # below the size at which Pillow warns of a decompression bomb

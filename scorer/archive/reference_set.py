@@ -7,10 +7,9 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from scorer.archive.central_directory import Directory, Member, find_directory, members_of
-from scorer.archive.decoder_pool import DecoderPool, window_shape
-from scorer.archive.faults import MemberError, bad_images, count_phrase, faulty_members_error
-from scorer.archive.listing import (
+from kennel_client.archive.central_directory import Directory, Member, find_directory, members_of
+from kennel_client.archive.faults import MemberError, bad_images, count_phrase, faulty_members_error
+from kennel_client.archive.listing import (
     Listing,
     canonical_members,
     first_faults,
@@ -18,13 +17,14 @@ from scorer.archive.listing import (
     path_fault,
     refuse_unreadable,
 )
+from kennel_client.archive.zip_bombs import refuse_bombs
+from kennel_client.archive.zip_reader import MemberProgress, map_members, map_windows
+from kennel_client.archive.zip_writing import SUFFIXES
+from scorer.archive.decoder_pool import DecoderPool, window_shape
 from scorer.archive.pixel_hashes import HASH_BYTES, PixelHashes, mirror_images, pixel_hash
 from scorer.archive.reference_image import decode_reference, round_to_uint8
-from scorer.archive.zip_bombs import refuse_bombs
-from scorer.archive.zip_reader import MemberProgress, map_members, map_windows
 from scorer.errors import Invalid, TooLarge
 
-SUFFIXES = (".jpeg", ".jpg", ".png", ".webp")
 NAMES_FILE = "names.json"
 """The file that is stored last of a decoded set: it says that the others are there."""
 MAX_MEMBER_BYTES = 64 << 20

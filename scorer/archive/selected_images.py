@@ -3,12 +3,12 @@
 from collections.abc import Callable, Collection
 from typing import BinaryIO
 
-from scorer.archive.faults import MemberError
-from scorer.archive.listing import Listing
+from kennel_client.archive.faults import MemberError
+from kennel_client.archive.listing import Listing
+from kennel_client.archive.zip_reader import map_members
 from scorer.archive.pixel_hashes import Images
-from scorer.archive.png_check import decode_png
+from scorer.archive.png_decoding import decode_png
 from scorer.archive.reference_image import decode_reference, round_to_uint8
-from scorer.archive.zip_reader import map_members
 
 
 def select_images(file: BinaryIO, listing: Listing, places: Collection[int], size: int) -> dict[int, Images]:

@@ -11,9 +11,9 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
+from scorer.confinement.import_path import IMPORT_PATH
 from scorer.confinement.process import confine, limit_memory, limit_processor_time
 from scorer.confinement.refusals import error_from, refusal_of
 from scorer.errors import Invalid, KennelError
@@ -24,8 +24,7 @@ MEMORY_BYTES = 1 << 30
 MAX_ANSWER_BYTES = 1 << 20
 _READY = b"confined\n"
 _STANDARD_STREAMS = 3
-_ROOT = Path(__file__).parents[2]
-_ENVIRONMENT = {"PYTHONPATH": str(_ROOT), "PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1"}
+_ENVIRONMENT = {"PYTHONPATH": IMPORT_PATH, "PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
 def call_limited(

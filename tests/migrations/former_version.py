@@ -66,7 +66,7 @@ def environment_of(version: Path, variables: Mapping[str, str]) -> dict[str, str
     return {
         **{name: os.environ[name] for name in ("PATH", "HOME")},
         "OMP_WAIT_POLICY": "PASSIVE",
-        "PYTHONPATH": str(version),
+        "PYTHONPATH": os.pathsep.join([str(version), str(version / "client")]),
         **variables,
     }
 

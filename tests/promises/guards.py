@@ -17,6 +17,7 @@ RESULTS = REPOSITORY / "benchmarks" / "results" / "promises.json"
 COPIED = (
     "api",
     "benchmarks",
+    "client",
     "deploy",
     "migrations",
     "scorer",

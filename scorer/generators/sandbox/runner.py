@@ -21,6 +21,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from scorer.confinement.bubblewrap import wrapped
+from scorer.confinement.import_path import IMPORT_PATH
 from scorer.errors import Invalid
 from scorer.generators.latents import Latent
 from scorer.generators.limits import GeneratorLimits
@@ -32,7 +33,6 @@ StageProgress = Callable[[str, float], None]
 """Receives the stage and its finished share, both as the process reports them; may raise, which ends the process."""
 DEFAULT_LIMITS = GeneratorLimits()
 MAX_LINE_BYTES = 4096
-_ROOT = Path(__file__).parents[3]
 _SILENT_SECONDS = 1.0
 
 
@@ -115,7 +115,7 @@ def _environment(folder: Path, limits: GeneratorLimits) -> dict[str, str]:
     """The process's whole environment: where our code is, and how to use little memory. No secrets, no settings."""
     return {
         "PATH": "/usr/bin:/bin",
-        "PYTHONPATH": str(_ROOT),
+        "PYTHONPATH": IMPORT_PATH,
         "PYTHONDONTWRITEBYTECODE": "1",
         "HOME": str(folder),
         "TMPDIR": str(folder),

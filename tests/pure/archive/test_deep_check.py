@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from PIL import Image
 
+from kennel_client.archive import check_zip
 from scorer.archive import ImageSpec, PixelHashes, check_images, hash_pixels, list_images, write_images
 from scorer.errors import Invalid, KennelError
 from tests.examples import examples
@@ -38,9 +39,21 @@ SOUND = png(PIXELS)
 
 
 def checked(file: BinaryIO, count: int, size: int = 8) -> tuple[NDArray[np.uint8], PixelHashes]:
+    """What the service reads; a participant's check finds the same faults in the same words, or none."""
     spec = ImageSpec(count, size)
     out = np.zeros((count, size, size, 3), np.uint8)
-    return out, check_images(file, list_images(file, spec), spec, out)
+    client, service = None, None
+    try:
+        assert check_zip(file, spec).pixels_decoded
+    except Invalid as error:
+        client = vars(error)
+    try:
+        return out, check_images(file, list_images(file, spec), spec, out)
+    except Invalid as error:
+        service = vars(error)
+        raise
+    finally:
+        assert client == service
 
 
 def fault(content: bytes) -> str:

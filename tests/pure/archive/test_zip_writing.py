@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scorer.archive import read_references, write_images, zip_folder
-from scorer.errors import Invalid, Unavailable
+from kennel_client.archive import zip_folder
+from scorer.archive import read_references, write_images
+from scorer.errors import Invalid
 from tests.pure.archive.broken_files import png, random_images
 
 
@@ -82,7 +83,7 @@ def test_links_to_images_are_followed_and_links_to_folders_are_not(tmp_path: Pat
 
 
 def test_a_folder_that_is_missing_or_has_no_images_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(Unavailable, match="There is no folder"):
+    with pytest.raises(Invalid, match="There is no folder"):
         zip_folder(tmp_path / "missing", io.BytesIO())
     with pytest.raises(Invalid, match="no PNG, JPEG or WebP"):
         zip_folder(tmp_path, io.BytesIO())

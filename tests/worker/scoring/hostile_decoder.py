@@ -13,10 +13,10 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import Any
 
-from scorer.archive import decoder_process, png_check
-from scorer.archive.faults import MemberError
+from kennel_client.archive.faults import MemberError
+from scorer.archive import decoder_process, png_decoding
 
-decode = png_check.decode_png
+decode = png_decoding.decode_png
 COMMAND = b"kennel-does\0"
 WRITTEN = Path(gettempdir()) / "kennel-hostile-decoder"
 

@@ -14,6 +14,7 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
+from kennel_client.archive.faults import MemberError
 from scorer.archive import (
     ImageSpec,
     PixelHashes,
@@ -23,7 +24,6 @@ from scorer.archive import (
     list_images,
     read_references,
 )
-from scorer.archive.faults import MemberError
 from scorer.archive.shared_window import SharedWindow, WindowShape, new_memory
 from scorer.errors import Invalid
 from scorer.lifecycle import Queue

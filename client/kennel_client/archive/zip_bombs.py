@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from scorer.archive.central_directory import Member
-from scorer.archive.faults import faulty_members_error
-from scorer.errors import Invalid
+from kennel_client.archive.central_directory import Member
+from kennel_client.archive.faults import faulty_members_error
+from kennel_client.errors import Invalid
 
 # An honest zip of PNGs hardly shrinks; even PNGs of one flat colour, 64 x 64, written without any compression
 # of their own, shrink to an 80th (measured).

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from scorer.archive.central_directory import Directory, Member, find_directory, members_of
-from scorer.archive.faults import count_phrase, faulty_members_error, printable_name
-from scorer.archive.zip_bombs import refuse_bombs
-from scorer.archive.zip_reader import DEFLATED, STORED
-from scorer.errors import Invalid
+from kennel_client.archive.central_directory import Directory, Member, find_directory, members_of
+from kennel_client.archive.faults import count_phrase, faulty_members_error, printable_name
+from kennel_client.archive.zip_bombs import refuse_bombs
+from kennel_client.archive.zip_reader import DEFLATED, STORED
+from kennel_client.errors import Invalid
 
 METADATA_BYTES = 64 << 10  # allowance for text, XMP and the like in one image
 DIRECTORY_BYTES = 1024  # allowance for one image in the directory: name, extra fields, a second entry in __MACOSX

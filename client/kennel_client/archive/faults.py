@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from scorer.errors import Invalid
+from kennel_client.errors import Invalid
 
 MAX_FAULTS_LISTED = 10
 MAX_NAME_LENGTH = 120  # characters; a member name may be 65,535 bytes long

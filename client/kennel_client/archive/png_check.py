@@ -1,21 +1,17 @@
-"""A strict PNG decoder: RGB, 8 bits, the specified size, and no chunk that changes what a viewer shows.
+"""A strict check of a PNG without its pixels: RGB, 8 bits, the specified size, the length of its image data, and no
+chunk that changes what a viewer shows.
 
-Chunks are parsed here only as far as that needs; Pillow decodes the pixels and gets the header and the
-image data alone, so that no other chunk can change or slow the decoding or use memory.
+Chunks are parsed here only as far as that needs. Whoever decodes the pixels gets the header and the image data alone,
+so that no other chunk can change or slow the decoding or use memory.
 
 Specification: W3C, Portable Network Graphics (Third Edition), 2025.
 """
 
-import io
 import struct
 import zlib
 from collections.abc import Iterator
 
-import numpy as np
-from numpy.typing import NDArray
-from PIL import Image
-
-from scorer.archive.faults import MemberError
+from kennel_client.archive.faults import MemberError
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _IHDR = struct.Struct(">2L5B")
@@ -50,21 +46,17 @@ _ASSUMED = {
 _PASSES = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
 
 
-def decode_png(png: bytes, size: int) -> NDArray[np.uint8]:
-    """The pixels of an RGB 8-bit PNG of ``size`` x ``size``, (size, size, 3) uint8.
+def bare_png(png: bytes, size: int) -> bytes:
+    """An RGB 8-bit PNG of ``size`` x ``size`` with its header and its image data alone, whose pixels are not decoded.
 
     Text, time, resolution, sRGB, chromaticities and other chunks that leave the pixels alone are ignored,
     as are bytes after IEND: every viewer stops there. Interlacing is fine.
     Raises ``MemberError`` for anything else; the size is checked before any pixel is unpacked.
     """
-    header, data = _critical(png, size)
-    _refuse_wrong_length(b"".join(data), size, interlaced=header[12] == 1)
-    bare = b"".join([_SIGNATURE, _chunk(b"IHDR", header), _chunk(b"IDAT", b"".join(data)), _chunk(b"IEND", b"")])
-    try:
-        with Image.open(io.BytesIO(bare), formats=("PNG",)) as image:
-            return np.asarray(image)
-    except (OSError, SyntaxError, ValueError):
-        raise MemberError("is damaged: its pixels can't be decoded") from None
+    header, parts = _critical(png, size)
+    data = b"".join(parts)
+    _refuse_wrong_length(data, size, interlaced=header[12] == 1)
+    return b"".join([_SIGNATURE, _chunk(b"IHDR", header), _chunk(b"IDAT", data), _chunk(b"IEND", b"")])
 
 
 def _critical(png: bytes, size: int) -> tuple[bytes, list[bytes]]:

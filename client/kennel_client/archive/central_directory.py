@@ -14,8 +14,8 @@ from encodings import cp437  # noqa: F401 - for names; a confined process cannot
 from itertools import islice
 from typing import BinaryIO
 
-from scorer.archive.faults import faulty_members_error
-from scorer.errors import Invalid
+from kennel_client.archive.faults import faulty_members_error
+from kennel_client.errors import Invalid
 
 LOCAL_HEADER_BYTES = 30
 TAIL_BYTES = 1 << 20  # one read that holds the whole directory of 10,000 images with short names

@@ -1,0 +1,20 @@
+"""The pixels of a PNG, decoded by Pillow, which not every participant has."""
+
+import io
+
+from PIL import Image
+
+from kennel_client.archive.faults import MemberError
+from kennel_client.archive.png_check import bare_png
+
+
+def load_png(png: bytes, size: int) -> Image.Image:
+    """An RGB 8-bit PNG of ``size`` x ``size``, decoded; raises ``MemberError`` as :func:`bare_png` does, and for pixels
+    that cannot be decoded."""
+    bare = bare_png(png, size)
+    try:
+        with Image.open(io.BytesIO(bare), formats=("PNG",)) as image:
+            image.load()
+    except (OSError, SyntaxError, ValueError):
+        raise MemberError("is damaged: its pixels can't be decoded") from None
+    return image

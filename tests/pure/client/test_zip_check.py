@@ -1,0 +1,67 @@
+"""A participant's check of a zip, with Pillow and without it; that it finds what the service finds, see
+``tests/pure/archive/test_deep_check.py``."""
+
+import sys
+import zlib
+
+import pytest
+
+from kennel_client.archive import ImageSpec, check_zip
+from kennel_client.errors import Invalid
+from tests.pure.archive.broken_files import header, png, png_of_chunks, pngs, random_images, rows, zipped
+
+SPEC = ImageSpec(4, 8)
+SOUND = png(random_images(1)[0])
+PACKED = zlib.compress(rows(random_images(1)[0]))
+NO_SUCH_FILTER = png_of_chunks(header(8, 8), zlib.compress(b"\x09" + rows(random_images(1)[0])[1:]))
+"""A PNG in which only the pixels are wrong: its first row is filtered by a method that does not exist."""
+FAULTS = {
+    "wrong-size.png": (png(random_images(1, 9)[0]), "is 9x9, not 8x8"),
+    "grey.png": (png_of_chunks(header(8, 8, colour=0), PACKED), "is greyscale"),
+    "short.png": (png_of_chunks(header(8, 8), zlib.compress(rows(random_images(1)[0])[:-1])), "rows are missing"),
+    "checksum.png": (SOUND.replace(b"IDAT", b"IDOT"), "a wrong checksum in its IDOT chunk"),
+}
+
+
+def without_pillow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a machine where Pillow is not installed."""
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    monkeypatch.delitem(sys.modules, "kennel_client.archive.png_pixels", raising=False)
+
+
+@pytest.mark.parametrize("pillow", [True, False])
+def test_it_says_whether_it_has_decoded_pixels(monkeypatch: pytest.MonkeyPatch, pillow: bool) -> None:
+    if not pillow:
+        without_pillow(monkeypatch)
+    steps: list[tuple[int, int]] = []
+    checked = check_zip(zipped(pngs(4)), SPEC, lambda *step: steps.append(step))
+    assert (checked.spec, checked.pixels_decoded) == (SPEC, pillow)
+    assert str(checked).startswith("4 images of 8x8: names, sizes, headers, checksums")
+    assert ("pixels were not decoded, because Pillow is not installed" in str(checked)) is not pillow
+    assert steps[-1] == (4, 4)
+
+
+@pytest.mark.parametrize("pillow", [True, False])
+def test_faults_outside_of_the_pixels_are_found_either_way(monkeypatch: pytest.MonkeyPatch, pillow: bool) -> None:
+    if not pillow:
+        without_pillow(monkeypatch)
+    with pytest.raises(Invalid) as caught:
+        check_zip(zipped((name, content) for name, (content, _) in FAULTS.items()), SPEC)
+    assert [says in fault for fault, (_, says) in zip(caught.value.faults, sorted_faults(), strict=True)] == [True] * 4
+    with pytest.raises(Invalid, match="4 images; the competition asks for 5"):
+        check_zip(zipped(pngs(4)), ImageSpec(5, 8))
+
+
+def sorted_faults() -> list[tuple[bytes, str]]:
+    """In canonical order, in which they are reported."""
+    return [FAULTS[name] for name in sorted(FAULTS)]
+
+
+def test_wrong_pixels_are_found_by_pillow_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong() -> object:
+        return check_zip(zipped([*pngs(3), ("x.png", NO_SUCH_FILTER)]), SPEC)
+
+    with pytest.raises(Invalid, match="1 of 4 images can't be used"):
+        wrong()
+    without_pillow(monkeypatch)
+    assert wrong()

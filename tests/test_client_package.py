@@ -1,0 +1,44 @@
+"""The client is a package of its own that the server is installed with: one version, one licence, no registry."""
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).parents[1]
+SERVER = tomllib.loads((ROOT / "pyproject.toml").read_text())
+CLIENT = tomllib.loads((ROOT / "client" / "pyproject.toml").read_text())
+
+
+def test_server_and_client_have_one_version_and_one_licence() -> None:
+    (required,) = [line for line in SERVER["project"]["dependencies"] if line.startswith("kennel-client")]
+    assert required == f"kennel-client=={CLIENT['project']['version']}"
+    assert CLIENT["project"]["version"] == SERVER["project"]["version"]
+    assert f"\nversion: {SERVER['project']['version']}\n" in (ROOT / "CITATION.cff").read_text()
+    assert (ROOT / "client" / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+
+
+def test_the_client_holds_nobody_back() -> None:
+    """It lives where people train: whatever versions they have, from the lowest that work."""
+    specifiers = [each for line in CLIENT["project"]["dependencies"] for each in Requirement(line).specifier]
+    assert [str(each) for each in specifiers if each.operator != ">="] == []
+
+
+def test_the_server_is_never_installed_without_the_client_beside_it() -> None:
+    """Alone, its requirement would be looked up at a registry, where the name may be anybody's."""
+    for name in ("Makefile", "deploy/Dockerfile"):
+        installs = [line for line in (ROOT / name).read_text().splitlines() if "pip install" in line and "'.[" in line]
+        assert installs
+        assert [line for line in installs if "./client " not in line] == [], name
+
+
+def test_the_reader_of_zips_loads_neither_http_nor_arrays() -> None:
+    """Processes that decode untrusted images load it; Pillow is loaded by the check alone."""
+    code = (
+        "import sys, kennel_client.archive, kennel_client.errors;"
+        "print(sorted({'httpx', 'typer', 'rich', 'numpy', 'PIL'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT / "client", capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
