@@ -1,7 +1,6 @@
 """How Kennel is started and operated: the ``kennel`` command, the standalone service, the demo, the containers.
 
-cli: the ``kennel`` command: for operators, organizers and participants.
-client: the HTTP client of the API that the command and the demo use.
+cli: the commands of ``kennel`` that need the server; the others are those of the package ``kennel_client``.
 doctor: ``kennel admin doctor``: what is wrong with an installation, and the remedy.
 standalone: ``kennel up``: PostgreSQL, Redis, web and workers as one process tree.
 systemd: ``kennel admin service``: the service as systemd units.

@@ -5,7 +5,10 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
 from packaging.requirements import Requirement
+
+import kennel_client
 
 ROOT = Path(__file__).parents[1]
 SERVER = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -42,3 +45,10 @@ def test_the_reader_of_zips_loads_neither_http_nor_arrays() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT / "client", capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_every_public_name_is_there_and_no_other() -> None:
+    assert all(getattr(kennel_client, name) is not None for name in kennel_client.__all__)
+    assert dir(kennel_client) == sorted(kennel_client.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        _ = kennel_client.Nothing

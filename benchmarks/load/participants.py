@@ -11,8 +11,9 @@ import httpx
 import numpy as np
 
 from benchmarks.load.service import LoadedService
-from deploy.client.api import Client, Refused
-from deploy.client.resumable import PendingUpload, upload_resumably
+from kennel_client.api import ApiClient
+from kennel_client.errors import Refused
+from kennel_client.resumable import PendingUpload, upload_resumably
 from scorer.accounts import accounts, api_tokens
 from scorer.archive import write_images
 
@@ -93,7 +94,7 @@ def _by_client(url: str, slug: str, person: Participant, content: bytes, key: st
     """What ``kennel submit`` does after its local check."""
     pending = PendingUpload(slug, "entry.zip", len(content), key)
     try:
-        with Client(url, person.token) as client:
+        with ApiClient(url, person.token) as client:
             return upload_resumably(client, pending, io.BytesIO(content))
     except Refused as refusal:
         raise Rejected(refusal.status, refusal.slug) from None

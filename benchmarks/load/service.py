@@ -15,9 +15,6 @@ import psutil
 from sqlalchemy import Engine
 
 import migrations
-from benchmarks.harness.isolation import ROOT
-from deploy.client.api import Client
-from deploy.client.references import prepare
 from deploy.standalone.child_process import Child
 from deploy.standalone.data_folder import open_data_folder
 from deploy.standalone.database_roles import APP
@@ -27,7 +24,10 @@ from deploy.standalone.postgres import Postgres
 from deploy.standalone.redis import Redis
 from deploy.standalone.service import HOST, ensure_admin, service_children
 from deploy.standalone.supervisor import Supervisor
+from kennel_client.api import ApiClient
+from kennel_client.references import prepare
 from scorer.competitions.spec import CompetitionSpec, TrackSpec
+from scorer.confinement.import_path import IMPORT_PATH
 from scorer.db.session import Sessions, engine_of, sessions_of
 from scorer.settings import Settings, read_settings
 
@@ -52,7 +52,7 @@ class LoadedService:
     """A running service, its admin, and its database."""
 
     port: int
-    admin: Client
+    admin: ApiClient
     settings: Settings
     engine: Engine
     database_admin_url: str
@@ -133,11 +133,11 @@ def running_service(
             }
             settings = read_settings(addresses)
             migrations.upgrade(settings.migration_url, APP)
-            everything = {"OMP_WAIT_POLICY": "PASSIVE", **os.environ, "PYTHONPATH": str(ROOT), **addresses}
+            everything = {"OMP_WAIT_POLICY": "PASSIVE", **os.environ, "PYTHONPATH": IMPORT_PATH, **addresses}
             token = ensure_admin(settings)
             engine = engine_of(settings)
             parts = _parts(everything, folder, port, workers or Workers(), web)
-            with Client(f"http://{HOST}:{port}", token) as admin:
+            with ApiClient(f"http://{HOST}:{port}", token) as admin:
                 service = LoadedService(port, admin, settings, engine, postgres.admin_url, parts, supervisor, log_file)
                 service.start(*(names or ("",)))
                 yield service

@@ -1,4 +1,4 @@
-"""Errors meant for people, with a stable slug and a message that is safe to show."""
+"""Errors meant for people: what is wrong with a zip, and what the service has answered."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,3 +21,33 @@ class KennelError(Exception):
 
 class Invalid(KennelError):
     """The input is wrong; ``faults`` says where."""
+
+
+class Refused(Exception):
+    """The service answered with a problem (RFC 9457); the message is meant for the user."""
+
+    def __init__(self, status: int, problem: dict[str, Any], *, retry_after: int | None = None) -> None:
+        faults = "".join(f"\n  - {fault}" for fault in problem.get("faults", ()))
+        super().__init__(f"{problem.get('title', 'The service refused this.')}{faults}")
+        self.status = status
+        self.problem = problem
+        self.retry_after = retry_after
+
+    @property
+    def slug(self) -> str:
+        """The problem's slug; empty if there is none."""
+        return str(self.problem.get("type", "")).rpartition(":")[2]
+
+
+class Unreachable(Refused):
+    """The service did not answer, or what answered is not Kennel."""
+
+    def __init__(self, title: str) -> None:
+        super().__init__(0, {"type": "urn:kennel:problem:no-answer", "title": title})
+
+
+class Unreadable(Refused):
+    """A local file that is missing, unreadable or of a wrong format."""
+
+    def __init__(self, title: str) -> None:
+        super().__init__(0, {"type": "urn:kennel:problem:unreadable", "title": title})

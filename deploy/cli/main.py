@@ -1,80 +1,29 @@
-"""The ``kennel`` command."""
+"""The ``kennel`` command with the server's commands."""
 
 import json
-import sys
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
 
-from deploy.cli import (
-    admin,
-    admin_accounts,
-    admin_backups,
-    admin_pauses,
-    admin_publication,
-    admin_secrets,
-    admin_service,
-    admin_storage,
-    admin_tuning,
-    doctor,
-    exit_codes,
-    weights,
-)
-from deploy.cli.kaggle import run_kaggle
-from deploy.cli.participant import account, competitions, generators, login, submissions, submit
-from deploy.cli.participant.check import check_zip
-from deploy.cli.participant.connection import connected_client, reported_errors, require_token
-from deploy.cli.participant.credentials import current_login
-from deploy.cli.participant.options import PANEL
-from deploy.cli.progress import show_progress
-from deploy.client.api import Refused, open_file
-from scorer.archive import ImageSpec
-from scorer.errors import KennelError
+from deploy.cli import admin, admin_backups, admin_secrets, admin_service, doctor, weights
+from deploy.standalone.extras import require_extras
+from kennel_client.cli.connection import reported_errors
+from kennel_client.cli.exit_codes import exit_on_error
+from kennel_client.cli.main import make_admin, make_app
+from kennel_client.progress import show_progress
 from scorer.extractors.openmp import wait_passively
+from scorer.lifecycle import STAGES
 from scorer.monitoring.logs import configure_logging
 from scorer.settings import read_log_settings
 
-app = typer.Typer(
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    pretty_exceptions_enable=False,
-    epilog=exit_codes.exit_codes_help(),
-)
-for each in (
-    admin_accounts,
-    admin_tuning,
-    admin_publication,
-    admin_backups,
-    admin_pauses,
-    admin_secrets,
-    admin_service,
-    admin_storage,
-    doctor,
-):
-    admin.app.add_typer(each.app)
-app.add_typer(admin.app, name="admin")
+admin_app = make_admin()
+for each in (admin, admin_backups, admin_secrets, admin_service, doctor):
+    admin_app.add_typer(each.app)
+app = make_app(admin_app, "kennel")
 app.add_typer(weights.app, name="weights")
-for each in (login, account, submissions, generators, competitions):
-    app.add_typer(each.app)
 err = Console(stderr=True, highlight=False)
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        print(f"kennel {version('kennel')}")
-        raise typer.Exit
-
-
-@app.callback()
-def kennel(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
-    """Scores a competition of generative image models: the service, and what participants and organizers do there."""
 
 
 Data = Annotated[
@@ -95,6 +44,7 @@ def up(
     # Only this command needs the servers' wheels.
     from deploy.standalone.run import up as run  # noqa: PLC0415
 
+    require_extras("api", "worker")
     raise typer.Exit(run(data, port, host))
 
 
@@ -110,32 +60,10 @@ def demo(
     leave: Annotated[bool, typer.Option("--exit", help="Stop at the end instead of serving until Ctrl-C.")] = False,
 ) -> None:
     """Run a whole competition on real photographs: entries by a dozen methods, both scores, the board, a re-tune."""
+    require_extras("api", "worker", "demo")
     from deploy.demo import run  # noqa: PLC0415 - scikit-image is for the demo only
 
     raise typer.Exit(run.run_demo(data, port, run.DemoPlan(images, count, entries), leave=leave))
-
-
-@app.command(rich_help_panel=PANEL)
-def check(
-    submission: Annotated[Path, typer.Argument(help="The zip to look at.")],
-    count: Annotated[int, typer.Option(min=1, help="How many images the competition asks for.")] = 10_000,
-    size: Annotated[int, typer.Option(min=1, help="Their width and height in pixels.")] = 64,
-    competition: Annotated[
-        str | None, typer.Option(help="Ask the service for the count and size of this competition.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
-    """Check a zip as the service would, without sending it: exit 0, or the faults and exit 1."""
-    spec = ImageSpec(count=count, size=size)
-    if competition is not None:
-        with connected_client(as_json=as_json, needs_token=False) as client:
-            spec = submit.image_spec_of(client, competition)
-    with reported_errors(as_json=as_json), open_file(submission) as file, show_progress(err) as progress:
-        check_zip(file, spec, progress)
-    if as_json:
-        print(json.dumps({"file": str(submission), "count": spec.count, "size": spec.size}))
-    else:
-        print(f"{submission} is fine: {spec.count:,} images of {spec.size}x{spec.size}.")
 
 
 @app.command()
@@ -157,7 +85,7 @@ def score(
     """Score a zip against a reference without a server; the closest pairs of images are shown as evidence."""
     from deploy.cli.score import EvidenceOptions, score_files  # noqa: PLC0415 - torch is for scoring only
 
-    with show_progress(err) as progress:
+    with show_progress(err, STAGES) as progress:
         result = score_files(
             submission,
             reference,
@@ -211,7 +139,7 @@ def recover(
     from scorer.generators.latents import Latent  # noqa: PLC0415
     from scorer.generators.recovery.plan import AuditPlan  # noqa: PLC0415
 
-    with reported_errors(as_json=as_json), show_progress(err) as progress:
+    with reported_errors(as_json=as_json), show_progress(err, STAGES) as progress:
         plan = AuditPlan(train=targets, held_out=targets, region=region, seed=seed)
         audit = recover_files(
             generator,
@@ -243,7 +171,7 @@ def rescore(
     """
     from deploy.cli.rescore import rescore_submission, track_lines  # noqa: PLC0415 - torch is for scoring only
 
-    with show_progress(err) as progress:
+    with show_progress(err, STAGES) as progress:
         tracks, equal = rescore_submission(submission, data=data, verify=verify, progress=progress)
     if as_json:
         print(json.dumps({"submission": submission, "equal": equal if verify else None, "tracks": tracks}))
@@ -251,14 +179,6 @@ def rescore(
         print("\n".join(line for track in tracks for line in track_lines(track, verified=verify)))
     if not equal:
         raise typer.Exit(1)
-
-
-@app.command(add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
-def kaggle(context: typer.Context) -> None:
-    """Run the official kaggle client against Kennel: kennel kaggle competitions submit ..."""
-    with reported_errors():
-        login = current_login()
-        run_kaggle(context.args, login.url, require_token(login))
 
 
 @app.command()
@@ -283,11 +203,8 @@ def log_to_stderr() -> None:
 
 
 def main() -> None:
-    """The console script: an error meant for a person becomes one message and an exit status, without a traceback."""
+    """The whole command; the client's console script calls it where the server is installed."""
     wait_passively()
-    try:
+    with exit_on_error():
         log_to_stderr()
         app()
-    except (KennelError, Refused) as error:
-        exit_codes.print_error(error, err)
-        sys.exit(exit_codes.exit_code_of(error))

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from deploy.cli.image_files import read_images
-from deploy.cli.progress import StageProgress
-from deploy.client.api import open_file
+from kennel_client.api import open_file
+from kennel_client.submit import StageProgress
 from scorer.archive.reference_image import round_to_uint8
 from scorer.generators.latents import Latent
 from scorer.generators.recovery.plan import AuditPlan

@@ -7,8 +7,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from deploy.client.api import Client
 from deploy.demo.entries import DemoEntry
+from kennel_client.api import ApiClient
 from scorer.lifecycle import TRACK_KINDS, UNFINISHED, JobState
 
 EvidenceByTrack = Mapping[str, Mapping[str, Any]]
@@ -16,7 +16,7 @@ EvidenceByTrack = Mapping[str, Mapping[str, Any]]
 
 
 def wait_for_evidence(
-    organizer: Client, submission_ids: Sequence[str], console: Console, *, every: float = 1.0
+    organizer: ApiClient, submission_ids: Sequence[str], console: Console, *, every: float = 1.0
 ) -> dict[str, EvidenceByTrack]:
     """Wait for the evidence of every entry, polled every ``every`` seconds; returns it by submission id."""
     by_entry: dict[str, EvidenceByTrack] = {}

@@ -7,11 +7,12 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from deploy.client.api import Client, Refused
 from deploy.demo import evidence, review
 from deploy.demo.entries import DemoEntry
 from deploy.demo.photographs import Photographs
 from deploy.standalone.service import RunningService
+from kennel_client.api import ApiClient
+from kennel_client.errors import Refused
 from scorer.lifecycle import TRACK_KINDS, JobState, Status, TrackKind
 
 RETUNE_REASON = "Demo: after labelling, the largest threshold that penalises no legitimate entry."
@@ -23,7 +24,7 @@ class SubmittedEntry:
 
     entry: DemoEntry | None
     """None: the benchmark."""
-    client: Client
+    client: ApiClient
     submission_id: str
 
 
@@ -37,7 +38,7 @@ def photograph_line(pictures: Photographs) -> str:
 
 
 def print_report(
-    organizer: Client,
+    organizer: ApiClient,
     running: RunningService,
     slug: str,
     submitted: Sequence[SubmittedEntry],
@@ -84,7 +85,7 @@ def _print_evidence(
 
 
 def _review_escaped(
-    organizer: Client,
+    organizer: ApiClient,
     running: RunningService,
     slug: str,
     entries: Mapping[str, DemoEntry],
@@ -108,12 +109,12 @@ def _review_escaped(
     return False
 
 
-def _board(organizer: Client, slug: str, track: TrackKind) -> Mapping[str, Any]:
+def _board(organizer: ApiClient, slug: str, track: TrackKind) -> Mapping[str, Any]:
     board: Mapping[str, Any] = organizer.get(f"/competitions/{slug}/leaderboard", track=track)
     return board
 
 
-def _retune(organizer: Client, slug: str, track: TrackKind) -> Mapping[str, Any]:
+def _retune(organizer: ApiClient, slug: str, track: TrackKind) -> Mapping[str, Any]:
     body = {"method": "margin", "reason": RETUNE_REASON}
     retuning: Mapping[str, Any] = organizer.post(f"/competitions/{slug}/tracks/{track}/thresholds", body)
     return retuning
@@ -192,7 +193,11 @@ def _print_caveats(board: Mapping[str, Any], entries: Mapping[str, DemoEntry], c
 
 
 def _check_outcomes(
-    organizer: Client, slug: str, submitted: Sequence[SubmittedEntry], board: Mapping[str, Any] | None, console: Console
+    organizer: ApiClient,
+    slug: str,
+    submitted: Sequence[SubmittedEntry],
+    board: Mapping[str, Any] | None,
+    console: Console,
 ) -> bool:
     views = organizer.get(f"/competitions/{slug}/submissions", limit=200)["submissions"]
     states = {view["id"]: view for view in views}

@@ -5,10 +5,10 @@ from typing import Any
 
 from rich.console import Console
 
-from deploy.client.api import Client
 from deploy.demo.accounts import new_token
 from deploy.demo.entries import DemoEntry
 from deploy.standalone.service import RunningService
+from kennel_client.api import ApiClient
 
 REVIEWERS = ("Rita Retriever", "Paul Pointer")
 REVIEW_NOTE = "Every image has a training image beside it that it blurs."
@@ -30,15 +30,17 @@ def is_for_reviewers(entry: DemoEntry | None) -> bool:
 
 
 def review_and_rule(
-    organizer: Client, running: RunningService, slug: str, submission_id: str, label: str, console: Console
+    organizer: ApiClient, running: RunningService, slug: str, submission_id: str, label: str, console: Console
 ) -> None:
     """Two reviewers label the entry independently, and the organizer disqualifies it; prints each step."""
     for number, name in enumerate(REVIEWERS, 1):
         handle = f"reviewer-{number}-{slug}"[:39].strip("-.")
-        with Client(running.url, new_token(running.settings, handle, "participant", name=name)) as person:
+        with ApiClient(running.url, new_token(running.settings, handle, "participant", name=name)) as person:
             organizer.put(f"/competitions/{slug}/roles/{handle}", {"role": "reviewer"})
             person.call("PUT", f"/competitions/{slug}/role")
-        with Client(running.url, new_token(running.settings, handle, "participant")) as reviewer:  # one that may review
+        with ApiClient(
+            running.url, new_token(running.settings, handle, "participant")
+        ) as reviewer:  # one that may review
             if number == 1:
                 _print_flags(reviewer, slug, submission_id, console)
             review = reviewer.post(f"/submissions/{submission_id}/reviews", {"label": label, "note": REVIEW_NOTE})
@@ -47,7 +49,7 @@ def review_and_rule(
     console.print(f"  The organizer disqualifies it: {DISQUALIFY_REASON}")
 
 
-def _print_flags(reviewer: Client, slug: str, submission_id: str, console: Console) -> None:
+def _print_flags(reviewer: ApiClient, slug: str, submission_id: str, console: Console) -> None:
     desk = reviewer.get(f"/competitions/{slug}/desk", limit=200)
     console.print(f"\nAt the review desk {len(desk['entries'])} entries are flagged.")
     for place, entry in enumerate(desk["entries"], 1):

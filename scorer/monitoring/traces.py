@@ -30,7 +30,8 @@ def require_exporter(endpoint: str | None) -> None:
     if endpoint is not None and find_spec("opentelemetry.exporter") is None:
         raise Unavailable(
             "no-traces",
-            "KENNEL_TRACES_ENDPOINT is set, and what sends traces is missing: pip install 'kennel[traces]'.",
+            "KENNEL_TRACES_ENDPOINT is set, and what sends traces is missing: in the folder of Kennel's sources, "
+            "pip install ./client '.[traces]'.",
         )
 
 

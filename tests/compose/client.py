@@ -8,8 +8,8 @@ import time
 from datetime import UTC, datetime
 from typing import Any
 
-from deploy.client.api import Client
-from deploy.client.references import prepare
+from kennel_client.api import ApiClient
+from kennel_client.references import prepare
 from tests.factories import make_spec, noise_images, zip_of
 
 PATIENCE = 120
@@ -17,26 +17,26 @@ PATIENCE = 120
 
 def compete(address: str, token: str, participant: str) -> dict[str, Any]:
     """Hold a small competition with one entry; its name, the entry with both scores, and the public board."""
-    with Client(address, token) as admin:
+    with ApiClient(address, token) as admin:
         spec = make_spec(datetime.now(UTC)).model_dump(mode="json")
         slug, size = spec["slug"], spec["image_size"]
         admin.post("/competitions", spec)
         for role, seed in (("train", 1), ("held_out", 2), ("private_extra", 3)):
             admin.attach_references(slug, role, io.BytesIO(zip_of(noise_images(seed, 40, size))))
         prepare(admin, slug, say=lambda _: None, every=0.2)
-        entry = hand_in(admin, slug, Client(address, participant), seed=10)
+        entry = hand_in(admin, slug, ApiClient(address, participant), seed=10)
         return {"slug": slug, "entry": entry, "board": admin.get(f"/competitions/{slug}/leaderboard")}
 
 
 def go_on(address: str, token: str, participant: str, slug: str) -> dict[str, Any]:
     """Go on with a competition that is there: the public board as it is, then one more entry with both scores."""
-    with Client(address, token) as admin:
+    with ApiClient(address, token) as admin:
         board = admin.get(f"/competitions/{slug}/leaderboard")
-        entry = hand_in(admin, slug, Client(address, participant), seed=11)
+        entry = hand_in(admin, slug, ApiClient(address, participant), seed=11)
         return {"slug": slug, "board": board, "entry": entry}
 
 
-def hand_in(admin: Client, slug: str, participant: Client, *, seed: int) -> Any:
+def hand_in(admin: ApiClient, slug: str, participant: ApiClient, *, seed: int) -> Any:
     """Have an entry of the participant scored; the entry as organizers see it."""
     with participant:
         entry = participant.submit(slug, io.BytesIO(zip_of(noise_images(seed))), file_name="entry.zip")

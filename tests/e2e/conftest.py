@@ -9,11 +9,11 @@ from tempfile import mkdtemp
 
 import pytest
 
-from deploy.client.api import Client
 from deploy.standalone import service
 from deploy.standalone.data_folder import open_data_folder
 from deploy.standalone.log import Log
 from deploy.standalone.supervisor import Supervisor
+from kennel_client.api import ApiClient
 from scorer.settings import Settings
 from tests.e2e.collector import Collector, collector
 
@@ -23,7 +23,7 @@ class RunningService:
     """A running service and its admin."""
 
     url: str
-    admin: Client
+    admin: ApiClient
     log: Path
     settings: Settings
     collector: Collector
@@ -45,7 +45,7 @@ def live() -> Iterator[RunningService]:
             sent = {"KENNEL_TRACES_ENDPOINT": traces.endpoint, "OTEL_BSP_SCHEDULE_DELAY": "200"}
             running = service.start_service(supervisor, data, environ={**os.environ, **sent}, durable=False)
             assert running.new_admin_token is not None
-            with Client(running.url, running.new_admin_token) as admin:
+            with ApiClient(running.url, running.new_admin_token) as admin:
                 yield RunningService(running.url, admin, log_file, running.settings, traces)
     finally:
         shutil.rmtree(folder)

@@ -13,9 +13,10 @@ import psutil
 import pytest
 from sqlalchemy import text
 
-from deploy.client.api import Client, Refused
-from deploy.client.references import prepare
 from deploy.demo.accounts import new_token
+from kennel_client.api import ApiClient
+from kennel_client.errors import Refused
+from kennel_client.references import prepare
 from scorer.db.session import engine_of
 from scorer.monitoring.traces import trace_id_of
 from tests.e2e.collector import SeenSpan
@@ -47,10 +48,10 @@ def competition(live: RunningService, **changes: Any) -> str:
     return str(body["slug"])
 
 
-def participant(live: RunningService, name: str) -> Client:
+def participant(live: RunningService, name: str) -> ApiClient:
     """A participant."""
     handle = f"{name}-{time.monotonic_ns()}"
-    return Client(live.url, new_token(live.settings, handle, "participant", name=handle))
+    return ApiClient(live.url, new_token(live.settings, handle, "participant", name=handle))
 
 
 def submission(live: RunningService, entry: dict[str, Any]) -> Any:

@@ -17,6 +17,7 @@ from tempfile import mkdtemp
 import pytest
 
 from deploy.standalone.ports import free_port
+from scorer.confinement.import_path import IMPORT_PATH
 from tests.documents import ROOT, Block, blocks, commands
 
 EXECUTED = (
@@ -64,7 +65,7 @@ class Machine:
             name: value for name, value in os.environ.items() if not name.startswith(("KENNEL_", "XDG_", "AWS_"))
         }
         path = f"{Path(sys.executable).parent}{os.pathsep}{variables['PATH']}"
-        return variables | {"HOME": str(self.folder / "home"), "PATH": path, "PYTHONPATH": str(ROOT)}
+        return variables | {"HOME": str(self.folder / "home"), "PATH": path, "PYTHONPATH": IMPORT_PATH}
 
     def here(self, text: str) -> str:
         """Commands as they are typed on this machine: port 8000 may be taken."""

@@ -22,6 +22,7 @@ from deploy.cli import admin_service
 from deploy.standalone.ephemeral import Servers
 from deploy.standalone.ports import free_port
 from deploy.systemd.units import CACHE, CONFIGURATION, SECRETS, STATE, Plan, files_of, processes_of
+from scorer.confinement.import_path import IMPORT_PATH
 from scorer.lifecycle import Queue
 from scorer.settings import Settings
 from tests.compose.compose_file import MAIN, services
@@ -145,7 +146,7 @@ class Host:
         """The variables of a unit's process."""
         own = dict(self.resolved(line).split("=", 1) for line in unit.all("Environment"))
         bare = {name: os.environ[name] for name in ("PATH", "HOME")}
-        return {**bare, "PYTHONPATH": str(ROOT), **self.settings, **own}
+        return {**bare, "PYTHONPATH": IMPORT_PATH, **self.settings, **own}
 
     def command(self, unit: Unit) -> list[str]:
         """The command of a unit."""

@@ -9,6 +9,8 @@ from pathlib import Path
 from threading import Timer
 from typing import Any
 
+from scorer.confinement.import_path import IMPORT_PATH
+
 REPOSITORY = Path(__file__).parents[2]
 START_SECONDS, INPUT_SECONDS = 600.0, 60.0
 """Without a line: until libraries are imported and inputs rehearsed on a machine with other work, and for one input."""
@@ -40,7 +42,7 @@ def judge_inputs(kind: str, count: int, *, first: int = 0) -> Iterator[Judged]:
 
 def _judge_in_one_process(kind: str, first: int, count: int) -> Iterator[Judged]:
     command = [sys.executable, "-m", "tests.hostile.batch", kind, str(first), str(count)]
-    environment = {**os.environ, **ONE_THREAD, "PYTHONPATH": str(REPOSITORY)}
+    environment = {**os.environ, **ONE_THREAD, "PYTHONPATH": IMPORT_PATH}
     with subprocess.Popen(
         command, cwd=REPOSITORY, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:

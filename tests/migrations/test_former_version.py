@@ -15,11 +15,12 @@ from redis import Redis
 from sqlalchemy import create_engine, text
 
 import migrations
-from deploy.client.api import Client, Refused
-from deploy.client.references import prepare
 from deploy.standalone.database_roles import APP
 from deploy.standalone.ephemeral import Servers
 from deploy.standalone.ports import free_port
+from kennel_client.api import ApiClient
+from kennel_client.errors import Refused
+from kennel_client.references import prepare
 from tests.compose.compose_file import ROOT
 from tests.conftest import empty_database
 from tests.factories import make_spec, noise_images, zip_of
@@ -41,8 +42,8 @@ class Installation:
     version: Path
     variables: dict[str, str]
     owner_url: str
-    admin: Client
-    ada: Client
+    admin: ApiClient
+    ada: ApiClient
     ada_token: str
     slug: str
     outputs: list[Callable[[], str]] = field(default_factory=list)
@@ -101,11 +102,11 @@ def installation(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> 
         ]
         url = f"http://127.0.0.1:{port}"
         token = run(version, variables, ADMIN, "admin", "create-admin", "admin").strip()
-        admin = resources.enter_context(Client(url, token))
+        admin = resources.enter_context(ApiClient(url, token))
         wait_for(lambda: answers(admin), "the web process", *outputs)
         slug = competition(admin)
         made = admin.post("/admin/accounts", {"handle": "ada", "name": "Ada"})
-        ada = resources.enter_context(Client(url, made["token"]))
+        ada = resources.enter_context(ApiClient(url, made["token"]))
         yield Installation(version, variables, owner_url, admin, ada, made["token"], slug, outputs)
 
 
@@ -124,7 +125,7 @@ def beat(folder: Path) -> list[str]:
     return ["celery", "-A", "worker.app", "beat", "-s", str(folder / "schedule"), "--pidfile="]
 
 
-def answers(client: Client) -> bool:
+def answers(client: ApiClient) -> bool:
     """Whether the web process is there."""
     try:
         return bool(client.get("/ready"))
@@ -132,7 +133,7 @@ def answers(client: Client) -> bool:
         return False
 
 
-def competition(admin: Client) -> str:
+def competition(admin: ApiClient) -> str:
     """An open competition with prepared references."""
     body = make_spec(datetime.now(UTC), pending_limit=100_000).model_dump(mode="json")
     admin.post("/competitions", body)
@@ -214,7 +215,7 @@ def test_a_web_process_of_this_version_and_one_of_the_former_serve_side_by_side(
     port = free_port()
     with (
         running(ROOT, installation.variables, *web(port)) as output,
-        Client(f"http://127.0.0.1:{port}", installation.ada_token) as ada,
+        ApiClient(f"http://127.0.0.1:{port}", installation.ada_token) as ada,
     ):
         wait_for(lambda: answers(ada), "our web process", output)
         theirs = installation.submit(5)

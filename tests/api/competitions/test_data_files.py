@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from deploy.cli.main import app
-from deploy.client.api import Refused
+from kennel_client.errors import Refused
 from tests.api.conftest import API, Service
 from tests.api.submissions.test_uploads import refused
 from tests.factories import noise_images, zip_of

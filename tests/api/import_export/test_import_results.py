@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 from typer.testing import CliRunner
 
-from deploy.cli import admin
+from kennel_client.cli.admin import competitions
 from scorer.errors import Conflict
 from tests.api.conftest import Service
 from tests.api.submissions.test_uploads import refused
@@ -173,6 +173,6 @@ def test_the_command_loads_a_file(service: Service, tmp_path: Path) -> None:
     with serve(service.app) as address:
         common = ["--url", address, "--token", "secret-of-organizer"]
         wanted = ["import-results", str(path), "--competition", "old", "--column", "fid_public=FID", *common]
-        done = CliRunner().invoke(admin.app, wanted)
+        done = CliRunner().invoke(competitions.app, wanted)
     assert done.exit_code == 0, done.output
     assert json.loads(done.output)["added"] == 4

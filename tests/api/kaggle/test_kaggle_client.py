@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from deploy.cli import kaggle
-from deploy.client.api import Refused
+from kennel_client.cli import kaggle
+from kennel_client.errors import Refused
 from tests.api.cli_runner import working_worker
 from tests.api.conftest import Service
 from tests.api.kaggle.kaggle_client import KaggleClient, official

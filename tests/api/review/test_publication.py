@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from deploy.cli import admin_publication
-from deploy.client.api import Client
+from kennel_client.api import ApiClient
+from kennel_client.cli.admin import publication
 from scorer.db.tables import Job
 from tests.api.conftest import API, Service
 from tests.factories import noise_images
@@ -37,11 +37,11 @@ def points(service: Service, slug: str) -> dict[str, Any]:
 @pytest.fixture
 def command(service: Service, monkeypatch: pytest.MonkeyPatch) -> Any:
     """``kennel admin`` against the service, as the admin."""
-    monkeypatch.setattr(Client, "send", _through(service))
+    monkeypatch.setattr(ApiClient, "send", _through(service))
     monkeypatch.setenv("KENNEL_TOKEN", service.tokens["admin"])
 
     def run(*arguments: str, code: int = 0) -> str:
-        done = CliRunner().invoke(admin_publication.app, list(arguments))
+        done = CliRunner().invoke(publication.app, list(arguments))
         assert done.exit_code == code, (done.output, done.exception)
         return done.output
 
@@ -49,7 +49,7 @@ def command(service: Service, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def _through(service: Service) -> Any:
-    def send(self: Client, method: str, path: str, **options: Any) -> Any:
+    def send(self: ApiClient, method: str, path: str, **options: Any) -> Any:
         headers = {"Authorization": self._http.headers["Authorization"], **options.pop("headers", {})}
         answer = service.http.request(method, f"{API}{path}", headers=headers, **options)
         assert answer.status_code < 300, answer.text

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from deploy.cli.exit_codes import ExitCode
-from deploy.cli.participant import resumable_state
-from deploy.cli.participant.follow import events_of
-from deploy.client.api import Client, Unreachable
-from deploy.client.resumable import MAX_TRIES
+from kennel_client import resumable_state
+from kennel_client.api import ApiClient
+from kennel_client.cli.exit_codes import ExitCode
+from kennel_client.cli.follow import events_of
+from kennel_client.errors import Unreachable
+from kennel_client.retries import MAX_TRIES
 from tests.api.cli_runner import CliTerminal, terminal
 from tests.api.conftest import Service
 from tests.factories import noise_images, zip_of
@@ -63,7 +64,7 @@ def test_a_watcher_comes_back_and_misses_nothing(terminal: CliTerminal, service:
     entry = service.submit("ada", slug, zip_of(noise_images(10))).json()["id"]
     line = FlakyProxy([terminal.url], after=1 << 30, cuts=0)
     pauses: list[float] = []
-    with line.running() as address, Client(address, service.tokens["ada"]) as client:
+    with line.running() as address, ApiClient(address, service.tokens["ada"]) as client:
         events = events_of(client, entry, sleep=pauses.append)
         assert next(events)["status"] == "received"
         line.close_connections()
@@ -75,7 +76,7 @@ def test_a_watcher_comes_back_and_misses_nothing(terminal: CliTerminal, service:
 
 def test_a_watcher_gives_up_on_a_service_that_is_gone() -> None:
     pauses: list[float] = []
-    with Client("http://127.0.0.1:9", "none") as client, pytest.raises(Unreachable):
+    with ApiClient("http://127.0.0.1:9", "none") as client, pytest.raises(Unreachable):
         next(events_of(client, "any", sleep=pauses.append))
     assert len(pauses) == MAX_TRIES
 

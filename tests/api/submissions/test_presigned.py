@@ -8,8 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
-from deploy.client.api import Client
-from deploy.client.resumable import PendingUpload, upload_resumably
+from kennel_client.api import ApiClient
+from kennel_client.resumable import PendingUpload, upload_resumably
 from scorer.db.tables import Upload
 from scorer.settings import Settings
 from tests.api.conftest import API, Service
@@ -130,7 +130,7 @@ def test_a_bad_creation_says_what_is_wrong(service: Service, slug: str) -> None:
 
 def test_our_own_client_puts_where_the_service_offers_it(service: Service, slug: str) -> None:
     seen: list[int] = []
-    with serve(service.app) as url, Client(url, service.tokens["ada"]) as client:
+    with serve(service.app) as url, ApiClient(url, service.tokens["ada"]) as client:
         promise = PendingUpload(slug, "put.zip", len(ZIP), "key", sha256=hashlib.sha256(ZIP).hexdigest())
         made = upload_resumably(client, promise, BytesIO(ZIP), progress=lambda sent, _: seen.append(sent))
     with service.context.sessions() as session:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
-from deploy.client.api import Refused
+from kennel_client.errors import Refused
 from tests.faults.rounds.situation import Situation
 
 CLOSES_IN = timedelta(seconds=1.5)

@@ -19,7 +19,6 @@ from psycopg2.extensions import connection as Connection  # noqa: N812 - a class
 from redis import Redis as RedisClient
 
 import migrations
-from deploy.client.api import Client
 from deploy.standalone import service
 from deploy.standalone.child_process import Child
 from deploy.standalone.data_folder import open_data_folder
@@ -31,6 +30,7 @@ from deploy.standalone.ports import free_port
 from deploy.standalone.postgres import Postgres
 from deploy.standalone.redis import Redis
 from deploy.standalone.supervisor import SupervisedChild, Supervisor
+from kennel_client.api import ApiClient
 from scorer.settings import Settings, read_settings
 from tests.faults.rounds.proxy import Proxy
 
@@ -73,7 +73,7 @@ class Stack:
     broker: Proxy
     web: Proxy
     url: str
-    admin: Client
+    admin: ApiClient
     admin_dsn: str
     redis_url: str
     log: Path
@@ -235,7 +235,7 @@ def _started(
         web = resources.enter_context(Proxy(port).running())
         token = service.ensure_admin(settings)
         url = f"http://{service.HOST}:{port}"
-        admin = resources.enter_context(Client(url, token))
+        admin = resources.enter_context(ApiClient(url, token))
         dsn = postgres.url("kennel_admin").replace("+psycopg2", "")
         stack = Stack(
             folder, supervisor, settings, database, broker, web, url, admin, dsn, redis.url, log_file, mounted

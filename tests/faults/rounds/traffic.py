@@ -11,10 +11,12 @@ from datetime import UTC, datetime
 from random import Random
 from typing import Any, Literal
 
-from deploy.client.api import Client, Refused
-from deploy.client.references import prepare
-from deploy.client.resumable import PendingUpload, is_transient, upload_resumably
 from deploy.demo.accounts import new_token
+from kennel_client.api import ApiClient
+from kennel_client.errors import Refused
+from kennel_client.references import prepare
+from kennel_client.resumable import PendingUpload, upload_resumably
+from kennel_client.retries import is_transient
 from tests.factories import make_spec, noise_images, zip_of
 from tests.faults.rounds.stack import Stack
 
@@ -72,13 +74,13 @@ class Traffic:
     _threads: list[threading.Thread] = field(default_factory=list)
     _reading: threading.Event = field(default_factory=threading.Event)
 
-    def client(self, team: int) -> Client:
+    def client(self, team: int) -> ApiClient:
         """A team's client, through the proxy."""
-        return Client(self.stack.client_url, self.accounts[team][1])
+        return ApiClient(self.stack.client_url, self.accounts[team][1])
 
-    def direct_client(self, team: int) -> Client:
+    def direct_client(self, team: int) -> ApiClient:
         """A team's client, past the proxy."""
-        return Client(self.stack.url, self.accounts[team][1])
+        return ApiClient(self.stack.url, self.accounts[team][1])
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -104,7 +106,7 @@ class Traffic:
                 except Exception as error:  # noqa: BLE001 - it becomes a violation
                     self.errors.append(f"the client of team {team} ended with {error!r}")
 
-    def _try(self, client: Client, attempt: Attempt) -> None:
+    def _try(self, client: ApiClient, attempt: Attempt) -> None:
         end = time.monotonic() + PATIENCE
         while attempt.refused is None and not attempt.accepted:
             try:
@@ -118,7 +120,7 @@ class Traffic:
                     attempt.refused = refusal.slug or f"{refusal.status}: {refusal}"
                 time.sleep(MAX_PAUSE / 4)
 
-    def _send(self, client: Client, attempt: Attempt) -> str:
+    def _send(self, client: ApiClient, attempt: Attempt) -> str:
         name = f"{attempt.key}.zip"
         if attempt.way == "tus":
             digest = hashlib.sha256(attempt.body).hexdigest()
@@ -130,14 +132,14 @@ class Traffic:
         view = client.call("POST", path, params={"file_name": name}, headers=headers, content=attempt.body)
         return str(view["id"])
 
-    def _cancel(self, client: Client, attempt: Attempt) -> None:
+    def _cancel(self, client: ApiClient, attempt: Attempt) -> None:
         with suppress(Refused):
             (submission,) = attempt.accepted
             attempt.cancelled = client.post(f"/submissions/{submission}/cancel")["status"] == "cancelled"
 
     def _read_boards(self) -> None:
         """Keep the boards of the web process in its cache, so that it must notice every change."""
-        with Client(self.stack.client_url) as client:
+        with ApiClient(self.stack.client_url) as client:
             while not self._reading.wait(0.1):
                 with suppress(Refused):
                     client.get(f"/competitions/{self.slug}/leaderboard")

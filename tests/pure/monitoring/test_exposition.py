@@ -9,11 +9,11 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from scorer.confinement.import_path import IMPORT_PATH
 from scorer.errors import Unavailable
 from scorer.monitoring import exposition
 from scorer.monitoring.instruments import UPLOADS
 
-ROOT = Path(__file__).parents[3]
 PROCESS = """
 import os
 from scorer.monitoring import exposition, instruments
@@ -47,7 +47,7 @@ def test_without_a_token_everybody_who_reaches_the_port_is_answered() -> None:
 
 
 def test_processes_that_share_a_folder_add_up_and_the_dead_have_no_gauges(tmp_path: Path) -> None:
-    environment = {**os.environ, exposition.FOLDER_VARIABLE: str(tmp_path), "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, exposition.FOLDER_VARIABLE: str(tmp_path), "PYTHONPATH": IMPORT_PATH}
     texts = [
         subprocess.run(
             [sys.executable, "-c", PROCESS.format(uploads=uploads)],

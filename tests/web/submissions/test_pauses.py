@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from deploy.cli import admin_pauses
-from deploy.cli.participant.follow import event_text
-from deploy.cli.participant.tables import status_text
-from deploy.client.api import Client
+from kennel_client.api import ApiClient
+from kennel_client.cli.admin import pauses
+from kennel_client.cli.follow import event_text
+from kennel_client.cli.tables import status_text
 from tests.api.conftest import API, Service
 from tests.factories import noise_images, zip_of
 from tests.web.submissions.test_submissions import enter, read
@@ -18,17 +18,17 @@ from tests.web.submissions.test_submissions import enter, read
 def command(service: Service, monkeypatch: pytest.MonkeyPatch) -> Any:
     """``kennel admin`` against the service, as the admin."""
 
-    def send(self: Client, method: str, path: str, **options: Any) -> Any:
+    def send(self: ApiClient, method: str, path: str, **options: Any) -> Any:
         headers = {"Authorization": self._http.headers["Authorization"]}
         answer = service.http.request(method, f"{API}{path}", headers=headers, **options)
         assert answer.status_code < 300, answer.text
         return answer
 
-    monkeypatch.setattr(Client, "send", send)
+    monkeypatch.setattr(ApiClient, "send", send)
     monkeypatch.setenv("KENNEL_TOKEN", service.tokens["admin"])
 
     def run(*arguments: str) -> str:
-        done = CliRunner().invoke(admin_pauses.app, list(arguments))
+        done = CliRunner().invoke(pauses.app, list(arguments))
         assert done.exit_code == 0, (done.output, done.exception)
         return done.output
 

@@ -16,10 +16,10 @@ import psutil
 import pytest
 
 from scorer.confinement import bubblewrap, landlock
+from scorer.confinement.import_path import IMPORT_PATH
 from scorer.confinement.privileges import FIRST_USER, USERS
 from scorer.confinement.process import REQUIRED, missing_measures
 
-ROOT = Path(__file__).parents[3]
 SCRIPT = Path(__file__).with_name("escape_attempts.py")
 ORDINARY = 61_499
 """A user without a name, who has no processes but those of these tests."""
@@ -45,7 +45,7 @@ class Site:
     root: Path
     process: int
     port: int
-    environment: dict[str, str] = field(default_factory=lambda: {"PYTHONPATH": str(ROOT), "SECRET": "s3cret"})
+    environment: dict[str, str] = field(default_factory=lambda: {"PYTHONPATH": IMPORT_PATH, "SECRET": "s3cret"})
 
     @property
     def own(self) -> Path:

@@ -13,8 +13,8 @@ from typer.testing import CliRunner, Result
 
 from deploy.cli import main
 from deploy.cli import recover as recover_command
-from deploy.cli.exit_codes import ExitCode
 from deploy.cli.image_files import read_images
+from kennel_client.cli.exit_codes import ExitCode
 from scorer.archive import write_images
 from scorer.errors import Invalid
 from scorer.generators.latents import Latent

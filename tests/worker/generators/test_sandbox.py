@@ -17,6 +17,7 @@ import psutil
 import pytest
 from onnx import helper
 
+from scorer.confinement.import_path import IMPORT_PATH
 from scorer.confinement.process import missing_measures
 from scorer.errors import Invalid, KennelError, Unavailable
 from scorer.generators.latents import Latent
@@ -27,7 +28,6 @@ from scorer.generators.sandbox import exchange
 from scorer.generators.sandbox.runner import audit_in_sandbox
 from tests.worker.generators.onnx_files import DIMENSION, dcgan, export_generator, linear_model, model_of_nodes, weight
 
-ROOT = Path(__file__).parents[3]
 IMAGES = np.random.default_rng(0).integers(0, 256, (24, 2, 2, 3), np.uint8)
 SHORT = AuditPlan(train=8, held_out=8, generated=8, distorted=0, starts=1, iterations=5)
 ENDLESS = AuditPlan(train=24, held_out=24, generated=5000, starts=1000, iterations=100_000, method="wolfe")
@@ -161,7 +161,7 @@ def test_without_a_required_measure_nothing_is_opened(tmp_path: Path) -> None:
 
     def answer(*arguments: str) -> str:
         command = [sys.executable, "-P", "-c", textwrap.dedent(script), *arguments]
-        environment = {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
+        environment = {"PYTHONPATH": IMPORT_PATH, "OPENBLAS_NUM_THREADS": "1"}
         options: dict[str, Any] = {"env": environment, "cwd": tmp_path, "capture_output": True, "text": True}
         output: str = subprocess.run(command, check=True, **options).stdout
         return output.strip()

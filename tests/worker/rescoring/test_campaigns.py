@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from deploy.cli import admin_tuning
+from kennel_client.cli.admin import tuning as admin_tuning
 from scorer.db import competitions
 from scorer.db.blob_references import referenced_keys
 from scorer.db.tables import AuditEntry, Evidence, Job, Measurement, Submission, Track

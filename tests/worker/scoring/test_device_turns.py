@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from scorer.confinement.import_path import IMPORT_PATH
 from scorer.extractors import ExtractorOptions, load
 from scorer.extractors.tiny import Tiny
 from scorer.lifecycle import Queue
@@ -264,7 +265,7 @@ def test_a_worker_of_two_processes_decodes_the_next_entry_while_it_computes(serv
     environment = {
         "PATH": os.environ["PATH"],
         "HOME": os.environ["HOME"],
-        "PYTHONPATH": str(ROOT),
+        "PYTHONPATH": IMPORT_PATH,
         "DATABASE_URL": settings.database_url.get_secret_value(),
         "REDIS_URL": settings.redis_url.get_secret_value(),
         "BLOB_URL": settings.blob_url,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from deploy.cli import admin_tuning
+from kennel_client.cli.admin import tuning as admin_tuning
 from scorer.db import accounts, competitions
 from scorer.db.jobs import job_queue
 from scorer.db.submissions import submissions

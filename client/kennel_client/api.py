@@ -1,0 +1,157 @@
+"""Requests to Kennel's HTTP API: their errors, file uploads, and operations step by step."""
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, Self
+from urllib.parse import quote
+
+import httpx
+
+from kennel_client.errors import Refused, Unreachable, Unreadable
+from kennel_client.steps import STEP_ERRORS, LocalWork, Operation, Pause, Result, Step, StoreRequest, json_of
+
+CHUNK_BYTES = 1 << 20
+TIMEOUT = httpx.Timeout(30.0, write=600.0, read=600.0)
+
+
+class ApiClient:
+    """Calls ``/api/v1`` of the service at ``url`` with an API token."""
+
+    def __init__(self, url: str, token: str | None = None) -> None:
+        self.url = url.rstrip("/")
+        self._http = httpx.Client(base_url=f"{self.url}/api/v1", headers=headers_of(token), timeout=TIMEOUT)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def run(self, operation: Operation[Result], *, sleep: Callable[[float], None] = time.sleep) -> Result:
+        """Take the steps of an operation and return its result."""
+        try:
+            step = next(operation)
+            while True:
+                try:
+                    outcome = self._take(step, sleep)
+                except STEP_ERRORS as error:
+                    step = operation.throw(error)
+                else:
+                    step = operation.send(outcome)
+        except StopIteration as end:
+            result: Result = end.value
+            return result
+
+    def _take(self, step: Step, sleep: Callable[[float], None]) -> Any:
+        if isinstance(step, Pause):
+            return sleep(step.seconds)
+        if isinstance(step, LocalWork):
+            return step.function()
+        content = step.content() if step.content is not None else None
+        if isinstance(step, StoreRequest):
+            with answers_required(self.url):
+                return httpx.request(step.method, step.path, content=content, **step.options())
+        return self.send(step.method, step.path, content=content, **step.options())
+
+    def call(self, method: str, path: str, **options: Any) -> Any:
+        """Send a request and return the JSON of the answer; raises ``Refused``."""
+        return json_of(self.send(method, path, **options))
+
+    def send(self, method: str, path: str, **options: Any) -> httpx.Response:
+        """Send a request and return the answer; raises ``Refused`` (``Unreachable`` if there is no answer)."""
+        with answers_required(self.url):
+            return require_success(self._http.request(method, path, **options))
+
+    @contextlib.contextmanager
+    def stream(self, path: str, *, headers: dict[str, str], silence: float) -> Iterator[httpx.Response]:
+        """A streamed answer; ``Unreachable`` if it breaks off or nothing arrives for ``silence`` seconds."""
+        timeout = httpx.Timeout(30.0, read=silence)
+        with (
+            answers_required(self.url),
+            self._http.stream("GET", path, headers=headers, timeout=timeout) as response,
+        ):
+            if not response.is_success:
+                response.read()
+            yield require_success(response)
+
+    def get(self, path: str, **params: Any) -> Any:
+        """GET ``path`` with query parameters."""
+        return self.call("GET", path, params=params)
+
+    def post(self, path: str, body: Any = None) -> Any:
+        """POST a JSON body to ``path``."""
+        return self.call("POST", path, json=body)
+
+    def put(self, path: str, body: Any) -> Any:
+        """PUT a JSON body to ``path``."""
+        return self.call("PUT", path, json=body)
+
+    def submit(self, slug: str, zip_file: BinaryIO, *, file_name: str, **params: str) -> Any:
+        """Upload an entry in one request; returns it as soon as it is accepted."""
+        return self.upload("POST", f"/competitions/{slug}/submissions", zip_file, file_name=file_name, **params)
+
+    def attach_references(self, slug: str, role: str, zip_file: BinaryIO, *, attach: bool = True) -> Any:
+        """Upload the reference images of a role; without ``attach`` they are only stored."""
+        return self.upload("PUT", f"/competitions/{slug}/references/{role}", zip_file, attach=str(attach).lower())
+
+    def upload(self, method: str, path: str, file: BinaryIO, *, media: str = "application/zip", **params: Any) -> Any:
+        """Stream a file as the body of a request."""
+        size = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        headers = {"Content-Type": media, "Content-Length": str(size)}
+        return self.call(method, path, params=params, headers=headers, content=_chunks(file))
+
+
+def _chunks(file: BinaryIO) -> Iterator[bytes]:
+    while chunk := file.read(CHUNK_BYTES):
+        yield chunk
+
+
+def headers_of(token: str | None) -> dict[str, str]:
+    """The headers of every request with a token."""
+    return {"Authorization": f"Bearer {token}"} if token else {}
+
+
+@contextlib.contextmanager
+def answers_required(url: str) -> Iterator[None]:
+    """``Unreachable`` for a connection that fails in the block."""
+    try:
+        yield
+    except (httpx.TransportError, httpx.InvalidURL) as error:
+        raise Unreachable(f"No answer from {url}: {error}.") from None
+
+
+def require_success(response: httpx.Response) -> httpx.Response:
+    """The answer; ``Refused`` if it is a problem."""
+    if response.is_success:
+        return response
+    wait = response.headers.get("Retry-After", "")
+    raise Refused(response.status_code, _problem(response), retry_after=int(wait) if wait.isdecimal() else None)
+
+
+def _problem(response: httpx.Response) -> dict[str, Any]:
+    with contextlib.suppress(ValueError):
+        body = response.json()
+        if isinstance(body, dict):
+            return body
+    return {"title": f"The service answered {response.status_code}."}
+
+
+def segment(name: str) -> str:
+    """``name`` percent-encoded as one segment of a path."""
+    return quote(name, safe="")
+
+
+def open_file(path: Path) -> BinaryIO:
+    """Open a file to upload; ``Unreadable`` if that fails."""
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise Unreadable(f"{path} cannot be read: {error.strerror}.") from None

@@ -1,0 +1,61 @@
+"""Requests to Kennel's HTTP API from a program with an event loop."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, Self
+
+import httpx
+
+from kennel_client.api import TIMEOUT, answers_required, headers_of, require_success
+from kennel_client.steps import STEP_ERRORS, LocalWork, Operation, Pause, Result, Step, StoreRequest
+
+
+class AsyncApiClient:
+    """Takes the steps of operations at ``/api/v1`` of the service at ``url``, with an API token."""
+
+    def __init__(self, url: str, token: str | None = None) -> None:
+        self.url = url.rstrip("/")
+        self._http = httpx.AsyncClient(base_url=f"{self.url}/api/v1", headers=headers_of(token), timeout=TIMEOUT)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def run(self, operation: Operation[Result]) -> Result:
+        """Take the steps of an operation and return its result; files are read and zips checked in a thread."""
+        try:
+            step = next(operation)
+            while True:
+                try:
+                    outcome = await self._take(step)
+                except STEP_ERRORS as error:
+                    step = operation.throw(error)
+                else:
+                    step = operation.send(outcome)
+        except StopIteration as end:
+            result: Result = end.value
+            return result
+
+    async def _take(self, step: Step) -> Any:
+        if isinstance(step, Pause):
+            return await asyncio.sleep(step.seconds)
+        if isinstance(step, LocalWork):
+            return await asyncio.to_thread(step.function)
+        content = _in_threads(step.content()) if step.content is not None else None
+        with answers_required(self.url):
+            if isinstance(step, StoreRequest):
+                async with httpx.AsyncClient() as store:
+                    return await store.request(step.method, step.path, content=content, **step.options())
+            return require_success(await self._http.request(step.method, step.path, content=content, **step.options()))
+
+
+async def _in_threads(chunks: Iterator[bytes]) -> AsyncIterator[bytes]:
+    """The chunks, each read by a thread: the loop goes on meanwhile."""
+    while chunk := await asyncio.to_thread(next, chunks, b""):
+        yield chunk

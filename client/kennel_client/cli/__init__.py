@@ -1,0 +1,18 @@
+"""The ``kennel`` command of the client: what participants and organizers do through the API.
+
+main: the command itself, and what it says of commands that only the server has.
+login: ``kennel login`` and ``logout``.
+account: ``kennel my-data`` and ``delete-account``.
+check: ``kennel check``: a zip on the participant's machine.
+competitions: ``kennel competitions``, ``rules``, ``leaderboard`` and ``pick``.
+submissions: ``kennel submit``, ``status`` and ``cancel``.
+generators: ``kennel generator``.
+kaggle: ``kennel kaggle``: the official kaggle client, pointed at Kennel.
+admin: ``kennel admin``, for organizers and admins.
+follow: an entry's progress from its server-sent events.
+connection: the authenticated client of a command, and its errors.
+exit_codes: exit statuses, and errors as text or JSON.
+tables: answers as tables and text.
+formatting: times, numbers, text that is safe to print on a terminal.
+options: options that several commands share.
+"""

@@ -1,0 +1,92 @@
+"""``kennel competitions``, ``rules``, ``leaderboard`` and ``pick``."""
+
+import csv
+import io
+import sys
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from kennel_client.api import segment
+from kennel_client.cli import tables
+from kennel_client.cli.connection import connected_client
+from kennel_client.cli.options import IDS, PANEL, AsJson, Slug
+from kennel_client.operations import accept_rules_of, board_view
+
+app = typer.Typer()
+
+
+@app.command(rich_help_panel=PANEL)
+def competitions(as_json: AsJson = False) -> None:
+    """List the competitions."""
+    with connected_client(as_json=as_json, needs_token=False) as client:
+        views = client.get("/competitions")
+    tables.print_answer(views, partial(tables.print_competitions, views=views), as_json=as_json)
+
+
+@app.command(rich_help_panel=PANEL)
+def rules(
+    competition: Slug,
+    accept: Annotated[bool, typer.Option("--accept", help="Accept them as they stand now.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show the rules of a competition, or accept them."""
+    with connected_client(as_json=as_json, needs_token=accept) as client:
+        details = client.get(f"/competitions/{segment(competition)}")
+        if accept:
+            client.run(accept_rules_of(details["slug"], details["rules_sha256"]))
+            details["rules_accepted"] = True
+    view = {name: details[name] for name in ("slug", "title", "rules", "rules_sha256", "rules_accepted")}
+    tables.print_answer(view, partial(tables.print_rules, view=view), as_json=as_json)
+
+
+@app.command(rich_help_panel=PANEL)
+def leaderboard(
+    competition: Slug,
+    private: Annotated[bool, typer.Option("--private", help="The final board, once it is published.")] = False,
+    late: Annotated[bool, typer.Option("--late", help="The board of entries after the close.")] = False,
+    search: Annotated[str, typer.Option(help="Only teams with this in their name.")] = "",
+    limit: Annotated[int, typer.Option(min=1, help="So many places.")] = 50,
+    as_json: AsJson = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="CSV on standard output, with every place.")] = False,
+) -> None:
+    """Show a competition's board."""
+    if as_json and as_csv:
+        raise typer.BadParameter("--json and --csv exclude each other.")
+    with connected_client(as_json=as_json, needs_token=False) as client:
+        if as_csv:
+            params = {"track": "private" if private else "public", "late": late, "format": "csv"}
+            answer = client.send("GET", f"/competitions/{segment(competition)}/leaderboard", params=params)
+            sys.stdout.write(_matching_csv_rows(answer.text, search))
+            return
+        board = client.run(board_view(competition, private=private, late=late, search=search, limit=limit))
+    tables.print_answer(board, partial(tables.print_board, view=board), as_json=as_json)
+
+
+def _matching_csv_rows(text: str, search: str) -> str:
+    """The rows of a CSV board whose team name contains ``search``."""
+    if not search:
+        return text
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\r\n")
+    head, *rows = csv.reader(io.StringIO(text, newline=""))
+    writer.writerows([head, *(row for row in rows if search.casefold() in row[head.index("team")].casefold())])
+    return file.getvalue()
+
+
+@app.command(rich_help_panel=PANEL, context_settings=IDS)
+def pick(
+    competition: Slug,
+    submissions: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="The entries to pick.")] = None,
+    clear: Annotated[bool, typer.Option("--clear", help="Take the choice back.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Pick the entries that your team will be ranked by in the end; without IDs, show what is picked."""
+    if clear and submissions:
+        raise typer.BadParameter("--clear takes no entries.")
+    path = f"/competitions/{segment(competition)}/picks"
+    with connected_client(as_json=as_json) as client:
+        changed = clear or bool(submissions)
+        picks = client.put(path, {"submissions": submissions or []}) if changed else client.get(path)
+    tables.print_answer(picks, partial(tables.print_final_picks, view=picks), as_json=as_json)

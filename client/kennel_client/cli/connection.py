@@ -1,0 +1,76 @@
+"""The authenticated client of a command, and its errors as messages with hints."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+from rich.console import Console
+
+from kennel_client.api import ApiClient
+from kennel_client.cli.exit_codes import ExitCode, exit_code_of, print_error
+from kennel_client.cli.formatting import format_duration
+from kennel_client.credentials import Login, current_login
+from kennel_client.errors import KennelError, Refused
+
+err = Console(stderr=True, highlight=False)
+SIGN_IN_HINT = "Please run `kennel login`, or set KENNEL_URL and KENNEL_TOKEN."
+HINTS = {
+    "no-token": SIGN_IN_HINT,
+    "bad-token": SIGN_IN_HINT,
+    "wrong-scope": "Make a token with the scopes read and submit on the page /account, and run `kennel login`.",
+    "rules-not-accepted": "`kennel rules COMPETITION` shows them; with --accept it accepts them.",
+    "pending-limit": "`kennel status` shows them.",
+    "not-invited": "The organizers of the competition invite people, by handle or mail address.",
+    "no-competition": "`kennel competitions` lists them.",
+}
+"""Hints what to do about a problem, by its slug."""
+
+
+@contextmanager
+def reported_errors(*, as_json: bool = False, uploading: bool = False) -> Iterator[None]:
+    """An error in the block ends the command with an exit status; it is printed on standard error, or with ``as_json``
+    on standard output."""
+    try:
+        yield
+    except (Refused, KennelError) as error:
+        print_error(error, err, as_json=as_json, hint=hint_for(error))
+        raise typer.Exit(exit_code_of(error, uploading=uploading)) from None
+
+
+@contextmanager
+def connected_client(
+    *, as_json: bool = False, uploading: bool = False, needs_token: bool = True
+) -> Iterator[ApiClient]:
+    """A client with the current login; errors are handled by :func:`reported_errors`."""
+    with reported_errors(as_json=as_json, uploading=uploading):
+        login = current_login()
+        if needs_token:
+            require_token(login)
+        with ApiClient(login.url, login.token) as client:
+            yield client
+
+
+def require_token(login: Login) -> str:
+    """The token of a login; ``Refused`` (401) if it has none."""
+    if login.token is None:
+        title = f"You are not signed in to {login.url}."
+        raise Refused(401, {"type": "urn:kennel:problem:no-token", "title": title})
+    return login.token
+
+
+@contextmanager
+def interruptible(message: str) -> Iterator[None]:
+    """Ctrl-C in the block ends the command alone and prints ``message``, which says how to continue."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        err.print(f"\n{message}", markup=False, soft_wrap=True)
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
+
+
+def hint_for(error: Refused | KennelError) -> str:
+    """What to do about an error, empty if the client does not know."""
+    if not isinstance(error, Refused):
+        return ""
+    wait = f"That is in {format_duration(error.retry_after)}." if error.retry_after else ""
+    return HINTS.get(error.slug, wait)

@@ -1,0 +1,97 @@
+"""The exit statuses of ``kennel``, for scripts; errors as text or JSON."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import IntEnum
+from typing import Any
+
+from rich.console import Console
+
+from kennel_client.errors import KennelError, Refused, Unreachable, Unreadable
+from kennel_client.submit import ZIP_FAULT_STATUSES
+
+
+class ExitCode(IntEnum):
+    """The outcome of a command."""
+
+    DONE = 0
+    FAULTY = 1
+    USAGE = 2
+    REFUSED = 3
+    SIGN_IN = 4
+    LIMIT = 5
+    NO_ANSWER = 6
+    INTERRUPTED = 130
+
+
+EXIT_CODE_TEXTS = {
+    ExitCode.DONE: "done; an entry that was watched is scored",
+    ExitCode.FAULTY: (
+        "the zip has faults, the entry was rejected, cancelled or failed, or something else went wrong here"
+    ),
+    ExitCode.USAGE: "wrong arguments, or a file that cannot be read",
+    ExitCode.REFUSED: "the service refused it: closed, rules not accepted, no such competition, not yours",
+    ExitCode.SIGN_IN: "no token, an unknown one, or one without the scope that this needs",
+    ExitCode.LIMIT: "a limit is used up: the same again later",
+    ExitCode.NO_ANSWER: "no answer from the service, or a failure of its own",
+    ExitCode.INTERRUPTED: "Ctrl-C; entries and uploads stay as they are",
+}
+
+
+def exit_codes_help() -> str:
+    """All statuses, a paragraph each, as ``--help`` shows them."""
+    return "Exit status\n\n" + "\n\n".join(f"{status.value}: {meaning}" for status, meaning in EXIT_CODE_TEXTS.items())
+
+
+def exit_code_of(error: Refused | KennelError, *, uploading: bool = False) -> ExitCode:
+    """The status for an error. ``uploading``: the zip may be at fault."""
+    if isinstance(error, Unreadable):
+        return ExitCode.USAGE
+    if isinstance(error, Unreachable) or (isinstance(error, Refused) and error.status >= 500):
+        return ExitCode.NO_ANSWER
+    if isinstance(error, KennelError) or error.status == 0:
+        return ExitCode.FAULTY
+    if error.status == 401 or error.slug == "wrong-scope":
+        return ExitCode.SIGN_IN
+    if error.status == 429:
+        return ExitCode.LIMIT
+    return ExitCode.FAULTY if uploading and error.status in ZIP_FAULT_STATUSES else ExitCode.REFUSED
+
+
+def message_of(error: Refused | KennelError) -> str:
+    """An error as text, with its first ten faults."""
+    if isinstance(error, KennelError):
+        return "\n  - ".join([error.message, *error.faults[:10]])
+    return str(error)
+
+
+def problem_of(error: Refused | KennelError) -> dict[str, Any]:
+    """An error as JSON, in the shape of the API's problems."""
+    if isinstance(error, Refused):
+        return error.problem
+    return {
+        "type": f"urn:kennel:problem:{error.slug}",
+        "title": error.message,
+        "faults": list(error.faults[:10]),
+        **error.extra,
+    }
+
+
+def print_error(error: Refused | KennelError, err: Console, *, as_json: bool = False, hint: str = "") -> None:
+    """Print an error: on ``err``, or with ``as_json`` as one JSON document on standard output."""
+    if as_json:
+        print(json.dumps({"problem": problem_of(error)}))
+    else:
+        err.print("\n".join(filter(None, (message_of(error), hint))), markup=False, soft_wrap=True)
+
+
+@contextmanager
+def exit_on_error() -> Iterator[None]:
+    """An error meant for a person becomes one message and an exit status, without a traceback."""
+    try:
+        yield
+    except (KennelError, Refused) as error:
+        print_error(error, Console(stderr=True, highlight=False))
+        sys.exit(exit_code_of(error))

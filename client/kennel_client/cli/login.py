@@ -1,0 +1,126 @@
+"""``kennel login`` and ``kennel logout``: an API token in a file that only its owner can read."""
+
+import os
+import socket
+import sys
+from typing import Annotated
+from urllib.parse import urlsplit
+
+import typer
+
+from kennel_client.api import ApiClient
+from kennel_client.cli.connection import err, reported_errors
+from kennel_client.cli.options import PANEL
+from kennel_client.credentials import DEFAULT_URL, Login, delete_login, save_login, saved_login
+from kennel_client.errors import Refused
+
+app = typer.Typer()
+SCOPES = ["read", "submit"]
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+@app.command(rich_help_panel=PANEL)
+def login(
+    url: Annotated[str, typer.Option(envvar="KENNEL_URL", help="Where the service is; asked for if left out.")] = "",
+    token_stdin: Annotated[
+        bool, typer.Option("--token-stdin", help="Read the token from standard input: for scripts.")
+    ] = False,
+    organize: Annotated[
+        bool,
+        typer.Option(
+            "--organize", help="Also for `kennel admin`: a token with the scope organize, if your role has it."
+        ),
+    ] = False,
+) -> None:
+    """Sign in on this machine, with an API token or with your password, which makes a token.
+
+    Nothing secret stands on the command line: it is asked for, or comes by --token-stdin. The token is kept in a file
+    that only you can read; KENNEL_URL and KENNEL_TOKEN win over it.
+    """
+    if not url:
+        url = DEFAULT_URL if token_stdin else typer.prompt("Where is the service", default=DEFAULT_URL, err=True)
+    url = _address(url)
+    with reported_errors():
+        scopes = [*SCOPES, "organize"] if organize else SCOPES
+        login = _login_by_token(url, sys.stdin.readline(), scopes) if token_stdin else _ask_login(url, scopes)
+        file = save_login(login)
+    print(f"You are {login.handle} at {login.url}; kept in {file}.")
+    if os.environ.get("KENNEL_TOKEN"):
+        err.print("KENNEL_TOKEN is set and wins over it.")
+
+
+def _address(url: str) -> str:
+    """The URL with a scheme; prints a warning if the connection is not encrypted."""
+    if "://" not in url:
+        url = f"https://{url}"
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise typer.BadParameter(f"{url} is not an http(s) address.")
+    if parts.scheme == "http" and parts.hostname not in LOOPBACK:
+        err.print(f"Careful: {url} is not encrypted; others on the way can read your token.", markup=False)
+    return url.rstrip("/")
+
+
+def _ask_login(url: str, scopes: list[str]) -> Login:
+    token = typer.prompt(
+        "API token (empty: sign in with your password)", "", hide_input=True, show_default=False, err=True
+    )
+    if token:
+        return _login_by_token(url, token, scopes)
+    name = typer.prompt("Handle or mail address", err=True)
+    return _login_by_password(url, name, typer.prompt("Password", hide_input=True, err=True), scopes)
+
+
+def _login_by_token(url: str, token: str, scopes: list[str]) -> Login:
+    """A login with a token that the service knows."""
+    with ApiClient(url, token.strip() or None) as client:
+        me = client.get("/me")
+    missing = sorted(set(scopes) - set(me["scopes"]))
+    if missing:
+        err.print(f"This token has no scope {' and '.join(missing)}: some commands will be refused.", markup=False)
+    return Login(url, token.strip(), me["handle"])
+
+
+def _login_by_password(url: str, name: str, password: str, scopes: list[str]) -> Login:
+    """A login with a new token, made in a session that ends at once."""
+    with ApiClient(url) as client:
+        headers = open_session(client, name, password)
+        try:
+            body = {"name": f"kennel on {socket.gethostname()}"[:100], "scopes": scopes}
+            token = client.call("POST", "/tokens", json=body, headers=headers)
+            me = client.get("/me")
+        finally:
+            client.send("DELETE", "/session", headers=headers)
+    return Login(url, token["token"], me["handle"], token["id"])
+
+
+def open_session(client: ApiClient, name: str, password: str) -> dict[str, str]:
+    """Sign a client in, asking for the second factor if there is one; the headers that change something need."""
+    opened = client.post("/session", {"login": name, "password": password})
+    if opened["second_factor"]:
+        code = typer.prompt("Code of your authenticator, or a recovery code", err=True)
+        opened = client.post("/session/second-factor", {"code": code})
+    return {"X-CSRF-Token": opened["csrf_token"]}
+
+
+@app.command(rich_help_panel=PANEL)
+def logout() -> None:
+    """Forget the kept token, and revoke it if `kennel login` has made it."""
+    with reported_errors():
+        saved = saved_login()
+        delete_login()
+        if saved is None:
+            print("Nobody was signed in on this machine.")
+            return
+        if saved.token_id is not None:
+            _revoke(saved)
+    print(f"{saved.handle} is signed out of {saved.url}.")
+
+
+def _revoke(saved: Login) -> None:
+    try:
+        with ApiClient(saved.url, saved.token) as client:
+            client.send("DELETE", f"/tokens/{saved.token_id}")
+    except Refused as refusal:
+        if refusal.slug not in {"bad-token", "no-token-here"}:
+            err.print(f"The token could not be revoked; do it at {saved.url}/account. {refusal}", markup=False)

@@ -1,0 +1,146 @@
+"""``kennel submit``, ``status`` and ``cancel``."""
+
+import sys
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO
+
+import typer
+
+from kennel_client.api import ApiClient, open_file, segment
+from kennel_client.cli import tables
+from kennel_client.cli.connection import connected_client, err, interruptible
+from kennel_client.cli.exit_codes import ExitCode
+from kennel_client.cli.follow import follow_submission
+from kennel_client.cli.options import IDS, PANEL, AsJson, Slug, Watch
+from kennel_client.errors import Refused
+from kennel_client.operations import MAX_NAME_LENGTH, accept_rules_of
+from kennel_client.progress import show_progress
+from kennel_client.results import FINISHED, UNSUCCESSFUL
+from kennel_client.resumable_state import ResumableUpload, resumable_upload_of
+from kennel_client.submit import begin_upload, finish_upload
+
+app = typer.Typer()
+MAX_SHOWN = 50
+INTERRUPTED_MESSAGE = "Stopped. What has arrived is kept for a day: the same command goes on from there."
+
+
+@app.command(rich_help_panel=PANEL)
+def submit(
+    competition: Slug,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The zip of images.")],
+    note: Annotated[str, typer.Option(help="What your team wants to remember of it.")] = "",
+    watch: Watch = False,
+    check: Annotated[bool, typer.Option("--check/--no-check", help="Look at the images here before sending.")] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Submit an entry: check it here, upload it, and with --watch follow it to its score.
+
+    An upload that breaks off goes on by itself; after a restart, the same command goes on where it stopped.
+    """
+    with connected_client(as_json=as_json, uploading=True) as client, open_file(file) as content:
+        resumable = resumable_upload_of(
+            client.url, competition, content, file_name=file.name[-MAX_NAME_LENGTH:], note=note
+        )
+        submission = _submit_file(client, resumable, content, check=check, ask=not as_json)
+        if not as_json:
+            _print_accepted(client, resumable, submission, watch=watch)
+        if watch:
+            _follow(client, submission)
+        view = client.get(f"/submissions/{submission}")
+    if watch or as_json:
+        _print_answer(client, view, as_json=as_json)
+    raise typer.Exit(_exit_code_of(view))
+
+
+def _submit_file(client: ApiClient, resumable: ResumableUpload, content: BinaryIO, *, check: bool, ask: bool) -> str:
+    try:
+        upload = client.run(begin_upload(resumable))
+    except Refused as refusal:
+        if refusal.slug != "rules-not-accepted" or not ask or not _accepts_rules(client, resumable.pending.slug):
+            raise
+        upload = client.run(begin_upload(resumable))
+    if upload["offset"] > 0:
+        err.print(f"Going on with an upload begun earlier: {upload['offset'] / upload['length']:.0%} is there.")
+    with interruptible(INTERRUPTED_MESSAGE), show_progress(err) as progress:
+        return client.run(finish_upload(resumable, upload, content, progress, check=check))
+
+
+def _accepts_rules(client: ApiClient, slug: str) -> bool:
+    """Show the rules and ask on a terminal; whether they were accepted. False without a terminal."""
+    if not sys.stdin.isatty() or not err.is_terminal:
+        return False
+    competition = client.get(f"/competitions/{segment(slug)}")
+    tables.print_rules(err, competition)
+    if not typer.confirm("Do you accept these rules?", err=True):
+        return False
+    client.run(accept_rules_of(competition["slug"], competition["rules_sha256"]))
+    return True
+
+
+def _print_accepted(client: ApiClient, resumable: ResumableUpload, submission: str, *, watch: bool) -> None:
+    print(f"{resumable.pending.file_name} is entry {submission}: {client.url}/submissions/{submission}")
+    with suppress(Refused):  # the entry is accepted; the quota is only extra information
+        print(tables.quota_text(client.get(f"/competitions/{segment(resumable.pending.slug)}/limits")))
+    if not watch:
+        print(f"`kennel status {submission} --watch` follows it.")
+
+
+def _follow(client: ApiClient, submission: str) -> None:
+    message = f"The entry goes on without you; `kennel status {submission} --watch` comes back to it."
+    with interruptible(message):
+        follow_submission(client, submission, err)
+
+
+def _print_answer(client: ApiClient, view: dict[str, Any], *, as_json: bool) -> None:
+    page = f"{client.url}/submissions/{view['id']}"
+    tables.print_answer(view | {"page": page}, partial(tables.print_submission, view=view, page=page), as_json=as_json)
+
+
+def _exit_code_of(*views: dict[str, Any]) -> ExitCode:
+    return ExitCode.FAULTY if any(view["status"] in UNSUCCESSFUL for view in views) else ExitCode.DONE
+
+
+@app.command(rich_help_panel=PANEL, context_settings=IDS)
+def status(
+    submission: Annotated[str | None, typer.Argument(metavar="[ID]", help="An entry; without it, all.")] = None,
+    competition: Annotated[str | None, typer.Option(help="Only entries of this competition.")] = None,
+    watch: Watch = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show your team's newest entries, or one of them; with --watch, follow what is under way to its end."""
+    with connected_client(as_json=as_json) as client:
+        if submission is not None:
+            if watch:
+                _follow(client, submission)
+            view = client.get(f"/submissions/{segment(submission)}")
+            _print_answer(client, view, as_json=as_json)
+            raise typer.Exit(_exit_code_of(view))
+        views = _own_submissions(client, competition)
+        watched = [view["id"] for view in reversed(views) if watch and view["status"] not in FINISHED]
+        for each in watched:
+            _follow(client, each)
+        if watched:
+            views = _own_submissions(client, competition)
+    tables.print_answer(views, partial(tables.print_submissions, views=views), as_json=as_json)
+    raise typer.Exit(_exit_code_of(*(view for view in views if view["id"] in watched)))
+
+
+def _own_submissions(client: ApiClient, competition: str | None) -> list[dict[str, Any]]:
+    """The team's newest entries, of one competition or of all."""
+    slugs = [competition] if competition else [each["slug"] for each in client.get("/competitions")]
+    views = [
+        view
+        for slug in slugs
+        for view in client.get(f"/competitions/{segment(slug)}/submissions", limit=MAX_SHOWN)["submissions"]
+    ]
+    return sorted(views, key=lambda view: int(view["ref"]), reverse=True)[:MAX_SHOWN]
+
+
+@app.command(rich_help_panel=PANEL, context_settings=IDS)
+def cancel(submission: Annotated[str, typer.Argument(metavar="ID")], as_json: AsJson = False) -> None:
+    """Take an entry back before its scoring begins: it is not counted."""
+    with connected_client(as_json=as_json) as client:
+        view = client.post(f"/submissions/{segment(submission)}/cancel")
+    _print_answer(client, view, as_json=as_json)

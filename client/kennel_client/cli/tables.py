@@ -1,0 +1,213 @@
+"""Entries, boards and competitions as tables and short texts, on standard output."""
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from kennel_client.cli.formatting import format_number, format_time, terminal_safe, terminal_safe_lines
+
+View = dict[str, Any]
+LEFT, RIGHT = "left", "right"
+GIGABYTE = 10**9
+MAX_WIDTH = 1000
+"""Columns where the output is no terminal, so that rows are not folded."""
+
+
+def print_answer(document: Any, show: Callable[[Console], None], *, as_json: bool) -> None:
+    """Print a command's answer: as JSON, or by ``show`` as text."""
+    if as_json:
+        print(json.dumps(document))
+    else:
+        show(Console(highlight=False, width=None if sys.stdout.isatty() else MAX_WIDTH))
+
+
+def print_table(out: Console, columns: dict[str, str], rows: Sequence[Sequence[str]]) -> None:
+    """Print rows under headings; ``columns`` gives the alignment of each."""
+    grid = Table(box=None, pad_edge=False, header_style="bold")
+    for name, side in columns.items():
+        grid.add_column(name, justify="right" if side == RIGHT else "left", overflow="fold")
+    for row in rows:
+        grid.add_row(*(Text(cell) for cell in row))
+    out.print(grid)
+
+
+def print_text(out: Console, text: str) -> None:
+    """Print text as it is, without folding."""
+    out.print(text, markup=False, soft_wrap=True)
+
+
+def print_prose(out: Console, text: str) -> None:
+    """Print sentences, folded between words."""
+    out.print(text, markup=False)
+
+
+def print_competitions(out: Console, views: Sequence[View]) -> None:
+    """Print competitions: phase, deadline, image specification, rules."""
+    columns = {"competition": LEFT, "title": LEFT, "phase": LEFT, "closes": LEFT, "images": RIGHT, "rules": LEFT}
+    rows = [
+        (
+            each["slug"],
+            terminal_safe(each["title"]),
+            each["phase"],
+            format_time(each["closes_at"]),
+            f"{each['image_count']:,} of {each['image_size']}x{each['image_size']}",
+            _rules(each),
+        )
+        for each in views
+    ]
+    print_table(out, columns, rows)
+
+
+def _rules(view: View) -> str:
+    if view["rules_sha256"] is None:
+        return "none"
+    return "accepted" if view["rules_accepted"] else "to be accepted"
+
+
+def print_submissions(out: Console, views: Sequence[View]) -> None:
+    """Print entries, in their order."""
+    if not views:
+        print_text(out, "There are no entries yet.")
+        return
+    columns = {"id": LEFT, "competition": LEFT, "status": LEFT, "MiFID": RIGHT, "accepted": LEFT, "file": LEFT}
+    rows = [
+        (
+            each["id"],
+            each["competition"],
+            status_text(each),
+            score_text(each),
+            format_time(each["accepted_at"]),
+            " · ".join(filter(None, (terminal_safe(each["file_name"]), terminal_safe(each["note"])))),
+        )
+        for each in views
+    ]
+    print_table(out, columns, rows)
+
+
+def status_text(view: View) -> str:
+    """An entry's status, with its queue position while it waits and its progress while it runs."""
+    if view["queue_position"]:
+        paused = ", scoring is paused" if view.get("paused") else ""
+        return f"{view['status']} (position {view['queue_position']}{paused})"
+    if view["fraction"] is not None:
+        return f"{view['status']} {100 * view['fraction']:.0f} %"
+    return str(view["status"])
+
+
+def score_text(view: View) -> str:
+    """An entry's public score."""
+    measurement = next((each for each in view["measurements"] if each["track"] == "public"), None)
+    if measurement is None:
+        return "-"
+    return "copy" if measurement["copy"] else format_number(measurement["mifid"])
+
+
+def print_submission(out: Console, view: View, page: str) -> None:
+    """Print one entry: status, reason, faults, measurements, the address of its page."""
+    print_text(out, f"{terminal_safe(view['file_name'])} in {view['competition']}: {status_text(view)}")
+    if view["reason"]:
+        print_prose(out, terminal_safe(view["reason"]))
+    for fault in view["faults"] or ():
+        print_text(out, f"  - {terminal_safe(fault)}")
+    for each in view["measurements"]:
+        print_text(out, _measurement(each))
+        print_prose(out, terminal_safe(each["explanation"]))
+    print_text(out, page)
+
+
+def _measurement(view: View) -> str:
+    score = "a copy, no score" if view["copy"] else f"MiFID {format_number(view['mifid'])}"
+    parts = [
+        score,
+        f"FID {format_number(view['fid'])}",
+        f"distance {format_number(view['memorization_distance'], 4)}",
+    ]
+    if view["rank"]:
+        parts.append(f"rank {view['rank']}")
+    elif view["would_be_rank"]:
+        parts.append(f"would be rank {view['would_be_rank']}")
+    return f"{view['track']}: {' · '.join(parts)}"
+
+
+def print_generator(out: Console, view: View) -> None:
+    """Print the progress of an entry's generator audit, or its result."""
+    place = f" (position {view['queue_position']})" if view["queue_position"] else ""
+    print_text(out, f"generator {view['sha256'][:12]}: {view['state']}{place}")
+    if view["refusal"]:
+        print_prose(out, terminal_safe(view["refusal"]))
+    for fault in view["faults"]:
+        print_text(out, f"  - {terminal_safe(fault)}")
+    if view["result"]:
+        print_prose(out, f"{view['result']['verdict']}: {terminal_safe(view['result']['explanation'])}")
+    elif view["state"] == "done":
+        print_prose(out, "What was found is shown once the final board is published.")
+
+
+def print_board(out: Console, view: View) -> None:
+    """Print a board: benchmarks, places, copies."""
+    columns = {"rank": RIGHT, "MiFID": RIGHT, "FID": RIGHT, "distance": RIGHT, "": LEFT, "entries": RIGHT, "team": LEFT}
+
+    def row(rank: str, each: View, remark: str) -> tuple[str, ...]:
+        numbers = (
+            format_number(each.get("score")),
+            format_number(each.get("fid")),
+            format_number(each["memorization_distance"], 3),
+        )
+        return rank, *numbers, remark, str(each.get("entries", "-")), terminal_safe(each["team"])
+
+    rows = [row("-", each, "benchmark") for each in view["benchmarks"]]
+    rows += [row(str(each["rank"]), each, "penalised" if each["penalised"] else "") for each in view["entries"]]
+    rows += [row("-", each, "copy") for each in view["copies"]]
+    kind = "late" if view["late"] else view["track"]
+    tau = "no tau yet" if view["tau"] is None else f"tau {format_number(view['tau'], 4)}"
+    teams = "1 team" if view["teams"] == 1 else f"{view['teams']:,} teams"
+    print_text(out, f"{view['competition']}, {kind} board: {teams}, {tau}")
+    print_table(out, columns, rows)
+
+
+def print_final_picks(out: Console, view: View) -> None:
+    """Print a team's final picks."""
+    if view["chosen"]:
+        print_text(out, f"Your team has picked {len(view['submissions'])} of at most {view['most']}:")
+    else:
+        print_text(out, f"Your team has not picked; its best public entries are taken, at most {view['most']}:")
+    for each in view["submissions"] or ("none yet",):
+        print_text(out, f"  {each}")
+    print_text(
+        out, f"This can be changed until {format_time(view['until'])}." if view["until"] else "This can be changed."
+    )
+
+
+def print_rules(out: Console, view: View) -> None:
+    """Print the rules of a competition, and whether they are accepted."""
+    if view["rules_sha256"] is None:
+        print_text(out, f"{terminal_safe(view['title'])} has no rules to accept.")
+        return
+    print_text(out, f"{terminal_safe(view['title'])}: rules\n\n{terminal_safe_lines(view['rules'])}\n")
+    if view["rules_accepted"] is not None:
+        print_text(out, "You have accepted them." if view["rules_accepted"] else "You have not accepted them.")
+
+
+def quota_text(view: View) -> str:
+    """A team's remaining quota, and when the next entry is possible."""
+    if view["daily_limit"] is None:
+        left = "There is no limit a day"
+    else:
+        left = f"{view['remaining_today']} of {view['daily_limit']} entries of this UTC day are left"
+    stored = storage_text(view)
+    if view["refusal"] is None:
+        return f"{left}. {stored}"
+    if view["next_entry_at"] is None:
+        return f"{left}; the next one is possible when one in progress has ended. {stored}"
+    return f"{left}; the next one is possible at {format_time(view['next_entry_at'])}. {stored}"
+
+
+def storage_text(view: View) -> str:
+    """What zips and uploads under way take in the store, and what they may."""
+    limit = f" of {view['max_bytes'] / GIGABYTE:.2f}" if view["max_bytes"] is not None else ""
+    return f"Zips and uploads take {(view['stored_bytes'] + view['staged_bytes']) / GIGABYTE:.2f}{limit} GB."

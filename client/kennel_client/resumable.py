@@ -1,0 +1,125 @@
+"""Resumable uploads: by tus, or by a presigned PUT into the service's store where it offers one."""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, BinaryIO
+
+import httpx
+
+from kennel_client.api import TIMEOUT, ApiClient, segment
+from kennel_client.errors import Refused
+from kennel_client.retries import RETRY_SECONDS, Retries
+from kennel_client.steps import Operation, Pause, Request, StoreRequest, call, get
+
+STALL_TIMEOUT = httpx.Timeout(30.0, read=90.0)
+"""A connection that is silent for so long is given up, and the state of the upload is asked for again."""
+CHUNK_BYTES = 1 << 18
+"""Bytes between two progress reports."""
+ByteProgress = Callable[[int, int], None]
+"""Called with the number of bytes sent and of the whole file."""
+
+
+@dataclass(frozen=True)
+class PendingUpload:
+    """A file to submit. ``key`` is the Idempotency-Key: with the same key, :meth:`begin` resumes the same upload, even
+    after a crash. ``sha256`` (hex) is verified by the service at the end."""
+
+    slug: str
+    file_name: str
+    length: int
+    key: str
+    note: str = ""
+    sha256: str | None = None
+
+    def begin(self) -> Operation[dict[str, Any]]:
+        """Begin the upload, or get the one begun with the same key; returns its state."""
+        body = {"length": self.length, "file_name": self.file_name, "note": self.note, "sha256": self.sha256}
+        headers = {"Idempotency-Key": self.key}
+        path = f"/competitions/{segment(self.slug)}/uploads"
+        view: dict[str, Any] = yield from call("POST", path, json=body, headers=headers)
+        return view
+
+
+def upload_resumably(
+    client: ApiClient,
+    pending: PendingUpload,
+    file: BinaryIO,
+    *,
+    progress: ByteProgress = lambda _sent, _total: None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> str:
+    """Upload an entry and return the id of the submission; ``Refused`` for errors that a retry cannot cure."""
+    return client.run(upload(pending, file, progress), sleep=sleep)
+
+
+def upload(pending: PendingUpload, file: BinaryIO, progress: ByteProgress) -> Operation[str]:
+    """Upload an entry, and begin anew where a connection breaks off; returns the id of the submission."""
+    path = ""
+    reached = 0
+    retries = Retries()
+    while True:
+        try:
+            view = (yield from get(path)) if path else (yield from pending.begin())
+            path = f"/uploads/{view['id']}"
+            if view["offset"] > reached:
+                reached = view["offset"]
+                retries.reset()
+            submission = yield from _step(path, view, file, progress)
+            if submission is not None:
+                progress(pending.length, pending.length)
+                return submission
+            yield Pause(RETRY_SECONDS[0])
+        except Refused as refusal:
+            yield Pause(retries.seconds_after(refusal))
+
+
+def _step(path: str, view: dict[str, Any], file: BinaryIO, progress: ByteProgress) -> Operation[str | None]:
+    """Do what the state ``view`` still needs; the submission's id, or None if its state must be asked for again."""
+    if view["problem"] is not None:
+        raise Refused(422, view["problem"])
+    if view["state"] == "receiving" and view["method"] == "put":
+        yield from _put(view, file, progress)
+        return _submission((yield from call("POST", f"{path}/complete")))
+    if view["state"] == "receiving":
+        return (yield from _append(path, view, file, progress))
+    return _submission(view)
+
+
+def _submission(view: dict[str, Any]) -> str | None:
+    submission_id: str | None = view["submission"]
+    return submission_id
+
+
+def _append(path: str, view: dict[str, Any], file: BinaryIO, progress: ByteProgress) -> Operation[str | None]:
+    """Send the rest by tus, in one PATCH."""
+    offset, total = view["offset"], view["length"]
+    headers = {
+        "Tus-Resumable": "1.0.0",
+        "Upload-Offset": str(offset),
+        "Content-Type": "application/offset+octet-stream",
+        "Content-Length": str(total - offset),
+    }
+    content = partial(_chunks_with_progress, file, offset, total, progress)
+    answer = yield Request("PATCH", path, headers=headers, content=content, timeout=STALL_TIMEOUT)
+    submission: str | None = answer.headers.get("Kennel-Submission")
+    return submission
+
+
+def _put(view: dict[str, Any], file: BinaryIO, progress: ByteProgress) -> Operation[None]:
+    """Send the whole file to the store's presigned URL; no token is sent."""
+    total = view["length"]
+    content = partial(_chunks_with_progress, file, 0, total, progress)
+    headers = {"Content-Length": str(total)}
+    answer = yield StoreRequest("PUT", view["url"], headers=headers, content=content, timeout=TIMEOUT)
+    if not answer.is_success:
+        raise Refused(answer.status_code, {"title": f"The store answered {answer.status_code}."})
+
+
+def _chunks_with_progress(file: BinaryIO, offset: int, total: int, progress: ByteProgress) -> Iterator[bytes]:
+    file.seek(offset)
+    while chunk := file.read(CHUNK_BYTES):
+        yield chunk
+        offset += len(chunk)
+        progress(offset, total)

@@ -1,0 +1,29 @@
+"""The optional packages that ``kennel up`` and the demo need, and what installs those that are missing."""
+
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+
+from scorer.errors import Unavailable
+
+PACKAGES: Mapping[str, Sequence[str]] = {
+    "api": ("fastapi", "jinja2", "uvicorn"),
+    "worker": ("onnx", "timm", "torch"),
+    "demo": ("skimage",),
+}
+"""Packages of each extra in ``pyproject.toml`` without which nothing begins."""
+
+
+def installation_of(*extras: str) -> str:
+    """What to type for ``kennel up`` and further extras. By name alone, a registry would be asked, where `kennel` is
+    somebody else's."""
+    return f"pip install ./client '.[{','.join(dict.fromkeys(('api', 'worker', 'standalone', *extras)))}]'"
+
+
+def require_extras(*extras: str) -> None:
+    """Raise ``Unavailable`` if packages of these extras are missing, before anything has been started."""
+    missing = [name for extra in extras for name in PACKAGES[extra] if find_spec(name) is None]
+    if missing:
+        raise Unavailable(
+            "packages-missing",
+            f"Not installed here: {', '.join(missing)}. In the folder of Kennel's sources: {installation_of(*extras)}",
+        )

@@ -1,0 +1,157 @@
+"""The client for programs and notebooks, against a running service: the programs are those of the how-to."""
+
+import ast
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from platformdirs import user_state_path
+
+from kennel_client import AsyncClient, Client, Entry, Invalid, Refused, Unreachable, operations
+from tests.api.cli_runner import working_worker
+from tests.api.conftest import Service
+from tests.api.submissions.test_flow import with_a_wrong_image
+from tests.factories import noise_images, zip_of
+from tests.flaky_proxy import FlakyProxy
+from tests.http_server import serve
+
+pytestmark = pytest.mark.usefixtures("one_day")
+HOW_TO = Path(__file__).parents[3] / "docs" / "how-to" / "submit-from-a-notebook.md"
+
+
+@pytest.fixture
+def address(service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The service's address, for a person who works in a folder of their own and has not signed in."""
+    for name in ("KENNEL_URL", "KENNEL_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("CONFIG", "STATE"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(operations, "POLL_SECONDS", 0.05)
+    with serve(service.app) as url:
+        yield url
+
+
+def programs(address: str, token: str) -> list[str]:
+    """The programs of the how-to, for this service."""
+    parts = HOW_TO.read_text().split("```python\n")[1:]
+    return [
+        part.partition("```")[0].replace("https://kennel.example.org", address).replace("the token", token)
+        for part in parts
+    ]
+
+
+def run_cell(program: str, names: dict[str, Any]) -> Any:
+    """Run a program as a notebook runs a cell: the value of its last line is what it shows."""
+    *lines, last = ast.parse(program).body
+    if not isinstance(last, ast.Expr):
+        lines, shown = [*lines, last], None
+    else:
+        shown = ast.Expression(last.value)
+    exec(compile(ast.Module(lines, []), str(HOW_TO), "exec"), names)
+    return None if shown is None else eval(compile(shown, str(HOW_TO), "eval"), names)
+
+
+def test_the_programs_of_the_how_to_submit_and_read_the_board(
+    service: Service, address: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slug = service.competition(slug="dogs")
+    Path("entry.zip").write_bytes(zip_of(noise_images(9)))
+    first, large, board, with_a_loop = programs(address, service.tokens["ada"])
+    assert len([line for line in first.splitlines() if line]) <= 5
+    names: dict[str, Any] = {}
+    with working_worker(service):
+        entry = run_cell(first, names)
+        assert isinstance(entry, Entry)
+        assert entry.status == "scored"
+        assert f'<a href="{address}/submissions/{entry.id}">entry.zip</a>' in entry._repr_html_()
+        assert entry.public is not None
+        assert f"<td>{entry.public.mifid:.2f}</td>" in entry._repr_html_()
+        run_cell(large, names)
+        run_cell(board, names)
+        run_cell(with_a_loop, names)
+    told = capsys.readouterr().out.splitlines()
+    listed = service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
+    assert [each["note"] for each in listed] == ["second network", "third network", ""]
+    (place,) = service.call("ada", "GET", f"/competitions/{slug}/leaderboard").json()["entries"]
+    assert told[0].startswith(f"{place['rank']} {place['team']} ")
+    assert told[2] == f"{entry.id} scored {entry.page}"
+    assert told[3] == f"{listed[0]['id']} scored 1"
+    names["client"].close()
+
+
+def test_all_that_a_participant_does(service: Service, address: str) -> None:
+    slug = service.competition(rules="Be fair.", final_picks=1)
+    Path("fine.zip").write_bytes(zip_of(noise_images(9)))
+    Path("wrong.zip").write_bytes(with_a_wrong_image(noise_images(9)))
+    steps: list[tuple[str, float]] = []
+    with Client(address, service.tokens["ada"]) as client:
+        assert [each.slug for each in client.competitions()] == [slug]
+        assert client.competition(slug).rules_accepted is False
+        with pytest.raises(Refused) as unread:
+            client.submit(slug, "fine.zip")
+        assert unread.value.slug == "rules-not-accepted"
+        client.accept_rules(slug)
+        assert client.competition(slug).rules_accepted is True
+        assert client.check(slug, "fine.zip").pixels_decoded
+        with pytest.raises(Invalid) as faulty:
+            client.submit(slug, "wrong.zip")
+        assert faulty.value.slug == "bad-images"
+        assert client.entries(slug) == []
+        entry = client.submit(slug, "fine.zip", note="n", progress=lambda *step: steps.append(step))
+        assert (entry.status, entry.note, entry.finished) == ("received", "n", False)
+        assert dict.fromkeys(stage for stage, _ in steps) == dict.fromkeys(["checking", "uploading"])
+        assert steps[-1] == ("uploading", 1.0)
+        assert client.pick(slug, [entry.id])["submissions"] == [entry.id]
+        service.work()
+        assert client.wait(entry.id).status == client.entry(entry.id).status == "scored"
+        assert [place.rank for place in client.leaderboard(slug).places] == [1]
+        again = client.submit(slug, "fine.zip", check=False)
+        assert again.id != entry.id
+        assert client.cancel(again.id).status == "cancelled"
+        assert [each.status for each in client.entries(slug)] == ["cancelled", "scored"]
+        assert client.api.get("/me")["handle"] == "ada"
+    assert list((user_state_path("kennel") / "uploads").iterdir()) == [], "nothing is under way"
+
+
+def test_both_clients_have_the_same_methods_and_options() -> None:
+    def offered(kind: type) -> dict[str, list[str]]:
+        functions = {name: each for name, each in vars(kind).items() if name[0] != "_"}
+        return {name: list(each.__code__.co_varnames[: each.__code__.co_argcount]) for name, each in functions.items()}
+
+    assert offered(Client) == offered(AsyncClient)
+    assert {"submit", "wait", "leaderboard"} <= offered(Client).keys()
+
+
+def test_an_upload_with_a_loop_survives_cuts(service: Service, address: str) -> None:
+    slug = service.competition(image_count=40, image_size=128)
+    content = zip_of(noise_images(3, 40, 128))
+    Path("big.zip").write_bytes(content)
+    proxy = FlakyProxy([address], after=len(content) // 3, cuts=2)
+
+    async def submit(url: str) -> Entry:
+        async with AsyncClient(url, service.tokens["ada"]) as client:
+            return await client.submit(slug, "big.zip")
+
+    with proxy.running() as cutting:
+        entry = asyncio.run(submit(cutting))
+    assert proxy.cut == 2
+    assert proxy.bytes_carried < 2 * len(content), "it went on, it did not begin again"
+    assert (entry.view["bytes"], entry.status) == (len(content), "received")
+
+
+def test_the_login_is_that_of_the_environment_and_no_token_goes_elsewhere(
+    service: Service, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KENNEL_URL", address)
+    monkeypatch.setenv("KENNEL_TOKEN", service.tokens["ada"])
+    with Client() as client:
+        assert client.api.get("/me")["handle"] == "ada"
+    monkeypatch.setenv("KENNEL_URL", "http://127.0.0.1:9")
+    with Client(address) as client, pytest.raises(Refused) as anonymous:
+        client.api.get("/me")
+    assert anonymous.value.status == 401
+    with Client() as client, pytest.raises(Unreachable):
+        client.competitions()

@@ -1,0 +1,111 @@
+"""Progress of long commands, on a terminal and elsewhere."""
+
+import io
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+from rich.console import Console
+
+from kennel_client import progress
+from scorer.lifecycle import STAGES
+
+ROUND = ("decoding", "reference-decoding", "reference-features", "features", "neighbours", "frechet", "evidence")
+
+
+def console(*, terminal: bool) -> Console:
+    return Console(file=io.StringIO(), force_terminal=terminal, width=120, color_system=None, legacy_windows=False)
+
+
+def written(on: Console) -> str:
+    assert isinstance(on.file, io.StringIO)
+    return on.file.getvalue()
+
+
+def last_picture(on: Console, lines: int) -> list[str]:
+    """What stays on the terminal at the end: its last lines, before the cursor is shown again."""
+    return [line.rpartition("\x1b[2K")[2] for line in written(on).removesuffix("\x1b[?25h").splitlines()[-lines:]]
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines come forty times as often."""
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.05)
+
+
+def test_a_terminal_sees_a_bar_for_each_stage() -> None:
+    terminal = console(terminal=True)
+    with progress.show_progress(terminal, STAGES) as report:
+        for stage in ROUND:
+            report(stage, 0.0)
+            report(stage, 0.4)
+    picture = last_picture(terminal, len(ROUND))
+    assert [STAGES[stage] in line for stage, line in zip(ROUND, picture, strict=True)] == [True] * len(ROUND)
+    assert ["100%" in line for line in picture] == [True] * (len(ROUND) - 1) + [False], "what is over is full"
+    assert " 40% 0:00:0" in picture[-1], "share, and the time it has taken"
+    assert "-:--:--" in picture[-1], "and the time it may still take, which is not known yet"
+
+
+def test_a_stage_that_comes_again_gets_a_bar_of_its_own() -> None:
+    terminal = console(terminal=True)
+    with progress.show_progress(terminal, STAGES) as report:
+        for stage in ("features", "frechet", "features"):
+            report(stage, 1.0)
+    assert [line.split()[0] for line in last_picture(terminal, 3)] == ["features", "Fréchet", "features"]
+
+
+def test_elsewhere_a_plain_line_says_how_far_it_is(quick: None) -> None:
+    file = console(terminal=False)
+    with progress.show_progress(file, STAGES) as report:
+        report("features", 0.371)
+        until(lambda: "features 37 %\n" in written(file))
+    assert "\x1b" not in written(file)
+    assert set(written(file).splitlines()) == {"features 37 %"}
+
+
+def test_a_stage_without_a_phrase_is_shown_by_its_name(quick: None) -> None:
+    file = console(terminal=False)
+    with progress.show_progress(file) as report:
+        report("checking", 1.0)
+        until(lambda: "checking the images 100 %\n" in written(file))
+        report("something new", 0.5)
+        until(lambda: "something new 50 %\n" in written(file))
+
+
+def test_a_stage_that_says_nothing_is_still_seen_to_live(quick: None) -> None:
+    file = console(terminal=False)
+    with progress.show_progress(file, STAGES) as report:
+        report("frechet", 0.0)
+        until(lambda: written(file).count("Fréchet distance 0 %") >= 3)
+
+
+def test_lines_are_no_more_than_one_in_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert progress.LINE_SECONDS == 2.0
+    monkeypatch.setattr(progress, "LINE_SECONDS", 60.0)
+    file = console(terminal=False)
+    with progress.show_progress(file, STAGES) as report:
+        for step in range(1000):
+            report("features", step / 1000)
+    assert written(file) == ""
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_nothing_runs_on_after_an_error(terminal: bool) -> None:
+    def interrupted() -> None:
+        with progress.show_progress(console(terminal=terminal), STAGES) as report:
+            report("features", 0.5)
+            raise KeyboardInterrupt
+
+    before = set(threading.enumerate())
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    # rich tells its thread to end and does not wait for it.
+    until(lambda: set(threading.enumerate()) <= before)
+
+
+def until(true: Callable[[], bool], patience: float = 60.0) -> None:
+    end = time.monotonic() + patience
+    while not true():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.01)

@@ -1,0 +1,76 @@
+"""What the service answers as objects, and as tables in notebooks."""
+
+from typing import Any
+
+from kennel_client.results import FINISHED, UNSUCCESSFUL, Board, Entry
+from scorer.lifecycle import PENDING, UNCHARGED, Status
+
+MEASUREMENT = {
+    "track": "public",
+    "mifid": 12.3456,
+    "fid": 12.0,
+    "memorization_distance": 0.25,
+    "penalised": False,
+    "copy": False,
+    "rank": 3,
+    "explanation": "It is <not> penalised.",
+    "of a later version": 1,
+}
+ENTRY: dict[str, Any] = {
+    "id": "abc",
+    "competition": "dogs",
+    "status": "scored",
+    "file_name": "<b>.zip",
+    "note": "",
+    "reason": None,
+    "faults": None,
+    "measurements": [MEASUREMENT],
+}
+
+
+def test_the_client_knows_which_states_are_the_last_ones() -> None:
+    assert {str(status) for status in set(Status) - PENDING} == FINISHED
+    assert {str(status) for status in UNCHARGED} == UNSUCCESSFUL
+
+
+def test_an_entry_is_a_table_in_a_notebook_and_nothing_in_it_is_markup() -> None:
+    entry = Entry.of(ENTRY, "https://kennel.example.org")
+    assert (entry.finished, entry.page) == (True, "https://kennel.example.org/submissions/abc")
+    assert entry.public is not None
+    assert (entry.public.mifid, entry.public.rank) == (12.3456, 3)
+    html = entry._repr_html_()
+    assert "&lt;b&gt;.zip" in html
+    assert "It is &lt;not&gt; penalised." in html
+    assert "<td>12.35</td>" in html
+    assert '<a href="https://kennel.example.org/submissions/abc">' in html
+
+
+def test_an_entry_with_faults_says_them_and_has_no_numbers() -> None:
+    rejected = {**ENTRY, "status": "rejected", "reason": "Two.", "faults": ["a.png is grey"], "measurements": []}
+    entry = Entry.of(rejected, "http://x")
+    assert (entry.finished, entry.public, entry.faults) == (True, None, ("a.png is grey",))
+    html = entry._repr_html_()
+    assert "<p>a.png is grey</p>" in html
+    assert "<table>" not in html
+    assert not Entry.of({**ENTRY, "status": "queued"}, "http://x").finished
+
+
+def test_a_copy_has_no_score() -> None:
+    copied = {**ENTRY, "measurements": [{**MEASUREMENT, "mifid": None, "copy": True, "rank": None}]}
+    assert "<td>copy</td>" in Entry.of(copied, "http://x")._repr_html_()
+
+
+def test_a_board_is_a_table_of_its_places() -> None:
+    place = {
+        "rank": 1,
+        "team": "<i>us</i>",
+        "score": 9.5,
+        "fid": 9.5,
+        "memorization_distance": 0.3,
+        "penalised": False,
+        "entries": 2,
+        "medal": None,
+    }
+    board = Board.of({"competition": "dogs", "track": "public", "tau": None, "teams": 1, "entries": [place]})
+    assert [(each.rank, each.team) for each in board.places] == [(1, "<i>us</i>")]
+    assert "&lt;i&gt;us&lt;/i&gt;" in board._repr_html_()
