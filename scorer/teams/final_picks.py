@@ -12,7 +12,8 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from scorer.competitions.competition_state import CompetitionState, grace_end
+from scorer.competitions.competition_state import CompetitionState, grace_end, visible_state
+from scorer.db import competitions
 from scorer.db.leaderboard import board, columns, final_picks
 from scorer.db.submissions import submissions
 from scorer.db.tables import Account, PickSet, Submission, Team
@@ -58,13 +59,16 @@ def final_entries_of(session: Session, state: CompetitionState, team: Team) -> F
 
 
 def pick(
-    session: Session, state: CompetitionState, submission_ids: Sequence[str], *, account: Account, now: datetime
+    session: Session, slug: str, submission_ids: Sequence[str], *, account: Account, now: datetime
 ) -> FinalEntries:
-    """Replace the team's picks; an empty list withdraws them.
+    """Replace the team's picks; an empty list withdraws them. The competition is locked: neither the number of picks
+    nor the board is changed, or published, meanwhile.
 
     ``Conflict`` once picks are closed (:func:`can_be_changed`), ``Invalid`` for too many submissions or one that cannot
     be picked.
     """
+    competitions.lock_competition(session, slug, share=True)
+    state = visible_state(session, slug, account, now)
     team = own_team(session, state, account)
     _require_open(state, now)
     team = teams.lock_current_team(session, team, account)

@@ -252,10 +252,9 @@ def _submission_rows(
 @router.post("/competitions/{slug}/picks")
 def choose_final_picks(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
     """Make the ticked entries the team's final picks."""
-    state = competition_state.visible_state(session, slug, viewer.account, now)
     wanted = [each[:MAX_ID_LENGTH] for each in fields.getlist("pick")]
     try:
-        final_picks.pick(session, state, wanted, account=viewer.account, now=now)
+        final_picks.pick(session, slug, wanted, account=viewer.account, now=now)
     except KennelError as error:
         return _entries(session, slug, viewer, now, error=error)
     return see_other(f"/competitions/{slug}/entries#picks")

@@ -24,8 +24,8 @@ def show_picks(slug: str, session: DbSession, account: CurrentUser, now: Now) ->
 def pick(slug: str, body: NewPicks, session: DbSession, account: Submitter, now: Now) -> PicksView:
     """Pick the entries that your team will be ranked by, until the last uploads have finished; also entries that still
     wait for their score. An empty list removes the picks."""
-    state = competition_state.visible_state(session, slug, account, now)
-    return _picks(state, final_picks.pick(session, state, body.submissions, account=account, now=now))
+    finals = final_picks.pick(session, slug, body.submissions, account=account, now=now)
+    return _picks(competition_state.visible_state(session, slug, account, now), finals)
 
 
 def _picks(state: CompetitionState, finals: FinalEntries) -> PicksView:

@@ -10,7 +10,12 @@ import numpy as np
 import pytest
 from PIL import Image
 from sqlalchemy import text
+from sqlalchemy.orm import Session
 
+from scorer.competitions import setup
+from scorer.competitions.spec import CompetitionChanges
+from scorer.db import competitions
+from scorer.db.tables import Account
 from scorer.evidence.code_uploads import MAX_CODE_BYTES
 from tests.api.conftest import Service
 from tests.api.submissions.test_uploads import blobs, refused
@@ -188,6 +193,26 @@ def test_a_team_whose_only_pick_gets_no_score_is_ranked_by_its_best(service: Ser
     assert (seen["chosen"], seen["submissions"]) == (False, [first])
     board = service.call("organizer", "GET", f"/competitions/{slug}/leaderboard", params=PRIVATE).json()
     assert [(row["submission_id"], row["rank"]) for row in board["entries"]] == [(first, 1)]
+
+
+def test_picks_are_held_to_what_changes_while_they_wait(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An organizer lowers their number once no team has more, and publishes a board that none may change."""
+    slug = service.competition(final_picks=2)
+    entered = [service.submit("ada", slug, zip_of(noise_images(seed))).json()["id"] for seed in (10, 11)]
+    lock_competition = competitions.lock_competition
+
+    def meanwhile(session: Session, of: str, *, share: bool) -> None:
+        monkeypatch.setattr(competitions, "lock_competition", lock_competition)
+        with service.context.sessions.begin() as other:
+            author = other.query(Account).filter_by(handle="organizer").one()
+            setup.change(other, slug, CompetitionChanges(final_picks=1), author=author, now=datetime.now(UTC))
+        lock_competition(session, of, share=share)
+
+    monkeypatch.setattr(competitions, "lock_competition", meanwhile)
+    path = f"/competitions/{slug}/picks"
+    problem = refused(service.call("ada", "PUT", path, json={"submissions": entered}), 422, "too-many-picks")
+    assert problem["most"] == 1
+    assert not service.call("ada", "GET", path).json()["chosen"]
 
 
 def test_after_the_close_picks_stand(service: Service) -> None:

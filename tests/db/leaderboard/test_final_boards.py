@@ -100,7 +100,7 @@ def test_picks_can_be_asked_for_as_they_were(session: Session, now: datetime) ->
     assert final_picks.picks_of(session, team.id) == ()
     for minute, entry in enumerate(made):
         at = now + timedelta(minutes=minute)
-        final_picks.pick(session, state, [entry.id], account=account, now=at)
+        final_picks.pick(session, state.competition.slug, [entry.id], account=account, now=at)
     assert final_picks.picks_of(session, team.id) == (made[1].ref,)
     assert final_picks.picks_of(session, team.id, at=now) == (made[0].ref,)
     assert final_picks.picks_of(session, team.id, at=now - timedelta(seconds=1)) == ()
@@ -130,7 +130,7 @@ def test_a_pick_set_remembers_who_chose(session: Session, now: datetime) -> None
     account = make_account(session, now)
     team = teams.find_or_create_team(session, state.competition.id, account, now=now)
     entry = make_scored(session, state, team, fid=1, distance=0.5, now=now)
-    final_picks.pick(session, state, [entry.id], account=account, now=now)
+    final_picks.pick(session, state.competition.slug, [entry.id], account=account, now=now)
     (row,) = session.query(PickSet).filter_by(team_id=team.id)
     assert (row.author_id, row.created_at, row.submission_refs) == (account.id, now, [entry.ref])
 

@@ -118,7 +118,7 @@ def test_entries_picks_and_bests_are_the_merged_teams(session: Session, state: C
         make_scored(session, state, team, fid=fid, distance=0.5, now=now)
         for team, fid in ((first, 30.0), (second, 10.0), (second, 20.0))
     ]
-    final_picks.pick(session, state, [entries[2].id], account=bob, now=now)
+    final_picks.pick(session, state.competition.slug, [entries[2].id], account=bob, now=now)
     assert not access.is_own(session, entries[1], ada)
     merge(session, second, first, now)
     teams.join(session, first, [bob], now=now)
@@ -127,7 +127,7 @@ def test_entries_picks_and_bests_are_the_merged_teams(session: Session, state: C
         "the choice of a team that is no more is no choice"
     )
     assert final_picks.best_public(session, state, first.id) == (entries[1].ref, entries[2].ref)
-    chosen = final_picks.pick(session, state, [entries[0].id, entries[2].id], account=bob, now=now)
+    chosen = final_picks.pick(session, state.competition.slug, [entries[0].id, entries[2].id], account=bob, now=now)
     assert [each.ref for each in chosen.picks] == [entries[0].ref, entries[2].ref]
     assert final_picks.picks_of(session, first.id) == (entries[0].ref, entries[2].ref)
 
