@@ -54,7 +54,8 @@ def _provisional(state: CompetitionState) -> TimelineStep:
     days = counted(state.competition.appeal_days, "day")
     words = (
         f"The board that decides is shown, and may still move. For {days} a team may appeal once against a"
-        " disqualification, and once against an entry's penalty there."
+        " disqualification, and once against an entry's penalty there; against one that comes later, for as long from"
+        " then."
     )
     act = newest_provisional(state)
     if act is None or not state.published:

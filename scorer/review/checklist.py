@@ -19,7 +19,7 @@ from scorer.lifecycle import Phase
 from scorer.ranking.columns import Ints
 from scorer.ranking.vectorised import RankedBoard
 from scorer.review import failed_scores
-from scorer.review.rebuttals import had_time_to_appeal, window_of
+from scorer.review.rebuttals import appeals_end, had_time_to_appeal, window_of
 from scorer.submissions.labels import MEMORISING
 
 BORDERLINE_STANDARD_ERRORS = 2.0
@@ -89,7 +89,7 @@ def checklist(session: Session, state: CompetitionState, now: datetime, *, final
         _rebuttal_window(state, now),
     ]
     if final:
-        points.append(_appeals(state, now))
+        points.append(_appeals(session, state, now))
     return Checklist(points, _version(session, state, board, points))
 
 
@@ -268,14 +268,19 @@ def _rebuttal_window(state: CompetitionState, now: datetime) -> ChecklistPoint:
     return ChecklistPoint("rebuttal-window", title, int(may_appeal), words, _competition_path(state))
 
 
-def _appeals(state: CompetitionState, now: datetime) -> ChecklistPoint:
+def _appeals(session: Session, state: CompetitionState, now: datetime) -> ChecklistPoint:
     days = state.competition.appeal_days
     words = f"Teams see their private penalties on the provisional board, and may appeal against them for {days} days."
-    ends = window_of(state).ends
-    if state.phase is Phase.PROVISIONAL and ends is not None and now < ends:
-        words = f"Until {ends:%Y-%m-%d %H:%M} UTC teams may appeal against what the provisional board shows."
+    ends = appeals_end(session, state)
+    may_appeal = ends is not None and now < ends
+    if may_appeal and ends is not None:
+        words = (
+            f"Until {ends:%Y-%m-%d %H:%M} UTC teams may appeal against what the provisional board shows: for {days}"
+            " days from then on, or from a ruling or threshold that came later."
+        )
     title = "Teams could appeal against the provisional board"
-    return ChecklistPoint("appeals", title, int(not had_time_to_appeal(state, now)), words, _competition_path(state))
+    open_ = may_appeal or not had_time_to_appeal(state, now)
+    return ChecklistPoint("appeals", title, int(open_), words, _competition_path(state))
 
 
 def _competition_path(state: CompetitionState) -> str:

@@ -10,6 +10,7 @@ from scorer import audit_log
 from scorer.accounts.roles import is_organizer
 from scorer.competitions import competition_roles
 from scorer.competitions.competition_state import CompetitionState, state_of
+from scorer.db import tuning
 from scorer.db.leaderboard import board
 from scorer.db.review import rulings as rows
 from scorer.db.review.rulings import Appeal
@@ -27,6 +28,7 @@ __all__ = [
     "Appeal",
     "Window",
     "answer",
+    "appeals_end",
     "had_time_to_appeal",
     "newest_provisional",
     "rebut",
@@ -34,6 +36,7 @@ __all__ = [
     "rebuttal_refusal",
     "unanswered",
     "window_of",
+    "window_of_entry",
 ]
 
 MAX_TEXT_LENGTH = 10_000
@@ -51,6 +54,8 @@ class Grounds(NamedTuple):
 
     ruling_id: int | None
     track: TrackKind | None
+    since: datetime
+    """When it came to be: of a penalty, the time of the threshold or of a later ruling."""
 
 
 def window_of(state: CompetitionState) -> Window:
@@ -63,6 +68,31 @@ def window_of(state: CompetitionState) -> Window:
     if competition.closes_at is None:
         return Window(None, None)
     return Window(competition.closes_at, competition.closes_at + timedelta(days=competition.review_days))
+
+
+def window_of_entry(session: Session, state: CompetitionState, submission: Submission) -> Window:
+    """When rebuttals are taken for a submission. Against what came to be only on the provisional board, by a ruling or
+    another threshold, they are taken for ``appeal_days`` from then on."""
+    return _window_against(state, _grounds(session, state, submission))
+
+
+def _window_against(state: CompetitionState, grounds: Grounds | None) -> Window:
+    window = window_of(state)
+    if grounds is None or window.ends is None or state.phase is not Phase.PROVISIONAL:
+        return window
+    return window._replace(ends=max(window.ends, grounds.since + timedelta(days=state.competition.appeal_days)))
+
+
+def appeals_end(session: Session, state: CompetitionState) -> datetime | None:
+    """Until when some team may appeal against what the provisional board shows; None unless one is published."""
+    ends = window_of(state).ends
+    if ends is None or state.phase is not Phase.PROVISIONAL:
+        return None
+    threshold = tuning.newest_threshold(session, state.tracks["private"].id)
+    disqualified_at = rows.newest_disqualification(session, state.competition.id)
+    later = [None if threshold is None else threshold.created_at, disqualified_at]
+    days = timedelta(days=state.competition.appeal_days)
+    return max([ends, *(at + days for at in later if at is not None)])
 
 
 def newest_provisional(state: CompetitionState) -> Publication | None:
@@ -90,9 +120,9 @@ def rebuttal_refusal(
     if grounds is None:
         return Conflict("nothing-to-rebut", "This entry is neither penalised nor disqualified.")
     appeals = rows.appeals_of(session, submission.ref)
-    if any(grounds == (appeal.rebuttal.ruling_id, appeal.rebuttal.track) for appeal in appeals):
+    if any(grounds[:2] == (appeal.rebuttal.ruling_id, appeal.rebuttal.track) for appeal in appeals):
         return Conflict("rebutted", "Your team has written its one rebuttal against this already.")
-    window = window_of(state)
+    window = _window_against(state, grounds)
     if state.phase in {Phase.DRAFT, Phase.OPEN} or window.ends is None:
         return Conflict("review-not-begun", "Rebuttals are taken once the competition has closed.")
     if state.phase is Phase.FINAL or now >= window.ends:
@@ -104,11 +134,14 @@ def _grounds(session: Session, state: CompetitionState, submission: Submission) 
     """What there is to appeal against: a disqualification, or a penalty on the track that decides in this phase."""
     ruling = rows.newest_ruling(session, submission.ref)
     if ruling is not None and ruling.kind != "keep":
-        return Grounds(ruling.id, None) if ruling.kind == "disqualify" else None
+        return Grounds(ruling.id, None, ruling.created_at) if ruling.kind == "disqualify" else None
     track: TrackKind = "private" if state.published else "public"
     score = board.score_of(session, state.tracks[track].id, submission.ref)
-    is_burdened = score is not None and (score.penalised or score.copy)
-    return Grounds(None if ruling is None else ruling.id, track) if is_burdened else None
+    if score is None or not (score.penalised or score.copy):
+        return None
+    threshold = tuning.newest_threshold(session, state.tracks[track].id)
+    since = [at.created_at for at in (threshold, ruling) if at is not None]
+    return Grounds(None if ruling is None else ruling.id, track, max(since, default=submission.accepted_at))
 
 
 def rebut(session: Session, submission_id: str, text: str, *, author: Account, now: datetime) -> Rebuttal:

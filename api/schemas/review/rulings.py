@@ -112,12 +112,14 @@ class CaseView(BaseModel):
     rebuttals_from: datetime | None = Field(
         description="The start of the time in which rebuttals are accepted: of the review, or of the provisional board."
     )
-    rebuttals_until: datetime | None
+    rebuttals_until: datetime | None = Field(
+        description="Its end for this entry: later than for others where a ruling or threshold came later."
+    )
 
 
 def case_view(session: Session, state: CompetitionState, submission: Submission, *, inside: bool) -> CaseView:
     """Rulings and rebuttals of an entry; ``inside``: for reviewers and organizers, with the rulings' authors."""
-    window = rebuttals.window_of(state)
+    window = rebuttals.window_of_entry(session, state, submission)
     return CaseView(
         rulings=[ruling_view(each, inside=inside) for each in rulings.ruling_history(session, submission)],
         rebuttals=[rebuttal_view(submission, each) for each in rebuttals.rebuttal_history(session, submission)],

@@ -1,9 +1,10 @@
 """SQL for rulings, rebuttals and their answers. The newest ruling on an entry counts."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
 from scorer.db.tables import Rebuttal, RebuttalAnswer, Ruling, Submission
@@ -31,6 +32,16 @@ def newest_ruling(session: Session, submission_ref: int) -> Ruling | None:
     """The newest ruling on an entry, the one that counts."""
     query = select(Ruling).where(Ruling.submission_ref == submission_ref)
     return session.scalars(query.order_by(Ruling.id.desc()).limit(1)).one_or_none()
+
+
+def newest_disqualification(session: Session, competition_id: int) -> datetime | None:
+    """When the newest disqualification of an entry in time was ruled, whether or not a later ruling took it back."""
+    query = (
+        select(func.max(Ruling.created_at))
+        .join(Submission, Submission.ref == Ruling.submission_ref)
+        .where(Submission.competition_id == competition_id, ~Submission.late, Ruling.kind == "disqualify")
+    )
+    return session.scalar(query)
 
 
 def appeals_of(session: Session, submission_ref: int) -> list[Appeal]:

@@ -158,3 +158,23 @@ def test_appeals_end_with_their_days(service: Service) -> None:
     assert walk.rebut("bob").status_code == 201
     walk.arena.publish()
     assert slug_of(walk.rebut("ada")) == (409, "review-over")
+
+
+def test_what_comes_after_the_provisional_board_can_be_appealed_for_as_long(service: Service) -> None:
+    """Nobody is disqualified or penalised on its last day and has no time left."""
+    walk = Walk(service)
+    walk.change(opens_at=-30, closes_at=-20)
+    walk.arena.publish(final=False, days=7.1)
+    appeals = "Teams could appeal against the provisional board: 1 open"
+    assert slug_of(walk.rebut("bob")) == (409, "review-over")
+    assert appeals not in walk.open_points()
+    assert rule(walk.arena, walk.entries["eve"], "disqualify").status_code == 201
+    assert appeals in walk.open_points()
+    case = walk.service.call("eve", "GET", f"/submissions/{walk.entries['eve'].id}/rulings").json()
+    assert case["rebuttals_until"] > (walk.arena.now + timedelta(days=6.9)).isoformat()
+    assert walk.rebut("eve").status_code == 201
+    assert slug_of(walk.rebut("bob")) == (409, "review-over"), "his penalty is as old as the board"
+    assert retune(walk.arena, "private", 0.3).status_code == 201
+    assert walk.rebut("bob").json()["track"] == "private"
+    walk.arena.publish()
+    assert slug_of(walk.rebut("ada")) == (409, "review-over")
