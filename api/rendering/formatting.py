@@ -164,6 +164,10 @@ class Deadline:
     words: str
     moment: datetime | None
 
+    def counts_down(self, now: datetime) -> bool:
+        """Whether it is less than a day ahead: a page that stays open counts its last hour down."""
+        return self.moment is not None and 0 < (self.moment - now).total_seconds() < DAY
+
 
 def deadline(state: CompetitionState, now: datetime) -> Deadline:
     """When a competition opens, closes or has closed, whichever matters in its phase."""
