@@ -5,9 +5,12 @@ from typing import Any
 
 from scorer.competitions.competition_state import state_of
 from scorer.db.tables import SharedImages, Submission
+from scorer.import_export.pseudonyms import Pseudonyms
+from scorer.import_export.release_tables import TABLES, table_rows
 from tests.api.conftest import Service
 from tests.api.leaderboard.test_standings import Arena
 from tests.factories import add_evidence, add_measurement
+from tests.web.submissions.test_submit import session_of
 
 
 def add_errors(arena: Arena, entries: list[Submission], error: float, *, days: float = 0, private: bool = True) -> None:
@@ -37,6 +40,13 @@ def boundary(arena: Arena) -> tuple[float, float]:
 
 def places(answer: Any) -> list[tuple[Any, ...]]:
     return [(each["team"], each["first_rank"], each["last_rank"]) for each in answer.json()["places"]]
+
+
+def released_ranks(arena: Arena) -> list[dict[str, Any]]:
+    """The table of ranks in a data release."""
+    with arena.begin() as session:
+        rows = list(table_rows(session, state_of(session, arena.slug, arena.now), "ranks", Pseudonyms(b"key")))
+    return [dict(zip((column.name for column in TABLES["ranks"]), row, strict=True)) for row in rows]
 
 
 def test_a_board_says_how_certain_its_ranks_are_as_soon_as_errors_are_known(service: Service) -> None:
@@ -70,7 +80,18 @@ def test_a_board_says_how_certain_its_ranks_are_as_soon_as_errors_are_known(serv
         (1, ["a bone", "gold"]),
         (2, ["silver"]),
     ]
-    assert checklist["boundaries"] == uncertainty(arena, "organizer", "private").json()["boundaries"]
+    hidden = uncertainty(arena, "organizer", "private").json()
+    assert checklist["boundaries"] == hidden["boundaries"]
+    cookie = {"Cookie": f"kennel={session_of(service, 'organizer')}", "Accept": "text/html"}
+    page = service.http.get(f"/competitions/{arena.slug}/publication", headers=cookie)
+    assert "0.5 standard errors <span" in page.text
+    for track, view in (("public", known.json()), ("private", hidden)):
+        ranks = [each for each in released_ranks(arena) if each["track"] == track]
+        told = ("standard_error", "first_rank", "last_rank")
+        for released, place in zip(ranks, view["places"], strict=True):
+            assert {name: released[name] for name in told} == {name: place[name] for name in told}
+            assert released["gold_probability"] == place["medals"]["gold"]
+
     page = arena.service.http.get(f"/competitions/{arena.slug}/uncertainty")
     assert '1 <span class="muted">(1 to 2)</span>' in page.text
     assert "0.5 standard errors <span" in page.text

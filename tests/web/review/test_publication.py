@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from scorer.db.tables import AuditEntry, Job
+from scorer.import_export import data_release
 from tests.api.conftest import Service
 from tests.api.import_export.test_data_release import closed
 from tests.api.review.test_publication import fail_private
@@ -73,9 +74,13 @@ def test_the_board_is_published_and_withdrawn(service: Service, slug: str) -> No
     assert service.http.get(f"/competitions/{slug}?track=private").status_code == 403
 
 
-def test_a_release_is_made_watched_published_and_downloaded(service: Service, slug: str) -> None:
+def test_a_release_is_made_watched_published_and_downloaded(
+    service: Service, slug: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     here = f"/competitions/{slug}/release"
+    monkeypatch.setattr(data_release, "PACKING_SECONDS_PER_PIXEL", 3_600 / (8 * 16 * 16))
     page = read(service, here)
+    assert "Of the entries that the boards rank: 1, about 1 hour" in page.text
     assert "There is no release yet." in page.text
     send(service, page, here, 422, images="everything")
     send(service, page, here, images="ranked")
