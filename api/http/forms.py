@@ -10,7 +10,8 @@ from api.http.request_bodies import content_length
 from scorer.errors import Invalid, TooLarge
 
 Fields = ImmutableMultiDict[str, str]
-MAX_FORM_BYTES = 1 << 16
+MAX_FORM_BYTES = 1 << 19
+"""A text of a competition has up to 50,000 characters, each up to nine bytes in a form."""
 MAX_FIELDS = 100
 
 

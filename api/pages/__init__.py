@@ -5,6 +5,8 @@ Every page works without JavaScript; scripts in ``static`` only spare reloads.
 router: adds all pages and the static files to the application.
 accounts: sign-up, sign-in (password or OpenID Connect) and the account's own page.
 competitions: the list of competitions, and a competition's page with its board.
+new_competition: the form for a new competition.
+competition_form: the fields of a competition in a form.
 competition_settings: what organizers change of a competition, and deleting a draft.
 announcements: what the organizers tell everybody, and its feed.
 team_lists: teams as organizers see them.

@@ -13,7 +13,7 @@ from api.http.dependencies import Caller
 from api.http.etags import etag_of, is_known
 from api.rendering import formatting, markdown
 from api.rendering.charts import captions
-from scorer.accounts.roles import is_organizer, is_reviewer
+from scorer.accounts.roles import is_organizer, is_reviewer, may_open_competitions
 
 HERE = Path(__file__).parents[1] / "pages"
 MEDIA_TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
@@ -74,6 +74,7 @@ def _environment() -> Environment:
         formatting=formatting,
         is_organizer=is_organizer,
         is_reviewer=is_reviewer,
+        may_open_competitions=may_open_competitions,
     )
     environment.filters.update(markdown=markdown.html_of, summary=markdown.summary_of, rest=markdown.rest_of)
     return environment

@@ -58,10 +58,15 @@ def is_reviewer(account: Account | None, competition_id: int) -> bool:
     )
 
 
+def may_open_competitions(account: Account) -> bool:
+    """Whether this account may open competitions of its own."""
+    return account.role in {"organizer", "admin"}
+
+
 def organizes_any(account: Account) -> bool:
     """Whether this account may run some competition, or open one."""
     held = any(role.held and role.role == "organizer" for role in account.competition_roles)
-    return account.role in {"organizer", "admin"} or held
+    return may_open_competitions(account) or held
 
 
 def reviews_any(account: Account) -> bool:

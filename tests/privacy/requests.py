@@ -150,6 +150,9 @@ WEBHOOK = "https://hooks.example.org/new"
 DIGEST_OF_TITLE = hashlib.sha256(b"Kennels").hexdigest()[:16]
 """Of the title that the form of settings shows."""
 COMPETITION = {"slug": "new", "title": "New", "public": {"extractor": "tiny"}, "private": {"extractor": "tiny"}}
+NEW_COMPETITION = {"slug": "typed", "title": "Typed", "image_count": "9", "image_size": "32"} | {
+    f"{kind}.extractor": "tiny" for kind in ("public", "private")
+}
 SHOWN_TO_REVIEWERS: Mapping[str, frozenset[str]] = {
     "reviewer": frozenset({"score", "evidence", "recovery", "team", "code"})
 }
@@ -425,6 +428,7 @@ CALLS: Mapping[str, RouteCall] = {
     f"POST {DESK}/ruling": review_call(form_call(kind="keep", reason="It is fine.")),
     f"POST {DESK}/rebuttals/{{rebuttal_id}}/answer": review_call(form_call(ruling="refuse", answer="No."), fails=404),
     "POST /submissions/{submission_id}/rebuttal": review_call(form_call(text="Please look again."), fails=409),
+    "POST /new-competition": form_call(**NEW_COMPETITION),
     f"POST {PAGE}/settings": form_call(title="Another", **{"shown.title": DIGEST_OF_TITLE}),
     f"POST {PAGE}/settings/delete": replace(form_call(confirm=SLUG), fails=409),
     f"POST {PAGE}/rules-acceptance": form_call(rules_sha256=ACCEPTED),

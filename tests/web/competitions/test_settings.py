@@ -5,6 +5,8 @@ from typing import Any
 
 from playwright.sync_api import Browser, expect
 
+from api.http.csrf import csrf_token
+from api.pages.competition_form import digest_of
 from tests.api.conftest import Service
 from tests.factories import noise_images, zip_of
 from tests.http_server import serve
@@ -86,3 +88,16 @@ def test_what_is_missing_before_entries_are_taken_stands_on_the_page(service: Se
     assert service.submit("ada", slug, zip_of(noise_images(9))).status_code == 409
     forbidden = {"Cookie": f"kennel={session_of(service, 'ada')}", "Accept": "text/html"}
     assert service.http.get(f"/competitions/{slug}/settings", headers=forbidden).status_code == 403
+
+
+def test_the_longest_text_can_be_saved(service: Service) -> None:
+    """A form has nine bytes for a character of three, and two characters for an end of a line."""
+    slug = service.competition()
+    rules = "規則を守ること。\n" * 5_555
+    secret = session_of(service, "organizer")
+    fields = {"csrf": csrf_token(secret), "shown.rules": digest_of(""), "rules": rules.replace("\n", "\r\n")}
+    headers = {"Cookie": f"kennel={secret}", "Accept": "text/html"}
+    page = f"/competitions/{slug}/settings"
+    answer = service.http.post(page, data=fields, headers=headers, follow_redirects=False)
+    assert answer.status_code == 303, answer.text
+    assert view(service, slug)["rules"] == rules.strip()

@@ -1,0 +1,172 @@
+"""The fields of a competition in a form: how they are shown, and what is typed into them."""
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from api.http.forms import FormFields, text
+from api.rendering import formatting
+from scorer.competitions.spec import MAX_TEXT_LENGTH, CompetitionSpec
+from scorer.errors import Invalid
+from scorer.extractor_catalogue import EXTRACTORS
+from scorer.lifecycle import TRACK_KINDS
+
+PRIZE_LINE = re.compile(r"(\d{1,9})\s*:\s*(\S.*)")
+Kind = Literal["text", "area", "time", "number", "flag", "extractor", "prizes"]
+HINTS = {
+    "slug": "Its name in addresses and commands: small letters, digits, single hyphens.",
+    "daily_limit": "Entries a team and UTC day; empty for no limit.",
+}
+"""Where the words of the specification are those of JSON."""
+CONSTRAINTS = {"minimum": "min", "maximum": "max", "maxLength": "maxlength", "pattern": "pattern"}
+"""Attributes of HTML by those of JSON Schema."""
+SPECIFICATION = CompetitionSpec.model_json_schema()["properties"]
+Model = TypeVar("Model", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class FormField:
+    """A field of the form. ``fixed``: why it cannot change any more; ``later``: when it may, once it is open."""
+
+    name: str
+    label: str
+    kind: Kind
+    value: str
+    digest: str
+    """Of the value in the database, so that it can be seen what was typed over, and what others change meanwhile."""
+    hint: str
+    constraints: Mapping[str, str | int]
+    fixed: str | None
+    later: str | None
+
+
+Declared = tuple[str, str, Kind]
+TEXTS: Sequence[Declared] = (
+    ("title", "Title", "text"),
+    ("slug", "Slug", "text"),
+    ("description", "Description", "area"),
+)
+RULES: Sequence[Declared] = (("rules", "Rules", "area"),)
+PARTS: Mapping[str, Sequence[Declared]] = {
+    "Dates": (
+        ("opens_at", "Opens", "time"),
+        ("team_merge_deadline", "Teams may merge until", "time"),
+        ("closes_at", "Closes", "time"),
+        ("upload_grace_seconds", "Seconds of grace for uploads", "number"),
+        ("review_days", "Days of review", "number"),
+        ("appeal_days", "Days of appeal", "number"),
+    ),
+    "Who may enter, and how often": (
+        ("invitation_only", "By invitation", "flag"),
+        ("max_team_size", "Members of a team", "number"),
+        ("daily_limit", "Entries a team and UTC day", "number"),
+        ("pending_limit", "Entries in progress at once", "number"),
+        ("rejected_limit", "Rejected uploads a team and UTC day", "number"),
+        ("late_submissions", "Entries after the close", "flag"),
+    ),
+    "What is won": (
+        ("final_picks", "Final picks of a team", "number"),
+        ("medals.gold", "Gold to place", "number"),
+        ("medals.silver", "Silver to place", "number"),
+        ("medals.bronze", "Bronze to place", "number"),
+        ("prizes", "Prizes", "prizes"),
+    ),
+    "Images and measuring": (
+        ("image_count", "Images in an entry", "number"),
+        ("image_size", "Pixels of a side", "number"),
+        ("score_decimals", "Decimals of a score", "number"),
+        ("public.extractor", "Public network", "extractor"),
+        ("private.extractor", "Private network", "extractor"),
+    ),
+}
+DECLARED = (*TEXTS, *RULES, *(field for part in PARTS.values() for field in part))
+MEDALS = tuple(name for name, _, _ in DECLARED if name.startswith("medals."))
+
+
+def form_field(
+    declared: Declared,
+    values: Mapping[str, str],
+    typed: Mapping[str, str],
+    fixed: Mapping[str, str] = {},
+    later: Mapping[str, str] = {},
+) -> FormField:
+    """A field with its value, or with what was ``typed`` over it."""
+    name, label, kind = declared
+    field, _, inner = name.partition(".")
+    schema = SPECIFICATION[field]
+    choices: list[dict[str, Any]] = schema.get("anyOf", [schema])
+    constraints = {html: each[name] for each in choices for name, html in CONSTRAINTS.items() if name in each}
+    hint = "" if inner else HINTS.get(field) or schema.get("description", "")
+    value = values[name]
+    shown, digest = typed.get(name, value), digest_of(value)
+    return FormField(name, label, kind, shown, digest, hint, constraints, fixed.get(field), later.get(field))
+
+
+def extractor_names() -> list[str]:
+    """What a field of the kind ``extractor`` offers."""
+    return [spec.identity for spec in EXTRACTORS.values()]
+
+
+def typed_in(fields: FormFields, name: str) -> str:
+    """What a field of the form says. Browsers end lines by two characters, which are one here."""
+    return text(fields, name, max_length=2 * MAX_TEXT_LENGTH).replace("\r\n", "\n").strip()
+
+
+def digest_of(value: str) -> str:
+    """A short hash of a field's value."""
+    return hashlib.sha256(value.encode()).hexdigest()[:16]
+
+
+def shown_values(values: Mapping[str, Any]) -> dict[str, str]:
+    """The fields of a specification as its form shows them."""
+    shown = {name: _shown(values[name]) for name, _, kind in DECLARED if "." not in name and kind != "prizes"}
+    shown |= {f"medals.{medal}": str(last) for medal, last in values["medals"].items()}
+    shown |= {f"{kind}.extractor": values[kind]["extractor"] for kind in TRACK_KINDS}
+    return shown | {"prizes": "\n".join(f"{prize['place']}: {prize['amount']}" for prize in values["prizes"])}
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return formatting.field(value) if hasattr(value, "tzinfo") else str(value).replace("\r\n", "\n").strip()
+
+
+def parsed(model: type[Model], typed: Mapping[str, str], shown: Mapping[str, str] = {}) -> Model:
+    """What was typed, as fields of a specification; of medals, which are one field, those that were not typed are as
+    ``shown``. ``Invalid`` for what is no value of its field."""
+    kinds = {name: kind for name, _, kind in DECLARED}
+    wanted: dict[str, Any] = {}
+    for name, value in typed.items():
+        field, _, inner = name.partition(".")
+        if field == "medals":
+            wanted[field] = {each.partition(".")[2]: typed.get(each, shown[each]) for each in MEDALS}
+        elif inner:
+            wanted[field] = {inner: value}
+        else:
+            wanted[field] = _parsed(kinds[name], value)
+    try:
+        return model.model_validate(wanted)
+    except ValidationError as error:
+        faults = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
+        raise Invalid("bad-settings", "This is no value for it.", faults=faults) from None
+
+
+def _parsed(kind: Kind, value: str) -> Any:
+    if kind == "prizes":
+        return [_prize_in(line) for line in value.splitlines() if line.strip()]
+    if kind in {"time", "number"} and not value:
+        return None
+    return f"{value}Z" if kind == "time" else value
+
+
+def _prize_in(line: str) -> dict[str, str]:
+    prize = PRIZE_LINE.fullmatch(line.strip())
+    if prize is None:
+        raise Invalid("bad-settings", f"A prize is a line such as 1: $5,000. This is none: {line.strip()[:100]}")
+    return {"place": prize[1], "amount": prize[2]}
