@@ -16,7 +16,6 @@ import numpy as np
 from benchmarks.zoo.entries import HONEST
 from benchmarks.zoo.outcomes import Outcome, Zoo
 from benchmarks.zoo.spaces import SpaceReading
-from scorer.db.tables import Evidence as Columns
 from scorer.findings.signs import SIGNS, Sign, signs_of
 from scorer.findings.summary import Summary, gravity, summary_of
 from scorer.lifecycle import TRACK_KINDS, TrackKind
@@ -24,8 +23,6 @@ from scorer.metrics.features import Vector
 from scorer.metrics.mifid import is_copy, is_penalised
 from scorer.metrics.statistics.class_separation import area_under_curve
 from scorer.metrics.statistics.threshold_selection import choose_tau
-
-_UNKNOWN: dict[str, float | None] = dict.fromkeys(column.key for column in Columns.__table__.columns)
 
 
 @dataclass(frozen=True)
@@ -85,19 +82,19 @@ EVIDENCE = (
 )
 
 
-def signs_in(read: SpaceReading) -> set[str]:
-    """The names of the signs of copying that reviewers would see."""
-    return {sign.name for sign in signs_of(_UNKNOWN | dict(read.numbers), read.images)}
+def signs_in(read: SpaceReading) -> tuple[Sign, ...]:
+    """The signs of copying that reviewers would see."""
+    return signs_of(read.numbers, read.images)
 
 
 def summary_in(read: SpaceReading) -> Summary:
     """What the desk would open with."""
     findings = [{"name": "pixel_copies", "value": read.copied}]
-    return summary_of(_UNKNOWN | dict(read.numbers), findings, read.images)
+    return summary_of(signs_in(read), read.numbers, findings, read.images)
 
 
 def _shows(sign: str) -> Callable[[SpaceReading, float], bool]:
-    return lambda read, _: sign in signs_in(read)
+    return lambda read, _: sign in {each.name for each in signs_in(read)}
 
 
 class _Columns:

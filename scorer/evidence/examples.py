@@ -16,6 +16,7 @@ from scorer.errors import NotFound
 from scorer.evidence.images import entry_images, entry_listing, listing_of, png_of, reference_images
 
 NEAR_DUPLICATE_GROUPS = ("near-copies", "thumbnail-copies", "hash-copies", "partly-copied")
+"""Groups of images near to training images, which mostly are the same images of the entry."""
 SIGNS_OF_GROUP: Mapping[str, Collection[str]] = MappingProxyType(
     {
         "near-copies": ("near-copies", "mirrored-copies"),
@@ -60,6 +61,11 @@ def example_groups(details: Mapping[str, Any], hidden: Collection[str] = ()) -> 
     groups["mirrored-twins"] = [ExamplePair(one, other, 0.0, mirrored=True) for one, other in mirrored.values()]
     visible = {name: [pair for pair in group if pair.set_ not in hidden][:MAX_PAIRS] for name, group in groups.items()}
     return {name: group for name, group in visible.items() if group}
+
+
+def has_sign(group: str, signs: Collection[str]) -> bool:
+    """Whether one of the signs of these names belongs to a group."""
+    return not {*SIGNS_OF_GROUP.get(group, (group,))}.isdisjoint(signs)
 
 
 def _reference_pairs(examples: Sequence[Mapping[str, Any]]) -> list[ExamplePair]:

@@ -20,9 +20,9 @@ from scorer.errors import NotFound
 from scorer.evidence.examples import (
     NEAR_DUPLICATE_GROUPS,
     SET_PREFIX_LENGTH,
-    SIGNS_OF_GROUP,
     ExamplePair,
     example_groups,
+    has_sign,
 )
 from scorer.evidence.images import hidden_sets
 from scorer.findings.signs import Sign, signs_of
@@ -53,10 +53,10 @@ class VisibleEvidence:
         if self.evidence is None:
             return None
         names = {sign.name for sign in self.signs}
-        groups = (name for name in NEAR_DUPLICATE_GROUPS if names & {*SIGNS_OF_GROUP.get(name, (name,))})
+        groups = (name for name in NEAR_DUPLICATE_GROUPS if has_sign(name, names))
         shown = next((len(self.groups.get(name, ())) for name in groups), 0)
         images = self.submission.competition.image_count
-        return summary_of(_columns_of(self.evidence), self.evidence.findings, images, shown=shown)
+        return summary_of(self.signs, _columns_of(self.evidence), self.evidence.findings, images, shown=shown)
 
     @property
     def state(self) -> str:

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from scorer.findings.formatting import format_percent
-from scorer.findings.signs import Sign, signs_of
+from scorer.findings.signs import Sign
 
 Verdict = Literal["copies", "closeness", "repetition", "none"]
 
@@ -44,11 +44,15 @@ class Summary:
 
 
 def summary_of(
-    numbers: Mapping[str, float | None], findings: Sequence[Mapping[str, Any]], images: int, *, shown: int = 0
+    signs: Sequence[Sign],
+    numbers: Mapping[str, float | None],
+    findings: Sequence[Mapping[str, Any]],
+    images: int,
+    *,
+    shown: int = 0,
 ) -> Summary:
-    """Of the evidence of an entry of so many ``images``: the columns by name, and the findings. So many examples of
-    copies are ``shown`` beside it."""
-    signs = signs_of(numbers, images)
+    """Of the evidence of an entry of so many ``images``: its signs, the columns by name, and the findings. So many
+    examples of copies are ``shown`` beside it."""
     shares = {sign.name: _share(sign, numbers) for sign in signs if sign.name in IMAGES_OF}
     if shares:
         share = max(shares.values())

@@ -24,7 +24,7 @@ from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account, Submission
 from scorer.errors import KennelError, TooMany
 from scorer.evidence import closest_pairs, generator_uploads
-from scorer.evidence.examples import SIGNS_OF_GROUP
+from scorer.evidence.examples import NEAR_DUPLICATE_GROUPS, has_sign
 from scorer.findings.summary import gravity
 from scorer.lifecycle import TRACK_KINDS
 from scorer.onnx_files import MAX_LATENT_DIMENSION
@@ -66,14 +66,12 @@ def rulings_section_of(
 
 MAX_CELLS = 3
 """Copied cells that are shown: those with the smallest Z."""
-OVERLAPPING_GROUPS = ("near-copies", "thumbnail-copies", "hash-copies", "partly-copied")
-"""Groups of matches that mostly hold the same images: only the first with a sign is shown."""
 
 
 @dataclass(frozen=True)
 class EvidenceSection:
     """One track's evidence. ``sentences``: those of its signs, each once; ``notable_matches``: the groups that belong
-    to a sign; ``copied``: the cells with the clearest copying."""
+    to a sign, of those near to training images only the first; ``copied``: the cells with the clearest copying."""
 
     view: EvidenceView
     sentences: Sequence[str]
@@ -102,8 +100,8 @@ def _gravest(summaries: Sequence[SummaryView | None]) -> SummaryView | None:
 
 def _evidence_section(view: EvidenceView, *, is_gravest: bool) -> EvidenceSection:
     signs = {sign.name for sign in view.signs}
-    with_sign = [each for each in view.matches if signs & {*SIGNS_OF_GROUP.get(each.name, (each.name,))}]
-    overlapping = [each for each in with_sign if each.name in OVERLAPPING_GROUPS]
+    with_sign = [each for each in view.matches if has_sign(each.name, signs)]
+    overlapping = [each for each in with_sign if each.name in NEAR_DUPLICATE_GROUPS]
     notable_matches = [each for each in with_sign if each not in overlapping[1:]]
     copied = sorted((cell for cell in view.cells if cell.copied), key=lambda cell: cell.z or 0.0)
     return EvidenceSection(

@@ -5,14 +5,18 @@ from typing import Any
 
 import pytest
 
-from scorer.findings.signs import SIGNS
-from scorer.findings.summary import CLOSENESS, IMAGES_OF, VERDICTS, gravity, summary_of
+from scorer.findings.signs import SIGNS, signs_of
+from scorer.findings.summary import CLOSENESS, IMAGES_OF, VERDICTS, Summary, gravity, summary_of
 
 NEAR = {"near_copies_share": 0.13, "near_copies_expected": 0.01, "near_copies_p": 1e-9, "near_copies_mirrored": 0}
 HASHES = {"hash_share": 0.5, "hash_expected": 0.0, "hash_p": 1e-9, "hash_mirrored": 30}
 REPEATS = {"repeats_p": 1e-9, "repeats_pairs": 4000}
 DATA = {"z_u_p": 1e-9, "u_share": 0.2}
 SLIGHT = {"thumbnail_share": 0.9, "thumbnail_expected": 0.01, "thumbnail_p": 0.2}
+
+
+def summary(numbers: Mapping[str, float], findings: list[dict[str, Any]], *, shown: int = 0) -> Summary:
+    return summary_of(signs_of(numbers, 200), numbers, findings, 200, shown=shown)
 
 
 def pixels(share: float) -> list[dict[str, Any]]:
@@ -45,15 +49,15 @@ def pixels(share: float) -> list[dict[str, Any]]:
     ],
 )
 def test_the_rule(numbers: Mapping[str, float], copied: float, verdict: str, share: float | None, words: str) -> None:
-    summary = summary_of(numbers, pixels(copied), 200, shown=8)
-    assert (summary.verdict, summary.share) == (verdict, None if share is None else pytest.approx(share))
-    assert summary.words.startswith(words)
-    assert summary.words.endswith(".")
+    made = summary(numbers, pixels(copied), shown=8)
+    assert (made.verdict, made.share) == (verdict, None if share is None else pytest.approx(share))
+    assert made.words.startswith(words)
+    assert made.words.endswith(".")
 
 
 def test_what_nobody_can_look_at_is_not_pointed_to() -> None:
-    assert summary_of(NEAR, [], 200).words == "Copies: 12 % of the images are training images, altered."
-    assert summary_of(NEAR, [], 200, shown=1).words.endswith("altered; see 1.")
+    assert summary(NEAR, []).words == "Copies: 12 % of the images are training images, altered."
+    assert summary(NEAR, [], shown=1).words.endswith("altered; see 1.")
 
 
 def test_every_sign_has_a_place_in_the_rule() -> None:
