@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from deploy.demo.tiles import Pixels
 from scorer.archive import PixelHashes, find_training_image_copies, hash_pixels, mirror_images
 from scorer.extractors import Features
+from scorer.metrics.copying.perceptual_hashes import perceptual_hashes
 from scorer.metrics.cosine import NormalisedFeatures, normalise
 from scorer.metrics.memorization import nearest
 from scorer.metrics.sample_quality.frechet import Statistics, frechet_distance, statistics_of
@@ -101,7 +102,7 @@ def read_entry(images: Pixels, features: Features, space: Space) -> SpaceReading
         names=[str(number) for number in range(len(images))],
         features=features,
         thumbnails=cached.thumbnails,
-        perceptual_hashes=cached.perceptual_hashes,
+        perceptual_hashes=perceptual_hashes(images),
         hashes=cached.hashes,
         mirrored_hashes=cached.mirrored_hashes,
         copies=find_training_image_copies(cached.hashes, space.hashes, space.mirrored_hashes),

@@ -30,6 +30,7 @@ from scorer.archive import (
 from scorer.errors import Invalid
 from scorer.extractors import Extractor, ExtractorOptions, ProgressCallback, default_mode, fingerprint, load
 from scorer.findings.signs import signs_of
+from scorer.metrics.copying.perceptual_hashes import perceptual_hashes
 from scorer.metrics.copying.thumbnails import Pixels
 from scorer.metrics.cosine import normalise
 from scorer.metrics.memorization import closest_pairs
@@ -143,7 +144,7 @@ def _make_evidence(
         hashes=cached.hashes,
         mirrored_hashes=cached.mirrored_hashes,
         thumbnails=cached.thumbnails,
-        perceptual_hashes=cached.perceptual_hashes,
+        perceptual_hashes=perceptual_hashes(entry.images),
         copies=find_training_image_copies(cached.hashes, training.hashes, training.mirrored_hashes),
         logits=extractor.logits(numbers.features),
         fid=numbers.fid,

@@ -23,7 +23,7 @@ from scorer.jobs.broker import transaction
 from scorer.submissions.files import stored_zip
 from worker.evidence.analysis import AnalysedEntry
 from worker.evidence.array_cache import ArrayCache, Arrays
-from worker.evidence.image_comparison import compare_images, run_image_comparison
+from worker.evidence.image_comparison import compare_images, hashes_of_entry, run_image_comparison
 from worker.evidence.reference import ReferenceAnalysis, reference_analysis_of
 from worker.evidence.report import EvidenceReport, evidence_of
 from worker.evidence.thumbnails import reference_thumbnails_of
@@ -152,7 +152,7 @@ def _analysed_entry(
         hashes=cached.hashes,
         mirrored_hashes=cached.mirrored_hashes,
         thumbnails=cached.thumbnails,
-        perceptual_hashes=cached.perceptual_hashes,
+        perceptual_hashes=hashes_of_entry(context, submission, progress).perceptual,
         copies=find_training_image_copies(cached.hashes, *pixel_hashes_of(context, train)),
         logits=extractor.logits(cached.features),
         fid=measurement.fid,

@@ -10,7 +10,7 @@ from scorer.db.tables import Submission
 from scorer.errors import NotFound
 from scorer.evidence import records
 from scorer.jobs import leases
-from scorer.metrics.copying.shared_images import OtherEntry, compare_entry
+from scorer.metrics.copying.shared_images import ImageHashes, OtherEntry, compare_entry
 from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext
 from worker.runtime.heartbeat import Heartbeat
@@ -40,15 +40,22 @@ def compare_images(context: WorkerContext, submission: Submission, progress: Sta
     with context.sessions() as session:
         if shared_images.comparison_of(session, submission.ref) is not None:
             return
-        key = shared_images.hashes_key_of(session, submission.ref)
-    if key is None or not context.blobs.exists(key):
-        key = _hash_images(context, submission, progress)
+    hashes = hashes_of_entry(context, submission, progress)
     with context.sessions() as session:
         others = shared_images.hashes_of_others(session, submission)
-    comparison = compare_entry(image_hashes.load_hashes(context, key), _read(context, others, progress))
+    comparison = compare_entry(hashes, _read(context, others, progress))
     retry_transaction(
         context, lambda session: records.record_comparison(session, submission, comparison, now=context.now())
     )
+
+
+def hashes_of_entry(context: WorkerContext, submission: Submission, progress: StageProgress) -> ImageHashes:
+    """The hashes of an entry's images, which its check has stored, or made now where they are not there."""
+    with context.sessions() as session:
+        key = shared_images.hashes_key_of(session, submission.ref)
+    if key is None or not context.blobs.exists(key):
+        key = _hash_images(context, submission, progress)
+    return image_hashes.load_hashes(context, key)
 
 
 def _hash_images(context: WorkerContext, submission: Submission, progress: StageProgress) -> str:

@@ -17,7 +17,6 @@ from scorer.db.tables import Submission
 from scorer.errors import NotFound
 from scorer.extractors import Extractor, Features, fingerprint
 from scorer.findings.finding import EVIDENCE_VERSION
-from scorer.metrics.copying.perceptual_hashes import PerceptualHashes, perceptual_hashes
 from scorer.metrics.copying.thumbnails import thumbnails_of
 from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext, extractor_options_of
@@ -40,14 +39,12 @@ class CachedFeatures(NamedTuple):
     """(n, 16), of their mirror images."""
     thumbnails: Features
     """(n, 192)"""
-    perceptual_hashes: PerceptualHashes
-    """(n, 8)"""
 
 
 def cached_features_of(images: NDArray[np.uint8], features: Features) -> CachedFeatures:
     """What is cached of images (n, s, s, 3) uint8 with these features (n, d)."""
     hashes, mirrored = hash_pixels(images), hash_pixels(mirror_images(images))
-    return CachedFeatures(features, hashes, mirrored, thumbnails_of(images), perceptual_hashes(images))
+    return CachedFeatures(features, hashes, mirrored, thumbnails_of(images))
 
 
 def _key(context: WorkerContext, submission: Submission, track_id: int | None, identity: str) -> str:

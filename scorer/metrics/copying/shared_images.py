@@ -76,6 +76,11 @@ class ImageHashes:
         """The words of the perceptual hashes, (8, n)."""
         return self.array[2:]
 
+    @property
+    def perceptual(self) -> PerceptualHashes:
+        """The perceptual hashes, (n, 8)."""
+        return self.words.T
+
 
 @dataclass(frozen=True, eq=False)
 class ImagePairs:

@@ -15,6 +15,7 @@ from deploy.demo.generators import Pixels, half_copied, mirrored
 from deploy.standalone.ephemeral import Servers
 from scorer.db import competitions
 from scorer.db.evidence.evidence import newest_evidence, newest_evidence_job
+from scorer.db.evidence.shared_images import hashes_key_of
 from scorer.db.jobs import failed_jobs
 from scorer.db.submissions import submissions
 from scorer.db.tables import Evidence, Job, Measurement, Submission
@@ -27,6 +28,7 @@ from tests.conftest import fresh_settings
 from tests.factories import zip_of
 from worker.dispatch import run_next
 from worker.evidence import evidence_job
+from worker.evidence.analysis import AnalysedEntry
 from worker.evidence.methods import TEST_METHODS
 from worker.evidence.report import evidence_of
 from worker.runtime import preemption
@@ -279,6 +281,33 @@ def job_track(service: Service, ref: int) -> int:
     with service.context.sessions() as session:
         submission = session.get_one(Submission, ref)
         return competitions.tracks_of(session, submission.competition_id)["public"].id
+
+
+def test_perceptual_hashes_are_those_that_the_check_has_stored(
+    service: Service, slug: str, examined: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody computes them again; once lost they are made anew."""
+    ref = submitted(service, slug, photographs(10, COUNT))
+    with service.context.sessions() as session:
+        key = hashes_key_of(session, ref)
+    assert key is not None
+    stored = np.random.default_rng(0).integers(0, 2**32, (10, COUNT), np.uint32)
+    reference_features.write_array(service.context, key, stored)
+    seen = []
+
+    def spied(entry: AnalysedEntry, *arguments: Any, **named: Any) -> Any:
+        seen.append(np.array(entry.perceptual_hashes))
+        return evidence_of(entry, *arguments, **named)
+
+    monkeypatch.setattr(evidence_job, "evidence_of", spied)
+    service.work(evidence=True)
+    assert len(seen) == 2
+    assert all(np.array_equal(each, stored[2:].T) for each in seen)
+    service.context.blobs.delete(key)
+    measured_again(service, ref, job_track(service, ref))
+    service.work(evidence=True)
+    assert seen[2].shape == (COUNT, 8)
+    assert not seen[2].any()  # too small
 
 
 def test_a_killed_attempt_is_made_again_with_the_same_result(

@@ -15,6 +15,7 @@ from deploy.demo.generators import Pixels
 from scorer.archive import find_training_image_copies, hash_pixels, mirror_images
 from scorer.extractors import ExtractorOptions, load
 from scorer.findings.finding import EVIDENCE_VERSION
+from scorer.metrics.copying.perceptual_hashes import perceptual_hashes
 from scorer.metrics.memorization import nearest
 from scorer.metrics.sample_quality.fid_infinity import fid_infinity
 from scorer.metrics.sample_quality.frechet import frechet_distance, statistics_of
@@ -47,7 +48,7 @@ def evidence_of_the_fixed_case() -> dict[str, Any]:
         names=[f"{row:03}.png" for row in range(len(images))],
         features=cached.features,
         thumbnails=cached.thumbnails,
-        perceptual_hashes=cached.perceptual_hashes,
+        perceptual_hashes=perceptual_hashes(enlarged(images)),
         hashes=cached.hashes,
         mirrored_hashes=cached.mirrored_hashes,
         copies=find_training_image_copies(
