@@ -18,7 +18,6 @@ from benchmarks.speed import (
     evidence,
     frechet,
     neighbours,
-    provisional,
     queue,
     references,
     scoring,
@@ -40,7 +39,7 @@ class SpeedBenchmark(NamedTuple):
 SPEED_BENCHMARKS = {
     module.NAME: SpeedBenchmark(module.measure, module.section)
     for module in (
-        *(scoring, frechet, neighbours, tracks, references, provisional, standings, queue, evidence, shared_images),
+        *(scoring, frechet, neighbours, tracks, references, standings, queue, evidence, shared_images),
         host_stages,
     )
 }

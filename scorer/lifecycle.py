@@ -104,7 +104,6 @@ STAGES: Mapping[str, str] = MappingProxyType(
         "decoding": "decoding the images",
         "reference-decoding": "decoding the reference images",
         "reference-features": "features of the reference images",
-        "provisional": "features for a provisional score",
         "features": "features",
         "neighbours": "nearest neighbours",
         "frechet": "Fréchet distance",

@@ -129,8 +129,6 @@ class Settings(LogSettings):
     """Whether uploaded generators are audited on systems that lack a required measure of the sandbox (Landlock, the
     filter of system calls, an unprivileged user), with those that there are. What a generator that takes its process
     over could then do: docs/explanation/sandbox.md. Without it such files are not opened."""
-    provisional: bool = False
-    """Whether a team sees a provisional public score, computed in bfloat16, while the final one is computed."""
 
     max_upload_bytes: int = 2 * 1024**3
     """The largest zip accepted, of an entry or of reference images."""

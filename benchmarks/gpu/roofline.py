@@ -219,7 +219,7 @@ entry's {megabytes:.0f} MB of pixels takes {milliseconds:.0f} ms over PCIe 5 (50
 - After any other error of CUDA the process ends, and its job goes back to the queue without an attempt, however often.
   Celery starts a new process, which asks a further one whether the GPU computes before it claims a job, and claims none
   for 1, 5, then 15 minutes while it does not.
-- Float32 without TF32, deterministic kernels, no autotuning. bfloat16 is for provisional scores only.
+- Float32 without TF32, deterministic kernels, no autotuning.
 
 ## What was verified, and what was not
 
@@ -242,7 +242,7 @@ CUDA itself has not run this code. On CPUs it was verified that
 
 Not verified, and what `make gpu-check` is there to tell: that CUDA captures these networks; that cuDNN's float32 is
 within the stated bound of the CPU's; that results repeat to the last bit; that the errors of a real GPU are the ones
-that are recognised; every speed. It does not check the mode `compiled`, bfloat16, or several GPUs at once.
+that are recognised; every speed. It does not check the mode `compiled`, or several GPUs at once.
 """
 
 

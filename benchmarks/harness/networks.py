@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from benchmarks.harness.isolation import THREADS
 from benchmarks.harness.seeded_weights import seeded, seeded_state
 from scorer.extractor_catalogue import ExtractorSpec, find_extractor
-from scorer.extractors import Extractor, ExtractorOptions, Precision, load, weights
+from scorer.extractors import Extractor, ExtractorOptions, load, weights
 from scorer.extractors.networks import unfilled_network
 from scorer.extractors.torch_extractor import TorchExtractor
 
@@ -39,9 +39,9 @@ def write_weights(spec: ExtractorSpec, folder: Path) -> None:
         save_file(seeded(unfilled_network(spec).state_dict()), folder / f"{spec.name}.safetensors")
 
 
-def extractor_of(spec: ExtractorSpec, folder: Path, precision: Precision = "float32") -> Extractor:
+def extractor_of(spec: ExtractorSpec, folder: Path) -> Extractor:
     """Kennel's extractor, as a worker on a CPU loads it."""
-    return load_spec(spec, replace(_options(folder), precision=precision))
+    return load_spec(spec, _options(folder))
 
 
 def load_spec(spec: ExtractorSpec, options: ExtractorOptions) -> Extractor:

@@ -23,8 +23,6 @@ class BenchmarkPlan:
     """Public and private extractor."""
     images: tuple[int, ...]
     """Numbers of images scored on both tracks."""
-    provisional: int
-    """Images of each entry whose provisional and final scores are compared."""
     boards: tuple[tuple[int, int], ...]
     """Entries and teams of the standings' competitions."""
     readers: int
@@ -48,7 +46,6 @@ FULL = BenchmarkPlan(
     neighbours=2048,
     tracks=("efficientnet_lite0", "efficientnet_lite2"),
     images=(1000, 4000, 10_000),
-    provisional=400,
     boards=((1_666, 924), (100_000, 20_000), (1_100_000, 100_000)),
     readers=16,
     load_seconds=10,
@@ -68,7 +65,6 @@ QUICK = BenchmarkPlan(
     neighbours=64,
     tracks=("tiny", "tiny"),
     images=(20, 60),
-    provisional=20,
     boards=((600, 60),),
     readers=2,
     load_seconds=1,

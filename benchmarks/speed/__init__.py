@@ -5,7 +5,6 @@ frechet, frechet_contenders: the Fréchet distance alone
 neighbours, neighbours_contenders: nearest neighbours by cosine
 tracks, tracks_contenders: both tracks of one zip, time and peak memory
 references: loading a prepared reference
-provisional, provisional_contenders: bfloat16 against float32 scores
 standings, standings_runs, standings_requests: a large board, and the pages made of it, over HTTP
 queue, queue_runs: claims of many workers on a long job queue
 shared_images: an entry compared with all others; which altered copies are found

@@ -29,7 +29,7 @@ from scorer.extractor_catalogue import ExtractorSpec
 from scorer.extractors import weights
 from scorer.extractors.batches import DeviceLost, Features, Images, ProgressCallback
 from scorer.extractors.compiler import require_compiler
-from scorer.extractors.options import ExtractorOptions, Mode, Precision, default_mode
+from scorer.extractors.options import ExtractorOptions, Mode, default_mode
 from scorer.extractors.tiny import Tiny
 from scorer.metrics.cosine import Shortlister
 
@@ -40,7 +40,6 @@ __all__ = [
     "Features",
     "Images",
     "Mode",
-    "Precision",
     "ProgressCallback",
     "default_mode",
     "fingerprint",
@@ -88,7 +87,7 @@ def load(identity: str, *, options: ExtractorOptions) -> Extractor:
 
     Raises ``Invalid`` (``unknown-extractor``), and ``Unavailable`` in one sentence: ``missing-weights``,
     ``wrong-weights`` (another SHA-256), ``unfit-weights`` (another network, or unreadable), ``unrecorded-weights``,
-    ``no-compiler``, ``no-gpu``, ``no-gpu-memory``, ``no-bfloat16``, ``no-torch``. ``DeviceLost`` if the GPU fails.
+    ``no-compiler``, ``no-gpu``, ``no-gpu-memory``, ``no-torch``. ``DeviceLost`` if the GPU fails.
     """
     spec = extractor_catalogue.find_extractor(identity)
     if spec.architecture is None:

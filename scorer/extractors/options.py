@@ -1,4 +1,4 @@
-"""Options of extractors: device, mode, precision, batch size, threads, folders."""
+"""Options of extractors: device, mode, batch size, threads, folders."""
 
 import os
 from collections.abc import Mapping
@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Literal, cast
 
 Mode = Literal["compiled", "eager"]
-Precision = Literal["float32", "bfloat16"]
 DeviceKind = Literal["auto", "cpu", "cuda"]
 CPU_BATCH = 8
 """Images at a time on a CPU: with more, activations no longer fit its caches and speed does not rise."""
@@ -42,7 +41,7 @@ class ExtractorOptions:
     (torch.compile with frozen weights: needs a C++ compiler); ``auto`` is :func:`default_mode`. ``batch_size`` (None:
     :data:`CPU_BATCH` on the CPU; on a GPU the largest that safely fits) and ``threads`` (None: every core that this
     process may use) are fixed for an extractor's life and recorded in the provenance, since the last bits of a
-    feature depend on them. ``precision`` other than float32 is for provisional scores only.
+    feature depend on them.
     """
 
     weights_dir: Path | None = None
@@ -53,7 +52,6 @@ class ExtractorOptions:
     mode: Literal["auto", "compiled", "eager"] = "auto"
     batch_size: int | None = None
     threads: int | None = None
-    precision: Precision = "float32"
     cache_dir: Path | None = None
     """Where compiled code, and the batch size measured for a GPU, outlive restarts."""
 

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scorer.errors import Unavailable
 from scorer.extractor_catalogue import ExtractorSpec
 from scorer.extractors.batches import Features, Images, ProgressCallback, immediate_slots, in_batches
 from scorer.extractors.forward_time import count_worker, timed
@@ -25,8 +24,6 @@ class Tiny:
     """
 
     def __init__(self, spec: ExtractorSpec, options: ExtractorOptions) -> None:
-        if options.precision != "float32":
-            raise Unavailable("no-bfloat16", f"{spec.identity} has one precision only.")
         self.spec = spec
         self._batch_size = options.batch_size or CPU_BATCH
         self.provenance: dict[str, Any] = {

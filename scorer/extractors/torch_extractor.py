@@ -14,7 +14,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from scorer.errors import Unavailable
 from scorer.extractor_catalogue import ExtractorSpec
 from scorer.extractors.batches import (
     Features,
@@ -40,7 +39,7 @@ from scorer.extractors.devices import OutOfMemorySuppressed, device_of, translat
 from scorer.extractors.forward_time import count_worker, timed
 from scorer.extractors.fused_convolutions import can_fuse, fuse
 from scorer.extractors.networks import build_network
-from scorer.extractors.options import CPU_BATCH, ExtractorOptions, Precision
+from scorer.extractors.options import CPU_BATCH, ExtractorOptions
 from scorer.extractors.preprocessing import Preprocessing
 from scorer.extractors.weights import Weights, record_sha256
 from scorer.malloc import keep_freed_memory
@@ -49,7 +48,6 @@ from scorer.metrics.cosine import Shortlister, host_shortlist
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
-_onednn: Any = torch.ops.mkldnn
 
 
 class TorchExtractor:
@@ -63,8 +61,7 @@ class TorchExtractor:
         record_sha256(spec, options, weights)
         with translated_device_errors():
             self._gpu = gpu_of(self._device)
-            self._dtype = _dtype(options.precision, self._device)
-            module = fold(trunk).to(device=self._device, dtype=self._dtype).to(memory_format=torch.channels_last)
+            module = fold(trunk).to(device=self._device, dtype=torch.float32).to(memory_format=torch.channels_last)
             self._weight_bytes = sum(each.nbytes for each in (*module.parameters(), *module.buffers()))
             fused = options.resolved_mode == "eager" and self._gpu is None and can_fuse()
             self._network: Callable[[Tensor], Tensor] = fuse(module) if fused else module
@@ -161,8 +158,8 @@ class TorchExtractor:
         is on the device before it is called."""
         preprocessing = Preprocessing(self.spec, images.shape[1:3]).to(self._device)
         # Without this extractor in it, whose slots keep the function: nobody waits for the cycle to be found.
-        network, dtype = self._network, self._dtype
-        return lambda batch: network(preprocessing(batch).to(dtype)).to(torch.float32)
+        network = self._network
+        return lambda batch: network(preprocessing(batch))
 
     def _measured_batch_size(self) -> int:
         """The largest batch whose graphs and activations, with the network's weights, keep within a network's share."""
@@ -181,7 +178,7 @@ class TorchExtractor:
         """The file with the batch size of this network on this kind of GPU."""
         if self._options.cache_dir is None:
             return None
-        how = (self._options.resolved_mode, self._options.precision, torch.__version__, MAX_MEMORY_SHARE)
+        how = (self._options.resolved_mode, torch.__version__, MAX_MEMORY_SHARE)
         key = (self.spec.identity, gpu.name, *how)
         return self._options.cache_dir / "batches" / f"{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.json"
 
@@ -211,7 +208,7 @@ class TorchExtractor:
             "device": self._device.type,
             "device_name": _processor() if self._gpu is None else self._gpu.name,
             "cpu_capability": torch.backends.cpu.get_cpu_capability(),
-            "precision": self._options.precision,
+            "precision": "float32",
             "mode": self._options.resolved_mode,
             "convolutions": "onednn-fused" if fused else "torch",
             "batch_size": self.batch_size,
@@ -219,15 +216,6 @@ class TorchExtractor:
             "torch": torch.__version__,
             self.spec.library: version(self.spec.library),
         }
-
-
-def _dtype(precision: Precision, device: torch.device) -> torch.dtype:
-    if precision == "float32":
-        return torch.float32
-    is_supported = torch.cuda.is_bf16_supported() if device.type == "cuda" else _onednn._is_mkldnn_bf16_supported()  # noqa: SLF001
-    if not is_supported:
-        raise Unavailable("no-bfloat16", "The precision 'bfloat16' was asked for, and this processor does not have it.")
-    return torch.bfloat16
 
 
 def _compiled(module: nn.Module, cache_dir: Path | None) -> Callable[[Tensor], Tensor]:

@@ -5,7 +5,6 @@ open_uploads: uploads under way, found again after a reload, and their notes
 upload_bytes: the bytes of uploads: parts in the blob store, joined into the zip
 intake: admission before the bytes arrive, acceptance when they are stored
 outcomes: results of jobs: check passed, rejected, measured, cancelled
-provisional_scores: quick public scores until the final one is there
 progress: status events, place in the queue and stage
 waiting_times: expected seconds until the public score
 files: the stored zip and sprite sheet of a submission

@@ -10,8 +10,7 @@ from scorer.db.jobs import job_queue, pauses
 from scorer.db.submissions import events
 from scorer.db.tables import Job, Submission
 from scorer.lifecycle import PENDING, JobState, Queue, Status
-from scorer.submissions import provisional_scores, waiting_times
-from scorer.submissions.provisional_scores import ProvisionalScore
+from scorer.submissions import waiting_times
 from scorer.submissions.waiting_times import WaitingTimes
 
 
@@ -43,8 +42,6 @@ class SubmissionProgress:
     estimate_seconds: int | None = field(default=None, compare=False)
     """Expected seconds until the public score is there (:mod:`scorer.submissions.waiting_times`); its change alone is
     no update."""
-    provisional: ProvisionalScore | None = None
-    """The provisional public score, while the final one is computed."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +55,7 @@ class StatusSnapshot:
 def status_snapshots(session: Session, seen: Mapping[int, int], *, now: datetime) -> dict[int, StatusSnapshot]:
     """Snapshots of submissions by ref, each with the steps after the one whose id is given (0: all).
 
-    The number of queries does not grow with the number of submissions, only with those that have a provisional score
-    now: at most as many as there are workers.
+    The number of queries does not grow with the number of submissions.
     """
     steps: dict[int, list[SubmissionStep]] = {ref: [] for ref in seen}
     for event in events.events_after(session, seen):
@@ -78,24 +74,19 @@ def progress_of(session: Session, refs: Collection[int], *, now: datetime) -> di
         return {}
     times = waiting_times.read_waiting_times(session, jobs, now=now)
     paused = pauses.paused_among(session, [job.id for job in jobs if job.state == JobState.WAITING])
-    provisional = provisional_scores.provisional_scores_of_jobs(
-        session, [job.id for job in jobs if job.state == JobState.RUNNING]
-    )
     return {
         ref: SubmissionProgress(queue_position=times.positions.get(job.id), paused=True)
         if job.id in paused
-        else _progress(job, times, provisional.get(ref))
+        else _progress(job, times)
         for job in jobs
         if (ref := job.submission_ref) is not None
     }
 
 
-def _progress(job: Job, times: WaitingTimes, provisional: ProvisionalScore | None) -> SubmissionProgress:
+def _progress(job: Job, times: WaitingTimes) -> SubmissionProgress:
     seconds = times.seconds_until_score(job)
     if job.state == JobState.RUNNING:
-        return SubmissionProgress(
-            stage=job.stage, fraction=job.fraction, estimate_seconds=seconds, provisional=provisional
-        )
+        return SubmissionProgress(stage=job.stage, fraction=job.fraction, estimate_seconds=seconds)
     return SubmissionProgress(queue_position=times.positions.get(job.id), estimate_seconds=seconds)
 
 

@@ -4,7 +4,7 @@ import logging
 import os
 import socket
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from celery import Celery
 from scorer.blobs import Blobs, blobs_of
 from scorer.db.session import Sessions, engine_of, sessions_of
 from scorer.errors import Unavailable
-from scorer.extractors import Extractor, ExtractorOptions, Precision, load
+from scorer.extractors import Extractor, ExtractorOptions, load
 from scorer.extractors.options import parse_device
 from scorer.lifecycle import Queue
 from scorer.settings import Settings
@@ -42,7 +42,7 @@ class WorkerContext:
     health: WorkerHealth = field(default_factory=WorkerHealth)
     queues: Collection[Queue] = tuple(Queue)
     """The queues that this process takes jobs from."""
-    _extractors: dict[tuple[str, Precision], Extractor] = field(default_factory=dict)
+    _extractors: dict[str, Extractor] = field(default_factory=dict)
 
     @classmethod
     def open(cls, settings: Settings, broker: Celery, queues: Collection[Queue] = tuple(Queue)) -> "WorkerContext":
@@ -63,16 +63,13 @@ class WorkerContext:
         """A folder whose loss costs only time."""
         return self.settings.scratch
 
-    def extractor(self, identity: str, precision: Precision = "float32", *, public: bool = False) -> Extractor:
+    def extractor(self, identity: str, *, public: bool = False) -> Extractor:
         """The extractor ``name@version``, loaded once per process, which computes features when it is this process's
-        turn, ``public`` ones before those of background jobs; ``Unavailable`` if its weights are missing or wrong, or
-        the processor does not have the precision."""
-        key = (identity, precision)
-        if key not in self._extractors:
-            options = replace(extractor_options_of(self.settings), precision=precision)
+        turn, ``public`` ones before those of background jobs; ``Unavailable`` if its weights are missing or wrong."""
+        if identity not in self._extractors:
             with device_turn():  # loading measures how much memory a batch needs
-                self._extractors[key] = self._load(identity, options)
-        return TakingTurns(self._extractors[key], public)
+                self._extractors[identity] = self._load(identity, extractor_options_of(self.settings))
+        return TakingTurns(self._extractors[identity], public)
 
     def _load(self, identity: str, options: ExtractorOptions) -> Extractor:
         """Load an extractor; where the GPU has no room for it, without those that were loaded before."""
@@ -82,7 +79,7 @@ class WorkerContext:
             if error.slug != "no-gpu-memory" or not self._extractors:
                 raise
         # Not in the handler: the error holds what was loaded in part.
-        loaded = ", ".join(name for name, _ in self._extractors)
+        loaded = ", ".join(self._extractors)
         log.warning("the GPU has no room for %s beside %s, which will be loaded again when needed", identity, loaded)
         self._extractors.clear()
         return load(identity, options=options)

@@ -7,7 +7,6 @@ image_hashes: hashes of an entry's images, kept for its evidence and to compare 
 provenance: versions of the libraries that a measurement depends on
 prepare: the ``prepare`` job: a track's reference
 check: the ``check`` job: the deep check of a submission
-provisional: the provisional public score
 score: the ``score`` and ``rescore`` jobs: measure a submission on a track
 compare: the ``compare`` job: a labelled entry with a candidate for the private extractor
 rescore: measures a recorded submission again

@@ -34,7 +34,7 @@ from worker.scoring.provenance import environment
 from worker.scoring.reference_features import load_prepared
 from worker.scoring.verify import MeasuredScores, MeasurementComparison, compare_scores, provenance_differences
 
-REPEATED_OPTIONS = ("device", "mode", "batch_size", "threads", "precision")
+REPEATED_OPTIONS = ("device", "mode", "batch_size", "threads")
 """The extractor options that a measurement's provenance records."""
 
 

@@ -24,7 +24,6 @@ from worker.runtime.recording import record_result
 from worker.scoring import feature_cache
 from worker.scoring.measure import SCORER_VERSION, RawMeasurement, measure
 from worker.scoring.provenance import environment
-from worker.scoring.provisional import measure_provisionally
 from worker.scoring.reference_features import (
     SetAddress,
     load_prepared,
@@ -42,7 +41,7 @@ def score_submission(context: WorkerContext, claim: leases.Claim, heartbeat: Hea
         track = session.get_one(Track, claim.track_id)
         preparation = session.get_one(Preparation, track.preparation_id)
         sets = competitions.reference_sets(session, preparation.reference_set_ids)
-    images, measured, features = _measure(context, claim, submission, preparation, sets, heartbeat, heartbeat)
+    images, measured, features = _measure(context, claim, submission, preparation, sets, heartbeat)
     feature_cache.store_features(context, submission, claim.track_id, preparation.extractor, images, features)
     heartbeat("evidence", 1.0)
     record_result(
@@ -61,7 +60,7 @@ def rescore_submission(context: WorkerContext, claim: leases.Claim, heartbeat: H
         preparation = session.get_one(RescoringCampaign, claim.campaign_id).preparation
         sets = competitions.reference_sets(session, preparation.reference_set_ids)
     progress = preemptible(context, heartbeat)
-    _, measured, _ = _measure(context, claim, submission, preparation, sets, heartbeat, progress)
+    _, measured, _ = _measure(context, claim, submission, preparation, sets, progress)
     record_result(
         context,
         heartbeat,
@@ -76,7 +75,6 @@ def _measure(
     submission: Submission,
     preparation: Preparation,
     sets: Sequence[ReferenceSet],
-    heartbeat: Heartbeat,
     progress: StageProgress,
 ) -> tuple[NDArray[Any], outcomes.NewMeasurement, Features]:
     """The images of a submission, their measurement against a preparation, and their features."""
@@ -86,7 +84,6 @@ def _measure(
     extractor = context.extractor(preparation.extractor, public=claim.public)
     require_same_weights(extractor.provenance, preparation)
     reference = load_prepared(context, preparation.key, signed=preparation.signed)
-    measure_provisionally(context, claim, images, preparation.extractor, reference, heartbeat)
     numbers = measure(images, extractor, reference, progress)
     progress("evidence", 0.0)
     addresses = [SetAddress(each.sha256, each.blob_key, preparation.image_size) for each in sets]

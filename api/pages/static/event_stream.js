@@ -1,7 +1,6 @@
 /* Updates a submission's page from server-sent events. <section data-events="/api/v1/..."> names the stream; elements
-   anywhere on the page show the parts of the state: data-live="status", "stage", "fraction" (a <progress>), "position", "estimate",
-   and of a provisional score "score", "fid", "distance", each with data-decimals. An element with
-   data-live-for="position" is hidden while there is no position, one with data-live-for="cancel" while the entry cannot
+   anywhere on the page show the parts of the state: data-live="status", "stage", "fraction" (a <progress>), "position", "estimate".
+   An element with data-live-for="position" is hidden while there is no position, one with data-live-for="cancel" while the entry cannot
    be cancelled, one with data-live-for="paused" unless scoring is paused. After the final status the page is reloaded. Without this script it shows the state of its loading. */
 "use strict";
 
@@ -15,12 +14,6 @@ function formatDuration(seconds) {
   return `about ${Math.round(seconds / (60 * MINUTE))} hours`;
 }
 
-/** A number with thousands separators. */
-function formatNumber(value, element) {
-  const decimals = Number(element.dataset.decimals ?? 5);
-  return value.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
-}
-
 const TEXTS = {
   status: (state) => state.status,
   stage: (state) => state.stage_in_words ?? "",
@@ -29,15 +22,11 @@ const TEXTS = {
   estimate: (state) => formatDuration(state.estimate_seconds),
   paused: (state) => (state.paused ? "paused" : ""),
   cancel: (state) => (state.cancellable ? "possible" : ""),
-  provisional: (state) => (state.provisional ? "there" : ""),
-  score: ({ provisional: score }, element) => (score ? (score.mifid === null ? "none" : formatNumber(score.mifid, element)) : ""),
-  fid: ({ provisional: score }, element) => (score ? formatNumber(score.fid, element) : ""),
-  distance: ({ provisional: score }, element) => (score ? formatNumber(score.memorization_distance, element) : ""),
 };
 
 function show(state) {
   for (const element of document.querySelectorAll("[data-live]")) {
-    const text = TEXTS[element.dataset.live]?.(state, element) || "–";
+    const text = TEXTS[element.dataset.live]?.(state) || "–";
     if (element instanceof HTMLProgressElement) {
       if (state.fraction === null) element.removeAttribute("value");
       else element.value = state.fraction * element.max;
@@ -47,7 +36,7 @@ function show(state) {
     }
   }
   for (const element of document.querySelectorAll("[data-live-for]")) {
-    element.hidden = !TEXTS[element.dataset.liveFor]?.(state, element);
+    element.hidden = !TEXTS[element.dataset.liveFor]?.(state);
   }
 }
 

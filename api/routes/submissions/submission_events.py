@@ -10,7 +10,7 @@ from fastapi.responses import StreamingResponse
 
 from api.http.dependencies import AppEventHub, CurrentUser, Transaction, Transactions, utc_now
 from api.http.server_sent_events import StatusUpdate
-from api.schemas.submissions.submissions import StateView, provisional_view
+from api.schemas.submissions.submissions import StateView
 from scorer.db.session import use_one_snapshot
 from scorer.db.tables import Account
 from scorer.lifecycle import CANCELLABLE, STAGES
@@ -87,7 +87,6 @@ def _event(state: StatusUpdate) -> str:
         paused=progress.paused,
         queue_position=progress.queue_position,
         estimate_seconds=progress.estimate_seconds,
-        provisional=provisional_view(progress.provisional),
         cancellable=step.status in CANCELLABLE,
         over=step.is_last,
     )

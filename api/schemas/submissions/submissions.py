@@ -12,7 +12,6 @@ from scorer.db.tables import Account, CodeAttachment, Submission
 from scorer.evidence import code_requests, code_uploads
 from scorer.leaderboard import submission_scores
 from scorer.lifecycle import Status, TrackKind
-from scorer.submissions import provisional_scores
 from scorer.submissions.progress import progress_of_one
 from scorer.teams import teams
 
@@ -48,18 +47,7 @@ class MeasurementView(BaseModel):
     provenance: dict[str, Any] | None = Field(None, description="Organizers only.")
 
 
-class ProvisionalView(BaseModel):
-    """A provisional public score, shown while the final one is computed. It is not ranked."""
-
-    provisional: Literal[True] = True
-    precision: str = Field(examples=["bfloat16"])
-    fid: float
-    memorization_distance: float
-    tau: float | None
-    penalised: bool | None
-    copy_: bool = Field(serialization_alias="copy")
-    mifid: float | None
-    measured_at: datetime
+NO_PROVISIONAL_SCORE = "Deprecated: always null. Rough scores before the one that counts are not made any more."
 
 
 class SubmissionView(BaseModel):
@@ -92,9 +80,7 @@ class SubmissionView(BaseModel):
     code: CodeView | None
     code_wanted_until: datetime | None = Field(description="Until when organizers ask for the code; null if not.")
     code_request: str = Field(description="What they have written with it.")
-    provisional: ProvisionalView | None = Field(
-        None, description="Only while the entry is being scored, and where the operator has switched it on."
-    )
+    provisional: None = Field(None, deprecated=True, description=NO_PROVISIONAL_SCORE)
     measurements: list[MeasurementView]
     private_state: str | None = Field(None, description="Organizers only: waiting, running, done or failed.")
 
@@ -119,9 +105,7 @@ class StateView(BaseModel):
     estimate_seconds: int | None = Field(
         description="Until the public score is there, as the queue is now; null if nothing like it was scored yet."
     )
-    provisional: ProvisionalView | None = Field(
-        description="A rough public score while the final one is computed, where the operator has switched it on."
-    )
+    provisional: None = Field(None, deprecated=True, description=NO_PROVISIONAL_SCORE)
     cancellable: bool = Field(description="Whether its team can still cancel it.")
     over: bool = Field(description="Whether this is its last status; the stream ends.")
 
@@ -143,7 +127,6 @@ def submission_view(
         "fraction": progress.fraction,
         "queue_position": progress.queue_position,
         "paused": progress.paused,
-        "provisional": provisional_view(provisional_scores.provisional_score_of(session, submission)),
         "sprite": f"/api/v1/submissions/{submission.id}/sprite" if submission.sprite_key else None,
         "code_wanted_until": request.until if request else None,
         "code_request": request.text if request else "",
@@ -157,11 +140,6 @@ def submission_view(
         ],
     }
     return SubmissionView(**fields)
-
-
-def provisional_view(score: provisional_scores.ProvisionalScore | None) -> ProvisionalView | None:
-    """A provisional score, if there is one."""
-    return None if score is None else ProvisionalView(copy_=score.copy, **vars(score))
 
 
 def code_view(code: CodeAttachment) -> CodeView:

@@ -10,7 +10,6 @@ from scorer.db import rescoring
 from scorer.db.submissions import events
 from scorer.db.tables import (
     Measurement,
-    ProvisionalMeasurement,
     Submission,
 )
 from scorer.db.teams import merges
@@ -88,24 +87,6 @@ def newest_measurement(session: Session, submission_ref: int, track_id: int) -> 
         .order_by(Measurement.id.desc())
         .limit(1)
     ).one_or_none()
-
-
-def newest_provisional(session: Session, submission_ref: int, track_id: int) -> ProvisionalMeasurement | None:
-    """The provisional measurement of a submission on a track."""
-    return session.scalars(
-        select(ProvisionalMeasurement)
-        .where(
-            ProvisionalMeasurement.submission_ref == submission_ref,
-            ProvisionalMeasurement.track_id == track_id,
-        )
-        .order_by(ProvisionalMeasurement.job_id.desc())
-        .limit(1)
-    ).one_or_none()
-
-
-def provisional_of_jobs(session: Session, job_ids: Collection[int]) -> Sequence[ProvisionalMeasurement]:
-    """The provisional measurements that these jobs have made."""
-    return session.scalars(select(ProvisionalMeasurement).where(ProvisionalMeasurement.job_id.in_(job_ids))).all()
 
 
 def submissions_by_ref(session: Session, refs: Sequence[int]) -> list[Submission]:

@@ -9,7 +9,7 @@ teams: teams, memberships, merges, invitations, final picks
 submissions: submissions, their events, resumable uploads
 jobs: the job queue; pauses; the last sweep
 rescoring: campaigns that measure entries anew, and what was decided about them
-measurements: measurements, final and provisional
+measurements: measurements of submissions on tracks
 evidence: evidence, generator uploads, audits, code attachments
 shared_images: hashed entries, comparisons, and images that two entries share
 tuning: thresholds and comparisons of extractors

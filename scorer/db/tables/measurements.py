@@ -48,14 +48,13 @@ class Measurement(Table):
 
 
 class ProvisionalMeasurement(Table):
-    """A quick measurement of a submission on the public track in bfloat16, shown until the final one exists. Nothing is
-    ranked by it."""
+    """A quick measurement of a submission that earlier versions made and showed. Nothing reads or writes it: the table
+    stays while one of those may still run."""
 
     __tablename__ = "provisional_measurements"
     __table_args__ = ({"info": APPEND_ONLY},)
 
     job_id: Mapped[int] = mapped_column(ForeignKey(Job.id), primary_key=True)
-    """A job adds at most one row, however often it is tried."""
     submission_ref: Mapped[int] = mapped_column(ForeignKey(Submission.ref), index=True)
     track_id: Mapped[int] = mapped_column(ForeignKey(Track.id))
     fid: Mapped[float]

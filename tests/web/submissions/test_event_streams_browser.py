@@ -19,7 +19,7 @@ from scorer.accounts.sessions import Browser as Place
 from scorer.db.tables import Account
 from scorer.jobs import leases
 from scorer.lifecycle import Queue
-from scorer.submissions import outcomes, provisional_scores
+from scorer.submissions import outcomes
 from tests.api.conftest import Service
 from tests.db.jobs.test_jobs import LEASE, MEASURED
 from tests.factories import noise_images, zip_of
@@ -42,7 +42,7 @@ class Theatre:
 
     def play(self, status: str, **progress: Any) -> None:
         """The next state."""
-        names = ("stage", "stage_in_words", "fraction", "queue_position", "estimate_seconds", "provisional")
+        names = ("stage", "stage_in_words", "fraction", "queue_position", "estimate_seconds")
         known = {"status": status, "over": status == "scored", "cancellable": status == "queued"}
         self.states.append({**dict.fromkeys(names), **known, **progress})
 
@@ -134,9 +134,7 @@ def test_the_pages_of_notices_fit_and_can_be_read(service: Service, browser: Bro
                 assert tab.console_messages == []
 
 
-def test_an_entrys_page_shows_a_provisional_score_and_whether_it_can_be_cancelled(
-    service: Service, browser: Browser
-) -> None:
+def test_an_entrys_page_shows_whether_it_can_be_cancelled(service: Service, browser: Browser) -> None:
     slug = service.competition()
     with service.context.sessions.begin() as session:
         ada = session.query(Account).filter_by(handle="ada").one()
@@ -146,25 +144,15 @@ def test_an_entrys_page_shows_a_provisional_score_and_whether_it_can_be_cancelle
     with serve(service.app) as address, visit(browser, f"{address}/signin", width=PHONE) as tab:
         tab.page.context.add_cookies([{"name": "kennel", "value": "of-ada", "url": address}])
         tab.page.goto(f"{address}/submissions/{entry['id']}")
-        cancel, rough = tab.page.locator("form.cancel button"), tab.page.locator("section.provisional")
+        cancel = tab.page.locator("form.cancel button")
         assert cancel.is_visible()
-        assert not rough.is_visible()
         held = begun(service)
         cancel.wait_for(state="hidden")
-        with service.context.sessions.begin() as session:
-            rough_one: dict[str, Any] = {"fid": 1234.5678, "memorization_distance": 0.98765}
-            provenance = {"precision": "bfloat16"}
-            provisional_scores.record_provisional(
-                session, held, now=service.context.now(), provenance=provenance, **rough_one
-            )
-        rough.wait_for(state="visible")
-        assert rough.locator("dd").all_inner_texts() == ["1,234.56780", "1,234.56780", "0.9877"]
         assert tab.page.locator("h1 + .status").inner_text().lower() == "scoring"
         assert tab.page.evaluate("document.documentElement.scrollWidth") == PHONE
         with service.context.sessions.begin() as session:
             assert outcomes.record_measurement(session, held, MEASURED, now=service.context.now())
         tab.page.get_by_role("heading", name="Public score", exact=True).wait_for()
-        assert not rough.count(), "the final one stands in its place"
         assert tab.console_messages == []
 
 

@@ -10,10 +10,7 @@ from sqlalchemy import text
 from api.rendering.charts.histogram import FLOOR, TOP, histogram_of
 from scorer.accounts import sessions
 from scorer.accounts.sessions import Browser
-from scorer.competitions import competition_state
 from scorer.db import accounts
-from scorer.db.jobs import job_queue
-from scorer.db.tables import ProvisionalMeasurement
 from tests.api.conftest import Service
 from tests.api.submissions.test_flow import with_a_wrong_image
 from tests.api.teams.test_final_picks_and_code import NOTEBOOK, close, code_zip
@@ -168,37 +165,6 @@ def test_an_entry_that_is_not_the_teams_best_says_where_it_would_rank(service: S
     page = read(service, f"/submissions/{worse['id']}")
     assert numbers(page)["Would-be rank"] == "1"
     assert "If this one were its best, the team would be on rank 1." in page.one("main").text
-
-
-def test_a_provisional_score_is_shown_as_such_while_the_final_one_is_made(service: Service) -> None:
-    slug = service.competition()
-    entry = service.submit("ada", slug, zip_of(noise_images(10))).json()
-    address = f"/submissions/{entry['id']}"
-    enter(service, "ada")
-    assert "hidden" in read(service, address).one("section", class_="provisional").attributes
-    with service.context.sessions.begin() as session:
-        session.execute(text("UPDATE submissions SET status = 'scoring'"))
-        track = competition_state.state_of(session, slug, datetime.now(UTC)).tracks["public"]
-        (job,) = job_queue.jobs_of(session, entry["ref"])
-        session.add(
-            ProvisionalMeasurement(
-                job_id=job.id,
-                submission_ref=entry["ref"],
-                track_id=track.id,
-                fid=31.25,
-                memorization_distance=2.0,
-                provenance={"precision": "bfloat16"},
-                created_at=datetime.now(UTC),
-            )
-        )
-    page = read(service, address)
-    section = page.one("section", class_="provisional")
-    assert "hidden" not in section.attributes
-    assert section.one("h2").text == "Provisional score not final"
-    assert numbers(section)["Score MiFID"] == "31.25000"
-    with service.context.sessions.begin() as session:
-        session.execute(text("UPDATE submissions SET status = 'scored'"))
-    assert not read(service, address).all("section", class_="provisional")
 
 
 def test_an_entry_that_waits_can_be_cancelled(service: Service) -> None:

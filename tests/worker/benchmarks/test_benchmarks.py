@@ -285,8 +285,8 @@ def test_a_failed_process_is_reported_with_its_output() -> None:
         run_apart(Task("child:failing"))
 
 
-LONG = {"provisional", "queue", "standings"}
-"""Every entry of the demo through a network twice; servers under load, which on busy cores may not answer in the second
+LONG = {"queue", "standings"}
+"""Servers under load, which on busy cores may not answer in the second
 that they have when quick."""
 
 

@@ -14,8 +14,8 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from scorer.errors import Invalid, Unavailable
-from scorer.extractors import ExtractorOptions, load, torch_extractor
+from scorer.errors import Invalid
+from scorer.extractors import ExtractorOptions, load
 from scorer.extractors.batches import Slot, immediate_slots, in_batches
 from scorer.extractors.cuda_graphs import Gpu, fixed_batch, graph_slots, largest_safe_batch
 from tests.worker.extractors.host_gpu import HostGpu
@@ -229,25 +229,3 @@ def test_the_real_one_has_the_imitations_methods() -> None:
     assert used <= set(dir(Gpu))
     assert used <= set(dir(LazyGpu))
     assert {name for name in dir(HostGpu) if not name.startswith("_")} <= set(dir(Gpu))
-
-
-# Precision.
-
-
-def test_bfloat16_is_near_and_not_float32() -> None:
-    options = ExtractorOptions(device="cpu", threads=1, batch_size=4)
-    pixels = np.random.default_rng(0).integers(0, 256, (6, 64, 64, 3), dtype=np.uint8)
-    exact = load("efficientnet_lite0", options=options).features(pixels)
-    rough = load("efficientnet_lite0", options=ExtractorOptions(device="cpu", threads=1, precision="bfloat16"))
-    features = rough.features(pixels)
-    assert rough.provenance["precision"] == "bfloat16"
-    assert features.dtype == np.float32
-    error = np.linalg.norm(features - exact) / np.linalg.norm(exact)
-    assert 1e-4 < error < 0.1
-
-
-def test_bfloat16_is_refused_where_the_processor_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch_extractor._onednn, "_is_mkldnn_bf16_supported", lambda: False)
-    with pytest.raises(Unavailable, match="bfloat16") as error:
-        load("efficientnet_lite0", options=ExtractorOptions(device="cpu", precision="bfloat16"))
-    assert error.value.slug == "no-bfloat16"

@@ -256,8 +256,8 @@ def test_what_was_never_measured_is_one_sentence(service: Service) -> None:
 
 def test_options_are_those_of_the_provenance() -> None:
     base = ExtractorOptions(weights_dir=Path("weights"), weights_sha256={"inception_v3": "a"}, device="auto")
-    recorded = {"device": "cpu", "mode": "compiled", "batch_size": 5, "threads": 3, "precision": "bfloat16"}
-    options = options_from(recorded | {"weights_sha256": "b", "torch": "2"}, base)
+    recorded = {"device": "cpu", "mode": "compiled", "batch_size": 5, "threads": 3}
+    options = options_from(recorded | {"weights_sha256": "b", "precision": "float32", "torch": "2"}, base)
     assert {name: getattr(options, name) for name in recorded} == recorded
     assert (options.weights_dir, options.weights_sha256) == (base.weights_dir, base.weights_sha256)
 
