@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory
 from sqlalchemy import select
 
 from scorer.blobs import Blobs, ReceivedBlob
-from scorer.competitions import competition_state, reference_sets
-from scorer.competitions.reference_sets import FeatureSpace, ReferenceRole
+from scorer.competitions import competition_state, preparations, reference_sets
+from scorer.competitions.reference_sets import ReferenceRole
 from scorer.db.tables import Account, Preparation, ReferenceSet
 from tests.factories import noise_images, zip_of
 from worker.runtime.context import WorkerContext
@@ -50,8 +50,8 @@ def give(context: WorkerContext, slug: str, size: int) -> None:
                 context.blobs.write(received.key, content)
         for kind, roles in reference_sets.REFERENCE_ROLES.items():
             track = state.tracks[kind]
-            space = FeatureSpace(track.extractor, track.signed)
-            preparation = reference_sets.preparation_of(session, state, kind, space, now=now)
+            space = preparations.space_of_track(track, {})
+            preparation = preparations.preparation_of(session, state, kind, space, now=now)
             if preparation.finished_at is None:
                 prepared = _prepared(context, preparation, [sets[role] for role in roles], sets["held_out"])
                 for key, content in prepared.blobs.items():
@@ -59,7 +59,7 @@ def give(context: WorkerContext, slug: str, size: int) -> None:
                 for name, value in vars(prepared.found).items():
                     setattr(preparation, name, value)
                 preparation.finished_at = now
-            reference_sets.prepare(session, state, kind, author=author, now=now)
+            preparations.prepare(session, state, kind, weights={}, author=author, now=now)
 
 
 @cache

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from api.actions import rescoring
 from api.actions.rescoring import AnyDecision
-from api.http.dependencies import Caller, DbSession, KnownCaller, Now, Organizer, SignedIn
+from api.http.dependencies import AppSettings, Caller, DbSession, KnownCaller, Now, Organizer, SignedIn
 from api.http.forms import Fields, FormFields, text
 from api.http.problem_details import status_of
 from api.pages.tuning.thresholds import number_field, require_reason
@@ -50,11 +50,20 @@ def _list_page(
 
 
 @router.post("/competitions/{slug}/rescoring")
-def start(slug: str, fields: FormFields, session: DbSession, author: Organizer, viewer: SignedIn, now: Now) -> Response:
+def start(
+    slug: str,
+    fields: FormFields,
+    session: DbSession,
+    author: Organizer,
+    viewer: SignedIn,
+    settings: AppSettings,
+    now: Now,
+) -> Response:
     """Start a campaign."""
     state = competition_state.state_of(session, slug, now)
     try:
-        campaign = campaigns.start(session, state, _wanted(fields), author=viewer.account, now=now)
+        weights, author = settings.weights_sha256, viewer.account
+        campaign = campaigns.start(session, state, _wanted(fields), weights=weights, author=author, now=now)
     except KennelError as error:
         return _list_page(session, state, viewer, now, error=error)
     return see_other(f"/competitions/{slug}/rescoring/{campaign.id}")

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query
 from sqlalchemy.orm import Session
 
 from api.actions import rescoring
-from api.http.dependencies import DbSession, Now, Organizer
+from api.http.dependencies import AppSettings, DbSession, Now, Organizer
 from api.schemas.rescoring import (
     CampaignDecision,
     CampaignView,
@@ -30,10 +30,13 @@ def list_campaigns(slug: str, session: DbSession, author: Organizer, now: Now) -
 
 
 @router.post("", status_code=202)
-def start(slug: str, body: NewCampaignBody, session: DbSession, author: Organizer, now: Now) -> CampaignView:
+def start(
+    slug: str, body: NewCampaignBody, session: DbSession, author: Organizer, settings: AppSettings, now: Now
+) -> CampaignView:
     """Have entries of a track measured anew when nothing else waits. Nothing on any board changes until a switch."""
     wanted = campaigns.NewCampaign(**body.model_dump())
-    campaign = campaigns.start(session, state_of(session, slug, now), wanted, author=author, now=now)
+    state, weights = state_of(session, slug, now), settings.weights_sha256
+    campaign = campaigns.start(session, state, wanted, weights=weights, author=author, now=now)
     return campaign_view(campaigns.status_of(session, campaign))
 
 

@@ -5,7 +5,8 @@ spec: the specification an organizer writes: images, dates, limits, prizes, trac
 setup: creating, changing and deleting a competition
 change_rules, change_notices: what of it may still change, and who is told
 competition_state: a competition with its tracks and phase at a moment, as an account may see it
-reference_sets: reference images by role, and their preparation for a track
+reference_sets: reference images by role
+preparations: the references of a track in a feature space, computed once for equal inputs
 data_files: files that participants download
 rules: versions of the rules and their acceptance
 allowlist: who may enter a competition by invitation

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from scorer import audit_log, extractor_catalogue
-from scorer.competitions import change_notices, competition_roles, data_files, reference_sets
+from scorer.competitions import change_notices, competition_roles, data_files, preparations
 from scorer.competitions.change_rules import Standing, faults_of
 from scorer.competitions.competition_state import CompetitionState, grace_end, state_of
 from scorer.competitions.spec import CompetitionChanges, CompetitionSpec, fault_of_times
@@ -152,4 +152,4 @@ def _apply(session: Session, state: CompetitionState, after: Mapping[str, Any], 
         else:
             setattr(state.competition, name, value)
     for kind in remeasured:
-        reference_sets.unset_preparation(session, state.tracks[kind], now=now)
+        preparations.unset_preparation(session, state.tracks[kind], now=now)

@@ -12,9 +12,10 @@ from typing import Literal
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
-from scorer.competitions import reference_sets
+from scorer.competitions import preparations
 from scorer.competitions.competition_state import CompetitionState, track_of
-from scorer.competitions.reference_sets import REFERENCE_ROLES, FeatureSpace, ReferenceRole
+from scorer.competitions.preparations import FeatureSpace
+from scorer.competitions.reference_sets import REFERENCE_ROLES, ReferenceRole
 from scorer.db import competitions, rescoring
 from scorer.db.jobs import rescoring_jobs
 from scorer.db.jobs.job_queue import job_of_preparation
@@ -83,9 +84,16 @@ class CampaignStatus:
 
 
 def start(
-    session: Session, state: CompetitionState, wanted: NewCampaign, *, author: Account, now: datetime
+    session: Session,
+    state: CompetitionState,
+    wanted: NewCampaign,
+    *,
+    weights: Mapping[str, str],
+    author: Account,
+    now: datetime,
 ) -> RescoringCampaign:
-    """Start a campaign: its jobs wait for all other work, and first for the preparation of its references.
+    """Start a campaign: its jobs wait for all other work, and first for the preparation of its references. ``weights``:
+    as in :func:`scorer.competitions.preparations.space_of`.
 
     ``Conflict`` if the track's references are not prepared (``not-prepared``) or another campaign of the track has not
     ended (``campaign-open``); ``Invalid`` for unknown entries, references and extractors, or without any entry.
@@ -96,9 +104,15 @@ def start(
     if track.preparation_id is None or track.preparation is None or track.preparation.finished_at is None:
         raise Conflict("not-prepared", f"The references of the {wanted.track} track are not prepared.")
     _require_no_open_campaign(session, state, track)
-    preparation = _preparation_of(session, state, track, wanted, now)
-    if wanted.submissions is not None and preparation.extractor != track.extractor:
+    space = preparations.space_of_track(track, weights)
+    if wanted.extractor is not None:
+        space = preparations.space_of(wanted.extractor, weights)
+    same_space = space.extractor == track.extractor and preparations.has_weights(track.preparation, space)
+    if wanted.submissions is not None and not same_space:
         raise Invalid("all-entries", "Numbers of two networks cannot stand on one board: measure all entries with it.")
+    preparation = track.preparation
+    if wanted.references or not same_space:
+        preparation = _preparation_of(session, state, wanted, space, now)
     campaign = RescoringCampaign(
         track_id=track.id,
         preparation_id=preparation.id,
@@ -113,7 +127,7 @@ def start(
     missing = rescoring.missing_entries(session, campaign)
     if not missing:
         raise Invalid("no-entries", "None of these entries is scored on this track and has its zip.")
-    reference_sets.require_work(session, preparation, now=now)
+    preparations.require_work(session, preparation, now=now)
     if preparation.finished_at is not None:
         _add_jobs(session, campaign, missing, now)
     after = {"campaign": campaign.id, "entries": len(missing), "reason": wanted.reason, "references": preparation.key}
@@ -129,15 +143,9 @@ def _require_no_open_campaign(session: Session, state: CompetitionState, track: 
 
 
 def _preparation_of(
-    session: Session, state: CompetitionState, track: Track, wanted: NewCampaign, now: datetime
+    session: Session, state: CompetitionState, wanted: NewCampaign, space: FeatureSpace, now: datetime
 ) -> Preparation:
-    """The preparation that a new campaign measures against; the track's own, if nothing else is asked for."""
-    if track.preparation is not None and wanted.extractor is None and not wanted.references:
-        return track.preparation
-    if wanted.extractor is None:
-        space = FeatureSpace(track.extractor, track.signed)
-    else:
-        space = reference_sets.space_of(wanted.extractor)
+    """The preparation, of the references that a new campaign asks for, in a feature space."""
     corrected = {}
     for role, sha256 in wanted.references.items():
         if role not in (*REFERENCE_ROLES[wanted.track], "held_out"):
@@ -146,7 +154,7 @@ def _preparation_of(
         if reference_set is None:
             raise Invalid("unknown-references", f"No reference set with the SHA-256 {sha256} has been uploaded.")
         corrected[role] = reference_set
-    return reference_sets.preparation_of(session, state, wanted.track, space, now=now, corrected=corrected)
+    return preparations.preparation_of(session, state, wanted.track, space, now=now, corrected=corrected)
 
 
 def _refs_of(session: Session, state: CompetitionState, ids: Sequence[str] | None) -> list[int] | None:
@@ -241,7 +249,7 @@ def decide(
     if decision == "cancel":
         rescoring_jobs.cancel_jobs(session, campaign.id, now)
     if decision == "resume":
-        reference_sets.require_work(session, campaign.preparation, now=now)
+        preparations.require_work(session, campaign.preparation, now=now)
         if campaign.preparation.finished_at is not None:
             _add_jobs(session, campaign, rescoring.missing_entries(session, campaign), now)
             send_after_commit(session, Queue.RESCORE)

@@ -36,12 +36,12 @@ def switch(
     now: datetime,
 ) -> None:
     """Let the measurements of a campaign count. ``tau``: the track's threshold from then on; None: the one in force,
-    or with another extractor half the distance of the held-out images.
+    or in another feature space half the distance of the held-out images.
 
     ``Conflict``: the final board is published (``published``), the campaign still measures (``wrong-state``) or by
-    several scorer versions (``mixed-versions``), has measured nothing (``nothing-measured``) or, with another
-    extractor, not everything (``not-measured``), the track's references are others by now (``references-moved``), or
-    a newer campaign is in force (``newer-campaign``). ``Invalid`` without a threshold to begin with
+    several scorer versions (``mixed-versions``), has measured nothing (``nothing-measured``) or, in another feature
+    space, not everything (``not-measured``), the track's references are others by now (``references-moved``), or a
+    newer campaign is in force (``newer-campaign``). ``Invalid`` without a threshold to begin with
     (``no-heldout-distance``).
     """
     status = _locked(session, state, campaign)
@@ -110,7 +110,7 @@ def _require_switchable(session: Session, status: CampaignStatus) -> None:
             "mixed-versions",
             f"Scorer versions {' and '.join(versions)} have measured: start another campaign.",
         )
-    if campaign.preparation.extractor != campaign.former_preparation.extractor and status.missing:
+    if campaign.changes_space and status.missing:
         raise Conflict(
             "not-measured", f"{status.missing:,} entries are not measured, and would have no score: let it go on first."
         )
@@ -128,7 +128,7 @@ def _require_newest(session: Session, status: CampaignStatus) -> None:
 def tau_of_switch(status: CampaignStatus, tau: float | None) -> float | None:
     """The threshold that a switch brings with it; None: the one in force stays."""
     campaign = status.campaign
-    if tau is not None or campaign.preparation.extractor == campaign.former_preparation.extractor:
+    if tau is not None or not campaign.changes_space:
         return tau
     if campaign.preparation.heldout_distance is None:
         raise Invalid(
@@ -138,14 +138,14 @@ def tau_of_switch(status: CampaignStatus, tau: float | None) -> float | None:
 
 
 def _former_tau(session: Session, status: CampaignStatus) -> float | None:
-    """The threshold of before the switch, if the switch brought one that is still in force, or another extractor; None:
-    the one in force stays."""
+    """The threshold of before the switch, if the switch brought one that is still in force, or another feature space;
+    None: the one in force stays."""
     campaign = status.campaign
     switched_at = next(act for act in status.acts if act.kind == "switch").created_at
     thresholds = tuning.thresholds_of(session, status.track.id)
     is_own = bool(thresholds) and thresholds[0].created_at == switched_at
     former = next((each.tau for each in thresholds if each.created_at < switched_at), None)
-    return former if is_own or campaign.preparation.extractor != campaign.former_preparation.extractor else None
+    return former if is_own or campaign.changes_space else None
 
 
 def _set_tau(session: Session, track: Track, tau: float, reason: str, author: Account, now: datetime) -> None:

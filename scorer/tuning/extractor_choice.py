@@ -4,13 +4,14 @@ Measurements belong to their track, so another extractor is another track: the f
 thresholds, and the new one starts without any.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
-from scorer.competitions import reference_sets
+from scorer.competitions import preparations
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import competitions, tuning
 from scorer.db.jobs import job_queue
@@ -39,10 +40,17 @@ class ScoringProgress:
 
 
 def replace_extractor(
-    session: Session, state: CompetitionState, change: ExtractorChange, *, author: Account, now: datetime
+    session: Session,
+    state: CompetitionState,
+    change: ExtractorChange,
+    *,
+    weights: Mapping[str, str],
+    author: Account,
+    now: datetime,
 ) -> Track:
     """Give the private track another extractor and queue every scored entry for it. Until an entry is measured there it
-    has no private score. A comparison of extractors has prepared the reference images.
+    has no private score. A comparison of extractors has prepared the reference images. ``weights``: as in
+    :func:`scorer.competitions.preparations.space_of`.
 
     ``Conflict``: the private board is published (``published``), the track has this extractor already (``no-change``),
     the reference images are not prepared (``not-prepared``), or some entries have no images to measure
@@ -51,7 +59,7 @@ def replace_extractor(
     competitions.lock_competition(session, state.competition.slug, share=False)
     former = competitions.tracks_of(session, state.competition.id)["private"]
     session.refresh(former)
-    preparation = _require_possible(session, state, former, change)
+    preparation = _require_possible(session, state, former, change, weights)
     job_queue.cancel_on_track(session, former.id, now)
     former.kind = "former"
     former.replaced_at = now
@@ -80,8 +88,10 @@ def replace_extractor(
     return track
 
 
-def _require_possible(session: Session, state: CompetitionState, former: Track, change: ExtractorChange) -> Preparation:
-    space = reference_sets.space_of(change.extractor)
+def _require_possible(
+    session: Session, state: CompetitionState, former: Track, change: ExtractorChange, weights: Mapping[str, str]
+) -> Preparation:
+    space = preparations.space_of(change.extractor, weights)
     if competitions.is_published(session, state.competition.id):
         raise Conflict("published", "The private board is published: its network stays as it is.")
     if space.extractor == former.extractor:
@@ -89,7 +99,7 @@ def _require_possible(session: Session, state: CompetitionState, former: Track, 
     without_images = tuning.count_without_images(session, state.competition.id)
     if without_images:
         raise Conflict("no-images", f"{without_images:,} entries have no images here and could not be measured again.")
-    preparation = reference_sets.finished_preparation(session, state, "private", space)
+    preparation = preparations.finished_preparation(session, state, "private", space)
     if preparation is None:
         raise Conflict(
             "not-prepared", f"The references are not prepared for {space.extractor} yet: compare it first, and wait."
@@ -105,7 +115,7 @@ def _set_tau(
     session: Session, track: Track, preparation: Preparation, change: ExtractorChange, author: Account, now: datetime
 ) -> None:
     if change.tau is None:
-        reference_sets.set_first_threshold(session, track, preparation, now=now)
+        preparations.set_first_threshold(session, track, preparation, now=now)
         return
     session.add(
         Threshold(

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
-from scorer.competitions import reference_sets
+from scorer.competitions import preparations
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import competitions
 from scorer.db import tuning as rows
@@ -67,35 +67,37 @@ def start_comparison(
     extractors: Sequence[str],
     *,
     coarse: bool,
+    weights: Mapping[str, str],
     author: Account,
     now: datetime,
 ) -> Comparison:
     """Compare extractors with the private track's: prepare its reference images in their feature spaces, and measure
     every labelled entry there. What was measured before is not measured again.
 
-    ``Invalid`` for an unknown extractor, or without any but the private track's (``no-candidates``); ``Conflict`` if no
-    entry with images has a label (``no-labels``).
+    ``weights``: as in :func:`scorer.competitions.preparations.space_of`. ``Invalid`` for an unknown extractor, or
+    without any but the private track's (``no-candidates``); ``Conflict`` if no entry with images has a label
+    (``no-labels``).
     """
     competitions.lock_competition(session, state.competition.slug, share=False)
     present = state.tracks["private"].extractor
-    spaces = dict.fromkeys(reference_sets.space_of(extractor) for extractor in extractors)
+    spaces = dict.fromkeys(preparations.space_of(extractor, weights) for extractor in extractors)
     candidates = [space for space in spaces if space.extractor != present]
     if not candidates:
         raise Invalid("no-candidates", f"Name an extractor to compare with {present}, which the private track has.")
     if not _comparable(session, state.competition.id, coarse=coarse):
         raise Conflict("no-labels", "Comparing needs labelled entries whose images are here, and there are none yet.")
-    preparations = [reference_sets.preparation_of(session, state, "private", space, now=now) for space in candidates]
+    prepared = [preparations.preparation_of(session, state, "private", space, now=now) for space in candidates]
     comparison = Comparison(
         competition_id=state.competition.id,
-        preparation_ids=[preparation.id for preparation in preparations],
+        preparation_ids=[preparation.id for preparation in prepared],
         coarse=coarse,
         author_id=author.id,
         created_at=now,
     )
     session.add(comparison)
     session.flush()
-    for preparation in preparations:
-        reference_sets.require_work(session, preparation, now=now)
+    for preparation in prepared:
+        preparations.require_work(session, preparation, now=now)
         _measure_missing(session, comparison, preparation, now=now)
     audit_log.record_action(
         session,
@@ -103,7 +105,7 @@ def start_comparison(
         f"competition:{state.competition.slug}",
         actor=author,
         now=now,
-        after={"extractors": [preparation.extractor for preparation in preparations], "coarse": coarse},
+        after={"extractors": [preparation.extractor for preparation in prepared], "coarse": coarse},
     )
     return comparison
 

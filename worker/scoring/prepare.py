@@ -2,7 +2,7 @@
 
 from sqlalchemy.orm import Session
 
-from scorer.competitions import reference_sets
+from scorer.competitions import preparations
 from scorer.db import competitions
 from scorer.db.tables import Preparation
 from scorer.jobs import leases
@@ -43,7 +43,7 @@ def prepare_references(context: WorkerContext, claim: leases.Claim, heartbeat: H
     )
 
     def record(session: Session) -> bool:
-        recorded = reference_sets.record_preparation(session, claim, **vars(prepared), now=context.now())
+        recorded = preparations.record_preparation(session, claim, **vars(prepared), now=context.now())
         if recorded:
             extractor_comparison.continue_comparisons(session, preparation.id, now=context.now())
             campaigns.continue_campaigns(session, preparation.id, now=context.now())

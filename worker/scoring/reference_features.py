@@ -215,5 +215,6 @@ def require_same_weights(provenance: dict[str, Any], preparation: Preparation) -
     if provenance.get("weights_sha256") != expected:
         raise Unavailable(
             "other-weights",
-            f"The weights of {preparation.extractor} here are not those that the references were prepared with.",
+            f"The weights of {preparation.extractor} here are not those that the references were prepared with: put"
+            " those back, or require the new ones (KENNEL_WEIGHTS_SHA256) and prepare the references again.",
         )

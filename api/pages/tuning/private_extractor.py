@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
-from api.http.dependencies import Caller, DbSession, KnownCaller, Now, Organizer, SignedIn
+from api.http.dependencies import AppSettings, Caller, DbSession, KnownCaller, Now, Organizer, SignedIn
 from api.http.forms import Fields, FormFields, text
 from api.http.problem_details import status_of
 from api.pages.tuning.thresholds import number_field, require_reason
@@ -55,14 +55,26 @@ def _page(
 
 @router.post("/competitions/{slug}/network/comparisons")
 def start_comparison(
-    slug: str, fields: FormFields, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
+    slug: str,
+    fields: FormFields,
+    session: DbSession,
+    author: Organizer,
+    viewer: SignedIn,
+    settings: AppSettings,
+    now: Now,
 ) -> Response:
     """Compare the ticked extractors."""
     state = competition_state.state_of(session, slug, now)
     wanted = [each[:100] for each in fields.getlist("extractor")]
     try:
         extractor_comparison.start_comparison(
-            session, state, wanted, coarse="coarse" in fields, author=viewer.account, now=now
+            session,
+            state,
+            wanted,
+            coarse="coarse" in fields,
+            weights=settings.weights_sha256,
+            author=viewer.account,
+            now=now,
         )
     except KennelError as error:
         return _page(session, slug, viewer, now, error=error, place="compare")
@@ -71,7 +83,13 @@ def start_comparison(
 
 @router.post("/competitions/{slug}/network")
 def choose_extractor(
-    slug: str, fields: FormFields, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
+    slug: str,
+    fields: FormFields,
+    session: DbSession,
+    author: Organizer,
+    viewer: SignedIn,
+    settings: AppSettings,
+    now: Now,
 ) -> Response:
     """Replace the private track's extractor."""
     state = competition_state.state_of(session, slug, now)
@@ -79,7 +97,8 @@ def choose_extractor(
     try:
         require_reason(reason)
         change = extractor_choice.ExtractorChange(text(fields, "extractor"), reason, _tau_of(fields))
-        extractor_choice.replace_extractor(session, state, change, author=viewer.account, now=now)
+        weights = settings.weights_sha256
+        extractor_choice.replace_extractor(session, state, change, weights=weights, author=viewer.account, now=now)
     except KennelError as error:
         return _page(session, slug, viewer, now, error=error, place="choose")
     return see_other(f"/competitions/{slug}/network")

@@ -28,7 +28,7 @@ from api.schemas.competitions import CompetitionView, PreparationView, Reference
 from scorer.accounts import roles
 from scorer.archive.limited_listing import require_references
 from scorer.blobs import ReceivedBlob, require_bytes
-from scorer.competitions import allowlist, competition_state, reference_sets, rules, setup
+from scorer.competitions import allowlist, competition_state, preparations, reference_sets, rules, setup
 from scorer.competitions.competition_state import CompetitionState
 from scorer.competitions.reference_sets import ReferenceRole
 from scorer.competitions.spec import CompetitionChanges, CompetitionSpec
@@ -178,10 +178,12 @@ def _attach(
 
 
 @router.post("/{slug}/tracks/{kind}/preparation", status_code=202)
-def prepare(slug: str, kind: TrackKind, session: DbSession, author: Organizer, now: Now) -> PreparationView:
+def prepare(
+    slug: str, kind: TrackKind, session: DbSession, author: Organizer, settings: AppSettings, now: Now
+) -> PreparationView:
     """Have a worker prepare the references of a track: features, statistics, held-out distance, first tau."""
     state = competition_state.state_of(session, slug, now)
-    reference_sets.prepare(session, state, kind, author=author, now=now)
+    preparations.prepare(session, state, kind, weights=settings.weights_sha256, author=author, now=now)
     return _preparation(session, state, kind)
 
 
@@ -195,7 +197,7 @@ def _preparation(session: Session, state: CompetitionState, kind: TrackKind) -> 
     track = competition_state.track_of(state, kind)
     if track.preparation is None:
         return PreparationView(state="none")
-    job = reference_sets.job_for(session, track)
+    job = preparations.job_for(session, track)
     # Read after the job: a finished job has written its numbers to this row.
     session.refresh(track.preparation)
     unfinished = job.state if job else "none"

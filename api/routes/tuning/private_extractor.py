@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter
 
-from api.http.dependencies import DbSession, Now, Organizer
+from api.http.dependencies import AppSettings, DbSession, Now, Organizer
 from api.schemas.tuning.private_extractor import (
     ComparisonView,
     NetworkView,
@@ -24,22 +24,29 @@ def show(slug: str, session: DbSession, author: Organizer, now: Now) -> NetworkV
 
 
 @router.post("/comparisons", status_code=202)
-def compare(slug: str, body: NewComparison, session: DbSession, author: Organizer, now: Now) -> ComparisonView:
+def compare(
+    slug: str, body: NewComparison, session: DbSession, author: Organizer, settings: AppSettings, now: Now
+) -> ComparisonView:
     """Have every labelled entry measured in the feature spaces of other extractors, after all scoring. Measurements
     that exist are not repeated."""
     state = state_of(session, slug, now)
-    extractor_comparison.start_comparison(session, state, **body.model_dump(), author=author, now=now)
+    extractor_comparison.start_comparison(
+        session, state, **body.model_dump(), weights=settings.weights_sha256, author=author, now=now
+    )
     return comparison_view(extractor_comparison.comparison_status(session, state))
 
 
 @router.put("")
-def choose(slug: str, body: NewNetwork, session: DbSession, author: Organizer, now: Now) -> NetworkView:
+def choose(
+    slug: str, body: NewNetwork, session: DbSession, author: Organizer, settings: AppSettings, now: Now
+) -> NetworkView:
     """Give the private track another extractor, until a board is published: every entry is scored again, and
     tau starts anew. The references must be prepared for it; a comparison does that."""
     extractor_choice.replace_extractor(
         session,
         state_of(session, slug, now),
         extractor_choice.ExtractorChange(**body.model_dump()),
+        weights=settings.weights_sha256,
         author=author,
         now=now,
     )

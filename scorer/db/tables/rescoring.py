@@ -39,6 +39,13 @@ class RescoringCampaign(Table):
         """Whether it measures against the references that the track had."""
         return self.preparation_id == self.former_preparation_id
 
+    @property
+    def changes_space(self) -> bool:
+        """Whether it measures in another feature space: with another extractor, or with other weights."""
+        new, former = self.preparation, self.former_preparation
+        weights = [(each.provenance or {}).get("weights_sha256") for each in (new, former)]
+        return new.extractor != former.extractor or weights[0] != weights[1]
+
 
 class RescoringAct(Table):
     """Something decided about a campaign: that it pauses, goes on or ends, that its measurements count (``switch``), or
