@@ -22,8 +22,7 @@ from worker.runtime.health import PAUSE_SECONDS, WorkerHealth
 from worker.runtime.heartbeat import Heartbeat, stopping
 from worker.runtime.self_test import self_test
 from worker.scoring import score
-from worker.scoring.measure import measure
-from worker.scoring.provisional import measure_provisionally
+from worker.scoring.measure import RawMeasurement, measure
 
 ENTRIES = 5
 
@@ -198,17 +197,17 @@ def test_a_worker_that_stops_gives_its_job_back(
     service: Service, checked: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
 
-    def stop(*args: Any) -> None:
+    def stop(*args: Any) -> RawMeasurement:
         stopping.value = 1
-        measure_provisionally(*args)
+        return measure(*args)
 
-    monkeypatch.setattr(score, "measure_provisionally", stop)
+    monkeypatch.setattr(score, "measure", stop)
     try:
         assert run_next(service.context, Queue.SCORE)
         assert not run_next(service.context, Queue.SCORE), "it takes no other one"
     finally:
         stopping.value = 0
-    monkeypatch.setattr(score, "measure_provisionally", measure_provisionally)
+    monkeypatch.setattr(score, "measure", measure)
     assert statuses(service, checked) == ["queued"] * ENTRIES
     assert {job.attempts for job in scoring_jobs(service)} == {0}
     service.work()
