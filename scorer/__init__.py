@@ -4,6 +4,7 @@ From the bottom up, each package importing only earlier ones (``docs/architectur
 
 circuit_breaker, errors, identifiers, malloc, setting_types, settings, unknown_settings: what all others use
 lifecycle, extractor_catalogue, onnx_files: plain data about competitions, networks and generators
+clamd: whether a scanner finds malware in an upload
 monitoring: structured logs and Prometheus metrics
 confinement: what a process gives up before it opens untrusted files; calls in such a process
 archive, metrics, ranking, findings: zips to images; arrays to numbers; the order of a board; numbers to sentences

@@ -35,4 +35,6 @@ def parts_of(text: object) -> object:
 HttpAddress = Annotated[
     str, BeforeValidator(_without_slash), StringConstraints(pattern=r"^https?://[^\s/?#]+[^\s?#]*$")
 ]
+SocketAddress = Annotated[str, StringConstraints(pattern=r"^(/\S+|[^\s/:]+:[0-9]+|\[[0-9a-fA-F:]+\]:[0-9]+)$")]
+"""The path of a Unix socket, or ``host:port``."""
 DatabaseUrl = Annotated[SecretStr, BeforeValidator(_psycopg2)]

@@ -13,7 +13,7 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from scorer.errors import Unavailable
-from scorer.setting_types import DatabaseUrl, HttpAddress, parts_of, with_password
+from scorer.setting_types import DatabaseUrl, HttpAddress, SocketAddress, parts_of, with_password
 
 FILE_SUFFIX = "_FILE"
 PASSWORDS = {
@@ -138,6 +138,10 @@ class Settings(LogSettings):
     max_competition_bytes: int | None = Field(None, ge=1)
     """Bytes that the zips of all teams of a competition, and their uploads under way, may take. Without it there is no
     limit."""
+    clamd: SocketAddress | None = None
+    """The clamd (ClamAV) that scans uploads for malware: the path of its socket, or ``host:port``. What it finds
+    something in is refused; while it is away, entries wait and other uploads are told to come later. Without it nothing
+    is scanned."""
     generator_max_bytes: int = Field(256 * 1024**2, ge=1)
     """The largest ONNX file accepted as an entry's generator."""
     upload_life_seconds: int = Field(24 * 3600, ge=60, le=7 * 24 * 3600)

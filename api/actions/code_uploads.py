@@ -6,12 +6,13 @@ from datetime import datetime
 
 from fastapi.concurrency import run_in_threadpool
 
-from api.actions.zip_uploads import receive_blob
+from api.actions.zip_uploads import reads_limited, receive_blob, require_clean
 from api.http.dependencies import Transaction, utc_now
 from api.schemas.submissions.submissions import CodeView, code_view
 from scorer.blobs import Blobs, ReceivedBlob, require_bytes
 from scorer.db.tables import Account
 from scorer.evidence import code_uploads
+from scorer.settings import Settings
 
 CODE_MEDIA_TYPES = {"zip": "application/zip", "notebook": "application/x-ipynb+json"}
 
@@ -22,11 +23,11 @@ async def store_code(
     begin: Transaction,
     store: Blobs,
     account: Account,
+    settings: Settings,
     *,
-    limited: bool,
     declared: int | None = None,
 ) -> CodeView:
-    """Store a stream as an entry's code, in place of earlier code; ``limited``: a limited process looks what it is."""
+    """Store a stream as an entry's code, in place of earlier code."""
 
     def admit(now: datetime) -> None:
         with begin() as session:
@@ -37,8 +38,9 @@ async def store_code(
     key = f"code/{submission_id}/{secrets.token_hex(8)}"
 
     def accept(received: ReceivedBlob, now: datetime) -> tuple[CodeView, str | None]:
+        require_clean(store, received, settings)
         with store.open(received.key) as file:
-            kind = code_uploads.kind_of(file, limited=limited)
+            kind = code_uploads.kind_of(file, limited=reads_limited(settings))
         with begin() as session:
             code, replaced = code_uploads.attach_code(session, submission_id, received, kind, account=account, now=now)
             return code_view(code), replaced.blob_key if replaced is not None else None

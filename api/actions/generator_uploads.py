@@ -6,7 +6,7 @@ from datetime import datetime
 
 from fastapi.concurrency import run_in_threadpool
 
-from api.actions.zip_uploads import receive_blob, unused_key_of
+from api.actions.zip_uploads import receive_blob, require_clean, unused_key_of
 from api.http.dependencies import Transaction, utc_now
 from api.schemas.evidence.generators import GeneratorView, generator_view
 from scorer.blobs import Blobs, ReceivedBlob
@@ -14,6 +14,7 @@ from scorer.db.tables import Account
 from scorer.evidence import generator_audits, generator_uploads
 from scorer.evidence.generator_uploads import DeclaredLatent
 from scorer.onnx_files import MAGIC_BYTES, require_onnx
+from scorer.settings import Settings
 
 
 async def store_generator(
@@ -23,8 +24,7 @@ async def store_generator(
     begin: Transaction,
     store: Blobs,
     account: Account,
-    *,
-    max_bytes: int,
+    settings: Settings,
 ) -> GeneratorView:
     """Store a stream as an entry's generator. What can be refused before the transfer is; a refused file is deleted."""
 
@@ -38,6 +38,7 @@ async def store_generator(
     def accept(received: ReceivedBlob, now: datetime) -> tuple[GeneratorView, str | None]:
         start = store.read_part(key, 0, min(MAGIC_BYTES, received.bytes)) if received.bytes else b""
         require_onnx(start, declared.dimension)
+        require_clean(store, received, settings)
         with begin() as session:
             generator = generator_uploads.accept_generator(
                 session, submission_id, received, declared, seed=secrets.randbits(32), account=account, now=now
@@ -45,4 +46,4 @@ async def store_generator(
             view = generator_view(submission_id, generator_audits.find_generator(session, submission_id, account))
             return view, unused_key_of(received, generator.blob_key)
 
-    return await receive_blob(store, key, chunks, limit=max_bytes, accept=accept)
+    return await receive_blob(store, key, chunks, limit=settings.generator_max_bytes, accept=accept)

@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 
 from api.http.dependencies import Transaction, utc_now
 from api.http.request_bodies import content_length
+from scorer import clamd
 from scorer.archive.decoder_pool import processes_of
 from scorer.archive.limited_listing import require_images
 from scorer.blobs import Blobs, ReceivedBlob
@@ -41,6 +42,13 @@ def declared_bytes(request: Request) -> int | None:
             "Send the zip itself as the body, not a form: curl -X POST -T entry.zip URL",
         )
     return content_length(request.scope)
+
+
+def require_clean(store: Blobs, received: ReceivedBlob, settings: Settings) -> None:
+    """``Invalid`` if the operator's scanner finds malware in a received file, ``Unavailable`` if it cannot be asked."""
+    if settings.clamd is not None:
+        with store.open(received.key) as file:
+            clamd.require_clean(settings.clamd, file)
 
 
 @contextmanager

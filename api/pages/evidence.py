@@ -29,14 +29,13 @@ async def upload_generator(
     """Store the uploaded file as the entry's generator."""
     body = streamed_body(request, viewer.account.id)
     review_path = ""
-    max_bytes = settings.generator_max_bytes
     try:
         form = await open_page_form(request, body)
         review_path = "/desk" if form.fields.get("at") == "desk" else ""
         declared = declaration_in(form.fields)
-        await store_generator(submission_id, declared, form.chunks, begin, store, viewer.account, max_bytes=max_bytes)
+        await store_generator(submission_id, declared, form.chunks, begin, store, viewer.account, settings)
     except KennelError as error:
-        await drain(body, max_bytes)
+        await drain(body, settings.generator_max_bytes)
         page_with = _review_with_error if review_path else _submission_with_error
         return await run_in_threadpool(page_with, submission_id, begin, store, viewer, error)
     return see_other(f"/submissions/{submission_id}{review_path}#generator")

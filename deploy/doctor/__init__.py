@@ -8,5 +8,5 @@ database: PostgreSQL: version, settings, tables, rights, clock, connections.
 queue_server: Valkey or Redis: memory, disk, password.
 blob_store: the store: what it lets us do, and whether entries' zips are there.
 work: workers, sweeps, jobs, mails and webhooks that wait.
-surroundings: the public address, the proxy, the mail server, the OpenID Connect issuer.
+surroundings: the public address, the proxy, the mail server, the malware scanner, the OpenID Connect issuer.
 """

@@ -1,15 +1,19 @@
-"""Checks of what lies around the service: its public address, the proxy, the mail server, the OpenID Connect issuer."""
+"""Checks of what lies around the service: its public address, the proxy, the mail server, the malware scanner,
+the OpenID Connect issuer."""
 
 import secrets
 from contextlib import closing
 from email.utils import parseaddr
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from io import BytesIO
 from urllib.parse import urlsplit
 
 import httpx
 
 from deploy.doctor.check import Check, Fault, Skipped
 from deploy.doctor.installation import SECONDS, Installation
+from scorer import clamd
+from scorer.errors import Invalid, Unavailable
 from scorer.notifications import smtp
 from scorer.settings import Settings
 
@@ -116,6 +120,20 @@ def _issuer(installation: Installation) -> str:
     return f"{issuer} answers"
 
 
+def _malware_scanner(installation: Installation) -> str:
+    """A scanner whose signatures are missing finds nothing, and says so of nothing."""
+    address = installation.settings.clamd
+    if address is None:
+        raise Skipped("KENNEL_CLAMD is not set: uploads are not scanned")
+    try:
+        clamd.require_clean(address, BytesIO(clamd.EICAR))
+    except Invalid:
+        return f"clamd at {address} finds the test file of EICAR"
+    except Unavailable as error:
+        raise Fault(f"clamd at {address} does not scan: {error.__cause__ or error}") from error
+    raise Fault(f"clamd at {address} finds nothing in the test file of EICAR.")
+
+
 CHECKS = (
     Check("public address", _public_address, "See to the name, its certificate, the proxy and KENNEL_PUBLIC_URL."),
     Check(
@@ -136,5 +154,6 @@ CHECKS = (
     ),
     Check("mail server", _mail_server, "Compare KENNEL_SMTP_URL with what your mail server wants."),
     Check("mail sender", _mail_sender, "Set KENNEL_MAIL_FROM to an address of a domain of yours."),
+    Check("malware scanner", _malware_scanner, "Start clamd, load its signatures (freshclam), see to KENNEL_CLAMD."),
     Check("OpenID Connect", _issuer, "Set KENNEL_OIDC_ISSUER as the issuer writes itself in that document."),
 )

@@ -39,6 +39,7 @@ from scorer.lifecycle import Queue
 from tests.api.conftest import Service, running_service
 from tests.conftest import TEMPLATE, fresh_settings
 from tests.factories import noise_images, zip_of
+from tests.fake_clamd import running_clamd
 from tests.http_server import serve
 from worker.maintenance.sweeper import sweep_once
 from worker.runtime import startup, worker_report
@@ -267,6 +268,14 @@ def public(case: Case, status: int, **settings: Any) -> Iterator[Installation]:
 
 
 @contextmanager
+def blind_scanner(case: Case) -> Iterator[Installation]:
+    """The installation with a clamd that has no signatures."""
+    with running_clamd() as server:
+        server.signature = b"something else"
+        yield case.changed(clamd=server.address)
+
+
+@contextmanager
 def other_issuer(case: Case) -> Iterator[Installation]:
     """The installation with an issuer that calls itself otherwise."""
     with answering(200, b'{"issuer": "https://other.example.org"}') as url:
@@ -371,6 +380,7 @@ BREAKS: dict[str, tuple[Callable[[Case], Installation | AbstractContextManager[I
     "request size": (lambda c: public(c, 413, max_upload_bytes=10**9), "refuses requests of 1,000,000,000 bytes"),
     "mail server": (lambda c: c.changed(**SMTP), "cannot be used"),
     "mail sender": (lambda c: c.changed(**SMTP), "kennel@localhost"),
+    "malware scanner": (blind_scanner, "finds nothing in the test file"),
     "OpenID Connect": (other_issuer, "names another issuer: https://other.example.org"),
 }
 
@@ -419,6 +429,7 @@ def test_nothing_is_wrong_where_all_is_well(healthy: Installation) -> None:
         "proxy",
         "mail server",
         "mail sender",
+        "malware scanner",
         "OpenID Connect",
     }
     assert list(healthy.blobs.older_than("uploads/", datetime.now(UTC) + timedelta(days=1))) in ([], [[]])

@@ -4,6 +4,7 @@ import hashlib
 
 import numpy as np
 
+from scorer import clamd
 from scorer.archive import PixelHashes, find_training_image_copies
 from scorer.archive.pixel_hashes import Images
 from scorer.archive.sprite_sheet import sprite_sheet_of
@@ -32,6 +33,7 @@ def check_submission(context: WorkerContext, claim: leases.Claim, heartbeat: Hea
         training = competitions.references_of(session, submission.competition_id)["train"].reference_set
     path = decoded_images.path_of(context.scratch, submission.id)
     try:
+        _require_clean(context, submission)
         hashes = decoded_images.decode_submission(context, submission, lambda fraction: heartbeat("checking", fraction))
     except Invalid as error:
         fault = error
@@ -58,6 +60,12 @@ def check_submission(context: WorkerContext, claim: leases.Claim, heartbeat: Hea
             now=context.now(),
         ),
     )
+
+
+def _require_clean(context: WorkerContext, submission: Submission) -> None:
+    if context.settings.clamd is not None:
+        with context.blobs.open(stored_zip(submission).key) as file:
+            clamd.require_clean(context.settings.clamd, file)
 
 
 def _store_sprite_sheet(context: WorkerContext, submission: Submission, images: Images) -> str:

@@ -10,7 +10,6 @@ from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
 from api.actions.code_uploads import store_code
-from api.actions.zip_uploads import reads_limited
 from api.http.dependencies import (
     AppSettings,
     BlobStore,
@@ -133,8 +132,7 @@ async def upload_code(
     body = streamed_body(request, viewer.account.id)
     try:
         form = await open_page_form(request, body)
-        limited = reads_limited(settings)
-        await store_code(submission_id, form.chunks, begin, store, viewer.account, limited=limited)
+        await store_code(submission_id, form.chunks, begin, store, viewer.account, settings)
     except KennelError as error:
         await drain(body, settings.max_upload_bytes)
         return await run_in_threadpool(_page_with_code_error, submission_id, begin, store, viewer, error)

@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from sqlalchemy.orm import Session
 
-from api.actions.zip_uploads import declared_bytes, reads_limited, receive_blob, unused_key_of
+from api.actions.zip_uploads import declared_bytes, reads_limited, receive_blob, require_clean, unused_key_of
 from api.http.dependencies import (
     AppSettings,
     BlobStore,
@@ -151,6 +151,7 @@ async def attach(
     require_bytes(declared_bytes(request), limit)
 
     def accept(received: ReceivedBlob, _: datetime) -> tuple[ReferenceView, str | None]:
+        require_clean(store, received, settings)
         with store.open(received.key) as file:
             require_references(file, limited=reads_limited(settings))
         images = _attach(slug, role, received, begin, author, now, attach=attach)

@@ -9,7 +9,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 
 from api.actions.downloads import download
-from api.actions.zip_uploads import declared_bytes, receive_blob
+from api.actions.zip_uploads import declared_bytes, receive_blob, require_clean
 from api.http.dependencies import (
     AppSettings,
     BlobStore,
@@ -72,6 +72,7 @@ async def offer(
     require_bytes(declared_bytes(request), limit)
 
     def accept(received: ReceivedBlob, _: datetime) -> tuple[DataFileView, None]:
+        require_clean(store, received, settings)
         return _offer(slug, name, received, begin, store, author, now), None
 
     key = f"data/{secrets.token_hex(8)}/{name}"

@@ -40,11 +40,10 @@ async def hand_in(
     """Upload the generator that made the entry, as ONNX: the body is the file itself. A worker searches it for
     training and held-out images; a newer file replaces an older one. For the entry's team until the final board is
     published, and for organizers."""
-    max_bytes = settings.generator_max_bytes
-    require_bytes(declared_bytes(request), max_bytes)
+    require_bytes(declared_bytes(request), settings.generator_max_bytes)
     declared = DeclaredLatent(latent, distribution)
     body = streamed_body(request, account.id)
-    return await store_generator(submission_id, declared, body, begin, store, account, max_bytes=max_bytes)
+    return await store_generator(submission_id, declared, body, begin, store, account, settings)
 
 
 @router.get("/submissions/{submission_id}/generator")

@@ -4,7 +4,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
 from api.actions.code_uploads import CODE_MEDIA_TYPES, store_code
-from api.actions.zip_uploads import declared_bytes, reads_limited
+from api.actions.zip_uploads import declared_bytes
 from api.http.dependencies import (
     AppSettings,
     BlobStore,
@@ -57,8 +57,7 @@ async def attach(
     be replaced until the close, or until the time by which organizers ask for it."""
     size = declared_bytes(request)
     body = streamed_body(request, account.id)
-    limited = reads_limited(settings)
-    return await store_code(submission_id, body, begin, store, account, limited=limited, declared=size)
+    return await store_code(submission_id, body, begin, store, account, settings, declared=size)
 
 
 @router.put("/submissions/{submission_id}/code-request")

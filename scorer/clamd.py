@@ -1,0 +1,81 @@
+"""clamd, the daemon of ClamAV: whether it finds malware in an upload. The protocol is INSTREAM of ``clamd(8)``."""
+
+import logging
+import socket
+from typing import BinaryIO, Final
+
+from scorer.errors import Invalid, Unavailable
+
+log = logging.getLogger(__name__)
+
+CONNECT_SECONDS = 5.0
+SCAN_SECONDS = 300.0
+"""How long clamd may take to accept a chunk, or to answer after the last one."""
+CHUNK_BYTES = 1 << 18
+MAX_REPLY_BYTES = 1 << 12
+FOUND: Final = " FOUND"
+EICAR: Final = b"X5O!P%@AP[4\\PZX54(P^)7CC)7}" + b"$EICAR-STANDARD-ANTIVIRUS-TEST-FILE!$H+H*"
+"""The file that every scanner finds, and that does nothing. In two parts, so that none finds this module."""
+
+
+def require_clean(address: str | None, file: BinaryIO) -> None:
+    """Have the rest of a file scanned by the clamd at ``address``, the path of a socket or ``host:port``; None: do
+    nothing.
+
+    ``Invalid`` (``malware``) names what was found. ``Unavailable`` (``no-scanner``) if there was no scan: nothing is
+    taken unscanned because the scanner is away.
+    """
+    if address is None:
+        return
+    reply = _scan(address, file)
+    if reply.endswith(FOUND):
+        signature = reply.removeprefix("stream: ").removesuffix(FOUND)
+        raise Invalid("malware", f"A scanner has found malware in this file: {signature}.")
+    if reply != "stream: OK":
+        raise _no_scan(address, reply or "no answer")
+
+
+def _scan(address: str, file: BinaryIO) -> str:
+    try:
+        with _connected(address) as connection:
+            try:
+                connection.sendall(b"zINSTREAM\0")
+                while chunk := file.read(CHUNK_BYTES):
+                    connection.sendall(len(chunk).to_bytes(4, "big") + chunk)
+                connection.sendall(bytes(4))
+            except (BrokenPipeError, ConnectionResetError):  # it has hung up early, perhaps after saying why
+                return _reply(connection)
+            return _reply(connection)
+    except OSError as error:
+        raise _no_scan(address, str(error)) from error
+
+
+def _connected(address: str) -> socket.socket:
+    if address.startswith("/"):
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.settimeout(CONNECT_SECONDS)
+        try:
+            connection.connect(address)
+        except BaseException:
+            connection.close()
+            raise
+    else:
+        host, _, port = address.rpartition(":")
+        connection = socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS)
+    connection.settimeout(SCAN_SECONDS)
+    return connection
+
+
+def _reply(connection: socket.socket) -> str:
+    reply = b""
+    while not reply.endswith(b"\0") and len(reply) < MAX_REPLY_BYTES:
+        part = connection.recv(MAX_REPLY_BYTES)
+        if not part:
+            break
+        reply += part
+    return reply.rstrip(b"\0\n").decode(errors="replace")
+
+
+def _no_scan(address: str, why: str) -> Unavailable:
+    log.error("clamd at %s has scanned nothing: %s", address, why)
+    return Unavailable("no-scanner", "Files cannot be scanned for malware at the moment. Please try again later.")
