@@ -34,7 +34,8 @@ COMPOSE: Mapping[str, tuple[tuple[str, str, str], ...]] = {
             "COMPOSE_FILE",
             "docker-compose.yml",
             "`docker-compose.yml:docker-compose.cpu.yml` for a machine without a GPU, "
-            "`docker-compose.yml:docker-compose.gpus.yml` for one with eight.",
+            "`docker-compose.yml:docker-compose.gpus.yml` for one with eight. docker-compose.tls.yml behind them: the "
+            "proxy and the web processes speak TLS to each other.",
         ),
         ("WEIGHTS_DIR", "./weights", "The folder with the extractors' weights. Containers read it and never write."),
         (

@@ -46,6 +46,8 @@ LOOPBACK = {HOST, "localhost"}
 ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - only compared
 ADMIN = "admin"
 SCRATCH = "scratch"
+TLS_VARIABLE = "UVICORN_SSL_CERTFILE"
+"""Uvicorn's own: with it, and with ``UVICORN_SSL_KEYFILE``, web processes speak TLS alone."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +163,8 @@ def service_children(
     """The service's own processes: web on ``port`` of ``host``, a worker for each group of queues, and beat, which
     keeps in the folder ``state`` what it has sent. Where the settings ask for a GPU, its worker only scores, by two
     processes that take turns, and another has what needs no GPU."""
-    url = f"http://{_reachable(host)}:{port}/api/v1/ready"
+    scheme = "https" if environment.get(TLS_VARIABLE) else "http"
+    url = f"{scheme}://{_reachable(host)}:{port}/api/v1/ready"
     has_gpu = environment.get("KENNEL_DEVICE", "").startswith("cuda")
 
     def child(name: str, argv: Sequence[str], **how: Any) -> Child:
@@ -197,6 +200,7 @@ def service_children(
 
 def _is_healthy(url: str) -> bool:
     try:
-        return httpx.get(url, timeout=2.0, trust_env=False).status_code == httpx.codes.OK
+        # It is our own process: whoever has its certificate made, it is not for this address.
+        return httpx.get(url, timeout=2.0, trust_env=False, verify=False).status_code == httpx.codes.OK  # noqa: S501
     except httpx.TransportError:
         return False

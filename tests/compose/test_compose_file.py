@@ -23,7 +23,7 @@ SERVICES = services({"DOMAIN": "kennel.example.org"})
 OURS = {"migrate", "api", "beat", "worker-check", "worker-cpu", "worker-gpu"}
 ONCE = {"migrate", "bucket"}
 """Services that end by themselves."""
-OVERRIDES = ("docker-compose.cpu.yml", "docker-compose.gpus.yml", BACKUP)
+OVERRIDES = ("docker-compose.cpu.yml", "docker-compose.gpus.yml", "docker-compose.tls.yml", BACKUP)
 GPUS = 8
 
 
