@@ -5,6 +5,7 @@ ask for :func:`streamed_body`, which has no limit of its own: they know how larg
 """
 
 import asyncio
+import json
 import re
 from collections import Counter
 from collections.abc import AsyncIterator, Hashable
@@ -34,6 +35,8 @@ MAX_WAITING_BYTES = 8 << 20
 SCOPE_KEY = "kennel.body"
 IS_JSON = re.compile(r"application/([^;\s]+\+)?json\b", re.IGNORECASE)
 """Content types whose bodies FastAPI reads as JSON."""
+MAYBE_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
+"""A surrogate, escaped or encoded; two escaped ones may be a pair."""
 
 
 class RefusedBody(HTTPException):
@@ -175,8 +178,22 @@ def streamed_body(request: Request, account_id: int) -> AsyncIterator[bytes]:
 
 
 async def refuse_nul(request: Request) -> None:
-    """``Invalid`` for a NUL character in the address or a JSON body: PostgreSQL's text cannot hold one."""
+    """``Invalid`` for a NUL character in the address or a JSON body, which PostgreSQL's text cannot hold, and for half
+    a surrogate pair in a JSON body, which nothing can encode."""
     address = request.scope["path"] + unquote(request.url.query)
     is_json = IS_JSON.match(request.headers.get("content-type", "")) is not None
-    if "\x00" in address or (is_json and b"\\u0000" in await request.body()):
+    body = await request.body() if is_json else b""
+    if "\x00" in address or b"\\u0000" in body:
         raise Invalid("nul-character", "The request has a NUL character in it.")
+    if MAYBE_SURROGATE.search(body) and _has_lone_surrogate(body):
+        raise Invalid("lone-surrogate", "The request has half a surrogate pair in it, which is no character.")
+
+
+def _has_lone_surrogate(body: bytes) -> bool:
+    try:
+        json.dumps(json.loads(body), ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return True
+    except (ValueError, RecursionError):  # no JSON: the route says what is wrong with it
+        return False
+    return False

@@ -1,12 +1,12 @@
 """The specification of a competition: what an organizer writes to create or change one."""
 
-import re
 from datetime import datetime
 from typing import Annotated, Any
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-Slug = Annotated[str, StringConstraints(pattern=re.compile(r"^[a-z0-9]+(-[a-z0-9]+)*$"), max_length=60)]
+Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=60)]
+"""A text and not a compiled pattern: in Python's own ``re``, ``$`` leaves room for a line break."""
 MAX_TEXT_LENGTH = 50_000
 
 

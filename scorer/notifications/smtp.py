@@ -93,7 +93,7 @@ def message_of(mail: Mail, sender: str, site: str) -> EmailMessage:
     message = EmailMessage()
     message["From"] = sender
     message["To"] = mail.recipient
-    message["Subject"] = mail.subject
+    message["Subject"] = " ".join(mail.subject.split())  # a name of an older entry may have a line break in it
     message["Date"] = format_datetime(mail.created_at)
     domain = parseaddr(sender)[1].rpartition("@")[2] or "localhost"
     message["Message-ID"] = f"<kennel.{mail.id}.{int(mail.created_at.timestamp())}@{domain}>"

@@ -1,5 +1,6 @@
 """Intake of submissions: admission before the bytes arrive, acceptance when they are stored."""
 
+import unicodedata
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -14,7 +15,7 @@ from scorer.db import competitions
 from scorer.db.submissions import events, submissions
 from scorer.db.tables import Account, Submission, Team
 from scorer.db.teams import members
-from scorer.errors import Conflict, Forbidden
+from scorer.errors import Conflict, Forbidden, Invalid
 from scorer.jobs import leases
 from scorer.jobs.broker import after_commit
 from scorer.lifecycle import Phase, Queue, Status, is_late
@@ -22,6 +23,9 @@ from scorer.monitoring.instruments import UPLOAD_BYTES, UPLOADS
 from scorer.monitoring.logs import annotate_request
 from scorer.teams import quotas, storage, teams
 from scorer.teams.storage import UploadLimits
+
+CONTROLS = frozenset({"Cc", "Cs", "Zl", "Zp"})
+"""Unicode's categories of what ends a line or is no character: a name goes into subjects of mails and terminals."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,9 @@ def admit(
     limits: UploadLimits,
     now: datetime,
 ) -> CompetitionState:
-    """Refuse an upload before a byte is read if it could not be accepted: phase, roles, rules, size, quotas."""
+    """Refuse an upload before a byte is read if it could not be accepted: name, phase, roles, rules, size, quotas."""
+    if any(unicodedata.category(character) in CONTROLS for character in entry.file_name):
+        raise Invalid("bad-file-name", "The name of a file may not have line breaks or control characters in it.")
     state = visible_state(session, slug, account, now)
     earlier = _repeated(session, state, entry, account)
     if earlier is not None:

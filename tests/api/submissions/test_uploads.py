@@ -13,7 +13,7 @@ import pytest
 from scorer.db.tables import Submission
 from scorer.teams.quotas import RETRY_AFTER_SECONDS
 from tests.api.conftest import API, Service
-from tests.factories import noise_images, zip_of
+from tests.factories import make_spec, noise_images, zip_of
 from tests.lost_acknowledgement import lost_acknowledgement
 
 pytestmark = pytest.mark.usefixtures("one_day")
@@ -264,6 +264,32 @@ def test_names_of_teams_and_benchmarks_never_collide(service: Service) -> None:
 )
 def test_a_nul_character_is_refused(service: Service, method: str, path: str, options: dict[str, Any]) -> None:
     refused(service.call("admin", method, path, **options), 422, "nul-character")
+
+
+@pytest.mark.parametrize(
+    "body", [rb'{"login": "ada", "password": "\ud800"}', b'{"login": "ada", "password": "\xed\xa0\x80"}']
+)
+def test_half_a_surrogate_pair_is_refused(service: Service, body: bytes) -> None:
+    headers = {"Content-Type": "application/json"}
+    refused(service.call(None, "POST", "/session", content=body, headers=headers), 422, "lone-surrogate")
+    whole = rb'{"login": "ada", "password": "\ud83d\ude00"}'
+    refused(service.call(None, "POST", "/session", content=whole, headers=headers), 401, "wrong-login")
+
+
+@pytest.mark.parametrize("name", ["evil\nBcc: all@example.org", "a\rb.zip", "a\x1b[31m.zip", "a\u2028b.zip"])
+def test_a_file_name_with_a_line_break_is_refused(service: Service, name: str) -> None:
+    slug = service.competition()
+    answer = service.call(
+        "ada", "POST", f"/competitions/{slug}/submissions", params={"file_name": name}, content=zip_of(noise_images(9))
+    )
+    refused(answer, 422, "bad-file-name")
+    upload = service.call("ada", "POST", f"/competitions/{slug}/uploads", json={"length": 9, "file_name": name})
+    refused(upload, 422, "bad-file-name")
+
+
+def test_a_slug_ends_where_it_ends(service: Service) -> None:
+    body = make_spec(datetime.now(UTC)).model_dump(mode="json") | {"slug": "dogs\n"}
+    refused(service.call("organizer", "POST", "/competitions", json=body), 422, "bad-request")
 
 
 def test_an_enormous_page_number_is_refused(service: Service) -> None:
