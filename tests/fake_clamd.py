@@ -19,12 +19,15 @@ class FakeClamd:
     address: str
     limit: int = 1 << 30
     signature: bytes = EICAR
+    hangs_up: bool = False
     scanned: list[bytes] = field(default_factory=list)
 
     def answer(self, connection: socket.socket) -> None:
         """Read a stream and say what is in it."""
         with closing(connection), suppress(OSError), connection.makefile("rb") as stream:
             connection.settimeout(30)
+            if self.hangs_up:
+                return
             assert stream.read(10) == b"zINSTREAM\0"
             content = b""
             while length := int.from_bytes(stream.read(4), "big"):

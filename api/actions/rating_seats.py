@@ -3,25 +3,40 @@
 import secrets
 from typing import Annotated
 
-from fastapi import Path
+from fastapi import Depends, Path, Request
 
-from api.http.dependencies import CurrentUser, DbSession, Now
+from api.http.csrf import SAFE_METHODS
+from api.http.dependencies import DbSession, KnownCaller, Now
+from api.http.session_cookies import rater_secret
+from scorer.accounts import api_tokens
 from scorer.db.tables import Rater
+from scorer.errors import Unauthenticated
 from scorer.insights import human_ratings
+from scorer.settings import Settings
 
 RowId = Annotated[int, Path(ge=1, le=2**62)]
+RATE_PATH = "/rate"
+"""Where people with a rating link rate, on pages and below the API."""
 
 
 def new_rater_secret() -> str:
-    """The secret at the end of a rating link."""
+    """The secret of a rating link."""
     return secrets.token_urlsafe(24)
 
 
-def rater_by_role(study_id: RowId, session: DbSession, account: CurrentUser, now: Now) -> Rater:
-    """The rater that a signed-in person is by their role."""
-    return human_ratings.rater_of_member(session, study_id, account, now=now)
+def rating_link(secret: str, settings: Settings) -> str:
+    """A rating link. Its secret is the fragment, which browsers send to no server: the page turns it into a cookie."""
+    return f"{settings.public_url}{RATE_PATH}#{secret}"
 
 
-def rater_by_link(secret: Annotated[str, Path(max_length=100)], session: DbSession) -> Rater:
-    """The rater that a rating link belongs to."""
+def rater_by_role(study_id: RowId, request: Request, session: DbSession, caller: KnownCaller, now: Now) -> Rater:
+    """The rater that a signed-in person is by their role; rating needs the scope ``organize``."""
+    api_tokens.require_scope(caller.scopes, "read" if request.method in SAFE_METHODS else "organize")
+    return human_ratings.rater_of_member(session, study_id, caller.account, now=now)
+
+
+def rater_by_link(secret: Annotated[str | None, Depends(rater_secret)], session: DbSession) -> Rater:
+    """The rater whose link the browser has opened."""
+    if secret is None:
+        raise Unauthenticated("no-rating-link", "Please open the link that you were given for rating.")
     return human_ratings.rater_of_link(session, secret)

@@ -1,4 +1,4 @@
-"""The cookies of a signed-in browser: that of its session, and that by which it is known at its next sign-in."""
+"""The cookies of a browser: of its session, of the device that it is known as at its next sign-in, of a rating link."""
 
 import re
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ from scorer.accounts.sessions import SESSION_LIFETIME
 from scorer.settings import Settings
 
 DEVICE_COOKIE = "kennel-device"
+RATER_COOKIE = "kennel-rater"
 SECRET = re.compile(r"[\w-]{43}", re.ASCII)
 """256 bits in base64url."""
 
@@ -43,6 +44,17 @@ def device_secret(request: Request) -> str | None:
     """The secret by which the request's browser is known."""
     secret = request.cookies.get(cookie_name(request, DEVICE_COOKIE), "")
     return secret if SECRET.fullmatch(secret) else None
+
+
+def rater_secret(request: Request) -> str | None:
+    """The secret of the rating link that the request's browser has opened."""
+    return request.cookies.get(cookie_name(request, RATER_COOKIE))
+
+
+def set_rater_cookie(response: Response, request: Request, secret: str) -> None:
+    """Set the cookie of a rating link; it lasts until the browser is closed."""
+    name = cookie_name(request, RATER_COOKIE)
+    response.set_cookie(name, secret, secure=is_secure(request), httponly=True, samesite="lax")
 
 
 def set_session_cookies(response: Response, request: Request, secrets: SessionCookies) -> None:

@@ -5,7 +5,7 @@ schemas: the client's messages
 competitions: competitions and their boards
 submissions: a team's submissions and limits
 data_files: a competition's files
-uploads: submitting a zip, with the bytes sent to a secret URL
+uploads: submitting a zip, whose bytes are sent with a secret of the upload
 tokens: whose API token it is
 router: all of these routes, hidden from the OpenAPI document
 """

@@ -23,7 +23,7 @@ from api.http.dependencies import (
 )
 from api.http.multipart import drain
 from api.http.request_bodies import streamed_body
-from api.kaggle.protocol import KaggleRoute, Submitter, absolute_url_of
+from api.kaggle.protocol import KaggleRoute, Submitter, absolute_url_of, credentials_of
 from api.kaggle.schemas import (
     CreateSubmissionRequest,
     CreateSubmissionResponse,
@@ -42,6 +42,9 @@ from scorer.submissions.uploads import UploadRequest
 
 router = APIRouter(route_class=KaggleRoute)
 BYTES = "/kaggle/uploads"
+UPLOAD_USER = "upload"
+"""The client knows nothing but an address for the bytes. HTTP clients send what stands before its host as a header, of
+``Basic``: so the secret is in no path, and in no log."""
 MAX_POLLS = 60
 POLL_SECONDS = 0.5
 """While another request makes the submission: how often to look for it, and how many seconds apart."""
@@ -58,14 +61,13 @@ def start_upload(
         NewSubmission(body.kept_name), body.content_length, method="wire", put_digest=digest_of(secret)
     )
     upload = begin_upload(session, body.competition_name, wanted, account, settings, now)
-    path = f"/api/v1{BYTES}/{upload.id}/{secret}"
-    return StartUploadResponse(token=upload.id, create_url=absolute_url_of(request, path, settings))
+    url = absolute_url_of(request, f"/api/v1{BYTES}/{upload.id}", settings)
+    return StartUploadResponse(token=upload.id, create_url=url.replace("://", f"://{UPLOAD_USER}:{secret}@", 1))
 
 
-@router.put(f"{BYTES}/{{upload_id}}/{{secret}}")
+@router.put(f"{BYTES}/{{upload_id}}")
 async def receive_upload(
     upload_id: str,
-    secret: str,
     request: Request,
     begin: Transactions,
     store: BlobStore,
@@ -73,9 +75,10 @@ async def receive_upload(
     rates: AppRateLimiter,
     browser: CurrentBrowser,
 ) -> Response:
-    """Receive all bytes of an upload; the secret in the address authorises it. After a broken connection the client
-    starts again from the first byte, so earlier bytes are dropped."""
+    """Receive all bytes of an upload; its secret authorises it. After a broken connection the client starts again from
+    the first byte, so earlier bytes are dropped."""
     await run_in_threadpool(rates.hit, "request", "address", network_of(browser.address))
+    _, secret = credentials_of(request.headers.get("authorization", ""))
     writer = secrets.token_hex(8)
     upload = await run_in_threadpool(_restart_upload, begin, store, upload_id, secret, writer)
     chunks = streamed_body(request, upload.account_id)

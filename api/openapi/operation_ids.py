@@ -8,8 +8,8 @@ STANDARD_NAMES: Final = {"index": "list", "show": "get"}
 
 
 def operation_id(route: APIRoute) -> str:
-    """``submissions.list``: the module of a route's function, and its name; ``_by_link`` follows where a secret link
+    """``submissions.list``: the module of a route's function, and its name; ``_by_link`` follows where a rating link
     leads to the same function."""
     module = route.endpoint.__module__.rpartition(".")[2]
-    ending = "_by_link" if "{secret}" in route.path_format else ""
+    ending = "_by_link" if "/rate/" in route.path_format else ""
     return f"{module}.{STANDARD_NAMES.get(route.name, route.name)}{ending}"

@@ -1,15 +1,16 @@
-"""How callers prove who they are: by an API token, or by the session cookie of a browser with its CSRF token."""
+"""How callers prove who they are: by an API token, by the session cookie of a browser with its CSRF token, or by a
+rating link."""
 
 from collections.abc import Mapping
 from typing import Any, Final
 
 from fastapi.routing import RouteContext
 
-from api.http import dependencies
+from api.http import dependencies, session_cookies
 from api.http.csrf import SAFE_METHODS
 from api.openapi.route_dependencies import depends_on
 
-TOKEN, SESSION, CSRF = "token", "session", "csrf"
+TOKEN, SESSION, CSRF, RATING_LINK = "token", "session", "csrf", "rating-link"
 SCHEMES: Final[Mapping[str, Any]] = {
     TOKEN: {"type": "http", "scheme": "bearer", "description": "An API token: `Authorization: Bearer TOKEN`."},
     SESSION: {
@@ -24,6 +25,12 @@ SCHEMES: Final[Mapping[str, Any]] = {
         "name": "X-CSRF-Token",
         "description": "Goes with the session cookie whenever something is changed; `POST /api/v1/session` gives it.",
     },
+    RATING_LINK: {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": session_cookies.RATER_COOKIE,
+        "description": "The secret of a rating link, after `#`. By https the cookie is named `__Host-kennel-rater`.",
+    },
 }
 
 Requirement = dict[str, list[str]]
@@ -32,6 +39,8 @@ Requirement = dict[str, list[str]]
 def security_of(route: RouteContext, method: str) -> list[Requirement]:
     """The alternatives by which an operation may be called; empty if it asks nobody who they are, and with an empty one
     among them if visitors may call it, too."""
+    if depends_on(route, session_cookies.rater_secret):
+        return [{RATING_LINK: []}]
     if not depends_on(route, dependencies.claimed_caller):
         return []
     session: Requirement = {SESSION: []} if method in SAFE_METHODS else {SESSION: [], CSRF: []}

@@ -17,7 +17,7 @@ from api.pages import (
     team_lists,
     teams,
 )
-from api.pages.accounts import account, administration, oidc, second_factors, sign_in
+from api.pages.accounts import account, administration, former_links, oidc, second_factors, sign_in
 from api.pages.competitions import router
 from api.pages.insights import human_ratings, insights
 from api.pages.review import code_requests, publication, review_queue
@@ -31,6 +31,7 @@ def mount_pages(app: FastAPI) -> None:
     app.include_router(router)
     for each in (
         sign_in,
+        former_links,
         oidc,
         second_factors,
         account,

@@ -11,6 +11,7 @@ from scorer.accounts.api_tokens import MAX_TOKENS, Scope
 from scorer.accounts.password_hashing import MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH
 
 Role = Literal["participant", "organizer", "admin"]
+MAX_LINK_LENGTH = 100
 
 
 class NewAccount(Request):
@@ -74,7 +75,21 @@ class SignUp(NewPassword):
     handle: str = Field(max_length=80, examples=["ada"], description="Short name, unique, for signing in.")
     name: str = Field("", max_length=100, description="What others see; the handle, if it is left out.")
     email: str = Field(max_length=MAX_EMAIL_LENGTH, examples=["ada@example.org"], description="Never shown to others.")
-    invitation: str = Field("", max_length=100, description="The last part of an invitation's link.")
+    invitation: str = Field(
+        "", max_length=MAX_LINK_LENGTH, description="The secret of an invitation's link, after `#`."
+    )
+
+
+class PasswordReset(NewPassword):
+    """A new password, set by a link that was mailed."""
+
+    link: str = Field(max_length=MAX_LINK_LENGTH, description="The secret of the link, after `#`.")
+
+
+class EmailConfirmation(Request):
+    """The confirmation of a mail address by the link that was sent there."""
+
+    link: str = Field(max_length=MAX_LINK_LENGTH, description="The secret of the link, after `#`.")
 
 
 class SignIn(Request):

@@ -1,4 +1,7 @@
-"""One-time links for password resets, mail confirmations and invitations: secrets that work once and expire."""
+"""One-time links for password resets, mail confirmations and invitations: secrets that work once and expire.
+
+The secret is the fragment of the link's address, which browsers send to no server: the page puts it into its form.
+"""
 
 from datetime import datetime, timedelta
 from typing import Literal

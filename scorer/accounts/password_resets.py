@@ -39,7 +39,7 @@ def request_reset(session: Session, email: str, *, secret: str, site: str, now: 
 def link_for(session: Session, account: Account, *, secret: str, site: str, now: datetime) -> str:
     """The address of a new reset link; ``site`` is the address of the service."""
     one_time_links.issue(session, "reset", secret, account=account, now=now)
-    return f"{site}/reset/{secret}"
+    return f"{site}/new-password#{secret}"
 
 
 def complete(session: Session, secret: str, password_hash: str, *, now: datetime) -> Account:

@@ -23,7 +23,7 @@ CONFIRM = """Hello {handle},
 
 please confirm that this is your address, so that Kennel can write to you and give you a new password when you need one:
 
-{site}/confirm/{secret}
+{site}/confirm#{secret}
 
 If you have no Kennel account of that name, ignore this mail.
 """
@@ -38,7 +38,7 @@ INVITE = """Hello,
 
 {inviter} invites you to Kennel. Make your account here within two weeks:
 
-{site}/signup?invitation={secret}
+{site}/signup#{secret}
 """
 
 
@@ -132,4 +132,4 @@ def invite_account(
         outbox.queue_mail(session, email, "An invitation to Kennel", body, now=now, expires_at=expires_at)
     one_time_links.issue(session, "invitation", secret, email=email, now=now)
     audit_log.record_action(session, "invitation.made", "invitation", actor=inviter, now=now, after={"email": email})
-    return f"{site}/signup?invitation={secret}"
+    return f"{site}/signup#{secret}"

@@ -28,7 +28,7 @@ MAILED = """Hello,
 
 If you have no account yet, make one here within two weeks, and confirm this address, which is what you are invited by:
 
-{site}/signup?invitation={secret}
+{site}/signup#{secret}
 """
 
 

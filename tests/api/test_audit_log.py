@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 from deploy.cli import admin
 from scorer.db.tables import Account, AuditEntry
+from tests.api.accounts.test_accounts import set_password
 from tests.api.conftest import API, Service
 from tests.factories import noise_images
 
@@ -90,10 +91,10 @@ def test_the_operator_makes_a_reset_link(service: Service, operator: CliRunner) 
     printed = operator.invoke(admin.app, ["reset-link", "Ada"])
     assert printed.exit_code == 0
     link = printed.output.strip()
-    assert link.startswith("https://kennel.example.org/reset/")
-    body = {"password": "correct horse battery"}
-    assert service.http.put(f"{API}/password-resets/{link.rpartition('/')[2]}", json=body).status_code == 204
-    signed = service.http.post(f"{API}/session", json={"login": "ada", **body})
+    page, _, secret = link.partition("#")
+    assert page == "https://kennel.example.org/new-password"
+    assert set_password(service, secret, "correct horse battery").status_code == 204
+    signed = service.http.post(f"{API}/session", json={"login": "ada", "password": "correct horse battery"})
     assert signed.status_code == 201
     assert entries(service, "reset-link.made")[0][:2] == (None, "account:ada")
 

@@ -25,18 +25,19 @@ no role here and may do everything.
 OPEN_TO_VISITORS = frozenset(
     {
         "POST /api/v1/accounts",
+        "POST /api/v1/email-confirmations",
         "POST /api/v1/password-resets",
-        "POST /api/v1/rate/{secret}/items",
+        "POST /api/v1/password-resets/completion",
+        "POST /api/v1/rate/items",
         "POST /api/v1/security.OAuthService/IntrospectToken",
         "POST /api/v1/session",
-        "POST /confirm/{link}",
-        "POST /rate/{secret}",
+        "POST /confirm",
+        "POST /new-password",
+        "POST /rate",
+        "POST /rate/link",
         "POST /reset",
-        "POST /reset/{link}",
         "POST /signin",
         "POST /signup",
-        "PUT /api/v1/email-confirmations/{link}",
-        "PUT /api/v1/password-resets/{link}",
     }
 )
 """What changes something for somebody who is not signed in: signing up and in, and what needs a link's secret."""

@@ -142,7 +142,8 @@ def send(world: Environment, role: str, request: RouteRequest) -> RouteAnswer:
     if role in PEOPLE and request.call.by_token:
         headers["Authorization"] = f"Bearer token-of-{role}"
     elif role in PEOPLE:
-        headers |= {"Cookie": f"kennel=session-of-{role}", "X-CSRF-Token": csrf_token_of(role)}
+        cookies = [*([headers["Cookie"]] if "Cookie" in headers else []), f"kennel=session-of-{role}"]
+        headers |= {"Cookie": "; ".join(cookies), "X-CSRF-Token": csrf_token_of(role)}
     answer = world.http.request(request.route.method, str(request).split(" ", 1)[1], headers=headers, **arguments)
     world.http.cookies.clear()
     lines = "\n".join(f"{name}: {value}" for name, value in sorted(answer.headers.multi_items()))

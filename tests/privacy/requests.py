@@ -199,9 +199,13 @@ FINISHED: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda planted: { 
 ANY_TAU: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda _: {"tau": [None, 0.45]}  # noqa: E731 - likewise
 
 RATING: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda _: {  # noqa: E731 - likewise
-    "kind": ["realism", "diversity"],
-    "secret": ["rate-link"],
+    "kind": ["realism", "diversity"]
 }
+RATERS: Mapping[str, Mapping[str, Any]] = {
+    "ratings/{study_id}": {},
+    "rate": {"headers": {"Cookie": "kennel-rater=rate-link"}},
+}
+"""Where people rate, by role or by a link, and what tells the service of the link."""
 HANDLE: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda _: {"handle": ["eve"]}  # noqa: E731 - likewise
 NO_FACTOR: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda _: {"factor_id": [10**9]}  # noqa: E731 - likewise
 TOTP_KEY = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"
@@ -233,19 +237,19 @@ CALLS: Mapping[str, RouteCall] = {
     f"POST {PAGE}/ratings/{{study_id}}/raters": form_call(name="Rita"),
     f"POST {PAGE}/ratings/{{study_id}}/raters/{{rater_id}}/dismissal": form_call(),
     f"POST {PAGE}/ratings/{{study_id}}/end": form_call(),
-    **{f"GET {where}": RouteCall(words=RATING) for where in ("/ratings/{study_id}", "/rate/{secret}")},
-    **{f"HEAD {where}": RouteCall(words=RATING) for where in ("/ratings/{study_id}", "/rate/{secret}")},
+    "POST /rate/link": form_call(link="rate-link"),
     **{
-        f"POST {where}": replace(form_call(**RATED), words=RATING)
-        for where in ("/ratings/{study_id}", "/rate/{secret}")
+        f"{method} /{where}": replace(call_with(**sent, **link), words=RATING)
+        for where, link in RATERS.items()
+        for method, sent in (("GET", {}), ("HEAD", {}), ("POST", {"data": RATED}))
     },
     **{
-        f"{method} {API}/{where}/items{rest}": replace(call, words=RATING)
-        for where in ("ratings/{study_id}", "rate/{secret}")
-        for method, rest, call in (
-            ("GET", "", RouteCall()),
-            ("POST", "", json_call(kind="realism", ratings={FIRST_ITEM: 4}, more=1)),
-            ("GET", "/{item_id}/picture", RouteCall()),
+        f"{method} {API}/{where}/items{rest}": replace(call_with(**sent, **link), words=RATING)
+        for where, link in RATERS.items()
+        for method, rest, sent in (
+            ("GET", "", {}),
+            ("POST", "", {"json": {"kind": "realism", "ratings": {FIRST_ITEM: 4}, "more": 1}}),
+            ("GET", "/{item_id}/picture", {}),
         )
     },
     f"PUT {TEAM}/data/{{name}}": RouteCall(lambda _: {"content": b"1,2"}, DATA),
@@ -290,9 +294,11 @@ CALLS: Mapping[str, RouteCall] = {
     ),
     "POST /api/v1/security.OAuthService/IntrospectToken": kaggle_call(token="token-of-insider"),
     f"POST {SERVICE}": replace(kaggle_call(404), words=lambda _: {"service": ["a.B"], "method": ["Any"]}),
-    f"PUT {API}/kaggle/uploads/{{upload_id}}/{{secret}}": RouteCall(
-        lambda _: {"content": b"PK"},
-        lambda planted: {"upload_id": [planted.ids["upload"]], "secret": ["wrong"]},
+    f"PUT {API}/kaggle/uploads/{{upload_id}}": RouteCall(
+        lambda _: {
+            "content": b"PK",
+            "headers": {"Authorization": f"Basic {base64.b64encode(b'upload:wrong').decode()}"},
+        },
         fails=404,
     ),
     f"GET {API}/kaggle/files/{{slug}}/{{name}}": RouteCall(words=DATA, by_token=True),
@@ -309,9 +315,11 @@ CALLS: Mapping[str, RouteCall] = {
     f"PUT {API}/me/email": slow_call(json_call(email="another@example.org", password=PASSWORD)),
     f"POST {API}/me/deletion": slow_call(json_call(handle="ada", password=PASSWORD)),
     "POST /account/deletion": slow_call(form_call(handle="ada", password=PASSWORD)),
-    f"PUT {API}/email-confirmations/{{link}}": RouteCall(words=lambda _: {"link": ["confirm-link"]}),
+    f"POST {API}/email-confirmations": json_call(link="confirm-link"),
     f"POST {API}/password-resets": json_call(email="zq-insider-mail@example.org"),
-    f"PUT {API}/password-resets/{{link}}": slow_call(json_call(password="another long pass phrase")),
+    f"POST {API}/password-resets/completion": slow_call(
+        json_call(link="reset-link", password="another long pass phrase")
+    ),
     f"POST {API}/session": slow_call(json_call(login="ada", password=PASSWORD)),
     f"DELETE {API}/session": RouteCall(),
     f"POST {API}/session/passkey-options": WAITING,
@@ -436,8 +444,8 @@ CALLS: Mapping[str, RouteCall] = {
     "POST /signin": slow_call(form_call(login="ada", password=PASSWORD)),
     "POST /signout": RouteCall(),
     "POST /reset": form_call(email="zq-insider-mail@example.org"),
-    "POST /reset/{link}": slow_call(form_call(password="another long pass phrase")),
-    "POST /confirm/{link}": replace(form_call(), words=lambda _: {"link": ["confirm-link"]}),
+    "POST /new-password": slow_call(form_call(link="reset-link", password="another long pass phrase")),
+    "POST /confirm": form_call(link="confirm-link"),
     "GET /signin/oidc": RouteCall(fails=503),
     "GET /signin/oidc/return": RouteCall(fails=401),
     "POST /account/tokens": form_call(name="new", scope="read"),

@@ -22,6 +22,8 @@ router = APIRouter(include_in_schema=False)
 HOME = "/"
 LOCAL_PATH = re.compile(r"/(?![/\\])[^\\\s]*")
 MAX_PASSWORD_LENGTH = 1024
+NO_LINK = {"link": ""}
+"""The secret of a mailed link is in the address's fragment: no server sees it before the form is sent."""
 
 
 def safe_redirect_path(wanted: str) -> str:
@@ -43,12 +45,12 @@ def form_with_error(template: str, error: KennelError, viewer: Caller | None, **
 
 @router.api_route("/signup", methods=["GET", "HEAD"])
 def sign_up_form(viewer: CurrentCaller, settings: AppSettings, invitation: str = "", next: str = HOME) -> Response:  # noqa: A002
-    """The form for an account."""
+    """The form for an account. ``invitation``: in links that the former version mailed."""
     if viewer is not None:
         return see_other("/account")
-    return render_page(
-        "accounts/sign_up.html", **_sign_up_values(settings), given={"invitation": invitation[:100], "next": next}
-    )
+    if invitation:
+        return see_other(f"/signup?next={quote(next, safe='')}#{quote(invitation, safe='')}")
+    return render_page("accounts/sign_up.html", **_sign_up_values(settings), given={"invitation": "", "next": next})
 
 
 @router.post("/signup")
@@ -135,38 +137,40 @@ def ask_reset(fields: FormFields, actions: AppSignInActions, viewer: CurrentCall
     )
 
 
-@router.api_route("/reset/{link}", methods=["GET", "HEAD"])
-def reset_form(link: str, viewer: CurrentCaller) -> Response:
+@router.api_route("/new-password", methods=["GET", "HEAD"])
+def reset_form(viewer: CurrentCaller) -> Response:
     """The form for a new password; viewing it does not use up the link."""
-    return render_page("accounts/new_password.html", viewer=viewer)
+    return render_page("accounts/new_password.html", viewer=viewer, given=NO_LINK)
 
 
-@router.post("/reset/{link}")
-def reset(link: str, fields: FormFields, actions: AppSignInActions, viewer: CurrentCaller) -> Response:
+@router.post("/new-password")
+def reset(fields: FormFields, actions: AppSignInActions, viewer: CurrentCaller) -> Response:
     """Set the new password."""
+    values = {"link": text(fields, "link").strip()}
     try:
-        actions.reset(link, text(fields, "password", max_length=MAX_PASSWORD_LENGTH))
+        actions.reset(values["link"], text(fields, "password", max_length=MAX_PASSWORD_LENGTH))
     except KennelError as error:
-        return form_with_error("accounts/new_password.html", error, viewer)
+        return form_with_error("accounts/new_password.html", error, viewer, given=values)
     message = (
         "Your new password is set. Sessions, tokens and webhooks that your account had under the old one have ended."
     )
     return render_page("shared/message.html", title="Done", message=message, way=("/signin", "Sign in"))
 
 
-@router.api_route("/confirm/{link}", methods=["GET", "HEAD"])
-def confirm_form(link: str, viewer: CurrentCaller) -> Response:
+@router.api_route("/confirm", methods=["GET", "HEAD"])
+def confirm_form(viewer: CurrentCaller) -> Response:
     """A form with a button: mail scanners follow links, but press no buttons."""
-    return render_page("accounts/confirm_address.html", viewer=viewer)
+    return render_page("accounts/confirm_address.html", viewer=viewer, given=NO_LINK)
 
 
-@router.post("/confirm/{link}")
-def confirm(link: str, fields: FormFields, actions: AppSignInActions, viewer: CurrentCaller) -> Response:
+@router.post("/confirm")
+def confirm(fields: FormFields, actions: AppSignInActions, viewer: CurrentCaller) -> Response:
     """Confirm the address."""
+    values = {"link": text(fields, "link").strip()}
     try:
-        account = actions.confirm(link)
+        account = actions.confirm(values["link"])
     except KennelError as error:
-        return form_with_error("accounts/confirm_address.html", error, viewer)
+        return form_with_error("accounts/confirm_address.html", error, viewer, given=values)
     message = f"{account.email} is the address of {account.handle} now."
     return render_page(
         "shared/message.html", viewer=viewer, title="Thank you", message=message, way=("/", "All competitions")

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, get_args
 
-from fastapi import APIRouter, Depends, Path
+from fastapi import APIRouter, Depends, Path, Request
 from fastapi.responses import Response
 from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
-from api.actions.rating_seats import new_rater_secret, rater_by_link, rater_by_role
+from api.actions.rating_seats import RATE_PATH, new_rater_secret, rater_by_link, rater_by_role, rating_link
+from api.http import session_cookies
 from api.http.dependencies import AppSettings, Caller, CurrentCaller, DbSession, KnownCaller, Now, Organizer, SignedIn
 from api.http.forms import Fields, FormFields, text
 from api.http.problem_details import status_of
@@ -120,7 +121,7 @@ def invite_rater(
         rater = human_ratings.invite_rater(session, study, name, secret=secret, author=author, now=now)
     except KennelError as error:
         return _page(session, slug, viewer, now, status=status_of(error), error=error.message, place=study_id)
-    link = f"{settings.public_url}/rate/{secret}"
+    link = rating_link(secret, settings)
     return _page(session, slug, viewer, now, status=201, link=link, place=study_id, invited=rater.name)
 
 
@@ -146,7 +147,7 @@ def end_study(
 
 @dataclass(frozen=True)
 class RatingContext:
-    """A rater, the path of their page and API, and the signed-in caller (None: the link in the path authorises)."""
+    """A rater, the path of their page and API, and the signed-in caller (None: a rating link authorises)."""
 
     rater: Rater
     path: str
@@ -160,9 +161,9 @@ def rating_context_by_role(
     return RatingContext(rater, f"/ratings/{study_id}", viewer)
 
 
-def rating_context_by_link(secret: str, rater: Annotated[Rater, Depends(rater_by_link)]) -> RatingContext:
+def rating_context_by_link(rater: Annotated[Rater, Depends(rater_by_link)]) -> RatingContext:
     """A rater with a personal link; a signed-in session is ignored."""
-    return RatingContext(rater, f"/rate/{secret}", None)
+    return RatingContext(rater, RATE_PATH, None)
 
 
 RatingByRole = Annotated[RatingContext, Depends(rating_context_by_role)]
@@ -175,10 +176,43 @@ def show_rating_by_role(context: RatingByRole, session: DbSession, kind: RatingK
     return _rating_page(session, context, kind)
 
 
-@router.api_route("/rate/{secret}", methods=["GET", "HEAD"])
-def show_rating_by_link(context: RatingByLink, session: DbSession, kind: RatingKind | None = None) -> Response:
-    """The next item to rate, for the holder of a link."""
-    return _rating_page(session, context, kind)
+@router.api_route(RATE_PATH, methods=["GET", "HEAD"])
+def show_rating_by_link(
+    secret: Annotated[str | None, Depends(session_cookies.rater_secret)],
+    session: DbSession,
+    kind: RatingKind | None = None,
+) -> Response:
+    """The next item to rate, for the holder of a link; the form that takes the link if none is open that works."""
+    if secret is None:
+        return _rating_link_form()
+    try:
+        rater = human_ratings.rater_of_link(session, secret)
+    except KennelError as error:
+        return _rating_link_form(error)
+    return _rating_page(session, rating_context_by_link(rater), kind)
+
+
+@router.post(f"{RATE_PATH}/link")
+def open_rating_link(request: Request, fields: FormFields, session: DbSession) -> Response:
+    """Let this browser rate by a link: the link's secret becomes a cookie."""
+    secret = text(fields, "link").strip()
+    try:
+        human_ratings.rater_of_link(session, secret)
+    except KennelError as error:
+        return _rating_link_form(error)
+    response = see_other(RATE_PATH)
+    session_cookies.set_rater_cookie(response, request, secret)
+    return response
+
+
+def _rating_link_form(error: KennelError | None = None) -> Response:
+    return render_page(
+        "insights/rating_link.html",
+        status=status_of(error) if error else 200,
+        headers={"Cache-Control": "no-store"},
+        show_account_nav=False,
+        error=error.message if error else None,
+    )
 
 
 def _rating_page(session: Session, context: RatingContext, kind: RatingKind | None) -> Response:
@@ -211,7 +245,7 @@ def save_rating_by_role(
     return _save_rating(session, context, fields, now)
 
 
-@router.post("/rate/{secret}")
+@router.post(RATE_PATH)
 def save_rating_by_link(context: RatingByLink, fields: FormFields, session: DbSession, now: Now) -> Response:
     """Store one rating sent by the page's form, without a script."""
     return _save_rating(session, context, fields, now)

@@ -17,6 +17,7 @@ let current = { id: Number(root.dataset.item) };
 let rated = Number(root.querySelector("[data-count]").textContent);
 let exchanging = false;
 let exhausted = false;
+let closed = false;
 let timer = 0;
 
 function headers() {
@@ -55,7 +56,7 @@ function post(fields, keepalive = false) {
 
 /* Sends the waiting ratings and fetches more items; ratings that could not be sent are kept and sent again. */
 async function exchange() {
-  if (exchanging) return;
+  if (exchanging || closed) return;
   exchanging = true;
   clearTimeout(timer);
   const sent = unsent;
@@ -118,7 +119,7 @@ async function finish() {
 
 /* On leaving, waiting ratings are sent; the service counts a repeated rating once. */
 function leave() {
-  if (unsent.length) post({ ratings: byItem(unsent) }, true).catch(() => {});
+  if (unsent.length && !closed) post({ ratings: byItem(unsent) }, true).catch(() => {});
 }
 
 function rate(value) {
@@ -162,6 +163,11 @@ document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
   if (event.key >= "1" && event.key <= "5") rate(Number(event.key));
   else if (event.key.toLowerCase() === "z") undo();
+});
+document.addEventListener("submit", (event) => {
+  if (event.target === form) return;
+  leave(); /* what follows may be the page of another rater */
+  closed = true;
 });
 document.addEventListener("visibilitychange", () => {
   if (document.visibilityState === "hidden") leave();

@@ -21,15 +21,16 @@ from api.schemas.accounts import (
     AccountDeletion,
     AccountView,
     EmailChange,
+    EmailConfirmation,
     EmailRequest,
     InvitationView,
     MeView,
     NewAccount,
     NewAccountView,
     NewInvitation,
-    NewPassword,
     NewRole,
     PasswordChange,
+    PasswordReset,
     SignUp,
 )
 from scorer import audit_log
@@ -122,10 +123,10 @@ def change_email(body: EmailChange, actions: AppSignInActions, caller: SignedIn)
     return {"title": "Please look into your mail."}
 
 
-@router.put("/email-confirmations/{link}", status_code=204)
-def confirm(link: str, actions: AppSignInActions) -> Response:
-    """Confirm a mail address by the last part of the link that was sent there."""
-    actions.confirm(link)
+@router.post("/email-confirmations", status_code=204)
+def confirm(body: EmailConfirmation, actions: AppSignInActions) -> Response:
+    """Confirm a mail address by the link that was sent there."""
+    actions.confirm(body.link)
     return Response(status_code=204)
 
 
@@ -136,9 +137,8 @@ def ask_reset(body: EmailRequest, actions: AppSignInActions) -> dict[str, str]:
     return {"title": "If an account has this address, a mail is on its way to it."}
 
 
-@router.put("/password-resets/{link}", status_code=204)
-def reset(link: str, body: NewPassword, actions: AppSignInActions) -> Response:
-    """Set a new password by the last part of the link in the mail; every session, token and webhook of the account
-    ends."""
-    actions.reset(link, body.password.get_secret_value())
+@router.post("/password-resets/completion", status_code=204)
+def reset(body: PasswordReset, actions: AppSignInActions) -> Response:
+    """Set a new password by the link in the mail; every session, token and webhook of the account ends."""
+    actions.reset(body.link, body.password.get_secret_value())
     return Response(status_code=204)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request, Response
 from sqlalchemy.orm import Session
 
-from api.actions.rating_seats import RowId, new_rater_secret, rater_by_link, rater_by_role
+from api.actions.rating_seats import RATE_PATH, RowId, new_rater_secret, rater_by_link, rater_by_role, rating_link
 from api.http.dependencies import AppSettings, BlobStore, DbSession, Now, Organizer
 from api.http.etags import etag_of, is_known
 from api.http.media import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS
@@ -68,7 +68,7 @@ def invite(
     study = human_ratings.find_study(session, competition_state.state_of(session, slug, now), study_id)
     secret = new_rater_secret()
     rater = human_ratings.invite_rater(session, study, body.name, secret=secret, author=author, now=now)
-    return InvitedView(id=rater.id, name=rater.name, link=f"{settings.public_url}/rate/{secret}")
+    return InvitedView(id=rater.id, name=rater.name, link=rating_link(secret, settings))
 
 
 @router.put(f"{STUDIES_PATH}/{{study_id}}/ended")
@@ -152,4 +152,4 @@ def _batch(session: Session, store: Blobs, rater: Rater, kind: RatingKind, *, li
 
 
 router.include_router(_rating_router("/ratings/{study_id}", rater_by_role))
-router.include_router(_rating_router("/rate/{secret}", rater_by_link))
+router.include_router(_rating_router(RATE_PATH, rater_by_link))

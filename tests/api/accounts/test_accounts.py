@@ -45,9 +45,19 @@ def mails(service: Service) -> list[Mail]:
 
 def link_in(mail: Mail) -> str:
     """The secret at the end of a mail's link."""
-    match = re.search(r"/(?:confirm/|reset/|signup\?invitation=)(\S+)", mail.body)
+    match = re.search(r"/(?:confirm|new-password|signup)#(\S+)", mail.body)
     assert match, mail.body
     return match[1]
+
+
+def confirm(service: Service, link: str) -> Any:
+    """Confirm a mail address."""
+    return service.http.post(f"{API}/email-confirmations", json={"link": link})
+
+
+def set_password(service: Service, link: str, password: str) -> Any:
+    """Set a password by a mailed link."""
+    return service.http.post(f"{API}/password-resets/completion", json={"link": link, "password": password})
 
 
 def signed_in(service: Service, **changes: str) -> str:
@@ -104,7 +114,7 @@ def test_a_full_width_handle_is_kept_plain(service: Service) -> None:
 
 def test_a_known_address_is_not_revealed_but_its_owner_gets_a_mail(service: Service) -> None:
     fresh = sign_up(service)
-    service.http.put(f"{API}/email-confirmations/{link_in(mails(service)[0])}")
+    confirm(service, link_in(mails(service)[0]))
     known = sign_up(service, handle="mallory", email="GRACE@example.org")
     assert (known.status_code, set(known.json()), set(known.headers)) == (
         fresh.status_code,
@@ -114,7 +124,7 @@ def test_a_known_address_is_not_revealed_but_its_owner_gets_a_mail(service: Serv
     mail = mails(service)[1]
     assert mail.recipient == "GRACE@example.org"
     assert "account already" in mail.subject
-    assert "/confirm/" not in mail.body
+    assert "/confirm#" not in mail.body
     sign_in(service, "mallory")
     assert browse(service, "GET", "/me").json()["email"] is None
     refused(sign_in(service, "grace@example.org", "not her password"), 401, "wrong-login")
@@ -127,9 +137,9 @@ def test_an_address_counts_once_it_is_confirmed(service: Service) -> None:
     assert browse(service, "GET", "/me").json()["email"] is None
     refused(sign_in(service, GRACE["email"]), 401, "wrong-login")
     link = link_in(mails(service)[0])
-    assert service.http.put(f"{API}/email-confirmations/{link}").status_code == 204
+    assert confirm(service, link).status_code == 204
     assert browse(service, "GET", "/me").json()["email"] == GRACE["email"]
-    refused(service.http.put(f"{API}/email-confirmations/{link}"), 404, "no-link")
+    refused(confirm(service, link), 404, "no-link")
 
 
 def test_what_a_stranger_types_is_not_sent_to_others(service: Service) -> None:
@@ -141,8 +151,8 @@ def test_of_two_who_claim_an_address_the_first_to_confirm_has_it(service: Servic
     sign_up(service)
     sign_up(service, handle="other")
     first, second = (link_in(mail) for mail in mails(service))
-    assert service.http.put(f"{API}/email-confirmations/{second}").status_code == 204
-    refused(service.http.put(f"{API}/email-confirmations/{first}"), 409, "email-taken")
+    assert confirm(service, second).status_code == 204
+    refused(confirm(service, first), 409, "email-taken")
 
 
 def test_by_invitation_only(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,7 +174,7 @@ def test_by_invitation_only(service: Service, monkeypatch: pytest.MonkeyPatch) -
 
 def test_nobodys_address_is_shown_to_others(service: Service) -> None:
     sign_up(service)
-    service.http.put(f"{API}/email-confirmations/{link_in(mails(service)[0])}")
+    confirm(service, link_in(mails(service)[0]))
     sign_in(service)
     csrf = sign_in(service).json()["csrf_token"]
     token = browse(service, "POST", "/tokens", csrf, json={"name": "t"}).json()["token"]
@@ -342,7 +352,7 @@ def test_a_new_password_needs_the_old_one_and_ends_the_other_sessions(service: S
 def confirmed(service: Service) -> None:
     """Grace, with her address."""
     sign_up(service)
-    service.http.put(f"{API}/email-confirmations/{link_in(mails(service)[0])}")
+    confirm(service, link_in(mails(service)[0]))
 
 
 def test_a_forgotten_password_is_set_anew_by_mail(service: Service) -> None:
@@ -350,10 +360,10 @@ def test_a_forgotten_password_is_set_anew_by_mail(service: Service) -> None:
     assert service.http.post(f"{API}/password-resets", json={"email": "Grace@Example.org"}).status_code == 202
     mail = mails(service)[-1]
     assert mail.recipient == GRACE["email"]
-    path = f"{API}/password-resets/{link_in(mail)}"
-    refused(service.http.put(path, json={"password": "1234567890"}), 422, "weak-password")
-    assert service.http.put(path, json={"password": "a better password"}).status_code == 204
-    refused(service.http.put(path, json={"password": "a third password"}), 404, "no-link")
+    link = link_in(mail)
+    refused(set_password(service, link, "1234567890"), 422, "weak-password")
+    assert set_password(service, link, "a better password").status_code == 204
+    refused(set_password(service, link, "a third password"), 404, "no-link")
     assert sign_in(service).status_code == 401
     assert sign_in(service, password="a better password").status_code == 201
 
@@ -364,7 +374,7 @@ def test_a_reset_ends_every_session(service: Service) -> None:
     cookie = service.http.cookies["kennel"]
     service.http.cookies.clear()
     service.http.post(f"{API}/password-resets", json={"email": GRACE["email"]})
-    service.http.put(f"{API}/password-resets/{link_in(mails(service)[-1])}", json={"password": "a better password"})
+    set_password(service, link_in(mails(service)[-1]), "a better password")
     service.http.cookies.set("kennel", cookie)
     assert browse(service, "GET", "/me").status_code == 401
 
@@ -385,20 +395,19 @@ def test_only_the_newest_link_works_and_only_for_an_hour(service: Service) -> No
     for _ in range(2):
         service.http.post(f"{API}/password-resets", json={"email": GRACE["email"]})
     older, newer = (link_in(mail) for mail in mails(service)[-2:])
-    body = {"password": "a better password"}
-    refused(service.http.put(f"{API}/password-resets/{older}", json=body), 404, "no-link")
+    refused(set_password(service, older, "a better password"), 404, "no-link")
     with service.context.sessions.begin() as session:
         session.execute(text("UPDATE one_time_links SET expires_at = now() WHERE purpose = 'reset'"))
-    refused(service.http.put(f"{API}/password-resets/{newer}", json=body), 404, "no-link")
+    refused(set_password(service, newer, "a better password"), 404, "no-link")
 
 
 def test_a_link_used_twice_at_once_works_once(service: Service) -> None:
     confirmed(service)
     service.http.post(f"{API}/password-resets", json={"email": GRACE["email"]})
-    path = f"{API}/password-resets/{link_in(mails(service)[-1])}"
+    link = link_in(mails(service)[-1])
 
     def attempt(number: int) -> int:
-        status: int = service.http.put(path, json={"password": f"a better password {number}"}).status_code
+        status: int = set_password(service, link, f"a better password {number}").status_code
         return status
 
     with ThreadPoolExecutor(4) as pool:
@@ -411,7 +420,7 @@ def test_a_link_used_twice_at_once_works_once(service: Service) -> None:
 def test_one_kind_of_link_does_not_do_for_another(service: Service) -> None:
     sign_up(service)
     link = link_in(mails(service)[0])
-    refused(service.http.put(f"{API}/password-resets/{link}", json={"password": "a better password"}), 404, "no-link")
+    refused(set_password(service, link, "a better password"), 404, "no-link")
 
 
 # What is told of failures
@@ -589,8 +598,7 @@ def test_strangers_do_not_use_up_the_mails_for_a_new_password(
         assert sign_up(service, handle=handle, email=GRACE["email"]).status_code == status
     for status in (202, 202, 429):
         assert service.http.post(f"{API}/password-resets", json={"email": GRACE["email"]}).status_code == status
-    new = {"password": "a better password"}
-    assert service.http.put(f"{API}/password-resets/{link_in(mails(service)[-1])}", json=new).status_code == 204
+    assert set_password(service, link_in(mails(service)[-1]), "a better password").status_code == 204
 
 
 def test_requests_are_counted_by_account(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:

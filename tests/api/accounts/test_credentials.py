@@ -5,7 +5,18 @@ from typing import Any
 import pytest
 
 from scorer.db.tables import Account, Token
-from tests.api.accounts.test_accounts import GOOD, GRACE, browse, confirmed, link_in, mails, sign_in, token_with
+from tests.api.accounts.test_accounts import (
+    GOOD,
+    GRACE,
+    browse,
+    confirm,
+    confirmed,
+    link_in,
+    mails,
+    set_password,
+    sign_in,
+    token_with,
+)
 from tests.api.accounts.test_accounts import signed_in as new_session
 from tests.api.cli_runner import CliTerminal, terminal
 from tests.api.conftest import API, Service
@@ -39,7 +50,7 @@ def credentials(service: Service) -> list[str]:
 def reset(service: Service, password: str = BETTER) -> Any:
     """A new password by mail."""
     service.http.post(f"{API}/password-resets", json={"email": GRACE["email"]})
-    return service.http.put(f"{API}/password-resets/{link_in(mails(service)[-1])}", json={"password": password})
+    return set_password(service, link_in(mails(service)[-1]), password)
 
 
 def test_a_reset_ends_tokens_and_webhooks(service: Service) -> None:
@@ -76,7 +87,7 @@ def test_a_link_that_a_thief_has_asked_for_is_void_after_a_reset(service: Servic
     assert browse(service, "PUT", "/me/email", csrf, json=asked).status_code == 202
     link = next(link_in(mail) for mail in mails(service) if mail.recipient == "thief@example.org")
     assert reset(service).status_code == 204
-    refused(service.http.put(f"{API}/email-confirmations/{link}"), 404, "no-link")
+    refused(confirm(service, link), 404, "no-link")
 
 
 def test_a_first_password_leaves_tokens_alone(service: Service) -> None:
@@ -111,7 +122,7 @@ def test_another_address_needs_the_password_and_the_old_one_is_told(service: Ser
     new = mails(service)[before:]
     assert [mail.recipient for mail in new] == ["new@example.org", GRACE["email"]]
     assert "new@example.org" not in new[1].body
-    assert service.http.put(f"{API}/email-confirmations/{link_in(new[0])}").status_code == 204
+    assert confirm(service, link_in(new[0])).status_code == 204
     assert [mail.recipient for mail in mails(service)[before + 2 :]] == [GRACE["email"]]
     assert entries(service, "email.changed")[-1] == ("grace", "account:grace", None, None)
 

@@ -11,9 +11,9 @@ from deploy.cli import admin
 from scorer.accounts import second_factors
 from scorer.db import personal_data
 from scorer.db.tables import Account, Identity, Rater, RatingStudy, Submission, Table, WebSession
-from tests.api.accounts.test_accounts import GOOD, browse, link_in, mails, sign_in, sign_up
+from tests.api.accounts.test_accounts import GOOD, browse, confirm, link_in, mails, sign_in, sign_up
 from tests.api.cli_runner import CliTerminal, terminal
-from tests.api.conftest import API, Service
+from tests.api.conftest import Service
 from tests.api.submissions.test_uploads import refused
 from tests.api.teams.test_teams import ask, join, members, team
 from tests.api.test_audit_log import entries, operator
@@ -50,7 +50,7 @@ WITHOUT_HER_DATA = {
 def arrive(service: Service) -> tuple[str, str]:
     """Grace with a confirmed address, a token and a session: the session's cookie and its CSRF token."""
     assert sign_up(service, handle=HANDLE, name=NAME, email=EMAIL).status_code == 201
-    service.http.put(f"{API}/email-confirmations/{link_in(mails(service)[-1])}")
+    confirm(service, link_in(mails(service)[-1]))
     assert sign_in(service, HANDLE, "wrong").status_code == 401
     csrf = sign_in(service, HANDLE, **{"User-Agent": "hoppers-browser"}).json()["csrf_token"]
     service.tokens[HANDLE] = browse(service, "POST", "/tokens", csrf, json={"name": "hoppers-laptop"}).json()["token"]
@@ -204,7 +204,7 @@ def test_nobody_is_a_deleted_account_any_more(service: Service, settled: dict[st
         refused(service.call("admin", "PUT", f"/admin/accounts/{handle}/suspension", json={}), 404, "no-account")
         refused(ask(service, settled["alone"], "eve", handle=handle), 404, "no-account")
     assert sign_up(service, handle=HANDLE, name=NAME, email=EMAIL).status_code == 201, "the name is free again"
-    assert service.http.put(f"{API}/email-confirmations/{link_in(mails(service)[-1])}").status_code == 204
+    assert confirm(service, link_in(mails(service)[-1])).status_code == 204
 
 
 def test_entries_stay_under_a_pseudonym_and_teams_go_on(service: Service, settled: dict[str, Any]) -> None:

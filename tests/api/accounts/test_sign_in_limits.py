@@ -6,7 +6,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from scorer.accounts.rate_limits import network_of
-from tests.api.accounts.test_accounts import GOOD, GRACE, confirmed, link_in, mails, rated, sign_up
+from tests.api.accounts.test_accounts import GOOD, GRACE, confirmed, link_in, mails, rated, set_password, sign_up
 from tests.api.conftest import API, Service
 from tests.api.submissions.test_uploads import refused
 
@@ -110,7 +110,7 @@ def test_a_new_password_by_mail_makes_browsers_unknown(service: Service, monkeyp
     confirmed(service)
     device = attempt(service, HOME, GOOD).cookies["kennel-device"]
     service.http.post(f"{API}/password-resets", json={"email": GRACE["email"]})
-    service.http.put(f"{API}/password-resets/{link_in(mails(service)[-1])}", json={"password": "a better password"})
+    set_password(service, link_in(mails(service)[-1]), "a better password")
     rated(service, monkeypatch, sign_in_account="2/hour", sign_in_network="1/hour")
     besiege(service, 2)
     statuses = [attempt(service, ELSEWHERE, "wrong", device=device).status_code for _ in range(2)]

@@ -3,6 +3,7 @@
 import base64
 import io
 from collections import Counter
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -44,22 +45,37 @@ def read_study(service: Service, slug: str, study_id: int) -> Any:
     return service.call("organizer", "GET", f"/competitions/{slug}/ratings/{study_id}").json()
 
 
-def invited(service: Service, slug: str, study_id: int, name: str = "Rita") -> str:
-    """Where an invited rater's things are."""
+@dataclass(frozen=True)
+class Seat:
+    """Where a rater's items are, and who asks: somebody with a role, or a browser that has opened a rating link."""
+
+    path: str = "/rate/items"
+    who: str | None = None
+    link: str | None = None
+
+    def call(self, service: Service, method: str, rest: str = "", **options: Any) -> Any:
+        headers = {"Cookie": f"kennel-rater={self.link}"} if self.link else {}
+        return service.call(self.who, method, f"{self.path}{rest}", headers=headers, **options)
+
+
+def invited(service: Service, slug: str, study_id: int, name: str = "Rita") -> Seat:
+    """The seat of an invited rater."""
     where = f"/competitions/{slug}/ratings/{study_id}/raters"
     link = service.call("organizer", "POST", where, json={"name": name}).json()["link"]
-    return f"/rate/{link.rsplit('/', 1)[1]}/items"
+    page, _, secret = link.partition("#")
+    assert page.endswith("/rate")
+    return Seat(link=secret)
 
 
-def batch(service: Service, where: str, kind: str = "realism", *, who: str | None = None, limit: int = 50) -> Any:
-    answer = service.call(who, "GET", where, params={"kind": kind, "limit": limit})
+def batch(service: Service, seat: Seat, kind: str = "realism", *, limit: int = 50) -> Any:
+    answer = seat.call(service, "GET", params={"kind": kind, "limit": limit})
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
-def say(service: Service, where: str, values: dict[int, int], *, status: int = 200, **fields: Any) -> Any:
+def say(service: Service, seat: Seat, values: dict[int, int], *, status: int = 200, **fields: Any) -> Any:
     body = {"kind": "realism", "ratings": values, **fields}
-    answer = service.call(None, "POST", where, json=body)
+    answer = seat.call(service, "POST", json=body)
     assert answer.status_code == status, answer.text
     return answer.json()
 
@@ -86,9 +102,9 @@ def test_what_is_rated_are_images_of_teams_that_nothing_speaks_against(service: 
         assert len(set(tiles)) == 4
         assert set(tiles) <= honest
     item = batch(service, where, limit=1)["items"][0]
-    picture = service.call(None, "GET", f"{where}/{item['id']}/picture")
+    picture = where.call(service, "GET", f"/{item['id']}/picture")
     assert base64.b64encode(picture.content).decode() == item["png"]
-    assert service.call(None, "GET", f"{where}/999999/picture").status_code == 404
+    assert where.call(service, "GET", "/999999/picture").status_code == 404
     assert set(item) == {"id", "png"}, "nothing tells whose it is"
     with service.context.sessions() as session:
         items = session.query(RatingItem).order_by(RatingItem.id).all()
@@ -146,12 +162,19 @@ def test_nothing_twice_the_least_rated_first_and_an_end(service: Service, slug: 
 def test_who_rates(service: Service, slug: str) -> None:
     made = study(service, slug)
     where = f"/ratings/{made['id']}/items"
-    assert len(batch(service, where, who="organizer")["items"]) == 6
-    body = {"kind": "realism", "ratings": {batch(service, where, who="admin", limit=1)["items"][0]["id"]: 2}}
+    assert len(batch(service, Seat(where, "organizer"))["items"]) == 6
+    body = {"kind": "realism", "ratings": {batch(service, Seat(where, "admin"), limit=1)["items"][0]["id"]: 2}}
     assert service.call("admin", "POST", where, json=body).json()["rated"] == 1
+    reads_only = service.browse("organizer", "POST", "/tokens", json={"name": "reads", "scopes": ["read"]}).json()[
+        "token"
+    ]
+    service.tokens["reads only"] = reads_only
+    assert len(batch(service, Seat(where, "reads only"))["items"]) == 6
+    assert service.call("reads only", "POST", where, json=body).status_code == 403
     assert service.call("ada", "GET", where, params={"kind": "realism"}).status_code == 404
     assert service.call(None, "GET", where, params={"kind": "realism"}).status_code == 401
-    assert service.call(None, "GET", "/rate/guessed/items", params={"kind": "realism"}).status_code == 404
+    for seat, status in ((Seat(link="guessed"), 404), (Seat(), 401)):
+        assert seat.call(service, "GET", params={"kind": "realism"}).status_code == status
     for who, status in (("ada", 403), (None, 401)):
         for path in (f"/competitions/{slug}/ratings", f"/competitions/{slug}/ratings/{made['id']}"):
             assert service.call(who, "GET", path).status_code == status

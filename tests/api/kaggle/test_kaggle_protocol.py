@@ -3,6 +3,7 @@
 from base64 import b64encode
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
@@ -42,6 +43,13 @@ def start(service: Service, slug: str, content: bytes = ZIP, who: str = "ada") -
     return answer.json()["token"], answer.json()["createUrl"]
 
 
+def secret_in(address: str) -> str:
+    """The secret of an upload: the password before the address's host, which clients send as a header."""
+    secret = urlsplit(address).password
+    assert secret
+    return secret
+
+
 def create(service: Service, slug: str, token: str, who: str = "ada", **body: Any) -> Any:
     """Ask for the submission."""
     return rpc(service, "CreateSubmission", who, competitionName=slug, blobFileTokens=token, **body)
@@ -78,7 +86,7 @@ def test_a_database_that_is_busy_is_told_in_the_clients_form(
     lines = [record.__dict__ for record in caplog.records if record.getMessage() == "request"]
     assert [line["status"] for line in lines[-2:]] == [503, 503]
     assert "no free connection" in lines[-1]["error"]
-    assert address.rpartition("/")[2] not in str(lines)
+    assert secret_in(address) not in str(lines)
 
 
 def test_every_step_can_be_repeated(service: Service, slug: str) -> None:
@@ -100,9 +108,12 @@ def test_every_step_can_be_repeated(service: Service, slug: str) -> None:
 
 def test_only_the_receiver_of_the_address_can_send(service: Service, slug: str) -> None:
     token, address = start(service, slug)
-    path = address.rsplit("/", 1)[0]
-    for wrong in (f"{path}/guess", f"{path}/{token}"):
-        assert "no such upload" in refusal_message(service.http.put(wrong, content=ZIP), 404)
+    assert secret_in(address) not in urlsplit(address).path
+    for wrong in ("guess", token):
+        guessed = address.replace(secret_in(address), wrong)
+        assert "no such upload" in refusal_message(service.http.put(guessed, content=ZIP), 404)
+    bare = address.replace(f"upload:{secret_in(address)}@", "")
+    assert refusal_message(service.http.put(bare, content=ZIP))
     tus = send(service, f"/uploads/{token}", 0, ZIP)
     assert tus.status_code == 409
     assert "these would be more" in refusal_message(service.http.put(address, content=ZIP + b"x"))
@@ -280,11 +291,13 @@ def test_a_client_in_too_great_a_hurry_waits_where_it_can(service: Service, slug
 
 def test_the_address_of_the_bytes_is_where_the_client_came(service: Service, slug: str) -> None:
     service.app.state.settings = service.context.settings.model_copy(update={"public_url": "https://dogs.example/k"})
-    assert start(service, slug)[1].startswith(f"http://testserver{API}/kaggle/uploads/")
+    assert start(service, slug)[1].partition("@")[2].startswith(f"testserver{API}/kaggle/uploads/")
     body = {"competitionName": slug, "contentLength": len(ZIP)}
     headers = {"Host": "dogs.example"}
     answer = service.call("ada", "POST", f"/{CALLS}/StartSubmissionUpload", json=body, headers=headers)
-    assert answer.json()["createUrl"].startswith(f"https://dogs.example/k{API}/kaggle/uploads/")
+    url = answer.json()["createUrl"]
+    assert url.startswith("https://upload:")
+    assert url.partition("@")[2].startswith(f"dogs.example/k{API}/kaggle/uploads/")
     with service.context.sessions.begin() as session:
         upload = session.get_one(Upload, answer.json()["token"])
-        assert (upload.method, upload.put_digest) == ("wire", digest_of(answer.json()["createUrl"].rsplit("/", 1)[1]))
+        assert (upload.method, upload.put_digest) == ("wire", digest_of(secret_in(url)))

@@ -5,6 +5,7 @@ from asyncio import WriteTransport
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from email import message_from_bytes
 from typing import Any
 
 import pytest
@@ -16,8 +17,8 @@ from pydantic import SecretStr
 from deploy.standalone.ports import free_port
 from scorer.db.tables import Mail
 from scorer.notifications import outbox
-from tests.api.accounts.test_accounts import link_in, sign_up
-from tests.api.conftest import API, Service
+from tests.api.accounts.test_accounts import confirm, link_in, sign_up
+from tests.api.conftest import Service
 from worker.delivery.mail import send_due_mails
 from worker.runtime.context import WorkerContext
 
@@ -90,7 +91,24 @@ def test_a_mail_arrives_once_and_its_link_works(
     (mail,) = queued_mails(service)
     assert (mail.state, mail.body) == ("sent", ""), "the secret is forgotten"
     link = link_in(Mail(body=content.replace("=\r\n", "")))
-    assert service.http.put(f"{API}/email-confirmations/{link}").status_code == 204
+    assert confirm(service, link).status_code == 204
+
+
+def test_a_subject_with_a_line_break_keeps_no_mail_back(
+    service: Service, context: WorkerContext, server: tuple[Server, str]
+) -> None:
+    now = context.now()
+    with service.context.sessions.begin() as session:
+        for subject in ("evil\r\nBcc: all@example.org was rejected", "after it"):
+            outbox.queue_mail(session, "grace@example.org", subject, "Hello", now=now)
+    assert send_due_mails(context) == 2
+    subjects = [
+        message_from_bytes(envelope.content)["Subject"]
+        for envelope in server[0].taken
+        if isinstance(envelope.content, bytes)
+    ]
+    assert subjects == ["evil Bcc: all@example.org was rejected", "after it"]
+    assert [envelope.rcpt_tos for envelope in server[0].taken] == [["grace@example.org"]] * 2
 
 
 def test_workers_side_by_side_send_nothing_twice(

@@ -10,7 +10,7 @@ from joserfc.jwk import RSAKey
 from pydantic import SecretStr
 
 from scorer.db.accounts import account_by_email
-from tests.api.accounts.test_accounts import link_in, mails, rated, sign_up
+from tests.api.accounts.test_accounts import confirm, link_in, mails, rated, sign_up
 from tests.api.conftest import Service
 from tests.web.accounts import oidc_issuer as issuers
 from tests.web.accounts.oidc_issuer import FakeIssuer
@@ -100,7 +100,7 @@ def test_an_account_is_joined_by_a_verified_address_only(
     service: Service, issuer: FakeIssuer, verified: object
 ) -> None:
     sign_up(service)
-    service.http.put(f"/api/v1/email-confirmations/{link_in(mails(service)[0])}")
+    confirm(service, link_in(mails(service)[0]))
     issuer.person = {
         "sub": "9",
         "preferred_username": "other",
@@ -118,7 +118,7 @@ def test_an_address_is_compared_by_ascii_letters_alone(
 ) -> None:
     """In PostgreSQL the lower case of U+0130 is the letter i."""
     sign_up(service, handle="iris", email="iris@example.org")
-    service.http.put(f"/api/v1/email-confirmations/{link_in(mails(service)[0])}")
+    confirm(service, link_in(mails(service)[0]))
     issuer.person = {"sub": "9", "preferred_username": "other", "email": email, "email_verified": True}
     travel(service, issuer)
     assert me(service)["handle"] == ("iris" if joined else "other")

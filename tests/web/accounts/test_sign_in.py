@@ -107,7 +107,7 @@ def test_a_wrong_password_is_an_error_on_the_form(service: Service) -> None:
 def test_every_form_of_a_signed_in_page_carries_the_proof(service: Service) -> None:
     sign_up(service)
     slug = service.competition(rules="Be kind.")
-    for address in ("/", "/account", f"/competitions/{slug}", "/reset", "/reset/x", "/confirm/x"):
+    for address in ("/", "/account", f"/competitions/{slug}", "/reset", "/new-password", "/confirm"):
         forms = [each for each in read(service, address).all("form") if each.attributes.get("method") == "post"]
         assert forms
         for form in forms:
@@ -180,28 +180,50 @@ def test_tokens_and_sessions_end_at_a_button(service: Service) -> None:
 
 def test_a_forgotten_password(service: Service) -> None:
     sign_up(service)
-    press(service, f"/confirm/{link_in(mails(service)[0])}", "")
+    press(service, "/confirm", "/confirm", link=link_in(mails(service)[0]))
     assert "grace@example.org" in read(service, "/account").one("section", aria_labelledby="address").text
     service.http.cookies.clear()
     for email in (GRACE["email"], "nobody@example.org"):
         asked = press(service, "/reset", "/reset", email=email)
         assert parse_html(asked.text).one("h1").text == "Please look into your mail"
     assert len(mails(service)) == 2
-    address = f"/reset/{link_in(mails(service)[1])}"
-    for _ in range(2):
-        read(service, address)
-    assert send(service, address, {"password": "short"}).status_code == 422
-    assert send(service, address, {"password": "a better password"}).status_code == 200
-    used = send(service, address, {"password": "a third password"})
+    link = link_in(mails(service)[1])
+    weak = press(service, "/new-password", "/new-password", link=link, password="short")
+    assert weak.status_code == 422
+    field = parse_html(weak.text).one("input", id="link")
+    assert field.attributes["value"] == link, "the address has it no more"
+    assert send(service, "/new-password", {"link": link, "password": "a better password"}).status_code == 200
+    used = send(service, "/new-password", {"link": link, "password": "a third password"})
     assert used.status_code == 404
     assert "does not work" in parse_html(used.text).one(role="alert").text
     assert send(service, "/signin", {"login": "grace", "password": "a better password", "next": "/"}).status_code == 200
 
 
-def test_an_invitation_opens_the_form(service: Service) -> None:
+def test_an_invitation_stays_in_the_form(service: Service) -> None:
     made = service.call("organizer", "POST", "/admin/invitations", json={}).json()["link"]
-    page = read(service, "/signup?" + made.split("?")[1])
-    assert form_at(page, "/signup")["invitation"] == made.split("=")[1]
+    page, _, secret = made.partition("#")
+    assert page.endswith("/signup")
+    assert sign_up(service, invitation=secret).status_code == 200
+    service.http.cookies.clear()
+    again = sign_up(service, handle="second", name="", invitation=secret)
+    assert again.status_code == 404
+    assert form_at(parse_html(again.text), "/signup")["invitation"] == secret
+
+
+@pytest.mark.parametrize(
+    ("former", "present"),
+    [
+        ("/reset/a-Secret_1", "/new-password#a-Secret_1"),
+        ("/confirm/a-Secret_1", "/confirm#a-Secret_1"),
+        ("/rate/a-Secret_1", "/rate#a-Secret_1"),
+        ("/signup?invitation=a-Secret_1&next=/account", "/signup?next=%2Faccount#a-Secret_1"),
+    ],
+)
+def test_links_that_the_former_version_mailed_lead_to_those_without_a_secret_in_the_path(
+    service: Service, former: str, present: str
+) -> None:
+    answer = service.http.get(former, follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (303, present)
 
 
 def test_hostile_names_stay_words(service: Service) -> None:

@@ -3,9 +3,10 @@
 import pytest
 from fastapi import FastAPI
 from fastapi.responses import HTMLResponse
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
+from starlette.types import Receive, Scope, Send
 
-from tests.api.accounts.test_accounts import GRACE
+from tests.api.accounts.test_accounts import GRACE, link_in, mails
 from tests.api.conftest import Service
 from tests.factories import noise_images, zip_of
 from tests.http_server import serve
@@ -42,6 +43,43 @@ def test_from_an_empty_browser_to_a_token(browser: Browser, service: Service, sc
         assert page.get_by_role("link", name="Sign in").is_visible()
         assert [each for each in tab.console_messages if "[DOM]" not in each] == []
         assert all(url.startswith(where) for url in tab.requests)
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_mailed_link_never_sends_its_secret_in_an_address(
+    browser: Browser, service: Service, scripts: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    application = service.app.middleware_stack
+    assert application
+    heads: list[str] = []
+
+    async def recorded(scope: Scope, receive: Receive, send: Send) -> None:
+        heads.append(f"{scope['path']} {scope.get('query_string')} {scope.get('headers')}")
+        await application(scope, receive, send)
+
+    monkeypatch.setattr(service.app, "middleware_stack", recorded)
+    service.http.post("/api/v1/accounts", json=GRACE)
+    confirmation = link_in(mails(service)[0])
+    with (
+        serve(service.app) as where,
+        visit(browser, f"{where}/confirm#{confirmation}", java_script_enabled=scripts) as tab,
+    ):
+        page = tab.page
+        if not scripts:
+            page.get_by_label("Code of your link").fill(confirmation)
+        page.get_by_role("button", name="Yes, it is mine").click()
+        expect(page.locator("h1")).to_have_text("Thank you")
+        service.http.post("/api/v1/password-resets", json={"email": GRACE["email"]})
+        reset = link_in(mails(service)[-1])
+        page.goto(f"{where}/new-password#{reset}")
+        if not scripts:
+            page.get_by_label("Code of your link").fill(reset)
+        for password, seen in (("1234567890", "New password"), ("a better password", "Done")):
+            page.get_by_label("New password").fill(password)
+            page.get_by_role("button", name="Set the password").click()
+            expect(page.locator("h1")).to_have_text(seen)
+    assert any("/new-password" in head for head in heads)
+    assert not [head for head in heads if confirmation in head or reset in head]
 
 
 def test_another_sites_form_signs_nobody_in(browser: Browser, service: Service) -> None:

@@ -6,9 +6,9 @@ from playwright.sync_api import Browser, expect
 
 from scorer.db.tables import Rater, Rating
 from tests.api.conftest import Service
-from tests.api.insights.test_human_ratings import slug, study
+from tests.api.insights.test_human_ratings import invited, slug, study
 from tests.http_server import serve
-from tests.web.browser import OVERFLOWING_ELEMENTS, PHONE, browser
+from tests.web.browser import OVERFLOWING_ELEMENTS, PHONE, browser, visit
 from tests.web.review.test_publication import send
 from tests.web.submissions.test_submissions import HTML, enter, read
 from tests.web.submissions.test_submissions_browser import signed_in
@@ -47,7 +47,10 @@ def test_a_study_from_its_form_to_its_end(service: Service, slug: str) -> None:
     answer = send(service, page, own, value="4")
     assert "1 rated by you" in read(service, answer.headers["location"]).text
     enter(service, None)
-    address = link[link.index("/rate/") :]
+    address, _, secret = link.removeprefix(service.context.settings.public_url).partition("#")
+    page = read(service, address)
+    assert "does not work" in send(service, page, "/rate/link", 404, link="guessed").text
+    send(service, page, "/rate/link", link=secret)
     page = read(service, address)
     assert "Ada" not in page.text
     assert "Eve" not in page.text
@@ -68,7 +71,8 @@ def test_a_study_from_its_form_to_its_end(service: Service, slug: str) -> None:
     with service.context.sessions() as session:
         rita = session.query(Rater).filter_by(name="Rita").one().id
     send(service, page, f"{here}/{number}/raters/{rita}/dismissal")
-    assert service.http.get(address, headers=HTML).status_code == 409
+    service.http.cookies.set("kennel-rater", secret)
+    assert "takes no more ratings from you" in read(service, address, 409).text
     send(service, page, f"{here}/{number}/end")
     assert service.http.get(own, headers=HTML).status_code == 409
     enter(service, "ada")
@@ -103,3 +107,22 @@ def test_rating_by_keyboard_goes_on_to_the_end(service: Service, slug: str, brow
         pictures = [url for url in tab.requests if url.endswith("/picture")]
         assert len(pictures) == 1, "all but the first come in batches"
     assert sorted(ratings_of(service)) == [*[2] * 14, 3, 5]
+
+
+def test_a_rating_link_opens_at_once_and_another_takes_its_place(service: Service, slug: str, browser: Browser) -> None:
+    made = study(service, slug, images=2, grids=0, wanted=1)
+    first, second = (invited(service, slug, made["id"], name).link for name in ("Rita", "Ron"))
+    with serve(service.app) as address, visit(browser, f"{address}/rate#{first}") as tab:
+        expect(tab.page.locator("h1")).to_have_text("How real does this look?")
+        tab.page.keyboard.press("5")
+        expect(tab.page.locator("[data-count]")).to_have_text("1")
+        tab.page.goto(f"{address}/rate#{second}")
+        expect(tab.page.locator("[data-count]")).to_have_text("0")
+        for _ in range(600):  # Rita's rating was still to be sent when Ron's link was opened
+            with service.context.sessions() as session:
+                raters = [session.get_one(Rater, rating.rater_id).name for rating in session.query(Rating)]
+            if raters:
+                break
+            tab.page.wait_for_timeout(100)
+        assert raters == ["Rita"]
+        assert tab.console_messages == []
