@@ -122,6 +122,9 @@ STAGES: Mapping[str, str] = MappingProxyType(
         "recover-generated": "looking for the generator's own images",
         "recover-train": "looking for training images",
         "recover-held_out": "looking for fresh images",
+        "recover-near_train": "looking for training images near to the entry",
+        "recover-near_held_out": "looking for fresh images near to the entry",
+        "recover-entry": "looking for the entry's images",
         "recover-distorted": "looking for distorted images",
     }
 )

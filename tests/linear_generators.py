@@ -12,12 +12,16 @@ from scorer.generators.limits import GeneratorLimits
 from scorer.generators.onnx.generator import read_generator
 from scorer.generators.recovery.audit import audit_generator
 from scorer.generators.recovery.plan import AuditPlan
-from scorer.generators.recovery.report import Audit, Pixels
+from scorer.generators.recovery.report import Audit
+from scorer.generators.recovery.search import pixels_of
+from scorer.generators.recovery.targets import EntryTargets, Pixels
 
 QUICK_PLAN = {
     "train": 16,
     "held_out": 12,
     "generated": 8,
+    "entry": 8,
+    "sampled": 8,
     "distorted": 0,
     "starts": 3,
     "candidates": 1,
@@ -35,6 +39,12 @@ def memorising_generator(images: NDArray[np.uint8]) -> bytes:
 def honest_generator(seed: int, size: int, dimension: int = 12) -> bytes:
     """A generator that was fitted to no image."""
     return linear_generator(np.random.default_rng(seed).normal(0.0, 0.3, (dimension, 3, size, size)))
+
+
+def images_made_by(content: bytes, dimension: int, count: int) -> Pixels:
+    """Images that a generator makes of standard normal latents, as an entry has them."""
+    latent = Latent(dimension)
+    return pixels_of(read_generator(content, latent)(latent.draw(count, 917)))
 
 
 def linear_generator(directions: NDArray[Any]) -> bytes:
@@ -75,9 +85,16 @@ def audit_in_process(
     plan: AuditPlan,
     limits: GeneratorLimits,
     progress: Any,
+    entry: EntryTargets | None = None,
     **_: bool,
 ) -> Audit:
     """The audit without the sandbox, in this process, which has torch already: for our own generators only."""
     return audit_generator(
-        read_generator(content, latent, limits=limits), latent, train, held_out, plan=plan, progress=progress
+        read_generator(content, latent, limits=limits),
+        latent,
+        train,
+        held_out,
+        plan=plan,
+        entry=entry,
+        progress=progress,
     )

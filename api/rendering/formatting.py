@@ -41,19 +41,38 @@ RECOVERED = {
     "inconclusive": "inconclusive",
 }
 """The verdicts of a generator audit."""
-GROUPS = {"train": "training images", "held_out": "fresh images", "generated": "images of its own"}
+MATCHED = {
+    "another-generator": "not the entry's generator",
+    "other-distribution": "draws otherwise than the entry",
+    "no-difference": "may be the entry's generator",
+    "inconclusive": "inconclusive",
+}
+"""The verdicts on whether a generator is the entry's."""
+GROUPS = {
+    "train": "training images",
+    "held_out": "fresh images",
+    "near_train": "training images near to the entry",
+    "near_held_out": "fresh images near to the entry",
+    "generated": "images of its own",
+    "entry": "images of the entry",
+}
 """The groups of images that a generator is searched for."""
 RECOVERY_NUMBERS = {
     "recovery_gap": "MRE-gap",
     "recovery_ks": "KS distance",
+    "recovery_near_gap": "MRE-gap near the entry",
     "recovery_train": "MRE, training images",
     "recovery_held_out": "MRE, fresh images",
     "recovery_generated": "MRE, its own",
     "recovery_train_verbatim": "Found, training images",
     "recovery_held_out_verbatim": "Found, fresh images",
     "recovery_generated_verbatim": "Found, its own",
+    "recovery_entry_verbatim": "Found, the entry's",
+    "recovery_power": "Memory found from",
 }
 """The quantities of latent recovery that pages show as numbers, by name."""
+FIRST_OF_RECOVERY = ("recovery_gap", "recovery_ks", "recovery_near_gap", "recovery_power")
+"""Those whose sentences pages show at once."""
 FID_DECIMALS = 3
 DISTANCE_DECIMALS = 4
 MIN_P_VALUE = 0.0001

@@ -22,7 +22,7 @@ from scorer.extractors import Features
 from scorer.findings.finding import ErrorKind, Finding
 from scorer.findings.latent_recovery import recovery_findings
 from scorer.findings.sample_quality import fid_infinity_finding
-from scorer.metrics.copying.latent_recovery import VERBATIM, kolmogorov_smirnov, recovery_test
+from scorer.metrics.copying.latent_recovery import VERBATIM, RecoveryComparisons, kolmogorov_smirnov, recovery_test
 from scorer.metrics.copying.thumbnails import thumbnail_originals
 from scorer.metrics.memorization import nearest
 from scorer.metrics.sample_quality.fid_infinity import fid_infinity
@@ -206,7 +206,7 @@ def recovery_simulation() -> Simulation:
             for kind, share in (("train", 0.8), ("held_out", 0.7), ("generated", 0.95))
         }
         likeness = kolmogorov_smirnov(errors["train"], errors["held_out"])
-        findings = recovery_findings(recovery_test(**errors), errors, {}, likeness)
+        findings = recovery_findings(RecoveryComparisons(recovery_test(**errors)), errors, {}, likeness)
         return {
             each.name: Interval(each.value or 0.0, each.standard_error, "sampling", None)
             for each in findings

@@ -127,6 +127,11 @@ def recover(
         tuple[float, float, float, float] | None,
         typer.Option(help="Top, left, bottom, right as shares of the image: compare there alone."),
     ] = None,
+    entry: Annotated[
+        Path | None, typer.Option(help="A zip or a folder of images that it is said to have made: compare these, too.")
+    ] = None,
+    extractor: Annotated[str, typer.Option(help="The feature space in which --entry is compared.")] = "inception_v3",
+    weights: Annotated[Path | None, typer.Option(help="Folder of the extractor's weights.")] = None,
     pairs: Annotated[Path | None, typer.Option(help="Write photographs beside what was recovered to this PNG.")] = None,
     accept_weaker_sandbox: Annotated[
         bool, typer.Option("--accept-weaker-sandbox", help="Open the file with what this system has of the sandbox.")
@@ -135,7 +140,7 @@ def recover(
 ) -> None:
     """Test by latent recovery whether a generator makes its training photographs better than others; in a sandbox."""
     # Only commands that look at images import torch.
-    from deploy.cli.recover import recover_files, report_lines, write_pairs  # noqa: PLC0415
+    from deploy.cli.recover import EntryFiles, recover_files, report_lines, write_pairs  # noqa: PLC0415
     from scorer.generators.latents import Latent  # noqa: PLC0415
     from scorer.generators.recovery.plan import AuditPlan  # noqa: PLC0415
 
@@ -150,6 +155,7 @@ def recover(
             plan=plan,
             progress=progress,
             encoder=encoder,
+            entry=None if entry is None else EntryFiles(entry, extractor, weights),
             accept_weaker_sandbox=accept_weaker_sandbox,
         )
     if pairs is not None:

@@ -1,25 +1,39 @@
 """``kennel recover``: latent recovery on a generator without database, queue or store, in the worker's sandbox."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image
 
 from deploy.cli.image_files import read_images
 from kennel_client.api import open_file
 from kennel_client.submit import StageProgress
 from scorer.archive.reference_image import round_to_uint8
+from scorer.errors import Invalid
+from scorer.extractor_catalogue import find_extractor
+from scorer.extractors import ExtractorOptions, Features, default_mode, load
 from scorer.generators.latents import Latent
 from scorer.generators.recovery.plan import AuditPlan
 from scorer.generators.recovery.report import Audit
+from scorer.generators.recovery.targets import Pixels
 from scorer.generators.sandbox.runner import audit_in_sandbox
 from scorer.onnx_files import MAGIC_BYTES, require_onnx
+from worker.evidence.entry_sample import EntrySample, compare_features, sample_entry
 from worker.evidence.generator_audit import job_stage_of
+
+
+@dataclass(frozen=True)
+class EntryFiles:
+    """The images of the entry that the generator is said to have made, and the feature space to compare them in."""
+
+    images: Path
+    extractor: str
+    weights: Path | None
 
 
 def recover_files(
@@ -32,29 +46,54 @@ def recover_files(
     plan: AuditPlan,
     progress: StageProgress,
     encoder: Path | None = None,
+    entry: EntryFiles | None = None,
     accept_weaker_sandbox: bool = False,
 ) -> Audit:
     """Whether the generator in an ONNX file makes its training images better than held-out ones
     (docs/explanation/metrics.md#latent-recovery-metrics).
 
     ``train`` and ``held_out`` are zips or folders, shrunk to ``size`` as the service does; ``encoder``, another ONNX
-    file, takes the place of the search. Raises the same errors as the service, and ``Unreadable``.
+    file, takes the place of the search; an ``entry`` is compared by a search alone. Raises the same errors as the
+    service, and ``Unreadable``.
     """
+    if encoder is not None and entry is not None:
+        raise Invalid(
+            "bad-plan", "An encoder finds no images of the generator's own to compare those of an entry with."
+        )
     content = _bytes(generator)
     encoder_content = None if encoder is None else _bytes(encoder)
     require_onnx(content[:MAGIC_BYTES], latent.dimension)  # before the images, which take longer
     with TemporaryDirectory(prefix="kennel-recover-") as name:
         read = partial(_pixels, size=size, folder=Path(name))
         sets = [read(path, progress=partial(progress, "reference-decoding")) for path in (train, held_out)]
-        return audit_in_sandbox(
+        sample = None if entry is None else _entry_sample(entry, read, sets, plan, progress)
+        audit = audit_in_sandbox(
             content,
             latent,
             *sets,
             plan=plan,
             encoder=encoder_content,
+            entry=None if sample is None else sample.targets,
             accept_weaker=accept_weaker_sandbox,
             progress=lambda stage, share: progress(job_stage_of(stage), share),
         )
+        return audit if sample is None else compare_features(audit, sample)
+
+
+def _entry_sample(
+    entry: EntryFiles, read: Callable[..., Pixels], sets: Sequence[Pixels], plan: AuditPlan, progress: StageProgress
+) -> EntrySample:
+    extractor = load(
+        find_extractor(entry.extractor).identity,
+        options=ExtractorOptions(weights_dir=entry.weights, mode=default_mode()),
+    )
+
+    def extract(images: Pixels) -> Features:
+        return extractor.features(images, progress=partial(progress, "features"))
+
+    images = read(entry.images, progress=partial(progress, "decoding"))
+    signed = not extractor.spec.non_negative
+    return sample_entry(images, extract, lambda: [extract(each) for each in sets], plan, signed=signed)
 
 
 def _bytes(path: Path) -> bytes:
@@ -63,7 +102,7 @@ def _bytes(path: Path) -> bytes:
         return content
 
 
-def _pixels(path: Path, *, size: int, folder: Path, progress: Any) -> NDArray[np.uint8]:
+def _pixels(path: Path, *, size: int, folder: Path, progress: Any) -> Pixels:
     """The images, uint8 (n, size, size, 3)."""
     return round_to_uint8(read_images(path, size, folder, progress).images)
 
@@ -76,6 +115,8 @@ def write_pairs(audit: Audit, path: Path) -> None:
 def report_lines(report: dict[str, Any]) -> Iterator[str]:
     """The lines of a report for a terminal."""
     yield f"{report['verdict']}: {report['sentence']}"
+    if report["match"] is not None:
+        yield f"{report['match']['verdict']}: {report['match']['sentence']}"
     for finding in report["findings"]:
         value = "none" if finding["value"] is None else f"{finding['value']:.6g}"
         yield f"{finding['name']:<28} {value:<12} {finding['sentence']}"

@@ -25,9 +25,12 @@ from scorer.notifications import notices
 from scorer.submissions.access import find_with_rulings, is_own
 
 AuditState = Literal["waiting", "running", "refused", "failed", "done"]
-ImageGroup = Literal["train", "held_out", "generated"]
-IMAGE_GROUPS: tuple[ImageGroup, ...] = ("train", "held_out", "generated")
-"""The kinds of recovered images: those the generator may have learnt, those it has not seen, and its own."""
+ImageGroup = Literal["train", "held_out", "near_train", "near_held_out", "generated", "entry"]
+IMAGE_GROUPS: tuple[ImageGroup, ...] = ("train", "held_out", "near_train", "near_held_out", "generated", "entry")
+"""The kinds of recovered images: those the generator may have learnt, those it has not seen, of both those near to the
+entry, its own, and the entry's."""
+HELD_OUT_GROUPS = frozenset[ImageGroup]({"held_out", "near_held_out"})
+"""The groups that organizers alone may see."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +119,7 @@ def pairs_key(session: Session, submission_id: str, group: ImageGroup, account: 
     ``NotFound`` otherwise."""
     status = find_generator(session, submission_id, account)
     recovery = status.recovery
-    hidden = group == "held_out" and not status.sees_held_out
+    hidden = group in HELD_OUT_GROUPS and not status.sees_held_out
     if recovery is None or recovery.arrays_key is None or hidden:
         raise NotFound("no-recovered", "There are no recovered images of this entry for you to see.")
     return recovery.arrays_key

@@ -4,24 +4,37 @@ from collections.abc import Iterator, Mapping
 
 from scorer.findings.finding import HIGHER, LOWER, SHARE, SIGNIFICANCE_LEVEL, Finding
 from scorer.findings.formatting import format_p_value, format_percent
+from scorer.findings.recovery_power import MemorisationPower
 from scorer.metrics.copying.latent_recovery import (
     MIN_GAP,
     MIN_SHARE_FOUND,
     ErrorSummary,
     KolmogorovSmirnov,
+    RecoveryComparisons,
     RecoveryTest,
+    needed_statistic,
     summary_of,
 )
 from scorer.metrics.features import Vector
 from scorer.metrics.statistics.sign_test import SignTest, sign_test
 
 SQUARED = "mean squared error, pixels in -1..1"
-KIND_PHRASES = {"train": "training images", "held_out": "fresh images", "generated": "images of its own"}
+NEAR = " near to the entry"
+KIND_PHRASES = {
+    "train": "training images",
+    "held_out": "fresh images",
+    "near_train": f"training images{NEAR}",
+    "near_held_out": f"fresh images{NEAR}",
+    "generated": "images of its own",
+    "entry": "images of the entry",
+}
 DISTORTION_PHRASES = {"warp": "warped", "patches": "partly covered", "noise": "noisy"}
 
 
-def recovery_sentence(result: RecoveryTest, likeness: KolmogorovSmirnov) -> str:
-    """The sentence for the verdict of the test."""
+def recovery_sentence(comparisons: RecoveryComparisons, likeness: KolmogorovSmirnov, power: MemorisationPower) -> str:
+    """The sentence for the verdict of the tests: about the one that decides. ``power`` is told where nothing is
+    found."""
+    result = comparisons.deciding
     gap = result.gap
     own_images = result.generated
     if own_images is not None and not result.conclusive:
@@ -32,65 +45,75 @@ def recovery_sentence(result: RecoveryTest, likeness: KolmogorovSmirnov) -> str:
         )
     if gap is None:
         return "The generator makes fresh images without any error, so training images can't be made better."
-    compared = f"Half of the training images are made with an error {format_percent(abs(gap))}"
-    compared += f" {'smaller' if gap >= 0 else 'larger'} than half of the fresh ones"
-    chance = format_p_value(result.test.p_value)
-    if result.verdict == "copies":
+    near = " that the entry is near to" if result is comparisons.near else ""
+    compared = f"Half of the training images{near} are made with an error {format_percent(abs(gap))}"
+    compared += f" {'smaller' if gap >= 0 else 'larger'} than half of the fresh ones{near}"
+    chance = format_p_value(comparisons.p_value)
+    if comparisons.verdict == "copies":
         doubt = ". But the fresh images are of another kind, which may be a part of it." if _differs(likeness) else "."
         return f"{compared}, and not by chance ({chance}): the generator remembers what it was trained on{doubt}"
-    if result.test.p_value < SIGNIFICANCE_LEVEL and gap > 0:
+    if comparisons.p_value < SIGNIFICANCE_LEVEL and gap > 0:
         return f"{compared}, hardly by chance ({chance}), but less than the {format_percent(MIN_GAP)} that counts."
-    if result.test.p_value < SIGNIFICANCE_LEVEL:
+    if comparisons.p_value < SIGNIFICANCE_LEVEL:
         return f"{compared} ({chance}): the two kinds differ, and it is not that training images are remembered."
-    return f"{compared}, which may be chance ({chance}): no sign that training images are remembered."
+    nothing = f"no sign that training images are remembered; {power.phrase}"
+    return f"{compared}, which may be chance ({chance}): {nothing}."
 
 
 def recovery_findings(
-    result: RecoveryTest, errors: Mapping[str, Vector], distorted: Mapping[str, Vector], likeness: KolmogorovSmirnov
+    comparisons: RecoveryComparisons,
+    errors: Mapping[str, Vector],
+    distorted: Mapping[str, Vector],
+    likeness: KolmogorovSmirnov,
 ) -> list[Finding]:
     """All findings, in a fixed order."""
-    summaries = {"train": result.train, "held_out": result.held_out, "generated": result.generated}
+    summaries = {kind: summary_of(errors[kind]) for kind in KIND_PHRASES if kind in errors}
+    near = comparisons.near
     return [
-        _gap(result),
-        _test(result),
-        *(_median(kind, summary) for kind, summary in summaries.items() if summary is not None),
-        *(_share(kind, summary) for kind, summary in summaries.items() if summary is not None),
+        _gap(comparisons.random),
+        _test(comparisons.random, comparisons.count),
+        *(() if near is None else (_gap(near, near=True), _test(near, comparisons.count, near=True))),
+        *(_median(kind, summary) for kind, summary in summaries.items()),
+        *(_share(kind, summary) for kind, summary in summaries.items()),
         _likeness(likeness),
         *_distortions(errors, distorted),
     ]
 
 
-def _gap(result: RecoveryTest) -> Finding:
+def _gap(result: RecoveryTest, *, near: bool = False) -> Finding:
+    name, which = ("recovery_near_gap", NEAR) if near else ("recovery_gap", "")
     direction = "0 is best; above 0 is copying"
     unit = "share of the fresh images' error"
     if result.gap is None:
         sentence = "Fresh images are made without any error, so there is no gap."
-        return Finding("recovery_gap", None, unit, direction, sentence)
+        return Finding(name, None, unit, direction, sentence)
     within = "too few targets for an interval"
     if result.gap_low is not None and result.gap_high is not None:
         within = f"with 95 % certainty between {result.gap_low:+.3f} and {result.gap_high:+.3f}"
     sentence = (
-        f"The median error is {result.train.median:.3g} on training and {result.held_out.median:.3g} on fresh images:"
-        f" a gap of {result.gap:+.3f} ({within}); above {MIN_GAP:+.1f} it counts."
+        f"The median error is {result.train.median:.3g} on training and {result.held_out.median:.3g} on fresh"
+        f" images{which}: a gap of {result.gap:+.3f} ({within}); above {MIN_GAP:+.1f} it counts."
     )
-    return Finding("recovery_gap", result.gap, unit, direction, sentence, p_value=result.test.p_value)
+    return Finding(name, result.gap, unit, direction, sentence, p_value=result.test.p_value)
 
 
-def _test(result: RecoveryTest) -> Finding:
-    test = result.test
+def _test(result: RecoveryTest, tests: int, *, near: bool = False) -> Finding:
+    test, train, held_out = result.test, result.train.count, result.held_out.count
+    name, which = ("recovery_near_ks", NEAR) if near else ("recovery_ks", "")
     side = "more" if test.training_is_smaller else "fewer"
-    able = "no difference could be shown with so few" if test.needed is None else f"from {test.needed:.2f} on it counts"
+    needed = needed_statistic(train, held_out, SIGNIFICANCE_LEVEL / tests)
+    able = "no difference could be shown with so few" if needed is None else f"from {needed:.2f} on it counts"
     sentence = (
-        f"At one error, {format_percent(test.statistic)} {side} of the {result.train.count} training images than of the"
-        f" {result.held_out.count} fresh ones are below it ({format_p_value(test.p_value)}; {able});"
+        f"At one error, {format_percent(test.statistic)} {side} of the {train} training images{which} than of the"
+        f" {held_out} fresh ones are below it ({format_p_value(test.p_value)}; {able});"
         f" that training errors are the smaller ones has {format_p_value(test.p_smaller)}."
     )
-    return Finding("recovery_ks", test.statistic, "difference of shares", LOWER, sentence, p_value=test.p_value)
+    return Finding(name, test.statistic, "difference of shares", LOWER, sentence, p_value=test.p_value)
 
 
 def _median(kind: str, summary: ErrorSummary) -> Finding:
     what = KIND_PHRASES[kind]
-    direction = LOWER if kind != "train" else "far below that of fresh images is copying"
+    direction = "far below that of fresh images is copying" if kind.endswith("train") else LOWER
     sentence = f"Of {summary.count} {what} half are made with an error below {summary.median:.3g}."
     return Finding(f"recovery_{kind}", summary.median, SQUARED, direction, sentence)
 
@@ -100,7 +123,7 @@ def _share(kind: str, summary: ErrorSummary) -> Finding:
         f"{format_percent(summary.verbatim)} of {summary.count} {KIND_PHRASES[kind]} are found verbatim"
         f" and {format_percent(summary.plausible)} plausibly."
     )
-    direction = "far above that of fresh images is copying" if kind == "train" else HIGHER
+    direction = "far above that of fresh images is copying" if kind.endswith("train") else HIGHER
     name = f"recovery_{kind}_verbatim"
     return Finding(name, summary.verbatim, SHARE, direction, sentence, summary.verbatim_error, error_kind="sampling")
 

@@ -24,7 +24,8 @@ the rest."""
 
 
 WITHOUT_IMAGES = frozenset({Queue.EVIDENCE, Queue.RECOVER})
-"""Queues whose jobs need a submission's features or its generator, but not its images."""
+"""Queues whose jobs do not keep a submission's images: evidence needs its features, and a generator audit, which may
+wait long, decodes them again."""
 
 STARTS: Mapping[str, tuple[Status, Status]] = {
     # queue -> the submission's status before and after its job starts; private jobs do not move the visible status

@@ -449,7 +449,7 @@ def _recovered(session: Session, planted: Canaries, store: Blobs, account: Accou
     session.add_all([generator, job])
     session.flush()
     job.generator_id = generator.id
-    groups = ("train", "held_out", "generated")
+    groups = ("train", "held_out", "near_train", "near_held_out", "generated", "entry")
     arrays: dict[str, Any] = {
         f"pairs.{group}.{side}": np.zeros((1, 16, 16, 3), np.uint8)
         for group in groups
@@ -464,6 +464,7 @@ def _recovered(session: Session, planted: Canaries, store: Blobs, account: Accou
         for place, group in enumerate(groups)
     }
     names = {"train": "n01.png", "held_out": planted.word("recovered-name", "reference"), "generated": None}
+    names |= {"near_train": "n02.png", "near_held_out": planted.word("near-name", "reference"), "entry": "0.png"}
     report = {
         "sentence": planted.word("recovery-sentence", "recovery"), "findings": [], "errors": errors,
         "pairs": {group: [{"error": errors[group][0], "name": names[group]}] for group in groups},

@@ -178,7 +178,7 @@ REVIEWED: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda planted: { 
 }
 RECOVERED: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda planted: {  # noqa: E731 - likewise
     "submission_id": [planted.ids["scored own"]],
-    "group": ["train", "held_out", "generated"],
+    "group": ["train", "held_out", "near_train", "near_held_out", "generated", "entry"],
 }
 
 

@@ -9,5 +9,6 @@ details: examples to point at, and the columns of the evidence row
 report: runs all tests and composes their findings
 image_comparison: which images other teams' entries have, too
 evidence_job: the job that makes and records evidence
+entry_sample: images of an entry that its generator's audit looks for, and what they are near to
 generator_audit: the job that audits an uploaded generator
 """

@@ -1,34 +1,46 @@
-"""The ``recover`` job: audits an entry's uploaded generator by latent recovery of training and held-out images."""
+"""The ``recover`` job: audits the uploaded generator of an entry by latent recovery."""
 
 import hashlib
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from scorer.archive import list_images
 from scorer.archive.reference_image import round_to_uint8
 from scorer.blobs import Blobs, DamagedBlob
 from scorer.db import competitions
-from scorer.db.tables import GeneratorFile, Submission
+from scorer.db.tables import GeneratorFile, Preparation, Submission
 from scorer.errors import Conflict, Invalid, TooLarge
 from scorer.evidence import generator_audits
 from scorer.evidence.generator_audits import AuditResult
 from scorer.generators.latents import Latent
 from scorer.generators.limits import GeneratorLimits
 from scorer.generators.recovery.plan import AuditPlan, plan_from
-from scorer.generators.recovery.report import TARGET_KINDS, Audit
+from scorer.generators.recovery.report import Audit
+from scorer.generators.recovery.targets import TARGET_KINDS
 from scorer.generators.sandbox.runner import audit_in_sandbox
 from scorer.jobs.broker import transaction
 from scorer.jobs.leases import Claim
+from scorer.submissions.files import stored_zip
+from worker.evidence.entry_sample import EntrySample, compare_features, sample_entry
+from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext
 from worker.runtime.heartbeat import Heartbeat
 from worker.runtime.preemption import preemptible
 from worker.runtime.progress import StageProgress
 from worker.runtime.recording import record_result
 from worker.scoring.provenance import environment
-from worker.scoring.reference_features import SetAddress, images_of, names_of
+from worker.scoring.reference_features import (
+    SetAddress,
+    features_of,
+    images_of,
+    names_of,
+    require_same_weights,
+)
 
 
 @dataclass(frozen=True)
@@ -39,6 +51,8 @@ class AuditInputs:
     submission: Submission
     train: SetAddress
     held_out: SetAddress
+    preparation: Preparation
+    """Of the public track, whose features say what the entry is near to."""
 
 
 def run_generator_audit(context: WorkerContext, claim: Claim, heartbeat: Heartbeat) -> None:
@@ -53,8 +67,9 @@ def run_generator_audit(context: WorkerContext, claim: Claim, heartbeat: Heartbe
     provenance = environment() | {"worker": context.name, "generator_sha256": inputs.generator.sha256}
     train, held_out = (_images(context, address, progress) for address in (inputs.train, inputs.held_out))
     provenance |= {"train_sha256": inputs.train.sha256, "held_out_sha256": inputs.held_out.sha256}
+    sample = _entry_sample(context, inputs, plan, progress)
     try:
-        audit = _audit(context, inputs, train, held_out, plan, progress)
+        audit = _audit(context, inputs, train, held_out, plan, sample, progress)
     except (Invalid, TooLarge) as error:
         refusal = error
         record_result(
@@ -63,12 +78,15 @@ def run_generator_audit(context: WorkerContext, claim: Claim, heartbeat: Heartbe
             lambda session: generator_audits.record_refusal(session, claim, refusal, provenance, now=context.now()),
         )
         return
+    if sample is not None:
+        audit = compare_features(audit, sample)
     key = f"recoveries/{inputs.submission.id}/{claim.generator_id}-{claim.job_id}-{claim.holder}.npz"
     _store_arrays(context.blobs, key, audit)
-    made = _audit_record_of(context, inputs, audit, key, provenance)
+    made = _audit_record_of(context, inputs, audit, sample, key, provenance)
     record_result(
         context, heartbeat, lambda session: generator_audits.record_audit(session, claim, made, now=context.now())
     )
+    decoded_images.remove_unneeded(context, claim, inputs.submission)
 
 
 def _audit_inputs(context: WorkerContext, claim: Claim) -> AuditInputs:
@@ -76,6 +94,8 @@ def _audit_inputs(context: WorkerContext, claim: Claim) -> AuditInputs:
         generator = session.get_one(GeneratorFile, claim.generator_id)
         submission = session.get_one(Submission, generator.submission_ref)
         attached = competitions.references_of(session, submission.competition_id)
+        track = competitions.tracks_of(session, submission.competition_id)["public"]
+        preparation = session.get_one(Preparation, track.preparation_id)
     missing = {"train", "held_out"} - attached.keys()
     if missing:
         raise Conflict(
@@ -85,12 +105,33 @@ def _audit_inputs(context: WorkerContext, claim: Claim) -> AuditInputs:
         SetAddress(each.sha256, each.blob_key, submission.competition.image_size)
         for each in (attached[role].reference_set for role in ("train", "held_out"))
     )
-    return AuditInputs(generator, submission, train, held_out)
+    return AuditInputs(generator, submission, train, held_out, preparation)
 
 
 def _images(context: WorkerContext, address: SetAddress, progress: StageProgress) -> NDArray[np.uint8]:
     """A set's images at the competition's size, (n, s, s, 3) uint8, as generators make them."""
     return round_to_uint8(images_of(context, address, lambda _, fraction: progress("reference-decoding", fraction)))
+
+
+def _entry_sample(
+    context: WorkerContext, inputs: AuditInputs, plan: AuditPlan, progress: StageProgress
+) -> EntrySample | None:
+    """Images of the entry to look for, chosen with the public track's features; None where they are no longer kept."""
+    submission, identity = inputs.submission, inputs.preparation.extractor
+    try:
+        stored_zip(submission)
+    except Conflict:
+        return None
+    images = decoded_images.submission_images(context, submission, lambda share: progress("decoding", share))
+    extractor = context.extractor(identity)
+    require_same_weights(extractor.provenance, inputs.preparation)
+    return sample_entry(
+        images,
+        lambda some: extractor.features(some, progress=lambda share: progress("features", share)),
+        lambda: [features_of(context, each, identity, progress) for each in (inputs.train, inputs.held_out)],
+        plan,
+        signed=inputs.preparation.signed,
+    )
 
 
 def _audit(
@@ -99,6 +140,7 @@ def _audit(
     train: NDArray[np.uint8],
     held_out: NDArray[np.uint8],
     plan: AuditPlan,
+    sample: EntrySample | None,
     progress: StageProgress,
 ) -> Audit:
     content = context.blobs.read(inputs.generator.blob_key)
@@ -110,6 +152,7 @@ def _audit(
         train,
         held_out,
         plan=plan,
+        entry=None if sample is None else sample.targets,
         limits=GeneratorLimits(),
         accept_weaker=context.settings.accept_weaker_sandbox,
         progress=lambda stage, fraction: progress(job_stage_of(stage), fraction),
@@ -122,7 +165,12 @@ def job_stage_of(audit_stage: str) -> str:
 
 
 def _audit_record_of(
-    context: WorkerContext, inputs: AuditInputs, audit: Audit, key: str, provenance: dict[str, Any]
+    context: WorkerContext,
+    inputs: AuditInputs,
+    audit: Audit,
+    sample: EntrySample | None,
+    key: str,
+    provenance: dict[str, Any],
 ) -> AuditResult:
     report = audit.report()
     measured = report["measured"]
@@ -130,17 +178,22 @@ def _audit_record_of(
         p_value=measured["p_value"],
         gap=measured["gap"],
         recovered_share=measured["generated_verbatim"],
-        report=report | {"pairs": _pairs(context, inputs, audit)},
+        report=report | {"pairs": _pairs(context, inputs, audit, sample)},
         arrays_key=key,
         provenance=provenance,
     )
 
 
-def _pairs(context: WorkerContext, inputs: AuditInputs, audit: Audit) -> dict[str, list[dict[str, Any]]]:
-    """For every pair that is shown its error and the name of its reference image (None for generated targets)."""
-    names = {
-        kind: names_of(context, address) for kind, address in (("train", inputs.train), ("held_out", inputs.held_out))
-    }
+def _pairs(
+    context: WorkerContext, inputs: AuditInputs, audit: Audit, sample: EntrySample | None
+) -> dict[str, list[dict[str, Any]]]:
+    """For every pair that is shown its error and the name of the image looked for (None for generated targets)."""
+    train, held_out = (names_of(context, address) for address in (inputs.train, inputs.held_out))
+    names: dict[str, Sequence[str]] = {"train": train, "near_train": train}
+    names |= {"held_out": held_out, "near_held_out": held_out}
+    if sample is not None:
+        entry = _entry_names(context, inputs.submission)
+        names["entry"] = [entry[row] for row in sample.rows]
     return {
         kind: [
             {"error": float(error), "name": names[kind][index] if kind in names else None}
@@ -148,6 +201,12 @@ def _pairs(context: WorkerContext, inputs: AuditInputs, audit: Audit) -> dict[st
         ]
         for kind, pairs in audit.pairs.items()
     }
+
+
+def _entry_names(context: WorkerContext, submission: Submission) -> Sequence[str]:
+    """The names of an entry's images, in canonical order."""
+    with context.blobs.open(stored_zip(submission).key) as file:
+        return list_images(file, decoded_images.image_spec_of(submission)).names
 
 
 def _store_arrays(blobs: Blobs, key: str, audit: Audit) -> None:

@@ -8,7 +8,8 @@ from sqlalchemy.orm import Session
 
 from scorer.db.tables import Account, GeneratorFile, Recovery, Submission
 from scorer.evidence import generator_audits
-from scorer.evidence.generator_audits import IMAGE_GROUPS, AuditState, AuditStatus, ImageGroup
+from scorer.evidence.generator_audits import HELD_OUT_GROUPS, IMAGE_GROUPS, AuditState, AuditStatus, ImageGroup
+from scorer.metrics.copying.generator_match import MatchVerdict
 from scorer.metrics.copying.latent_recovery import Verdict
 from scorer.onnx_files import Distribution
 
@@ -27,18 +28,67 @@ class PairsView(BaseModel):
     pairs: list[PairShown]
 
 
+class DetectableView(BaseModel):
+    """From which share on something is found; null: not even the whole would be."""
+
+    with_80: float | None = Field(description="With 80 % probability.")
+    with_95: float | None = Field(description="With 95 % probability.")
+
+
+class FeaturesView(BaseModel):
+    """The 1-nearest-neighbour two-sample test of newly drawn images against the entry's, by their features."""
+
+    accuracy: float = Field(description="The share of images that are nearest to one of their own kind.")
+    expected: float = Field(description="What it would be by chance.")
+    p_value: float
+    count: int = Field(description="Images of each kind.")
+
+
+class MatchView(BaseModel):
+    """Whether the generator is the entry's."""
+
+    verdict: MatchVerdict = Field(
+        description="another-generator: too few of the entry's images are among those it makes; other-distribution: "
+        "they are, but newly drawn images differ from the entry's; inconclusive: the search failed on its own images."
+    )
+    sentence: str
+    count: int = Field(description="Images of the entry that were looked for.")
+    found: float = Field(description="The share of them found verbatim.")
+    low: float = Field(description="The 95 % interval of that share begins here.")
+    high: float = Field(description="The 95 % interval ends here.")
+    found_of_own: float = Field(description="The same share of the generator's own images.")
+    found_of_held_out: float = Field(description="The same share of held-out images.")
+    p_value: float = Field(description="One-sided: the entry's images are found less often than the generator's own.")
+    detectable: DetectableView = Field(description="Shares of images of another origin that would show.")
+    features: FeaturesView | None
+
+
+class PowerView(BaseModel):
+    """Shares of remembered training images, of all of them, that the audit would find."""
+
+    random: DetectableView = Field(description="By the training images drawn at random.")
+    near: DetectableView | None = Field(
+        description="By those near to the entry, if it is near to all that are remembered; null: none were looked for."
+    )
+
+
 class RecoveredView(BaseModel):
     """The result of latent recovery on the generator, judged with the present limits."""
 
     verdict: Verdict
     explanation: str
-    p_value: float | None = Field(description="Of the two-sided KS test of training against held-out errors.")
+    p_value: float | None = Field(
+        description="Of the two-sided KS test of training against held-out errors. Where images near to the entry were "
+        "compared, too: that of the deciding test of the two, times two."
+    )
     gap: float | None = Field(
         description="The signed MRE-gap: above 0, training images are recovered better than held-out ones."
     )
     recovered_share: float | None = Field(
         description="The share of the generator's own images found verbatim; below 0.9 the audit is inconclusive."
     )
+    match: MatchView | None = Field(description="null: no entry was compared, as by earlier versions.")
+    power: PowerView | None = Field(description="null: an earlier version did not compute it.")
     report: dict[str, Any] = Field(description="Every quantity of the audit with its unit, direction and sentence.")
     pairs: dict[ImageGroup, PairsView] = Field(description="Held-out images are shown to organizers only.")
     measured_at: datetime
@@ -112,6 +162,7 @@ def _result(submission_id: str, recovery: Recovery, *, held_out: bool) -> Recove
     """The result of an audit; ``held_out``: with the pairs of held-out images."""
     report = dict(recovery.report or {})
     pairs = report.pop("pairs")
+    match, power = report.pop("match", None), report.pop("power", None)
     address = f"/api/v1/submissions/{submission_id}/generator/pairs"
     return RecoveredView(
         verdict=generator_audits.verdict_of(recovery),
@@ -119,11 +170,13 @@ def _result(submission_id: str, recovery: Recovery, *, held_out: bool) -> Recove
         p_value=recovery.p_value,
         gap=recovery.gap,
         recovered_share=recovery.recovered_share,
+        match=match,
+        power=power,
         report=report,
         pairs={
             group: PairsView(sheet=f"{address}/{group}", pairs=[PairShown(**each) for each in pairs[group]])
             for group in IMAGE_GROUPS
-            if group in pairs and (held_out or group != "held_out")
+            if group in pairs and (held_out or group not in HELD_OUT_GROUPS)
         },
         measured_at=recovery.created_at,
     )

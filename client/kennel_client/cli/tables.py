@@ -144,6 +144,8 @@ def print_generator(out: Console, view: View) -> None:
         print_text(out, f"  - {terminal_safe(fault)}")
     if view["result"]:
         print_prose(out, f"{view['result']['verdict']}: {terminal_safe(view['result']['explanation'])}")
+        if match := view["result"].get("match"):
+            print_prose(out, f"{match['verdict']}: {terminal_safe(match['sentence'])}")
     elif view["state"] == "done":
         print_prose(out, "What was found is shown once the final board is published.")
 

@@ -142,9 +142,10 @@ class Recovery(Table):
     """In a sentence, for the team."""
     faults: Mapped[list[str] | None]
     p_value: Mapped[float | None]
-    """Of the two-sided Kolmogorov-Smirnov test of training against held-out errors."""
+    """Of the two-sided Kolmogorov-Smirnov test of training against held-out errors; where images near to the entry were
+    compared, too, that of the deciding test of the two, times two."""
     gap: Mapped[float | None]
-    """The signed MRE-gap, of median recovery errors: (held-out - training) / held-out."""
+    """The signed MRE-gap of that test, of median recovery errors: (held-out - training) / held-out."""
     recovered_share: Mapped[float | None]
     """Share of the generated targets that were recovered: low where the search fails on this generator."""
     report: Mapped[dict[str, Any] | None]

@@ -1,18 +1,18 @@
-"""Generator audits: latent recovery of training, held-out and generated images, by search or by an encoder."""
+"""Generator audits: latent recovery of training, held-out, generated and entry images, by search or by an encoder."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from scorer.errors import Invalid
 from scorer.generators.latents import Latent
 from scorer.generators.recovery.by_encoder import EncoderFunction, reconstruct
 from scorer.generators.recovery.distortions import DISTORTIONS
 from scorer.generators.recovery.plan import AuditPlan
-from scorer.generators.recovery.report import Audit, Pixels, TargetPairs, shown_targets
+from scorer.generators.recovery.report import Audit, TargetPairs, shown_targets
 from scorer.generators.recovery.search import (
     GeneratorFunction,
     RecoveredImages,
@@ -22,13 +22,15 @@ from scorer.generators.recovery.search import (
     require_images,
     targets_of,
 )
+from scorer.generators.recovery.targets import EntryTargets, Index, Pixels, TargetKind, draw_targets
 from scorer.metrics.copying.latent_recovery import kolmogorov_smirnov
 from scorer.metrics.features import Vector
 
 StageProgress = Callable[[str, float], None]
 """Receives the stage (``generated``, ``train``, ``held_out``, ``warp_train`` ...) and its finished share."""
-Index = NDArray[np.int64]
-MIN_IMAGES = 8
+DISTORTED_KINDS: tuple[TargetKind, ...] = ("train", "generated")
+FURTHER_USES = ("near_train", "near_held_out", "entry", "sampled")
+"""Uses of a seed that came later: where a use stands decides its seed."""
 
 
 def roughness(images: NDArray[np.uint8]) -> Vector:
@@ -45,28 +47,38 @@ def audit_generator(
     held_out: Pixels,
     *,
     plan: AuditPlan,
+    entry: EntryTargets | None = None,
     progress: StageProgress | None = None,
 ) -> Audit:
-    """Search a generator for training images (n, s, s, 3) and held-out images (m, s, s, 3), uint8.
+    """Search a generator for training images (n, s, s, 3) and held-out images (m, s, s, 3), uint8, and for those of an
+    entry, beside which new images are drawn, so that their features can be compared.
 
     ``generator`` maps latent points (k, d) float32 to images (k, 3, s, s), or larger ones, in [-1, 1], each row
     independently of the others. Equal inputs on one machine give equal audits. Raises :class:`Invalid`: ``bad-images``,
     ``too-few-images`` (fewer than 8 of a kind), ``bad-generator``, ``rows-depend``, ``bad-plan``.
     """
-    drawn = _draw_images(train, held_out, plan)
+    drawn = draw_targets(train, held_out, plan, entry)
     size = train.shape[1]
     seeds = _Seeds(plan.seed)
     require_images(generator, latent, size, seeds("check"))
     search = Search(generator, latent, plan)
-    with torch.no_grad():
-        points = latent.draw(plan.generated, seeds("targets"))
-        generated = torch.cat([images_at(generator, some, size) for some in torch.split(points, plan.batch)])
-    targets = {"generated": generated} | {kind: targets_of(images) for kind, (images, _) in drawn.items()}
+
+    def draw_images(count: int, use: str) -> Tensor:
+        with torch.no_grad():
+            points = torch.split(latent.draw(count, seeds(use)), plan.batch)
+            return torch.cat([images_at(generator, some, size) for some in points])
+
+    targets: dict[TargetKind, Tensor] = {"generated": draw_images(plan.generated, "targets")}
+    targets |= {kind: targets_of(images) for kind, (images, _) in drawn.items()}
     recovered = {
         kind: search.recover(each, seeds(kind), _stage_progress(progress, kind)) for kind, each in targets.items()
     }
     distorted = dict(_recover_distorted(search, targets, seeds, progress))
-    return _audit_of(plan, latent, drawn, targets, recovered, distorted)
+    audit = _audit_of(plan, latent, drawn, targets, recovered, distorted)
+    if entry is None:
+        return audit
+    samples = pixels_of(draw_images(plan.sampled, "sampled")) if plan.sampled else None
+    return replace(audit, samples=samples, near_share=None if entry.near is None else entry.near.held_out_share)
 
 
 def audit_by_encoder(
@@ -84,7 +96,7 @@ def audit_by_encoder(
     ``latent`` is only recorded. Of the plan, the numbers of training and held-out targets and the batch are used.
     Raises as :func:`audit_generator`, and ``bad-encoder``.
     """
-    drawn = _draw_images(train, held_out, plan)
+    drawn = draw_targets(train, held_out, plan, None)
     targets = {kind: targets_of(images) for kind, (images, _) in drawn.items()}
     recovered = {
         kind: reconstruct(generator, encoder, each, batch=plan.batch, progress=_stage_progress(progress, kind))
@@ -96,12 +108,12 @@ def audit_by_encoder(
 def _audit_of(
     plan: AuditPlan,
     latent: Latent,
-    drawn: Mapping[str, tuple[Pixels, Index]],
-    targets: Mapping[str, Tensor],
-    recovered: Mapping[str, RecoveredImages],
+    drawn: Mapping[TargetKind, tuple[Pixels, Index]],
+    targets: Mapping[TargetKind, Tensor],
+    recovered: Mapping[TargetKind, RecoveredImages],
     distorted: Mapping[str, RecoveredImages],
 ) -> Audit:
-    pairs = {}
+    pairs: dict[str, TargetPairs] = {}
     for kind, result in recovered.items():
         index = drawn[kind][1] if kind in drawn else np.arange(len(result.error), dtype=np.int64)
         rows = shown_targets(result.error)
@@ -119,30 +131,14 @@ def _audit_of(
     )
 
 
-def _draw_images(train: Pixels, held_out: Pixels, plan: AuditPlan) -> dict[str, tuple[Pixels, Index]]:
-    """The plan's number of images of either set with their indices, drawn without replacement, in order."""
-    if train.shape[1:] != held_out.shape[1:]:
-        raise Invalid("bad-images", f"Training and held-out images differ: {train.shape[1:]}, {held_out.shape[1:]}.")
-    random = np.random.default_rng([plan.seed, 1])
-    drawn = {}
-    for kind, images, count in (("train", train, plan.train), ("held_out", held_out, plan.held_out)):
-        if len(images) < MIN_IMAGES:
-            raise Invalid(
-                "too-few-images", f"At least {MIN_IMAGES} {kind} images are needed, and there are {len(images)}."
-            )
-        rows = np.sort(random.choice(len(images), min(count, len(images)), replace=False))
-        drawn[kind] = np.asarray(images[rows]), rows
-    return drawn
-
-
 def _recover_distorted(
-    search: Search, targets: Mapping[str, Tensor], seeds: "_Seeds", progress: StageProgress | None
+    search: Search, targets: Mapping[TargetKind, Tensor], seeds: "_Seeds", progress: StageProgress | None
 ) -> Iterator[tuple[str, RecoveredImages]]:
     """Recover the first training and generated targets, distorted in each way, from the starts of the clean ones."""
     if not search.plan.distorted:
         return
     for name, distortion in DISTORTIONS.items():
-        for kind in ("train", "generated"):
+        for kind in DISTORTED_KINDS:
             images = targets[kind][: search.plan.distorted].permute(0, 2, 3, 1).numpy()
             changed = distortion(images, np.random.default_rng(seeds(name)))
             rows = torch.from_numpy(changed).permute(0, 3, 1, 2).contiguous()
@@ -153,7 +149,7 @@ def _recover_distorted(
 class _Seeds:
     """A different seed for every use, derived from the plan's."""
 
-    NAMES = ("check", "targets", "generated", "train", "held_out", *DISTORTIONS)
+    NAMES = ("check", "targets", "generated", "train", "held_out", *DISTORTIONS, *FURTHER_USES)
 
     def __init__(self, seed: int) -> None:
         self._seed = seed

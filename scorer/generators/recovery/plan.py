@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
 from scorer.errors import Invalid
+from scorer.metrics.copying.near_targets import MIN_TARGETS
 
 Method = Literal["wolfe", "authors"]
 Region = tuple[float, float, float, float]
@@ -18,10 +19,16 @@ class AuditPlan:
     """
 
     train: int = 200
-    """Training images to recover, drawn from all of them; fewer where there are fewer."""
+    """Training images to recover, drawn from all of them; fewer where there are fewer. Half of them, and of the
+    held-out ones, are near to the entry where one is compared."""
     held_out: int = 200
     generated: int = 60
     """Images of the generator itself: their recovery shows whether the search can be trusted."""
+    entry: int = 60
+    """Images of the entry to recover, where one is compared."""
+    sampled: int = 1000
+    """Newly drawn images whose features are compared with those of as many images of the entry. By these features the
+    images near to the entry are found, too; 0 for neither."""
     distorted: int = 20
     """Training and generated images to recover in each distorted form; 0 for none."""
     starts: int = 3
@@ -39,8 +46,9 @@ class AuditPlan:
 
     def __post_init__(self) -> None:
         """Refuse impossible values."""
-        minima = {"train": 8, "held_out": 8, "generated": 8, "starts": 1, "candidates": 1, "iterations": 1, "batch": 1}
-        for name, minimum in (minima | {"distorted": 0, "seed": 0}).items():
+        minima = dict.fromkeys(("train", "held_out", "generated", "entry"), MIN_TARGETS)
+        minima |= {"starts": 1, "candidates": 1, "iterations": 1, "batch": 1, "sampled": 0, "distorted": 0, "seed": 0}
+        for name, minimum in minima.items():
             if getattr(self, name) < minimum:
                 raise Invalid("bad-plan", f"{name} must be at least {minimum}, not {getattr(self, name)}.")
         if self.method not in {"wolfe", "authors"}:

@@ -2,20 +2,29 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from scorer.findings.generator_match import match_findings, match_sentence
 from scorer.findings.latent_recovery import recovery_findings, recovery_sentence
+from scorer.findings.recovery_power import MemorisationPower, power_findings
 from scorer.generators.latents import Latent
 from scorer.generators.recovery.plan import AuditPlan, plan_from
-from scorer.metrics.copying.latent_recovery import KolmogorovSmirnov, RecoveryTest, recovery_test
+from scorer.generators.recovery.targets import TARGET_KINDS, Pixels
+from scorer.metrics.copying.generator_match import GeneratorMatch, generator_match
+from scorer.metrics.copying.latent_recovery import (
+    KolmogorovSmirnov,
+    RecoveryComparisons,
+    RecoveryTest,
+    recovery_test,
+)
+from scorer.metrics.copying.recovery_power import detectable_memorisation
 from scorer.metrics.features import Vector
+from scorer.metrics.sample_quality.two_sample import TwoSample
 
-Pixels = NDArray[np.uint8]
-TargetKind = Literal["train", "held_out", "generated"]
-TARGET_KINDS: tuple[TargetKind, ...] = ("train", "held_out", "generated")
 SHOWN_PAIRS = 4
 """How many pairs of each of best, median and worst are shown."""
 
@@ -29,7 +38,8 @@ class TargetPairs:
     error: Vector
     """(k,) ascending."""
     index: NDArray[np.int64]
-    """(k,) the target's index in its set; of generated targets, the number of the draw."""
+    """(k,) the target's index in its set; of generated targets, the number of the draw; of entry images, the place
+    among those looked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +49,7 @@ class Audit:
     plan: AuditPlan
     latent: Latent
     errors: Mapping[str, Vector]
-    """``train``, ``held_out``, ``generated`` (unless an encoder took the place of the search)."""
+    """By kind of target: ``train`` and ``held_out``, the others where they were looked for."""
     distorted: Mapping[str, Vector]
     """``warp_train``, ``warp_generated`` and so on: errors of the first targets of that kind, distorted."""
     likeness: KolmogorovSmirnov
@@ -49,30 +59,61 @@ class Audit:
     """How many images the generator made with their gradients."""
     provenance: Mapping[str, Any] = field(default_factory=dict)
     """What the generator was and how it was run; JSON."""
+    near_share: float | None = None
+    """Of all held-out images the share near to the entry; None without ``near_train`` and ``near_held_out``."""
+    samples: Pixels | None = None
+    """Images newly drawn from the generator, (k, s, s, 3), where an entry is compared."""
+    features: TwoSample | None = None
+    """The features of ``samples`` against those of the entry, if they were compared: not done by the search."""
 
     @property
-    def recovery(self) -> RecoveryTest:
-        """The test of training against held-out errors."""
-        return recovery_test(self.errors["train"], self.errors["held_out"], self.errors.get("generated"))
+    def comparisons(self) -> RecoveryComparisons:
+        """The tests of training against held-out errors."""
+        errors, generated = self.errors, self.errors.get("generated")
+        near = None
+        if "near_train" in errors:
+            near = recovery_test(errors["near_train"], errors["near_held_out"], generated)
+        return RecoveryComparisons(recovery_test(errors["train"], errors["held_out"], generated), near)
+
+    @property
+    def match(self) -> GeneratorMatch | None:
+        """Whether the generator is the entry's; None where no entry is compared."""
+        errors = self.errors
+        if "entry" not in errors:
+            return None
+        return generator_match(errors["entry"], errors["generated"], errors["held_out"], self.features)
+
+    @cached_property
+    def power(self) -> MemorisationPower:
+        """The detectable shares of remembered images at this number of targets and these held-out errors."""
+        errors, tests = self.errors, self.comparisons.count
+        near = None
+        if self.near_share is not None:
+            near = detectable_memorisation(len(errors["near_train"]), errors["near_held_out"], tests=tests)
+        drawn = detectable_memorisation(len(errors["train"]), errors["held_out"], tests=tests)
+        return MemorisationPower(drawn, near, self.near_share)
 
     def report(self) -> dict[str, Any]:
         """All but the images, as JSON: verdict, sentence, findings, numbers, all errors, plan."""
-        recovery = self.recovery
+        comparisons, match = self.comparisons, self.match
+        findings = [
+            *recovery_findings(comparisons, self.errors, self.distorted, self.likeness),
+            *power_findings(self.power),
+            *(() if match is None else match_findings(match)),
+        ]
         return {
-            "verdict": recovery.verdict,
-            "sentence": recovery_sentence(recovery, self.likeness),
-            "findings": [
-                asdict(each) for each in recovery_findings(recovery, self.errors, self.distorted, self.likeness)
-            ],
-            "measured": {
-                "p_value": recovery.test.p_value,
-                "p_smaller": recovery.test.p_smaller,
-                "statistic": recovery.test.statistic,
-                "gap": recovery.gap,
-                "gap_low": recovery.gap_low,
-                "gap_high": recovery.gap_high,
-                "generated_verbatim": None if recovery.generated is None else recovery.generated.verbatim,
+            "verdict": comparisons.verdict,
+            "sentence": recovery_sentence(comparisons, self.likeness, self.power),
+            "findings": [asdict(each) for each in findings],
+            "measured": _measured(comparisons.deciding)
+            | {
+                "p_value": comparisons.p_value,
+                "generated_verbatim": None if (own := comparisons.random.generated) is None else own.verbatim,
+                "random": _measured(comparisons.random),
+                "near": None if comparisons.near is None else _measured(comparisons.near),
             },
+            "power": self.power.as_json(),
+            "match": None if match is None else _match(match),
             "targets": {kind: len(self.errors[kind]) for kind in TARGET_KINDS if kind in self.errors},
             "errors": {kind: np.sort(self.errors[kind]).tolist() for kind in TARGET_KINDS if kind in self.errors},
             "latent": asdict(self.latent),
@@ -92,13 +133,17 @@ class Audit:
         }
         like = self.likeness
         arrays["likeness"] = np.array([like.statistic, like.p_value, like.excess, like.p_smaller])
+        if self.near_share is not None:
+            arrays["near_share"] = np.array(self.near_share)
+        if self.samples is not None:
+            arrays["samples"] = self.samples
         return arrays
 
     def sheet(self) -> Pixels:
         """All pairs as one image (h, w, 3) uint8: for each kind a row of targets over a row of recovered images.
 
-        From left to right the best four, the middle four, the worst four; kinds in the order train, held-out,
-        generated; white lines between the images.
+        From left to right the best four, the middle four, the worst four; kinds in the order of ``TARGET_KINDS``;
+        white lines between the images.
         """
         rows = []
         for kind in TARGET_KINDS:
@@ -110,7 +155,8 @@ class Audit:
 
 
 def audit_from(report: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Audit:
-    """The audit of a report and arrays as :meth:`Audit.report` and :meth:`Audit.arrays` gave them."""
+    """The audit of a report and arrays as :meth:`Audit.report` and :meth:`Audit.arrays` gave them, before features were
+    compared."""
     statistic, p_value, excess, p_smaller = (float(each) for each in arrays["likeness"])
     errors = {name.split(".")[1]: arrays[name] for name in arrays if name.startswith("errors.")}
     kinds = {name.split(".")[1] for name in arrays if name.startswith("pairs.")}
@@ -119,7 +165,7 @@ def audit_from(report: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) ->
         latent=Latent(**report["latent"]),
         errors=errors,
         distorted={name.split(".")[1]: arrays[name] for name in arrays if name.startswith("distorted.")},
-        likeness=KolmogorovSmirnov(statistic, p_value, excess, p_smaller, None),
+        likeness=KolmogorovSmirnov(statistic, p_value, excess, p_smaller),
         pairs={
             kind: TargetPairs(
                 **{name: arrays[f"pairs.{kind}.{name}"] for name in ("target", "recovered", "error", "index")}
@@ -129,6 +175,8 @@ def audit_from(report: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) ->
         },
         evaluations=int(report["evaluations"]),
         provenance=dict(report["provenance"]),
+        near_share=float(arrays["near_share"]) if "near_share" in arrays else None,
+        samples=arrays.get("samples"),
     )
 
 
@@ -138,6 +186,41 @@ def shown_targets(errors: Vector) -> NDArray[np.int64]:
     middle = max(0, (len(order) - SHOWN_PAIRS) // 2)
     places = {*range(SHOWN_PAIRS), *range(middle, middle + SHOWN_PAIRS), *range(len(order) - SHOWN_PAIRS, len(order))}
     return order[[place for place in sorted(places) if 0 <= place < len(order)]]
+
+
+def _measured(test: RecoveryTest) -> dict[str, float | None]:
+    return {
+        "p_value": test.test.p_value,
+        "p_smaller": test.test.p_smaller,
+        "statistic": test.test.statistic,
+        "gap": test.gap,
+        "gap_low": test.gap_low,
+        "gap_high": test.gap_high,
+    }
+
+
+def _match(match: GeneratorMatch) -> dict[str, Any]:
+    features = match.features
+    return {
+        "verdict": match.verdict,
+        "sentence": match_sentence(match),
+        "count": match.entry.count,
+        "found": match.entry.verbatim,
+        "low": match.low,
+        "high": match.high,
+        "found_of_own": match.generated.verbatim,
+        "found_of_held_out": match.held_out.verbatim,
+        "p_value": match.p_value,
+        "detectable": asdict(match.detectable),
+        "features": None
+        if features is None
+        else {
+            "accuracy": features.both.share,
+            "expected": features.both.expected,
+            "p_value": features.both.p_above,
+            "count": features.count,
+        },
+    }
 
 
 def _row(images: Pixels) -> Pixels:

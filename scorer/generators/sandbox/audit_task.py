@@ -14,7 +14,8 @@ from scorer.generators.onnx.generator import Generator, Range, read_generator
 from scorer.generators.recovery.audit import audit_by_encoder, audit_generator
 from scorer.generators.recovery.plan import plan_from
 from scorer.generators.recovery.report import Audit
-from scorer.generators.sandbox.exchange import AuditRequest, Pixels
+from scorer.generators.recovery.targets import EntryTargets, Pixels
+from scorer.generators.sandbox.exchange import AuditRequest
 
 StageProgress = Callable[[str, float], None]
 
@@ -23,9 +24,12 @@ def run_audit(
     inputs: tuple[bytes, Pixels, Pixels, AuditRequest],
     limits: GeneratorLimits,
     progress: StageProgress,
+    *,
     encoder: bytes | None = None,
+    entry: EntryTargets | None = None,
 ) -> Audit:
-    """Audit the generator in ``inputs``, by the encoder if there is one; returns the audit with its provenance.
+    """Audit the generator in ``inputs``, by the encoder if there is one, else comparing the entry if there is one;
+    returns the audit with its provenance.
 
     Raises ``Invalid`` as reading and auditing do, ``MemoryError`` at the process's memory limit.
     """
@@ -40,7 +44,7 @@ def run_audit(
         plan = plan_from(request.plan)
         if encoder is None:
             progress("reading", 1.0)
-            audit = audit_generator(generator, latent, train, held_out, plan=plan, progress=progress)
+            audit = audit_generator(generator, latent, train, held_out, plan=plan, entry=entry, progress=progress)
         else:
             read = read_encoder(encoder, latent, size=train.shape[1], limits=limits)
             progress("reading", 1.0)

@@ -34,8 +34,8 @@ def main(folder: Path) -> None:
     try:
         measures = confine(own, limits, accept_weaker=request.accept_weaker)
         inputs = (*exchange.read_inputs(own), request)
-        encoder = exchange.read_encoder_input(own)
-        audit = audit_task.run_audit(inputs, limits, _ProgressWriter(), encoder)
+        encoder, entry = exchange.read_encoder_input(own), exchange.read_entry(own)
+        audit = audit_task.run_audit(inputs, limits, _ProgressWriter(), encoder=encoder, entry=entry)
         audit = replace(audit, provenance={**audit.provenance, "sandbox": measures, "versions": versions})
         exchange.write_result(own, audit.report(), audit.arrays())
     except KennelError as error:

@@ -21,12 +21,13 @@ from numpy.typing import NDArray
 from scorer.confinement.refusals import error_from, refusal_of
 from scorer.errors import Invalid, KennelError
 from scorer.generators.limits import GeneratorLimits
+from scorer.generators.recovery.targets import EntryTargets, Pixels
+from scorer.metrics.copying.near_targets import NearTargets
 
 GENERATOR, ENCODER = "generator.onnx", "encoder.onnx"
-TRAIN, HELD_OUT, REQUEST = "train.npy", "held_out.npy", "request.json"
+TRAIN, HELD_OUT, ENTRY, NEAR, REQUEST = "train.npy", "held_out.npy", "entry.npy", "near.npz", "request.json"
 RESULTS = REPORT, ARRAYS, REFUSAL = "report.json", "arrays.npz", "refusal.json"
 MAX_REPORT_BYTES = 64 << 20
-Pixels = NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,14 @@ class AuditRequest:
 
 
 def write_inputs(
-    folder: Path, content: bytes, train: Pixels, held_out: Pixels, request: AuditRequest, encoder: bytes | None = None
+    folder: Path,
+    content: bytes,
+    train: Pixels,
+    held_out: Pixels,
+    request: AuditRequest,
+    *,
+    encoder: bytes | None = None,
+    entry: EntryTargets | None = None,
 ) -> None:
     """Write all inputs of an audit for the child, and empty files for its results."""
     for name in RESULTS:
@@ -54,6 +62,10 @@ def write_inputs(
         (folder / ENCODER).write_bytes(encoder)
     np.save(folder / TRAIN, train, allow_pickle=False)
     np.save(folder / HELD_OUT, held_out, allow_pickle=False)
+    if entry is not None:
+        np.save(folder / ENTRY, entry.images, allow_pickle=False)
+        if entry.near is not None:
+            np.savez(folder / NEAR, allow_pickle=False, **vars(entry.near))
     (folder / REQUEST).write_text(json.dumps(asdict(request)))
 
 
@@ -72,6 +84,17 @@ def read_encoder_input(folder: Path) -> bytes | None:
     """The encoder to use instead of a search, if there is one."""
     path = folder / ENCODER
     return path.read_bytes() if path.is_file() else None
+
+
+def read_entry(folder: Path) -> EntryTargets | None:
+    """What is looked for because of an entry, if one is compared."""
+    if not (folder / ENTRY).is_file():
+        return None
+    near = None
+    if (folder / NEAR).is_file():
+        with np.load(folder / NEAR, allow_pickle=False) as stored:
+            near = NearTargets(stored["train"], stored["held_out"], float(stored["held_out_share"]))
+    return EntryTargets(np.load(folder / ENTRY, allow_pickle=False), near)
 
 
 def write_result(folder: Path, report: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:

@@ -15,24 +15,31 @@ from onnx import TensorProto, helper, numpy_helper
 
 from scorer.generators.limits import GeneratorLimits
 from scorer.generators.recovery.plan import AuditPlan
+from scorer.generators.recovery.targets import EntryTargets
 from scorer.generators.sandbox import exchange
 from scorer.generators.sandbox.audit_task import run_audit
+from scorer.metrics.copying.near_targets import NearTargets
 
 _DIMENSION, _SIDE, _IMAGES = 2, 2, 8
-_PLAN = AuditPlan(train=_IMAGES, held_out=_IMAGES, generated=_IMAGES, distorted=0, starts=1, iterations=1)
+_ROWS = np.arange(_IMAGES)
+_PLAN = AuditPlan(
+    train=_IMAGES, held_out=_IMAGES, generated=_IMAGES, sampled=_IMAGES, distorted=0, starts=1, iterations=1
+)
 
 
 def rehearse(limits: GeneratorLimits) -> None:
-    """Run an audit of a linear generator of 2 x 2 pixels against noise, without a second thread: a process of several
-    cannot be confined any more."""
+    """Run an audit of a linear generator of 2 x 2 pixels against noise, an entry included, without a second
+    thread: a process of several cannot be confined any more."""
     images = np.random.default_rng(0).integers(0, 256, (_IMAGES, _SIDE, _SIDE, 3), np.uint8)
     latent: Mapping[str, Any] = {"dimension": _DIMENSION}
     request = exchange.AuditRequest(latent, _PLAN.as_json(), None, {})
     with TemporaryDirectory() as name:
         folder = Path(name)
-        exchange.write_inputs(folder, _linear_generator(), images, images[::-1], request)
+        entry = EntryTargets(images, NearTargets(_ROWS, _ROWS, 1.0))
+        exchange.write_inputs(folder, _linear_generator(), images, images[::-1], request, entry=entry)
         inputs = (*exchange.read_inputs(folder), exchange.read_request(folder))
-        audit = run_audit(inputs, replace(limits, threads=1), lambda *_: None)
+        read = exchange.read_entry(folder)
+        audit = run_audit(inputs, replace(limits, threads=1), lambda *_: None, entry=read)
         exchange.write_result(folder, audit.report(), audit.arrays())
 
 

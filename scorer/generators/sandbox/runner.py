@@ -20,6 +20,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
+
 from scorer.confinement.bubblewrap import wrapped
 from scorer.confinement.import_path import IMPORT_PATH
 from scorer.errors import Invalid
@@ -27,7 +29,8 @@ from scorer.generators.latents import Latent
 from scorer.generators.limits import GeneratorLimits
 from scorer.generators.recovery.plan import AuditPlan
 from scorer.generators.recovery.report import Audit, audit_from
-from scorer.generators.sandbox.exchange import AuditRequest, Pixels, read_result, unreadable_result, write_inputs
+from scorer.generators.recovery.targets import EntryTargets, Pixels
+from scorer.generators.sandbox.exchange import AuditRequest, read_result, unreadable_result, write_inputs
 
 StageProgress = Callable[[str, float], None]
 """Receives the stage and its finished share, both as the process reports them; may raise, which ends the process."""
@@ -44,6 +47,7 @@ def audit_in_sandbox(  # noqa: PLR0913 - everything that an audit takes
     *,
     plan: AuditPlan,
     encoder: bytes | None = None,
+    entry: EntryTargets | None = None,
     values: str | None = None,
     limits: GeneratorLimits = DEFAULT_LIMITS,
     accept_weaker: bool = False,
@@ -51,7 +55,8 @@ def audit_in_sandbox(  # noqa: PLR0913 - everything that an audit takes
 ) -> Audit:
     """Audit the generator in an ONNX file against training and held-out images (n, s, s, 3) uint8.
 
-    ``encoder``, an ONNX file from images to latents, takes the place of the search. ``values`` is ``tanh`` or
+    ``encoder``, an ONNX file from images to latents, takes the place of the search, which alone compares an ``entry``,
+    too. ``values`` is ``tanh`` or
     ``sigmoid``; None has it inferred from images. ``accept_weaker`` opens the file although a required measure
     cannot be taken here. Raises ``Invalid`` as
     :func:`~scorer.generators.onnx.generator.read_generator`, :func:`~scorer.generators.onnx.encoder.read_encoder` and
@@ -61,15 +66,21 @@ def audit_in_sandbox(  # noqa: PLR0913 - everything that an audit takes
     with TemporaryDirectory(prefix="kennel-generator-") as name:
         folder = Path(name)
         request = AuditRequest(asdict(latent), plan.as_json(), values, asdict(limits), accept_weaker)
-        write_inputs(folder, content, train, held_out, request, encoder)
+        write_inputs(folder, content, train, held_out, request, encoder=encoder, entry=entry)
         status, error_output = _run(folder, limits, progress or _ignore_progress)
         result = read_result(folder, limits)
         if status != 0 or result is None:
             raise _failure(status, error_output, limits)
     try:
-        return audit_from(*result)
+        audit = audit_from(*result)
     except (KeyError, TypeError, ValueError) as error:
         raise unreadable_result() from error
+    samples = audit.samples
+    if entry is not None and samples is not None:
+        shape = (plan.sampled, *entry.images.shape[1:])
+        if samples.dtype != np.uint8 or samples.shape != shape:
+            raise unreadable_result()
+    return audit
 
 
 def _run(folder: Path, limits: GeneratorLimits, progress: StageProgress) -> tuple[int | None, str]:

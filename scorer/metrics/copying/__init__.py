@@ -11,4 +11,7 @@ shared_images: images that an entry shares with others
 internal_duplicates: near duplicates within one submission
 authenticity: the share of authentic images (Alaa et al. 2022)
 latent_recovery: the test on recovery errors of a generator (Webster et al. 2019)
+near_targets: the images near to an entry that it compares, chosen without bias
+recovery_power: the share of remembered training images from which it finds them
+generator_match: whether a generator is that of an entry
 """

@@ -10,6 +10,9 @@ number for pixels in [0, 1]). Over the errors of a set Y (Webster et al. 2019, e
 A generator counts as overfitted if KS has p < 1 % *and* the gap is above +10 %. If the search does not find the images
 that the generator made itself, the search failed and the test is inconclusive.
 
+Where an entry says which images may be remembered, those near to it are tested beside those drawn at random
+(:mod:`scorer.metrics.copying.near_targets`), and each test gets half of the level (Bonferroni).
+
 Torch's median, which the authors use, is the lower of the middle two. With 200 targets it hardly differs.
 """
 
@@ -66,8 +69,6 @@ class KolmogorovSmirnov:
     """How far the training errors' distribution is above: max of F_train - F_held-out, >= 0."""
     p_smaller: float
     """One-sided, for training errors being the smaller ones."""
-    needed: float | None
-    """The D from which p < 1 % with so many targets, by the limit law; None where not even D = 1 would do."""
 
     @property
     def training_is_smaller(self) -> bool:
@@ -101,6 +102,37 @@ class RecoveryTest:
         if not self.conclusive:
             return "inconclusive"
         return "copies" if is_overfitted(self.test.p_value, self.gap) else "no-sign"
+
+
+@dataclass(frozen=True)
+class RecoveryComparisons:
+    """The tests of one generator: on images drawn at random and, where an entry is compared, on those it is near to."""
+
+    random: RecoveryTest
+    near: RecoveryTest | None = None
+
+    @property
+    def count(self) -> int:
+        """The number of tests."""
+        return 1 if self.near is None else 2
+
+    @property
+    def deciding(self) -> RecoveryTest:
+        """The test with the smaller p-value, of those with a gap that counts if there are any."""
+        tests = [self.random] if self.near is None else [self.random, self.near]
+        return min(tests, key=lambda each: (each.gap is None or each.gap <= MIN_GAP, each.test.p_value))
+
+    @property
+    def p_value(self) -> float:
+        """That of the deciding test, times the number of tests (Bonferroni)."""
+        return min(1.0, self.count * self.deciding.test.p_value)
+
+    @property
+    def verdict(self) -> Verdict:
+        """``copies`` if either test says so at its part of the level; see :class:`RecoveryTest`."""
+        if not self.random.conclusive:
+            return "inconclusive"
+        return "copies" if is_overfitted(self.p_value, self.deciding.gap) else "no-sign"
 
 
 def is_overfitted(p_value: float, gap: float | None) -> bool:
@@ -171,7 +203,6 @@ def kolmogorov_smirnov(train: Vector, held_out: Vector) -> KolmogorovSmirnov:
         p_value=float(both.pvalue),
         excess=float(smaller.statistic),
         p_smaller=float(smaller.pvalue),
-        needed=needed_statistic(len(of_training), len(of_held_out)),
     )
 
 

@@ -88,11 +88,12 @@ def test_a_team_uploads_its_generator_and_reviewers_see_what_it_holds(
 
 
 def _see_on_the_review_desk(browser: Browser, service: Service, address: str, entry: str, folder: Path) -> None:
-    for who, groups in (("rita", 2), ("organizer", 3)):
+    for who, groups in (("rita", 3), ("organizer", 4)):
         with signed_in(browser, service, f"{address}{entry}/desk", who=who) as tab:
             section = tab.page.locator("#generator")
             expect(section.locator(".badge").first).to_have_text("remembers training images")
             expect(section.get_by_role("heading", level=3)).to_have_count(groups + 1)  # and "Before it"
+            expect(section.locator(".badge").nth(1)).to_have_text("not the entry's generator")
             assert section.get_by_role("img", name="Errors of recovery").count() == 1
             expect(tab.page.locator(".flags")).to_contain_text("recovered")
             tab.page.evaluate(LOAD_IMAGES)

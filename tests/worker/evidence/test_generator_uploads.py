@@ -26,6 +26,7 @@ from tests.linear_generators import (
     audit_in_process,
     generator_with_operator,
     honest_generator,
+    images_made_by,
     memorising_generator,
 )
 from worker.dispatch import run_next
@@ -86,7 +87,11 @@ def test_a_generator_that_remembers_is_found_out(service: Service) -> None:
     assert (result["verdict"], result["recovered_share"]) == ("copies", 1.0)
     assert result["p_value"] < 0.01
     assert result["gap"] > 0.9
-    assert result["report"]["targets"] == {"train": 16, "held_out": 12, "generated": 8}
+    assert result["report"]["targets"] == {"train": 16, "held_out": 12, "generated": 8, "entry": 8}
+    match = result["match"]
+    assert (match["verdict"], match["found"], match["found_of_own"]) == ("another-generator", 0.0, 1.0)
+    assert match["p_value"] < 0.001
+    assert "not the generator of this entry" in match["sentence"]
     assert "recovered" in reasons(service, slug, entry)
 
     # Its team sees that the work is done, and the findings once they are published.
@@ -103,15 +108,15 @@ def test_a_generator_that_remembers_is_found_out(service: Service) -> None:
     assert answer.is_success, answer.text
     own = seen(service, "ada", entry)["result"]
     assert own["verdict"] == "copies"
-    assert set(own["pairs"]) == {"train", "generated"}
+    assert set(own["pairs"]) == {"train", "generated", "entry"}
     assert slug_of(put(service, "ada", entry, HONEST)) == (409, "published")
 
 
 def _see_the_pairs(service: Service, entry: Any, result: Any) -> None:
     """Pictures of training images are for reviewers, those of held-out ones for organizers only."""
     address = f"/submissions/{entry['id']}/generator/pairs"
-    assert set(result["pairs"]) == {"train", "generated"}
-    assert set(seen(service, "organizer", entry)["result"]["pairs"]) == {"train", "held_out", "generated"}
+    assert set(result["pairs"]) == {"train", "generated", "entry"}
+    assert set(seen(service, "organizer", entry)["result"]["pairs"]) == {"train", "held_out", "generated", "entry"}
     pairs = result["pairs"]["train"]
     assert pairs["sheet"] == f"/api/v1{address}/train"
     assert all(each["name"].endswith(".png") and each["error"] < 0.025 for each in pairs["pairs"])
@@ -130,6 +135,31 @@ def _see_the_pairs(service: Service, entry: Any, result: Any) -> None:
     assert service.call("organizer", "GET", f"{address}/held_out").status_code == 200
     for who, group in (("rita", "held_out"), ("ada", "train"), ("ada", "held_out"), ("bob", "train")):
         assert service.call(who, "GET", f"{address}/{group}").status_code == 404, (who, group)
+
+
+def test_the_generator_of_the_entry_is_known_by_its_images(service: Service, unfenced: None) -> None:
+    """Half of the targets are near to the entry; those held out are for organizers, whatever they are near to."""
+    slug = service.competition({"train": TRAIN, "held_out": noise_images(2, 40, 16)})
+    entry = service.scored("ada", slug, images_made_by(REMEMBERING, 40, 8))
+    assert put(service, "ada", entry, REMEMBERING).status_code == 202
+    service.work()
+    result = seen(service, "organizer", entry)["result"]
+    assert result["match"]["verdict"] == "no-difference", result["match"]
+    assert (result["match"]["found"], result["match"]["features"]["count"]) == (1.0, 8)
+    assert result["match"]["features"]["p_value"] > 0.01
+    targets = {"train": 8, "held_out": 8, "near_train": 8, "near_held_out": 8, "generated": 8, "entry": 8}
+    assert (result["report"]["targets"], set(result["pairs"])) == (targets, set(targets))
+    assert set(result["power"]) == {"random", "near"}
+    assert {each["name"] for each in result["pairs"]["entry"]["pairs"]} == {f"{row:05}.png" for row in range(8)}
+    assert set(seen(service, "rita", entry)["result"]["pairs"]) == set(targets) - {"held_out", "near_held_out"}
+    address = f"/submissions/{entry['id']}/generator/pairs"
+    for who, group, status in (
+        ("organizer", "near_held_out", 200),
+        ("rita", "near_held_out", 404),
+        ("rita", "near_train", 200),
+        ("rita", "entry", 200),
+    ):
+        assert service.call(who, "GET", f"{address}/{group}").status_code == status, (who, group)
 
 
 def test_photographs_that_had_to_be_shrunk_are_looked_for_too(service: Service, unfenced: None) -> None:

@@ -17,8 +17,10 @@ from scorer.errors import Invalid
 from scorer.generators.latents import Latent
 from scorer.generators.recovery.audit import audit_by_encoder, audit_generator
 from scorer.generators.recovery.plan import AuditPlan
-from scorer.generators.recovery.report import TARGET_KINDS, Audit, audit_from, shown_targets
+from scorer.generators.recovery.report import Audit, audit_from, shown_targets
 from scorer.generators.recovery.search import GeneratorFunction, pixels_of, targets_of
+from scorer.generators.recovery.targets import EntryTargets
+from scorer.metrics.copying.near_targets import NearTargets
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -127,7 +129,7 @@ def test_where_the_search_fails_there_is_no_verdict(images: tuple[Pixels, Pixels
 
 def test_every_number_has_words(audit: Audit) -> None:
     findings = by_name(audit)
-    assert len(findings) == len(audit.report()["findings"]) == 15
+    assert len(findings) == len(audit.report()["findings"]) == 16
     for each in findings.values():
         assert each["unit"]
         assert each["direction"]
@@ -180,7 +182,7 @@ def test_pairs_are_targets_beside_what_was_found(
         assert shown_error == pytest.approx(pairs.error, abs=0.004)  # rounded to grey levels
     # Six rows of twelve images of 8 pixels, with 2 pixels between.
     assert audit.sheet().shape == (6 * 10, 12 * 10, 3)
-    assert list(audit.pairs) == sorted(TARGET_KINDS, key=list(audit.pairs).index)
+    assert set(audit.pairs) == {"train", "held_out", "generated"}
 
 
 def test_few_targets_are_shown_once() -> None:
@@ -200,6 +202,67 @@ def test_progress_names_its_stage(images: tuple[Pixels, Pixels], remembering: nn
         shares = [share for each, share in heard if each == stage]
         assert shares == sorted(shares)
         assert shares[-1] == pytest.approx(1.0)
+
+
+# An entry
+
+
+def drawn_from(generator: nn.Module, count: int) -> Pixels:
+    """Images that a generator makes, as an entry holds them."""
+    return pixels_of(generator(LATENT.draw(count, 77)))
+
+
+QUICK = replace(PLAN, distorted=0, entry=24, generated=24, sampled=30)
+
+
+def test_an_entry_of_the_generator_is_told_from_one_of_another(
+    images: tuple[Pixels, Pixels], remembering: nn.Module
+) -> None:
+    near = NearTargets(np.arange(0, FEW, 2), np.arange(40, 80), 40 / HELD_OUT)
+    entries = {"own": drawn_from(remembering, 24), "foreign": images[1][100:124]}
+    matches = {}
+    for name, pixels in entries.items():
+        entry = EntryTargets(pixels, near)
+        audit = audit_generator(remembering, LATENT, images[0][:FEW], images[1], plan=QUICK, entry=entry)
+        report = audit.report()
+        matches[name] = report["match"]
+        assert report["targets"] == {
+            "train": 30, "held_out": 30, "near_train": 16, "near_held_out": 40, "generated": 24, "entry": 24,
+        }  # fmt: skip
+        assert np.array_equal(audit.pairs["near_train"].target, images[0][audit.pairs["near_train"].index])
+        assert np.array_equal(audit.pairs["entry"].target, pixels[audit.pairs["entry"].index])
+        assert audit.samples is not None
+        assert audit.samples.shape == (30, 8, 8, 3)
+        with BytesIO() as file:
+            arrays: dict[str, Any] = audit.arrays()
+            np.savez(file, **arrays)
+            file.seek(0)
+            with np.load(file, allow_pickle=False) as stored:
+                assert audit_from(report, dict(stored)).report() == report
+    assert matches["own"]["verdict"] == "no-difference"
+    assert matches["own"]["found"] > 0.9
+    assert matches["foreign"]["verdict"] == "another-generator"
+    assert matches["foreign"]["p_value"] < 0.01
+    assert matches["foreign"]["high"] < 0.9
+
+
+def test_few_remembered_images_are_found_where_the_entry_is_near_to_them(
+    images: tuple[Pixels, Pixels], remembering: nn.Module
+) -> None:
+    """Of 632 training images the generator knows 32: drawn at random hardly one is looked for."""
+    train = np.concatenate([images[0][:FEW], images[0][FEW : FEW + 600]])
+    near = NearTargets(np.arange(FEW), np.arange(40), 40 / HELD_OUT)
+    entry = EntryTargets(drawn_from(remembering, 24), near)
+    report = audit_generator(remembering, LATENT, train, images[1], plan=QUICK, entry=entry).report()
+    assert report["measured"]["random"]["p_value"] > 0.01
+    assert report["measured"]["near"]["gap"] > 0.4
+    assert (report["verdict"], report["measured"]["gap"]) == ("copies", report["measured"]["near"]["gap"])
+    assert "that the entry is near to" in report["sentence"]
+    assert report["power"]["near"]["with_80"] < report["power"]["random"]["with_80"]
+    alone = audit_generator(remembering, LATENT, train, images[1], plan=QUICK).report()
+    assert alone["verdict"] == "no-sign"
+    assert (alone["match"], alone["power"]["near"], alone["measured"]["near"]) == (None, None, None)
+    assert "had it remembered" in alone["sentence"]
 
 
 # Encoders and refusals

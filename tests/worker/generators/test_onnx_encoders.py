@@ -88,7 +88,7 @@ def test_an_audit_request_may_contain_one(tmp_path: Path) -> None:
     request = exchange.AuditRequest({}, {}, None, {})
     exchange.write_inputs(tmp_path, b"generator", images(0, 0, 9), images(1, 0, 9), request)
     assert exchange.read_encoder_input(tmp_path) is None
-    exchange.write_inputs(tmp_path, b"generator", images(0, 0, 9), images(1, 0, 9), request, b"encoder")
+    exchange.write_inputs(tmp_path, b"generator", images(0, 0, 9), images(1, 0, 9), request, encoder=b"encoder")
     assert exchange.read_encoder_input(tmp_path) == b"encoder"
 
 

@@ -1,0 +1,67 @@
+"""The targets of an audit: which training, held-out and entry images a generator is searched for. Without torch."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scorer.errors import Invalid
+from scorer.generators.recovery.plan import AuditPlan
+from scorer.metrics.copying.near_targets import MIN_TARGETS, NearTargets
+
+Pixels = NDArray[np.uint8]
+Index = NDArray[np.int64]
+TargetKind = Literal["train", "held_out", "near_train", "near_held_out", "generated", "entry"]
+TARGET_KINDS: tuple[TargetKind, ...] = ("train", "held_out", "near_train", "near_held_out", "generated", "entry")
+"""In the order of reports. ``near_train``, ``near_held_out``: those near to the entry, if one is compared."""
+
+
+@dataclass(frozen=True, eq=False)
+class EntryTargets:
+    """What an audit looks for because of an entry."""
+
+    images: Pixels
+    """(k, s, s, 3), drawn from the entry at random."""
+    near: NearTargets | None
+    """Rows of the training and held-out images that the entry is near to; None where too few are."""
+
+
+def draw_targets(
+    train: Pixels, held_out: Pixels, plan: AuditPlan, entry: EntryTargets | None
+) -> dict[TargetKind, tuple[Pixels, Index]]:
+    """The images to recover with their indices, by kind: the plan's numbers of training and held-out images, drawn
+    without replacement, in order; half as many where others are near to an entry, which follow, and the entry's.
+
+    Raises :class:`Invalid`: ``bad-images``, ``too-few-images`` (fewer than 8 of a kind).
+    """
+    others = () if entry is None else (entry.images,)
+    if any(images.shape[1:] != train.shape[1:] for images in (held_out, *others)):
+        shapes = ", ".join(str(images.shape[1:]) for images in (train, held_out, *others))
+        raise Invalid("bad-images", f"Training and held-out images, and those of an entry, differ: {shapes}.")
+    random = np.random.default_rng([plan.seed, 1])
+    near = None if entry is None else entry.near
+    drawn: dict[TargetKind, tuple[Pixels, Index]] = {}
+    sets: tuple[tuple[TargetKind, Pixels, int], ...] = (
+        ("train", train, plan.train),
+        ("held_out", held_out, plan.held_out),
+    )
+    for kind, images, count in sets:
+        if len(images) < MIN_TARGETS:
+            raise Invalid(
+                "too-few-images", f"At least {MIN_TARGETS} {kind} images are needed, and there are {len(images)}."
+            )
+        wanted = count if near is None else half_of(count)
+        rows = np.sort(random.choice(len(images), min(wanted, len(images)), replace=False))
+        drawn[kind] = np.asarray(images[rows]), rows
+    if near is not None:
+        drawn["near_train"] = np.asarray(train[near.train]), near.train
+        drawn["near_held_out"] = np.asarray(held_out[near.held_out]), near.held_out
+    if entry is not None:
+        drawn["entry"] = entry.images, np.arange(len(entry.images), dtype=np.int64)
+    return drawn
+
+
+def half_of(count: int) -> int:
+    """Half of the targets of a kind, at least 8: as many are drawn at random, as many chosen near to an entry."""
+    return max(MIN_TARGETS, count // 2)

@@ -1,0 +1,101 @@
+"""Whether a generator is that of an entry: are the entry's images among those it makes, and do fresh ones look alike?
+
+Images that a generator has made are found again by a search of its latents as often as others of its own; images of
+another generator are, at best, found as often as held-out ones.
+
+    reach      found(entry) against found(own), error below 0.025: Fisher's exact test, one-sided
+    features   fresh images against the entry's: the 1-nearest-neighbour two-sample test
+
+The two say different things. An entry whose images were selected, or drawn closer to the middle of the latent space
+(truncation), is within reach and has another distribution. Where held-out images are found as well, as on small images
+or by a generator that can make anything, reach tells nothing; the detectable share says so.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.stats import binom, binomtest, hypergeom
+
+from scorer.metrics.copying.latent_recovery import MIN_SHARE_FOUND, SIGNIFICANCE_LEVEL, ErrorSummary, summary_of
+from scorer.metrics.copying.recovery_power import DetectableShares
+from scorer.metrics.features import Vector
+from scorer.metrics.sample_quality.two_sample import TwoSample
+
+MatchVerdict = Literal["another-generator", "other-distribution", "no-difference", "inconclusive"]
+
+
+@dataclass(frozen=True)
+class GeneratorMatch:
+    """The result for an entry and a generator."""
+
+    entry: ErrorSummary
+    generated: ErrorSummary
+    held_out: ErrorSummary
+    low: float
+    """The 95 % interval of the share of the entry's images that the generator can make (Clopper and Pearson)."""
+    high: float
+    p_value: float
+    """One-sided, for fewer of the entry's images being found than of the generator's own."""
+    detectable: DetectableShares
+    """The shares of images of another origin, found as often as held-out ones, from which reach shows them."""
+    features: TwoSample | None
+    """Of the entry's images (generated) and fresh ones (real); None where they were not compared."""
+
+    @property
+    def verdict(self) -> MatchVerdict:
+        """``another-generator``: the entry's images are out of reach, or too many of them; ``other-distribution``: they
+        are within it, and fresh images differ; ``inconclusive``: the search fails on the generator's own images."""
+        if self.generated.verbatim < MIN_SHARE_FOUND:
+            return "inconclusive"
+        if _out_of_reach(self.p_value, self.entry.verbatim):
+            return "another-generator"
+        differs = self.features is not None and self.features.both.p_above < SIGNIFICANCE_LEVEL
+        return "other-distribution" if differs else "no-difference"
+
+
+def generator_match(
+    entry: Vector, generated: Vector, held_out: Vector, features: TwoSample | None = None
+) -> GeneratorMatch:
+    """Judge the recovery errors of an entry's images (n,), a generator's own (m,) and held-out ones (k,).
+
+    Raises :class:`Invalid` as :func:`summary_of` does.
+    """
+    of_entry, of_generated, of_held_out = (summary_of(errors) for errors in (entry, generated, held_out))
+    found = round(of_entry.verbatim * of_entry.count)
+    interval = binomtest(found, of_entry.count).proportion_ci(method="exact")
+    return GeneratorMatch(
+        entry=of_entry,
+        generated=of_generated,
+        held_out=of_held_out,
+        low=float(interval.low),
+        high=float(interval.high),
+        p_value=float(_p_values(of_entry, of_generated)[found]),
+        detectable=_detectable(of_entry, of_generated, of_held_out),
+        features=features,
+    )
+
+
+def _out_of_reach(p_value: float, share: float) -> bool:
+    return p_value < SIGNIFICANCE_LEVEL and share < MIN_SHARE_FOUND
+
+
+def _p_values(entry: ErrorSummary, generated: ErrorSummary) -> Vector:
+    """Fisher's p for each number of the entry's images that may be found, (n + 1,)."""
+    of_own = round(generated.verbatim * generated.count)
+    found = np.arange(entry.count + 1)
+    return np.asarray(hypergeom.cdf(found, entry.count + generated.count, found + of_own, entry.count), np.float64)
+
+
+def _detectable(entry: ErrorSummary, generated: ErrorSummary, held_out: ErrorSummary) -> DetectableShares:
+    found = np.arange(entry.count + 1)
+    p_values = _p_values(entry, generated)
+    limit = max((int(each) for each in found if _out_of_reach(p_values[each], each / entry.count)), default=-1)
+    foreign = np.arange(1, 101) / 100
+    probability = binom.cdf(limit, entry.count, (1.0 - foreign) * generated.verbatim + foreign * held_out.verbatim)
+
+    def smallest(wanted: float) -> float | None:
+        enough = foreign[probability >= wanted]
+        return float(enough[0]) if len(enough) else None
+
+    return DetectableShares(smallest(0.8), smallest(0.95))

@@ -1,0 +1,78 @@
+"""The power of the latent recovery test: the share of remembered training images from which it finds them.
+
+A share r of the training images is remembered: they are made with an error below every held-out one's. The others are
+as hard as held-out images, whose errors are taken for their law. Then the test (:func:`is_overfitted`) finds the
+generator with a probability that a seeded simulation counts, and the smallest r, in hundredths, for which it is large
+enough is the detectable share. KS counts from the statistic of the limit law on.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from scorer.metrics.copying.latent_recovery import MIN_GAP, SIGNIFICANCE_LEVEL, needed_statistic
+from scorer.metrics.features import Vector
+
+SIMULATIONS = 400
+"""Draws of all targets: a probability of 80 % is counted to within 2 points (one standard error)."""
+
+
+@dataclass(frozen=True)
+class DetectableShares:
+    """The smallest shares in (0, 1] that a test finds with 80 and with 95 % probability; None where not even 1 would
+    do."""
+
+    with_80: float | None
+    with_95: float | None
+
+
+def detectable_memorisation(train: int, held_out: Vector, *, tests: int = 1, seed: int = 0) -> DetectableShares:
+    """The detectable shares of remembered ones among ``train`` training targets, tested against the errors ``held_out``
+    (m,) at the significance level divided by ``tests``."""
+    random = np.random.default_rng([seed, train, len(held_out)])
+    needed = needed_statistic(train, len(held_out), SIGNIFICANCE_LEVEL / tests)
+    others, fresh, lot = (random.random((SIMULATIONS, count)) for count in (train, len(held_out), train))
+    median_of_fresh = _medians(fresh, held_out)
+
+    @cache
+    def probability(percent: int) -> float:
+        if needed is None:
+            return 0.0
+        places = np.where(lot < percent / 100, -1.0, others)
+        gap_counts = _medians(places, held_out) < (1.0 - MIN_GAP) * median_of_fresh
+        return float((gap_counts & (_statistics(places, fresh) >= needed)).mean())
+
+    def smallest(wanted: float) -> float | None:
+        low, high = 0, 100
+        if probability(high) < wanted:
+            return None
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if probability(middle) >= wanted else (middle, high)
+        return high / 100
+
+    return DetectableShares(smallest(0.8), smallest(0.95))
+
+
+def of_all_training_images(share: float | None, held_out_share: float) -> float | None:
+    """The share of all training images that ``share`` of those near to an entry stands for, if the entry is near to
+    every remembered one and to ``held_out_share`` of the others, as it is of the held-out images."""
+    if share is None:
+        return None
+    return held_out_share * share / (1.0 - share + held_out_share * share)
+
+
+def _medians(places: Vector, errors: Vector) -> Vector:
+    """The medians of rows of errors, (s,), given by their places in [0, 1] in the law of ``errors``, (s, n); a place
+    below 0 is an error of 0."""
+    count = places.shape[1]
+    middle = np.partition(places, ((count - 1) // 2, count // 2), axis=1)[:, [(count - 1) // 2, count // 2]]
+    return np.asarray(np.where(middle < 0.0, 0.0, np.quantile(errors, np.maximum(middle, 0.0))).mean(axis=1))
+
+
+def _statistics(places: Vector, fresh: Vector) -> Vector:
+    """The two-sided KS statistics of pairs of rows, (s,)."""
+    count, other = places.shape[1], fresh.shape[1]
+    order = np.argsort(np.concatenate([places, fresh], axis=1), axis=1, kind="stable")
+    return np.asarray(np.abs(np.where(order < count, 1.0 / count, -1.0 / other).cumsum(axis=1)).max(axis=1))

@@ -1,0 +1,59 @@
+"""Images of an entry for the audit of its generator: which to look for, and by their features what they are near to."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from scorer.extractors import Features
+from scorer.generators.recovery.plan import AuditPlan
+from scorer.generators.recovery.report import Audit
+from scorer.generators.recovery.targets import EntryTargets, Pixels, half_of
+from scorer.metrics.copying.near_targets import choose_near_targets
+from scorer.metrics.cosine import Indices
+from scorer.metrics.memorization import nearest, normalise
+from scorer.metrics.sample_quality.two_sample import two_sample
+
+Extract = Callable[[Pixels], Features]
+"""Images (n, s, s, 3) uint8 to features (n, d)."""
+
+
+@dataclass(frozen=True, eq=False)
+class EntrySample:
+    """Images drawn from an entry at random."""
+
+    targets: EntryTargets
+    rows: Indices
+    """The rows of ``targets.images`` among the entry's images."""
+    features: Features | None
+    """Of as many images as the plan compares, (k, d); None if it compares none."""
+    extract: Extract
+
+
+def sample_entry(
+    images: Pixels, extract: Extract, reference: Callable[[], Sequence[Features]], plan: AuditPlan, *, signed: bool
+) -> EntrySample:
+    """Draw from an entry's images (n, s, s, 3), and choose what they are near to in a feature space.
+
+    ``reference`` gives the features of training and held-out images (m, d), (k, d); ``signed`` says whether features
+    may be negative. Draws depend on the plan's seed alone.
+    """
+    random = np.random.default_rng([plan.seed, 2])
+    order = random.permutation(len(images))
+    rows = np.sort(order[: plan.entry])
+    if not plan.sampled:
+        return EntrySample(EntryTargets(np.asarray(images[rows]), None), rows, None, extract)
+    features = extract(np.asarray(images[np.sort(order[: plan.sampled])]))
+    own = normalise(features, "entry")
+    train, held_out = (nearest(each, own, signed=signed).distance for each in reference())
+    near = choose_near_targets(train, held_out, half_of(plan.train), random=random)
+    return EntrySample(EntryTargets(np.asarray(images[rows]), near), rows, features, extract)
+
+
+def compare_features(audit: Audit, sample: EntrySample) -> Audit:
+    """The audit with its newly drawn images compared with the entry's in place of these images."""
+    if audit.samples is None or sample.features is None:
+        return audit
+    random = np.random.default_rng([audit.plan.seed, 3])
+    test = two_sample(sample.features, sample.extract(audit.samples), random=random)
+    return replace(audit, samples=None, features=test)
