@@ -1,6 +1,9 @@
 """MiFID, the score: Fréchet distance times a penalty for entries too close to the training images.
 
-    MiFID = m_tau * FID,   m_tau = 1 / (s + epsilon) if s < tau else 1      (Bai et al. 2021, eqs. 1 and 3)
+    MiFID = m_tau * FID,   m_tau = max(1, 1 / (s + epsilon)) if s < tau else 1      (Bai et al. 2021, eqs. 1 and 3)
+
+The maximum is ours. Where features can be negative, s reaches 2, and the paper's factor would reward an entry between
+1 and tau; where s is below 1, as in the paper's feature spaces, it changes nothing.
 
 The formula stands here and nowhere else. It is built from ``<``, ``<=``, ``|``, ``*``, ``+`` and ``/`` and
 takes its conditional, so it serves Python floats, numpy arrays and SQL expressions alike: SQL callers
@@ -40,12 +43,13 @@ def is_penalised(distance: Any, tau: Any) -> Any:
 
 
 def penalty(distance: Any, tau: Any, epsilon: Any = EPSILON, *, where: Where = np.where) -> Any:
-    """The factor m_tau >= 1 (for s < 1): 1 / (s + epsilon) below tau, else 1.
+    """The factor m_tau >= 1: max(1, 1 / (s + epsilon)) below tau, else 1.
 
     A distance or a tau that is nan gives nan: an unknown distance is not an unpenalised one. ``epsilon`` must be
     positive. Scalars give a Python float, arrays an array, SQL expressions an expression.
     """
-    return _plain(where(is_penalised(distance, tau), 1.0 / (distance + epsilon), where(tau <= distance, 1.0, np.nan)))
+    below = where(distance + epsilon < 1.0, 1.0 / (distance + epsilon), 1.0)
+    return _plain(where(is_penalised(distance, tau), below, where(tau <= distance, 1.0, np.nan)))
 
 
 def mifid(

@@ -103,9 +103,10 @@ def _score(scores: MeasuredScores, distance: Floats, penalised: Flags) -> Floats
 
 
 def _standard_error(scores: MeasuredScores, distance: Floats, penalised: Flags) -> Floats:
-    """By the delta method: d(f p) = p df - f p^2 ds with p = 1 / (s + epsilon)."""
+    """By the delta method: d(f p) = p df - f p^2 ds with p = 1 / (s + epsilon), or p df where p is held at 1."""
     factor = np.asarray(penalty(distance, np.inf, scores.epsilon))
-    quotient = factor * np.hypot(scores.fid_se, scores.fid * factor * scores.distance_se)
+    slope = np.where(factor > 1.0, factor, 0.0)
+    quotient = factor * np.hypot(scores.fid_se, scores.fid * slope * scores.distance_se)
     return np.where(penalised, quotient, scores.fid_se)
 
 

@@ -18,7 +18,7 @@ distances = st.floats(COPY_DISTANCE, 2.0)
 fids = st.floats(0.0, 1e6)
 
 
-@given(fid=fids, distance=distances, tau=st.floats(0.0, 2.0), epsilon=st.floats(1e-16, 1e-3))
+@given(fid=fids, distance=st.floats(COPY_DISTANCE, 0.998), tau=st.floats(0.0, 2.0), epsilon=st.floats(1e-16, 1e-3))
 def test_it_is_the_papers_formula(fid: float, distance: float, tau: float, epsilon: float) -> None:
     score = mifid(fid, distance, tau, epsilon)
     assert type(score) is float
@@ -39,7 +39,7 @@ def test_the_threshold_itself_is_free() -> None:
     assert (is_penalised(0.25, 0.25), is_penalised(below, 0.25)) == (False, True)
 
 
-@given(fid=fids, distance=st.floats(COPY_DISTANCE, 0.99), low=st.floats(0, 2), high=st.floats(0, 2))
+@given(fid=fids, distance=distances, low=st.floats(0, 2), high=st.floats(0, 2))
 def test_a_higher_threshold_never_helps(fid: float, distance: float, low: float, high: float) -> None:
     low, high = sorted((low, high))
     assert mifid(fid, distance, low) <= mifid(fid, distance, high)
@@ -111,6 +111,13 @@ def test_the_penalty() -> None:
     assert penalty(0.2, 0.1) == 1.0
 
 
+@given(distance=st.floats(1.0, 2.0), tau=st.floats(0.0, 2.0))
+def test_a_penalty_is_never_a_reward(distance: float, tau: float) -> None:
+    """In a signed space s reaches 2, where the paper's 1 / (s + epsilon) is below 1."""
+    assert penalty(distance, tau) == 1.0
+    assert penalty(np.array([distance]), np.array([tau])).tolist() == [1.0]
+
+
 def test_sql_gives_the_same_bits() -> None:
     """The same function over columns, run by a database: SQLite's doubles are IEEE's too, and it has no nan."""
     rows = Table(
@@ -135,6 +142,7 @@ def test_sql_gives_the_same_bits() -> None:
         (31.06345, 0.1, 0.1, 0.5),
         (0.5, 0.0, 0.1, 0.0),
         (5.0, 0.3, 0.1, 0.7),
+        (5.0, 1.5, 1.75, 0.0),
     ]
     names = ("fid", "distance", "tau", "share")
     engine = create_engine("sqlite://")

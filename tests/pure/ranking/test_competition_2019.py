@@ -64,6 +64,8 @@ def test_every_score_comes_out_again(table: CompetitionTable, track: str) -> Non
         for fid, distance in zip(table.fid[track], table.distance[track], strict=True)
     ]
     np.testing.assert_allclose(judged, by_hand, rtol=1e-15)
+    paper = np.where(table.distance[track] < TAU[track], 1.0 / (table.distance[track] + 1e-15), 1.0)
+    np.testing.assert_array_equal(judged, table.fid[track] * paper)  # a penalty that is at least 1 changes no bit
 
 
 def test_the_epsilon_of_the_libraries_does_not_reproduce_the_scores(table: CompetitionTable) -> None:

@@ -42,6 +42,13 @@ def test_the_error_of_a_penalised_score_follows_from_both_of_its_parts() -> None
     assert measured.standard_error[1] == pytest.approx(drawn.std(), rel=0.02)
 
 
+def test_a_penalty_that_is_held_at_1_adds_no_error() -> None:
+    """In a signed space a distance can lie between 1 and tau."""
+    fid, fid_se, distance, distance_se, tau = np.array([[20.0], [0.1], [1.5], [0.5], [1.75]])
+    measured = MeasuredScores(fid, fid_se, distance, distance_se, tau, 1e-15)
+    assert (measured.score[0], measured.standard_error[0]) == (20.0, 0.1)
+
+
 def test_a_place_is_certain_as_far_as_scores_differ_by_more_than_they_err() -> None:
     """Two that lie 0.1 apart with errors of 0.1 may be either way round; the others are told apart."""
     measured = scores([10.0, 12.0, 12.1, 15.0])
