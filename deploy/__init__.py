@@ -5,6 +5,7 @@ doctor: ``kennel admin doctor``: what is wrong with an installation, and the rem
 standalone: ``kennel up``: PostgreSQL, Redis, web and workers as one process tree.
 systemd: ``kennel admin service``: the service as systemd units.
 demo: ``kennel demo``: a whole competition on real photographs.
+published_weights: published weight files turned into the files that extractors load.
 documentation: the generated reference pages in ``docs/reference/``.
 migration_drift: a check that tables in code and migrations agree.
 """

@@ -13,6 +13,8 @@ from scorer.errors import Invalid
 
 ANTIALIASED = "bilinear, antialiased, half-pixel centres, float32, whole image"
 TENSORFLOW1 = "bilinear, as TensorFlow 1 does it (no half-pixel centres, no antialiasing), float32, whole image"
+BICUBIC = "bicubic, antialiased, half-pixel centres, float32, whole image"
+CLIPPED_BICUBIC = "bicubic, antialiased, half-pixel centres, float32, clipped to 0..255, whole image"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +24,7 @@ class ExtractorSpec:
     Images are resized whole, without a crop, to ``input_size`` pixels a side, divided by 255, less ``mean``, over
     ``std`` (each per channel); features are ``dimension`` float32 numbers, the network's ``layer``. They are
     ``non_negative`` where that layer follows a ReLU, so that cos and |cos| are the same number
-    (``docs/explanation/metrics.md#memorization-distance``).
+    (``docs/explanation/metrics.md#memorization-distance``); other spaces are *signed* and compared by cos.
 
     ``weights`` describes the origin of the network's weights: ``weights_file`` of the installed package
     ``weights_package``, or, where that is None, the operator's folder. ``weights_sha256`` is None where only the
@@ -44,10 +46,16 @@ class ExtractorSpec:
     weights_file: str | None = None
     weights_sha256: str | None = None
     layer: str = "global average pool before the classifier"
-    # Bilinear, although timm's networks were published with bicubic: it stays within 0..255, which bicubic leaves for
-    # 2 % of the pixels; torch and Pillow then agree exactly; the 2019 competition interpolated linearly too. Images of
-    # 64 pixels are enlarged, and antialiasing only acts on images that are shrunk. See
-    # docs/explanation/metrics.md#preprocessing.
+    is_descriptor: bool = False
+    """Whether features are the output of the network's last linear layer, scaled to unit length. Else they are its
+    input, and that layer, if there is one, is a classifier."""
+    gem_power: float | None = None
+    """The power of the generalised mean that takes the place of the network's global average pool (Radenović et al.
+    2019)."""
+    # Bilinear, although timm's classifiers were published with bicubic: it stays within 0..255, which bicubic leaves
+    # for 2 % of the pixels; torch and Pillow then agree exactly; the 2019 competition interpolated linearly too. Images
+    # of 64 pixels are enlarged, and antialiasing only acts on images that are shrunk. Where numbers shall be comparable
+    # with a publication's, it is that publication's filter. See docs/explanation/metrics.md#preprocessing.
     resizing: str = ANTIALIASED
 
     @property
@@ -58,6 +66,8 @@ class ExtractorSpec:
 
 _HALF = (0.5, 0.5, 0.5)
 _CENTRE = (128 / 255, 128 / 255, 128 / 255)  # (x - 128) / 128 of x in 0..255
+_IMAGENET_MEAN, _IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+_CLASS_TOKEN = "class token after the last normalisation"  # noqa: S105
 
 _ALL = (
     ExtractorSpec(
@@ -123,6 +133,63 @@ _ALL = (
         std=_HALF,
         weights="a file of timm's nasnetalarge.tf_in1k in the operator's weights folder",
         architecture="nasnetalarge.tf_in1k",
+    ),
+    # The three transformers and SSCD are signed spaces. Size, filter and normalisation are those of the code that
+    # published numbers in them: layer6ai-labs/dgm-eval (Stein et al. 2023; dinov2, mae), google-research/cmmd
+    # (Jayasumana et al. 2024; clip), facebookresearch/sscd-copy-detection (Pizzi et al. 2022; sscd, "skew_320").
+    ExtractorSpec(
+        name="dinov2",
+        version=1,
+        input_size=224,
+        dimension=1024,
+        non_negative=False,
+        mean=_IMAGENET_MEAN,
+        std=_IMAGENET_STD,
+        weights="a file of timm's vit_large_patch14_dinov2.lvd142m in the operator's weights folder",
+        architecture="vit_large_patch14_dinov2.lvd142m",
+        layer=_CLASS_TOKEN,
+        resizing=CLIPPED_BICUBIC,
+    ),
+    ExtractorSpec(
+        name="mae",
+        version=1,
+        input_size=224,
+        dimension=1024,
+        non_negative=False,
+        mean=_IMAGENET_MEAN,
+        std=_IMAGENET_STD,
+        weights="a file of timm's vit_large_patch16_224.mae in the operator's weights folder",
+        architecture="vit_large_patch16_224.mae",
+        layer=_CLASS_TOKEN,
+        resizing=CLIPPED_BICUBIC,
+    ),
+    ExtractorSpec(
+        name="clip",
+        version=1,
+        input_size=336,
+        dimension=768,
+        non_negative=False,
+        mean=(0.48145466, 0.4578275, 0.40821073),
+        std=(0.26862954, 0.26130258, 0.27577711),
+        weights="a file of timm's vit_large_patch14_clip_336.openai in the operator's weights folder",
+        architecture="vit_large_patch14_clip_quickgelu_336.openai",
+        layer="projected class token, of unit length",
+        is_descriptor=True,
+        resizing=BICUBIC,
+    ),
+    ExtractorSpec(
+        name="sscd",
+        version=1,
+        input_size=320,
+        dimension=512,
+        non_negative=False,
+        mean=_IMAGENET_MEAN,
+        std=_IMAGENET_STD,
+        weights="SSCD's sscd_disc_mixup, converted by kennel weights convert, in the operator's weights folder",
+        architecture="resnet50",
+        layer="generalised mean pool and linear layer, of unit length",
+        is_descriptor=True,
+        gem_power=3.0,
     ),
     ExtractorSpec(
         name="tiny",

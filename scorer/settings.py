@@ -108,7 +108,7 @@ class Settings(LogSettings):
     max_scratch_bytes: int = 20_000_000_000
     """Bytes of decoded images that a machine keeps there; the least recently used ones go first."""
     weights_dir: Path | None = None
-    """The folder with the weights of ``inception_v3``, ``nasnetalarge`` and ``inception_2015``."""
+    """The folder with the weights that come in no package (``docs/how-to/weights.md``)."""
     weights_sha256: dict[str, str] = {}
     """Hashes (hex) required of those weights, by extractor name; else the first load records them beside the files."""
     device: Annotated[str, StringConstraints(pattern=r"^(auto|cpu|cuda(:[0-9]+)?)$")] = "auto"

@@ -88,7 +88,7 @@ def _bytes(value: object) -> int:
 def count_cost(name: str) -> Work:
     """Count one image's work, on tensors without storage, with batch norms folded into convolutions."""
     spec = spec_of(name)
-    network = trunk_of(unfilled_network(spec))
+    network = trunk_of(unfilled_network(spec), spec)
     image = torch.empty(1, 3, spec.input_size, spec.input_size, device="meta")
     for path, module in list(network.named_modules()):
         if isinstance(module, nn.BatchNorm2d):

@@ -69,11 +69,11 @@ def demo(
 @app.command()
 def score(
     submission: Annotated[Path, typer.Argument(help="The zip of generated images.")],
-    reference: Annotated[Path, typer.Option(help="The zip of training images.")],
+    reference: Annotated[Path, typer.Option(help="The zip of training images, or the .npz of their features.")],
     extractor: Annotated[str, typer.Option(help="The feature space, for example inception_v3.")],
     tau: Annotated[float | None, typer.Option(min=0, help="Without it, there is no MiFID.")] = None,
     epsilon: Annotated[float, typer.Option(min=0)] = 1e-15,
-    weights: Annotated[Path | None, typer.Option(help="Folder of weights for inception_v3 and nasnetalarge.")] = None,
+    weights: Annotated[Path | None, typer.Option(help="Folder of weights that come in no package.")] = None,
     held_out: Annotated[
         Path | None, typer.Option(help="A zip of photographs that are not in the reference, for --evidence.")
     ] = None,

@@ -45,6 +45,7 @@ from worker.runtime.progress import StageProgress
 from worker.scoring.feature_cache import cached_features_of
 from worker.scoring.measure import PreparedReference, RawMeasurement, measure
 from worker.scoring.provenance import environment
+from worker.scoring.published_features import read_reference_features
 
 MAX_SHOWN_PAIRS = 5
 SEED = 0
@@ -83,25 +84,40 @@ def score_files(
     pairs of images, and with ``evidence`` the findings of :func:`worker.evidence.report.evidence_of`, in the shape that
     ``kennel score --json`` prints.
 
-    The images' size is that of the submission's first image. Raises the same errors as the service.
+    ``reference`` is a zip or folder of images, or a file of their features (``.npz``): then there are no reference
+    images to compare pixels with. The images' size is that of the submission's first image. Raises the same errors as
+    the service.
     """
     spec = extractor_catalogue.find_extractor(extractor_name)
     options = ExtractorOptions(weights_dir=weights, mode=default_mode())
     fingerprint(spec.identity, options)  # raises for missing weights before anything is decoded
     with TemporaryDirectory(prefix="kennel-score-") as folder:
         entry = _decode_submission(submission, Path(folder), partial(progress, "decoding"))
-        training = read_images(reference, entry.images.shape[1], Path(folder), partial(progress, "reference-decoding"))
+        training = None
+        if reference.suffix != ".npz":
+            training = read_images(
+                reference, entry.images.shape[1], Path(folder), partial(progress, "reference-decoding")
+            )
+        elif evidence:
+            raise Invalid("no-training-images", "The tests of the evidence need the reference images themselves.")
         extractor = load(spec.identity, options=options)
-        prepared = _prepare_reference(training, extractor, progress)
+        features = (
+            read_reference_features(reference, spec.dimension)
+            if training is None
+            else extractor.features(training.images, progress=partial(progress, "reference-features"))
+        )
+        prepared = PreparedReference(statistics_of(features), normalise(features), not spec.non_negative)
         numbers = measure(entry.images, extractor, prepared, progress)
         findings = None
-        if evidence:
+        if evidence and training is not None:
             held_out = _held_out(evidence.held_out, entry.images.shape[1], Path(folder), progress)
             findings = _make_evidence(entry, numbers, training, prepared, held_out, extractor, progress)
-    share = find_training_image_copies(entry.hashes, training.hashes, training.mirrored_hashes).share
+    share = None
+    if training is not None:
+        share = find_training_image_copies(entry.hashes, training.hashes, training.mirrored_hashes).share
     return _score_of(numbers, share, tau=tau, epsilon=epsilon) | {
         "images": len(entry.names),
-        "reference_images": len(training.names),
+        "reference_images": len(features),
         "closest_pairs": _closest_pairs(numbers, entry, training),
         "evidence": findings,
         "seconds": numbers.seconds,
@@ -158,15 +174,15 @@ def _make_evidence(
     return {"signs": signs} | asdict(report)
 
 
-def _score_of(numbers: RawMeasurement, share: float, *, tau: float | None, epsilon: float) -> dict[str, Any]:
+def _score_of(numbers: RawMeasurement, share: float | None, *, tau: float | None, epsilon: float) -> dict[str, Any]:
     distance = numbers.nearest.mean
-    copy = bool(is_copy(distance, share))
+    copy = bool(is_copy(distance, share or 0.0))
     return {
         "fid": numbers.fid,
         "memorization_distance": distance,
         "distance_se": numbers.nearest.standard_error,
         "tau": tau,
-        "mifid": None if tau is None or copy else mifid(numbers.fid, distance, tau, epsilon, copied_share=share),
+        "mifid": None if tau is None or copy else mifid(numbers.fid, distance, tau, epsilon),
         "penalised": None if tau is None else bool(is_penalised(distance, tau)),
         "copy": copy,
         "copied_share": share,
@@ -174,22 +190,18 @@ def _score_of(numbers: RawMeasurement, share: float, *, tau: float | None, epsil
 
 
 def _closest_pairs(
-    numbers: RawMeasurement, entry: DecodedSubmission, training: ReferenceImages
+    numbers: RawMeasurement, entry: DecodedSubmission, training: ReferenceImages | None
 ) -> list[dict[str, Any]]:
-    """The images nearest to the reference, by name, each with its nearest reference image."""
+    """The images nearest to the reference, by name, each with its nearest reference image (by its row in a file of
+    features)."""
     return [
         {
             "image": entry.names[pair.generated],
-            "reference": training.names[pair.reference],
+            "reference": training.names[pair.reference] if training else f"row {pair.reference}",
             "distance": pair.distance,
         }
         for pair in closest_pairs(numbers.nearest, MAX_SHOWN_PAIRS)
     ]
-
-
-def _prepare_reference(training: ReferenceImages, extractor: Extractor, progress: StageProgress) -> PreparedReference:
-    features = extractor.features(training.images, progress=partial(progress, "reference-features"))
-    return PreparedReference(statistics_of(features), normalise(features), not extractor.spec.non_negative)
 
 
 def _decode_submission(path: Path, folder: Path, progress: ProgressCallback) -> DecodedSubmission:

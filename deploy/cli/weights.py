@@ -1,23 +1,20 @@
-"""``kennel weights``: the extractors' weight files in the operator's folder, and their hashes."""
+"""``kennel weights``: the extractors' weight files in the operator's folder: their hashes, and making them of published
+ones."""
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from scorer.errors import KennelError
+from scorer.errors import Invalid, KennelError, Unavailable
 from scorer.extractor_catalogue import EXTRACTORS, ExtractorSpec, find_extractor
 from scorer.extractors import ExtractorOptions, weights
 from scorer.settings import read_settings
 from worker.runtime.context import extractor_options_of
 
 app = typer.Typer(no_args_is_help=True, help="The extractors' weights in the folder KENNEL_WEIGHTS_DIR.")
-
-
-@app.callback()
-def _group() -> None:
-    """Keep ``check`` a subcommand: a group of one would have none."""
 
 
 @app.command()
@@ -46,6 +43,35 @@ def check(
         print(f"KENNEL_WEIGHTS_SHA256='{json.dumps(hashes)}'")
     if faults:
         raise typer.Exit(1)
+
+
+@app.command()
+def convert(
+    name: Annotated[str, typer.Argument(help="The extractor.")],
+    source: Annotated[Path, typer.Argument(help="The published file.", exists=True, dir_okay=False)],
+    folder: Annotated[Path, typer.Option(help="The folder to write NAME.safetensors to.")] = Path(),
+) -> None:
+    """Make an extractor's weight file of a published one: a frozen TensorFlow graph of the 2019 competition (.pb), or a
+    file of tensors. It must fit the network. Nothing is overwritten."""
+    try:
+        target = folder / f"{find_extractor(name).name}.safetensors"
+        if target.exists():
+            raise Invalid("weights-exist", f"{target} exists already.")
+        content = _converted(find_extractor(name), source)
+        target.write_bytes(content)
+    except KennelError as error:
+        print(error.message)
+        raise typer.Exit(1) from None
+    print(f"{target}: SHA-256 {hashlib.sha256(content).hexdigest()}")
+
+
+def _converted(spec: ExtractorSpec, source: Path) -> bytes:
+    try:
+        # As in scorer.extractors.load: torch is optional, and slow to import.
+        from deploy.published_weights.conversion import converted  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise Unavailable("no-torch", f"This needs PyTorch and timm, and there is no {error.name}.") from error
+    return converted(spec, source)
 
 
 def _is_local(spec: ExtractorSpec) -> bool:

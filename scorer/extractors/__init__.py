@@ -15,6 +15,7 @@ torch_extractor: networks as extractors; the modules below are imported by it al
 networks, preprocessing: networks filled from weight files; images resized and normalised
 openmp: threads that wait without spinning
 determinism: settings for bit-equal results
+descriptors: unit-length features, generalised mean pooling, transformers at another image size
 batchnorm_folding, fused_convolutions: faster forms of a network on CPUs
 cuda_graphs, device_neighbours: batches on a GPU; shortlists of nearest neighbours on it
 """

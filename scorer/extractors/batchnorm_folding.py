@@ -42,6 +42,8 @@ def replace_module(network: nn.Module, path: str, module: nn.Module) -> None:
 
 
 def _followers(network: nn.Module, first: type[nn.Module], *second: type[nn.Module]) -> list[tuple[str, str]]:
+    if not any(isinstance(module, second) for module in network.modules()):
+        return []  # a transformer, which is not traced
     graph = _Tracer().trace(network)
     modules = dict(network.named_modules())
     calls = [node for node in graph.nodes if node.op == "call_module"]

@@ -7,7 +7,7 @@ import warnings
 import zipfile
 from collections import OrderedDict
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import safetensors
@@ -15,12 +15,14 @@ import safetensors.torch
 import timm
 import torch
 from numpy.typing import NDArray
+from timm.models.vision_transformer import VisionTransformer
 from torch import Tensor, nn
 from torch_fidelity.feature_extractor_inceptionv3 import BasicConv2d, FeatureExtractorInceptionV3
 
 from scorer.errors import Unavailable
 from scorer.extractor_catalogue import ExtractorSpec
 from scorer.extractors.batchnorm_folding import replace_module
+from scorer.extractors.descriptors import GeneralisedMean, UnitLength, run_at, without_fused_attention
 from scorer.extractors.weights import Weights
 
 # Raised by the two readers for damaged or foreign files.
@@ -40,15 +42,21 @@ _UNREADABLE = (
 )
 
 
+class Classifier(NamedTuple):
+    """A linear classifier of features: ``features @ weights.T + biases`` are the logits."""
+
+    weights: NDArray[np.float32]
+    """(classes, d)"""
+    biases: NDArray[np.float32]
+    """(classes,)"""
+
+
 class Network(NamedTuple):
-    """A network up to its features, and the classifier that was trained on top of them."""
+    """A network up to its features, and the classifier that was trained on top of them, if there is one."""
 
     trunk: nn.Module
     """Prepared images (b, 3, s, s) to features (b, d); in evaluation mode, on the CPU, without gradients."""
-    weights: NDArray[np.float32]
-    """(classes, d): ``features @ weights.T + biases`` are the logits."""
-    biases: NDArray[np.float32]
-    """(classes,)"""
+    classifier: Classifier | None
 
 
 def build_network(spec: ExtractorSpec, weights: Weights) -> Network:
@@ -56,13 +64,16 @@ def build_network(spec: ExtractorSpec, weights: Weights) -> Network:
 
     It is built without storage (on torch's meta device), so no tensor can keep a random initial value and nothing is
     downloaded. A package's checkpoint has its own names in timm's order, and must match one to one in order, kind and
-    shape; an operator's file must have exactly the library's names.
+    shape; an operator's file must have exactly the library's names, or all but the classifier's.
 
     Raises ``Unavailable`` (``unfit-weights``) with the first mismatch.
     """
     module = unfilled_network(spec)
-    expected = _without_batch_counts(module.state_dict())
     stored = _without_batch_counts(_tensors(weights))
+    head = None if spec.is_descriptor else _head_of(module)
+    if head and not spec.weights_package and not any(name.startswith(f"{head}.") for name in stored):
+        replace_module(module, head, nn.Identity())
+    expected = _without_batch_counts(module.state_dict())
     named = dict(zip(expected, stored.values(), strict=False)) if spec.weights_package else stored
     fault = _fault_of_order(expected, stored) if spec.weights_package else None
     fault = fault or _fault_of_tensors(expected, named)
@@ -73,24 +84,33 @@ def build_network(spec: ExtractorSpec, weights: Weights) -> Network:
     for norm in module.modules():
         if isinstance(norm, nn.BatchNorm2d):
             norm.num_batches_tracked = torch.zeros((), dtype=torch.long)
-    return _split(module.eval().requires_grad_(requires_grad=False))
+    module.eval().requires_grad_(requires_grad=False)
+    classifier = _classifier(module.get_submodule(head)) if head else None
+    return Network(trunk_of(module, spec), classifier)
 
 
 def unfilled_network(spec: ExtractorSpec) -> nn.Module:
-    """An extractor's network with its classifier, on torch's meta device: shapes without numbers."""
+    """An extractor's network with its last linear layer, on torch's meta device: shapes without numbers."""
     with torch.device("meta"):
-        module: nn.Module = (
-            _UnfilledInception()
-            if spec.library == "torch-fidelity"
-            else timm.create_model(str(spec.architecture), pretrained=False)
-        )
+        if spec.library == "torch-fidelity":
+            return _UnfilledInception()
+        # A descriptor's linear layer has as many outputs as the descriptor; a classifier's are the library's.
+        outputs: dict[str, Any] = {"num_classes": spec.dimension} if spec.is_descriptor else {}
+        module: nn.Module = timm.create_model(str(spec.architecture), pretrained=False, **outputs)
     return module
 
 
-def trunk_of(module: nn.Module) -> nn.Module:
-    """A network of :func:`unfilled_network` up to its features. Its classifier is taken off it."""
+def trunk_of(module: nn.Module, spec: ExtractorSpec) -> nn.Module:
+    """A network of :func:`unfilled_network` up to its features. A classifier is taken off it."""
     if isinstance(module, _UnfilledInception):
         return _trunk_of_2015(module)
+    if isinstance(module, VisionTransformer):
+        run_at(module, spec.input_size)
+        without_fused_attention(module)
+    if spec.gem_power is not None:
+        module.global_pool = GeneralisedMean(spec.gem_power)
+    if spec.is_descriptor:
+        return nn.Sequential(module, UnitLength()).eval()
     module.reset_classifier(0)  # type: ignore[operator]
     return module
 
@@ -110,15 +130,16 @@ class _UnfilledInception(FeatureExtractorInceptionV3):  # type: ignore[misc] # t
         """Do nothing; see the class."""
 
 
-def _split(module: nn.Module) -> Network:
-    """Split a network into trunk and classifier."""
+def _head_of(module: nn.Module) -> str:
+    """The path of the linear layer on top of a network, or of what stands in its place."""
     head = module.fc if isinstance(module, _UnfilledInception) else module.get_classifier()  # type: ignore[operator]
-    classifier = _classifier(head)
-    return Network(trunk_of(module), *classifier)
+    path: str = next(path for path, each in module.named_modules() if each is head)
+    return path
 
 
-def _classifier(head: nn.Linear) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    return head.weight.numpy().copy(), head.bias.numpy().copy()
+def _classifier(head: nn.Module) -> Classifier | None:
+    """The classifier that a linear layer is; None for what stands in its place."""
+    return Classifier(head.weight.numpy().copy(), head.bias.numpy().copy()) if isinstance(head, nn.Linear) else None
 
 
 def _trunk_of_2015(module: nn.Module) -> nn.Module:

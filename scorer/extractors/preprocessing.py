@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from scorer.extractor_catalogue import TENSORFLOW1, ExtractorSpec
+from scorer.extractor_catalogue import ANTIALIASED, CLIPPED_BICUBIC, TENSORFLOW1, ExtractorSpec
 
 
 class Preprocessing(nn.Module):
@@ -31,8 +31,9 @@ class Preprocessing(nn.Module):
 
 
 class _AntialiasedResizing(nn.Module):
-    """Normalises at the smaller size, then resizes: resizing is linear and its weights add up to 1, so the order only
-    affects speed.
+    """Resizes, bilinear or bicubic (Keys 1981 with a = -0.5, as Pillow and JAX), and normalises. Where nothing is
+    clipped between them, images are normalised first, at the smaller size: resizing is linear and its weights add up to
+    1, so the order only affects speed.
     """
 
     mean: Tensor
@@ -41,14 +42,23 @@ class _AntialiasedResizing(nn.Module):
     def __init__(self, spec: ExtractorSpec) -> None:
         super().__init__()
         self._side = (spec.input_size, spec.input_size)
+        self._mode = "bilinear" if spec.resizing == ANTIALIASED else "bicubic"
+        self._clips = spec.resizing == CLIPPED_BICUBIC
         self.register_buffer("mean", torch.tensor(spec.mean).view(3, 1, 1))
         self.register_buffer("std", torch.tensor(spec.std).view(3, 1, 1))
 
     def forward(self, x: Tensor) -> Tensor:
-        x = (x / 255 - self.mean) / self.std
         if x.shape[2:] == self._side:
-            return x
-        return nn.functional.interpolate(x, self._side, mode="bilinear", antialias=True, align_corners=False)
+            return self._normalised(x)
+        if self._clips:
+            return self._normalised(self._resized(x).clamp(0, 255))
+        return self._resized(self._normalised(x))
+
+    def _normalised(self, x: Tensor) -> Tensor:
+        return (x / 255 - self.mean) / self.std
+
+    def _resized(self, x: Tensor) -> Tensor:
+        return nn.functional.interpolate(x, self._side, mode=self._mode, antialias=True, align_corners=False)
 
 
 class _ResizingOf2015(nn.Module):

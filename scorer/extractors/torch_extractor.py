@@ -51,13 +51,13 @@ log = logging.getLogger(__name__)
 
 
 class TorchExtractor:
-    """A network up to its global average pool, with its preprocessing, in one mode on one device."""
+    """A network up to its features, with its preprocessing, in one mode on one device."""
 
     def __init__(self, spec: ExtractorSpec, weights: Weights, options: ExtractorOptions) -> None:
         self.spec = spec
         self._options = options
         self._device = device_of(options)
-        trunk, *self.classifier = build_network(spec, weights)
+        trunk, self.classifier = build_network(spec, weights)
         record_sha256(spec, options, weights)
         with translated_device_errors():
             self._gpu = gpu_of(self._device)
@@ -103,10 +103,12 @@ class TorchExtractor:
             busy_slots = timed(slots, self._device.type)
             return in_batches(images, busy_slots, dimension=self.spec.dimension, progress=progress)
 
-    def logits(self, features: Features) -> Features:
-        """The classifier's logits, (n, classes) float32. Without biases for the 2015 graph, as the Inception score was
-        published (torch-fidelity's ``logits_unbiased``).
+    def logits(self, features: Features) -> Features | None:
+        """The classifier's logits, (n, classes) float32; None without a classifier. Without biases for the 2015 graph,
+        as the Inception score was published (torch-fidelity's ``logits_unbiased``).
         """
+        if self.classifier is None:
+            return None
         matrix, biases = self.classifier
         products: Features = features @ matrix.T
         return products if self.spec.library == "torch-fidelity" else products + biases

@@ -8,6 +8,8 @@ import pytest
 from scorer.errors import Invalid
 from scorer.extractor_catalogue import EXTRACTORS, find_extractor
 
+SIGNED = {"dinov2", "mae", "clip", "sscd"}
+
 
 @pytest.mark.parametrize(
     ("name", "dimension", "input_size"),
@@ -17,6 +19,10 @@ from scorer.extractor_catalogue import EXTRACTORS, find_extractor
         ("nasnetalarge", 4032, 331),
         ("efficientnet_lite0", 1280, 224),
         ("efficientnet_lite2", 1280, 260),
+        ("dinov2", 1024, 224),
+        ("mae", 1024, 224),
+        ("clip", 768, 336),
+        ("sscd", 512, 320),
         ("tiny", 32, 64),
     ],
 )
@@ -37,13 +43,13 @@ def test_an_unknown_extractor_is_refused_with_those_that_exist(name: str) -> Non
 
 def test_only_an_operator_can_know_the_weights_of_production_networks() -> None:
     unknown = {spec.name for spec in EXTRACTORS.values() if spec.weights_sha256 is None}
-    assert unknown == {"inception_v3", "inception_2015", "nasnetalarge"}
+    assert unknown == {"inception_v3", "inception_2015", "nasnetalarge", *SIGNED}
     assert all(len(spec.weights_sha256) == 64 for spec in EXTRACTORS.values() if spec.weights_sha256)
 
 
-def test_every_space_is_non_negative() -> None:
-    """All of them end in a ReLU, so |cos| and cos agree (docs/explanation/metrics.md#memorization-distance)."""
-    assert all(spec.non_negative for spec in EXTRACTORS.values())
+def test_spaces_are_signed_unless_they_end_in_a_relu() -> None:
+    """Where |cos| and cos agree (docs/explanation/metrics.md#memorization-distance)."""
+    assert {spec.name for spec in EXTRACTORS.values() if not spec.non_negative} == SIGNED
 
 
 def test_a_specification_cannot_be_changed() -> None:

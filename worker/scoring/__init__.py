@@ -2,6 +2,7 @@
 
 measure: features, nearest neighbours and Fréchet distance; no database
 reference_features: images, features and statistics of reference sets, in the blob store
+published_features: features of reference images in place of the images
 feature_cache: an entry's features, kept from its score to its evidence
 image_hashes: hashes of an entry's images, kept for its evidence and to compare other entries with it
 provenance: versions of the libraries that a measurement depends on

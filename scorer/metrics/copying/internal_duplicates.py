@@ -105,7 +105,7 @@ def internal_duplicates(
     *,
     progress: Callable[[float], None] | None = None,
 ) -> InternalDuplicates:
-    """Group generated features (n, d), float32 or float64 and non-negative, by the cosine distance 1 - cos.
+    """Group generated features (n, d), float32 or float64, by the cosine distance 1 - cos.
 
     ``held_out`` has the limit, from the cosine distances of held-out images to ``training`` training images. With a
     limit of 0, nothing is alike. Holds some million pairs at a time, and never n x n numbers. ``progress`` is called

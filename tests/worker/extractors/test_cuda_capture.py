@@ -112,9 +112,8 @@ class MetaGpu(HostGpu):
 
 def unfilled(spec: ExtractorSpec, _: Weights) -> Network:
     """An extractor's network without numbers."""
-    nothing = np.zeros(0, np.float32)
-    trunk = networks.trunk_of(networks.unfilled_network(spec).eval().requires_grad_(requires_grad=False))
-    return Network(trunk, nothing, nothing)
+    trunk = networks.trunk_of(networks.unfilled_network(spec).eval().requires_grad_(requires_grad=False), spec)
+    return Network(trunk, None)
 
 
 @pytest.fixture

@@ -82,7 +82,9 @@ def test_photographs_are_recognised(name: str, label: int, lite0: Extractor) -> 
     extractor = lite0 if name == "efficientnet_lite0" else load(name, options=CPU)
     assert isinstance(extractor, TorchExtractor)
     image = PHOTOGRAPHS[label]()
-    logits = extractor.logits(extractor.features(image[None]))[0].astype(np.float64)
+    every = extractor.logits(extractor.features(image[None]))
+    assert every is not None
+    logits = every[0].astype(np.float64)
     probabilities = np.exp(logits - logits.max()) / np.exp(logits - logits.max()).sum()
     assert probabilities.argmax() == label
     assert probabilities[label] > 0.6
@@ -114,7 +116,8 @@ def test_folding_changes_no_feature() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [spec.name for spec in EXTRACTORS.values() if spec.architecture and spec.library == "timm"]
+    "name",
+    [each.name for each in EXTRACTORS.values() if each.architecture and each.library == "timm" and each.non_negative],
 )
 def test_preprocessing_agrees_with_the_model_as_published(name: str) -> None:
     """In size, mean and deviation. The filter is another by choice: bilinear, which stays within [0, 255], where timm's
@@ -550,6 +553,15 @@ def test_a_package_with_another_order_of_tensors_is_refused(tmp_path: Path) -> N
     with pytest.raises(Unavailable, match=r"stands where bn1\.\w+ belongs") as error:
         build_network(spec, Weights(path, (tmp_path / "swapped.pth").read_bytes(), ""))
     assert error.value.slug == "unfit-weights"
+
+
+def test_a_file_without_the_classifier_has_no_logits() -> None:
+    """A graph that was cut off at its pool, for example."""
+    state = seeded_state(str(SMALL.architecture))
+    trunk = {name: tensor for name, tensor in state.items() if not name.startswith("classifier.")}
+    loaded = build_network(SMALL, Weights(Path("inception_v3.safetensors"), save(trunk), ""))
+    assert loaded.classifier is None
+    assert not any(tensor.is_meta for tensor in loaded.trunk.state_dict().values())
 
 
 def test_older_files_without_counters_load() -> None:

@@ -88,12 +88,15 @@ def test_the_last_block_pools_by_maximum(file: Path) -> None:
 def test_the_logits_are_the_graphs_too(file: Path, state: dict[str, Tensor]) -> None:
     extractor = load("inception_2015", options=replace(CPU, weights_dir=file.parent))
     assert isinstance(extractor, TorchExtractor)
+    assert extractor.classifier is not None
     matrix, biases = extractor.classifier
     assert np.array_equal(matrix, state["fc.weight"].numpy())
     assert biases.shape == (1008,)
     features = np.ones((2, 2048), np.float32)
     # The Inception score was published with logits without biases.
-    assert np.array_equal(extractor.logits(features), features @ matrix.T)
+    logits = extractor.logits(features)
+    assert logits is not None
+    assert np.array_equal(logits, features @ matrix.T)
 
 
 def test_a_file_of_another_network_is_refused(state: dict[str, Tensor], tmp_path: Path) -> None:

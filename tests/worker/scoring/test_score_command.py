@@ -82,6 +82,30 @@ def test_the_numbers_are_those_of_the_images_in_memory(tmp_path: Path) -> None:
     assert report["provenance"]["pillow"]
 
 
+def test_published_features_take_the_place_of_reference_images(tmp_path: Path) -> None:
+    """As the authors of 2019 wrote them; their mean and covariance must be theirs."""
+    generated, training = written(tmp_path / "g.zip", noise_images(1, 30)), noise_images(2, 50)
+    features = load("tiny", options=ExtractorOptions()).features(training)
+    file = tmp_path / "public_feats.npz"
+    moments = {"m": features.mean(axis=0), "s": np.cov(features, rowvar=False)}
+    np.savez(file, features=features, **moments)
+    by_images, by_features = scored(generated, written(tmp_path / "t.zip", training)), scored(generated, file)
+    same = ("fid", "memorization_distance", "mifid", "penalised", "copy", "reference_images")
+    assert {name: by_features[name] for name in same} == {name: by_images[name] for name in same}
+    assert by_features["copied_share"] is None
+    assert by_features["closest_pairs"][0]["reference"].startswith("row ")
+    with pytest.raises(Invalid, match="need the reference images"):
+        scored(generated, file, evidence=EvidenceOptions(None))
+    for wrong in (moments | {"m": moments["m"] + 1.0}, moments | {"s": 2.0 * moments["s"]}, {"m": moments["m"]}):
+        np.savez(file, features=features, **wrong)
+        with pytest.raises(Invalid) as error:
+            scored(generated, file)
+        assert error.value.slug == "bad-features"
+    np.savez(file, features=features[:, :8], m=moments["m"][:8], s=moments["s"][:8, :8])
+    with pytest.raises(Invalid, match="features of 8 dimensions; the extractor has 32"):
+        scored(generated, file)
+
+
 def test_a_reference_of_other_sizes_is_widened_on_the_way(tmp_path: Path) -> None:
     """A photograph of another size among the others makes all of them float32, in a file too."""
     training = io.BytesIO()
