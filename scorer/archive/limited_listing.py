@@ -7,6 +7,11 @@ from kennel_client.archive.central_directory import Directory, find_directory, m
 from kennel_client.archive.listing import ImageSpec, images_in
 from scorer.archive.reference_set import MAX_DIRECTORY_BYTES, references_in
 from scorer.confinement.limited_call import call_limited
+from scorer.errors import Invalid
+
+FEATURE_MEMBERS = frozenset({"m.npy", "s.npy", "features.npy"})
+"""Of a numpy archive with the features of reference images, their mean and covariance."""
+_MAX_MEMBERS = 16
 
 
 def require_images(file: BinaryIO, spec: ImageSpec, *, limited: bool) -> None:
@@ -18,6 +23,11 @@ def require_images(file: BinaryIO, spec: ImageSpec, *, limited: bool) -> None:
 def require_references(file: BinaryIO, *, limited: bool) -> None:
     """Likewise for an organizer's zip, as ``list_references`` does."""
     _call(check_references_listed, file, MAX_DIRECTORY_BYTES, limited=limited)
+
+
+def require_features(file: BinaryIO, *, limited: bool) -> None:
+    """Likewise for an organizer's file of features: ``Invalid`` (``bad-features``) without its three arrays."""
+    _call(check_features_listed, file, MAX_DIRECTORY_BYTES, limited=limited)
 
 
 def require_files(file: BinaryIO, max_files: int, max_directory_bytes: int, *, limited: bool) -> None:
@@ -33,6 +43,13 @@ def check_images_listed(parts: Sequence[bytes], declared: Sequence[int], count: 
 def check_references_listed(parts: Sequence[bytes], declared: Sequence[int]) -> None:
     """What the process does for ``require_references``."""
     references_in(_directory(parts, declared))
+
+
+def check_features_listed(parts: Sequence[bytes], declared: Sequence[int]) -> None:
+    """What the process does for ``require_features``."""
+    names = {member.name for member in members_of(_directory(parts, declared), max_members=_MAX_MEMBERS)}
+    if names != FEATURE_MEMBERS:
+        raise Invalid("bad-features", f"The file has not exactly the arrays {', '.join(sorted(FEATURE_MEMBERS))}.")
 
 
 def check_files_listed(

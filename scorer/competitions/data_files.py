@@ -20,7 +20,7 @@ from scorer.errors import Conflict, Invalid, NotFound
 NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 MAX_FILES = 100
 """Files of a competition; all are listed on one page."""
-SECRET_ROLES = ("held_out", "private_extra")
+SECRET_ROLES = ("held_out", "private_extra", "private_features")
 """Roles of reference sets that participants must never get."""
 
 

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from scorer import audit_log, extractor_catalogue
 from scorer.archive import BOTTLENECK
 from scorer.competitions.competition_state import CompetitionState, track_of
-from scorer.competitions.reference_sets import REFERENCE_ROLES, ReferenceRole
+from scorer.competitions.reference_sets import FEATURES_ROLES, REFERENCE_ROLES, ReferenceRole
 from scorer.db import competitions, tuning
 from scorer.db.jobs.job_queue import job_of_preparation
 from scorer.db.submissions import submissions
@@ -103,7 +103,7 @@ def preparation_of(
 ) -> Preparation:
     """The preparation of a track's references in a feature space: an earlier one from equal inputs, or a new row for a
     worker to fill. ``corrected``: sets in place of those that are attached in these roles."""
-    sets, held_out = _attached(session, state, kind, corrected)
+    sets, held_out = _attached(session, state, kind, space, corrected)
     key = _key(state, space, sets, held_out)
     preparation = _preparation_by_inputs(session, state, space, sets, held_out)
     if preparation is None:
@@ -125,7 +125,7 @@ def finished_preparation(
     session: Session, state: CompetitionState, kind: TrackKind, space: FeatureSpace
 ) -> Preparation | None:
     """The finished preparation of a track's references in a feature space; None if there is none."""
-    preparation = _preparation_by_inputs(session, state, space, *_attached(session, state, kind))
+    preparation = _preparation_by_inputs(session, state, space, *_attached(session, state, kind, space))
     return preparation if preparation is not None and preparation.finished_at is not None else None
 
 
@@ -140,14 +140,20 @@ def _attached(
     session: Session,
     state: CompetitionState,
     kind: TrackKind,
+    space: FeatureSpace,
     corrected: Mapping[ReferenceRole, ReferenceSet] = MappingProxyType({}),
 ) -> tuple[list[ReferenceSet], ReferenceSet | None]:
-    """The reference sets of a track's preparation, and the held-out set."""
+    """The reference sets of a track's preparation, and the held-out set. Features that were made by the space's
+    extractor are the first of the sets."""
     rows = competitions.references_of(session, state.competition.id)
     attached: dict[str, ReferenceSet] = {role: row.reference_set for role, row in rows.items()} | {**corrected}
     if "train" not in attached:
         raise Conflict("no-references", "Attach training images first.")
     sets = [attached[role] for role in REFERENCE_ROLES[kind] if role in attached]
+    features = rows.get(FEATURES_ROLES[kind])
+    replaced = {*corrected} & {*REFERENCE_ROLES[kind]}  # by images
+    if features is not None and features.extractor == space.extractor and not replaced:
+        sets = [features.reference_set, *sets]
     return sets, attached.get("held_out")
 
 

@@ -1,6 +1,8 @@
 """Reference sets: attaching them to a competition by role."""
 
+from collections.abc import Mapping
 from datetime import datetime
+from types import MappingProxyType
 from typing import Literal
 
 from sqlalchemy.orm import Session
@@ -16,12 +18,16 @@ from scorer.db.tables import Account, CompetitionReference, ReferenceSet
 from scorer.errors import Conflict
 from scorer.lifecycle import TrackKind
 
-ReferenceRole = Literal["train", "held_out", "private_extra"]
+ReferenceRole = Literal["train", "held_out", "private_extra", "public_features", "private_features"]
 REFERENCE_ROLES: dict[TrackKind, tuple[ReferenceRole, ...]] = {
     "public": ("train",),
     "private": ("train", "private_extra"),
 }
 """The roles whose images make up a track's reference. Held-out images are in none: they are the independent sample."""
+FEATURES_ROLES: Mapping[TrackKind, ReferenceRole] = MappingProxyType(
+    {"public": "public_features", "private": "private_features"}
+)
+"""The role whose features make up a track's reference in place of the images'."""
 
 
 def attach_reference_set(
@@ -33,7 +39,8 @@ def attach_reference_set(
     author: Account,
     now: datetime,
 ) -> ReferenceSet:
-    """Attach an uploaded zip in ``role``; equal bytes are one reference set in all competitions.
+    """Attach an uploaded file in ``role``; equal bytes are one reference set in all competitions. Features count as
+    long as the track has the extractor that it has now.
 
     ``Conflict`` once the competition has a submission, since all must be measured against one reference; ``Conflict``
     also for images of a secret role that participants can download.
@@ -42,9 +49,11 @@ def attach_reference_set(
     if submissions.has_submissions(session, state.competition.id):
         raise Conflict("references-fixed", "The references are fixed: the competition has taken entries already.")
     reference_set = store_reference_set(session, state, role, received, author=author, now=now)
-    set_reference(session, state.competition.id, role, reference_set.id, author=author, now=now)
+    track = next((kind for kind, features in FEATURES_ROLES.items() if features == role), None)
+    extractor = state.tracks[track].extractor if track else None
+    set_reference(session, state.competition.id, role, reference_set.id, author=author, now=now, extractor=extractor)
     for kind, roles in REFERENCE_ROLES.items():
-        if role in roles or role == "held_out":
+        if role in (*roles, "held_out", FEATURES_ROLES[kind]):
             state.tracks[kind].preparation_id = None
     session.flush()
     subject = f"competition:{state.competition.slug}"
@@ -82,14 +91,22 @@ def store_reference_set(
 
 
 def set_reference(
-    session: Session, competition_id: int, role: str, reference_set_id: int, *, author: Account, now: datetime
+    session: Session,
+    competition_id: int,
+    role: str,
+    reference_set_id: int,
+    *,
+    author: Account,
+    now: datetime,
+    extractor: str | None = None,
 ) -> None:
-    """Give a role of a competition a reference set, in place of the one that it has."""
+    """Give a role of a competition a reference set, in place of the one that it has; ``extractor``: of its features."""
     session.merge(
         CompetitionReference(
             competition_id=competition_id,
             role=role,
             reference_set_id=reference_set_id,
+            extractor=extractor,
             attached_by=author.id,
             attached_at=now,
         )

@@ -42,8 +42,11 @@ def entry_images(blobs: Blobs, submission: Submission, places: Collection[int]) 
 def reference_images(
     blobs: Blobs, sets: Sequence[ReferenceSet], wanted: Collection[int], size: int, hidden: Collection[int]
 ) -> dict[int, Images]:
-    """Reference images by their indices in the concatenation of all ``sets``, without those of the ``hidden`` sets."""
+    """Reference images by their indices in the concatenation of all ``sets``, without those of the ``hidden`` sets;
+    none where features stood in place of the images."""
     images: dict[int, Images] = {}
+    if any(set_.holds_features for set_ in sets):
+        return images
     first = 0
     for set_ in sets:
         listing = listing_of(blobs, set_.blob_key, None)

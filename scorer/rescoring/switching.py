@@ -176,8 +176,9 @@ def _set_references(
     track.preparation = preparation
     track.extractor, track.signed = preparation.extractor, preparation.signed
     session.flush()
-    roles = REFERENCE_ROLES[track.board_kind][: len(preparation.reference_set_ids)]
-    sets = dict(zip(roles, preparation.reference_set_ids, strict=True))
+    attached = competitions.reference_sets(session, preparation.reference_set_ids)
+    images = [each.id for each in attached if not each.holds_features]
+    sets = dict(zip(REFERENCE_ROLES[track.board_kind], images, strict=False))
     if preparation.held_out_set_id is not None:
         sets |= {"held_out": preparation.held_out_set_id}
     for role, reference_set_id in sets.items():

@@ -28,6 +28,7 @@ from worker.runtime.context import WorkerContext, extractor_options_of
 from worker.runtime.decoded_images import arrays_in, decoding_processes_of
 from worker.runtime.progress import StageProgress
 from worker.scoring.measure import PreparedReference
+from worker.scoring.published_features import read_reference_features
 
 FORMAT = "1"
 """Version of the stored files; raised when they change."""
@@ -42,6 +43,11 @@ class SetAddress:
     sha256: str
     blob_key: str
     size: int
+
+    @property
+    def holds_features(self) -> bool:
+        """Whether it is a file of features in place of images."""
+        return self.blob_key.endswith(".npz")
 
     @property
     def folder(self) -> str:
@@ -166,8 +172,16 @@ def prepare_reference(
     signed: bool,
     progress: StageProgress,
 ) -> PreparationResult:
-    """Compute and store a track's reference: normalised features, and statistics with their factor."""
-    features = np.concatenate([features_of(context, address, identity, progress) for address in sets])
+    """Compute and store a track's reference: normalised features, and statistics with their factor. If the first set is
+    a file of features, they stand for those of the images, which are only decoded."""
+    if sets[0].holds_features:
+        dimension = context.extractor(identity).spec.dimension
+        file = context.blobs.local(sets[0].blob_key, context.scratch / "blobs")
+        features = read_reference_features(file, dimension)
+        for address in sets[1:]:
+            decode_set(context, address, progress)
+    else:
+        features = np.concatenate([features_of(context, address, identity, progress) for address in sets])
     progress("statistics", 0.0)
     statistics = statistics_of(features)
     normalised = normalise(features)

@@ -141,12 +141,15 @@ def _provenance(
 
 def _closest_pairs(context: WorkerContext, numbers: RawMeasurement, sets: list[SetAddress]) -> list[dict[str, Any]]:
     """The images closest to the reference, each with its nearest reference image."""
-    names = [f"{address.sha256[:8]}/{name}" for address in sets for name in names_of(context, address)]
+    names = [
+        f"{each.sha256[:8]}/{name}" for each in sets if not each.holds_features for name in names_of(context, each)
+    ]
+    by_row = sets[0].holds_features  # which image a row belongs to is not known
     return [
         {
             "image": pair.generated,
             "reference": pair.reference,
-            "reference_name": names[pair.reference],
+            "reference_name": f"{sets[0].sha256[:8]}/row {pair.reference}" if by_row else names[pair.reference],
             "distance": pair.distance,
         }
         for pair in closest_pairs(numbers.nearest, MAX_CLOSEST_PAIRS)

@@ -26,11 +26,11 @@ from api.openapi.files import file_body
 from api.schemas.accounts import Acceptance, AcceptanceView
 from api.schemas.competitions import CompetitionView, PreparationView, ReferenceView, TrackView
 from scorer.accounts import roles
-from scorer.archive.limited_listing import require_references
+from scorer.archive.limited_listing import require_features, require_references
 from scorer.blobs import ReceivedBlob, require_bytes
 from scorer.competitions import allowlist, competition_state, preparations, reference_sets, rules, setup
 from scorer.competitions.competition_state import CompetitionState
-from scorer.competitions.reference_sets import ReferenceRole
+from scorer.competitions.reference_sets import FEATURES_ROLES, ReferenceRole
 from scorer.competitions.spec import CompetitionChanges, CompetitionSpec
 from scorer.db import tuning
 from scorer.db.tables import Account, ReferenceSet, Threshold
@@ -130,7 +130,7 @@ def accept_rules(slug: str, body: Acceptance, session: DbSession, account: Submi
     return AcceptanceView.model_validate(accepted, from_attributes=True)
 
 
-@router.put("/{slug}/references/{role}", openapi_extra=file_body("The zip of PNGs."))
+@router.put("/{slug}/references/{role}", openapi_extra=file_body("The zip of PNGs, or the file of features."))
 async def attach(
     slug: str,
     role: ReferenceRole,
@@ -143,9 +143,12 @@ async def attach(
     attach: Annotated[bool, Query(description="`false`: only store it, for a rescoring campaign.")] = True,
 ) -> ReferenceView:
     """Attach a zip of reference images (PNG, JPEG or WebP, any size) in the role `train` (participants train on
-    them), `held_out` (real, in no statistic) or `private_extra` (in the private track's reference only).
+    them), `held_out` (real, in no statistic) or `private_extra` (in the private track's reference only). In the role
+    `public_features` or `private_features` attach a numpy archive (`features`, their mean `m`, their covariance `s`):
+    the track is measured against them in place of its images' features, as long as it has the extractor that it has
+    now.
 
-    The body is the zip itself. The same bytes are stored and prepared once, whichever competitions use them.
+    The body is the file itself. The same bytes are stored and prepared once, whichever competitions use them.
     """
     limit = settings.max_upload_bytes
     require_bytes(declared_bytes(request), limit)
@@ -153,12 +156,13 @@ async def attach(
     def accept(received: ReceivedBlob, _: datetime) -> tuple[ReferenceView, str | None]:
         require_clean(store, received, settings)
         with store.open(received.key) as file:
-            require_references(file, limited=reads_limited(settings))
+            require = require_features if role in FEATURES_ROLES.values() else require_references
+            require(file, limited=reads_limited(settings))
         images = _attach(slug, role, received, begin, author, now, attach=attach)
         view = ReferenceView(role=role, sha256=images.sha256, bytes=images.bytes)
         return view, unused_key_of(received, images.blob_key)
 
-    key = f"references/{secrets.token_hex(16)}.zip"
+    key = f"references/{secrets.token_hex(16)}.{'npz' if role in FEATURES_ROLES.values() else 'zip'}"
     return await receive_blob(store, key, streamed_body(request, author.id), limit=limit, accept=accept)
 
 

@@ -135,7 +135,7 @@ class RulesAcceptance(Table):
 
 
 class ReferenceSet(Table):
-    """A zip of reference images, identified by its SHA-256 and shared by competitions."""
+    """A zip of reference images, or a file of their features, identified by its SHA-256 and shared by competitions."""
 
     __tablename__ = "reference_sets"
     __table_args__ = ({"info": APPEND_ONLY},)
@@ -147,16 +147,27 @@ class ReferenceSet(Table):
     created_by: Mapped[int] = mapped_column(ForeignKey(Account.id))
     created_at: Mapped[datetime]
 
+    @property
+    def holds_features(self) -> bool:
+        """Whether it is a file of features in place of images."""
+        return self.blob_key.endswith(".npz")
+
 
 class CompetitionReference(Table):
     """The role of a reference set in a competition; fixed from the first submission on."""
 
     __tablename__ = "competition_references"
-    __table_args__ = (CheckConstraint("role IN ('train', 'held_out', 'private_extra')", name="role"),)
+    __table_args__ = (
+        CheckConstraint(
+            "role IN ('train', 'held_out', 'private_extra', 'public_features', 'private_features')", name="role"
+        ),
+    )
 
     competition_id: Mapped[int] = mapped_column(ForeignKey(Competition.id), primary_key=True)
     role: Mapped[str] = mapped_column(primary_key=True)
     reference_set_id: Mapped[int] = mapped_column(ForeignKey(ReferenceSet.id))
+    extractor: Mapped[str | None]
+    """Of features: the extractor that made them. In another's feature space they do not count."""
     attached_by: Mapped[int] = mapped_column(ForeignKey(Account.id))
     attached_at: Mapped[datetime]
 

@@ -8,8 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from PIL import Image
 
+from scorer.competitions import competition_state, preparations
+from scorer.competitions.preparations import FeatureSpace
+from scorer.db import competitions
+from scorer.extractors import ExtractorOptions, load
+from scorer.metrics.memorization import memorization_distance
+from scorer.metrics.sample_quality.frechet import frechet_distance, statistics_of
 from tests.api.conftest import Service
 from tests.factories import noise_images, zip_of
 
@@ -50,6 +57,44 @@ def test_both_tracks_are_measured_once_each_against_their_own_reference(service:
     assert len(public["closest_pairs"]) == 8
     nearest = [pair["distance"] for pair in public["closest_pairs"]]
     assert nearest == sorted(nearest)
+
+
+def features_file(features: NDArray[np.float32]) -> bytes:
+    """As the authors of the 2019 competition published them."""
+    file = io.BytesIO()
+    np.savez(file, features=features, m=features.mean(axis=0), s=np.cov(features, rowvar=False))
+    return file.getvalue()
+
+
+def test_features_take_the_place_of_a_tracks_reference_images(service: Service) -> None:
+    """Of the private track here, by the extractor that it has; another extractor measures against the images again."""
+    slug = service.competition()
+    path = f"/competitions/{slug}"
+    features = load("tiny", options=ExtractorOptions()).features(noise_images(7, 60))
+    address = f"{path}/references/private_features"
+    refused = service.call("organizer", "PUT", address, content=zip_of(noise_images(7, 6)))
+    assert (refused.status_code, refused.json()["type"].rpartition(":")[2]) == (422, "bad-features")
+    sent = service.call("organizer", "PUT", address, content=features_file(features))
+    assert sent.status_code == 200, sent.text
+    assert service.call("organizer", "POST", f"{path}/tracks/private/preparation").status_code == 202
+    service.work()
+    prepared = service.call("organizer", "GET", f"{path}/tracks/private/preparation").json()
+    assert (prepared["state"], prepared["images"]) == ("done", 60)
+    entry = service.scored("ada", slug, noise_images(10))
+    public, private = service.call("organizer", "GET", f"/submissions/{entry['id']}").json()["measurements"]
+    assert public["provenance"]["reference_images"] == 40
+    own = load("tiny", options=ExtractorOptions()).features(noise_images(10))
+    assert private["memorization_distance"] == pytest.approx(memorization_distance(own, features), rel=1e-9)
+    assert private["fid"] == pytest.approx(frechet_distance(statistics_of(own), statistics_of(features)), rel=1e-6)
+    assert "/row " in private["closest_pairs"][0]["reference_name"]
+    assert service.call("organizer", "GET", f"/submissions/{entry['id']}/pairs/private").status_code == 404
+    with service.context.sessions.begin() as session:
+        state = competition_state.state_of(session, slug, datetime.now(UTC))
+        for extractor, expected in (("tiny@1", True), ("inception_2015@1", False)):
+            space = FeatureSpace(extractor, signed=False, weights_sha256=None)
+            preparation = preparations.preparation_of(session, state, "private", space, now=datetime.now(UTC))
+            sets = competitions.reference_sets(session, preparation.reference_set_ids)
+            assert [each.holds_features for each in sets] == [*[True][: int(expected)], False, False]
 
 
 def test_the_first_threshold_is_half_the_heldout_distance(service: Service) -> None:

@@ -93,12 +93,18 @@ def references(
     private_extra: Annotated[
         Path | None, typer.Option(help="Zip or folder: in the private track's reference only.")
     ] = None,
+    public_features: Annotated[
+        Path | None, typer.Option(help="Features (.npz) that the public track is measured against.")
+    ] = None,
+    private_features: Annotated[Path | None, typer.Option(help="The same for the private track.")] = None,
     url: Url = "",
     token: Token = "",
 ) -> None:
     """Attach reference images to a competition and prepare both tracks; returns when they are ready."""
     with connected_organizer(url, token) as client:
-        for role, path in (("train", train), ("held_out", held_out), ("private_extra", private_extra)):
+        given = {"train": train, "held_out": held_out, "private_extra": private_extra}
+        given |= {"public_features": public_features, "private_features": private_features}
+        for role, path in given.items():
             if path is not None:
                 attach(client, slug, role, path)
                 print(f"{role}: {path} is attached.")
