@@ -15,7 +15,7 @@ from tests.http_server import serve
 
 CLIENT = Path(__file__).parents[3] / "client"
 MAX_BYTES = 25_000_000
-OF_PIP = ("pip", "setuptools", "_distutils_hack", "distutils-precedence.pth")
+OF_PIP = ("pip", "pkg_resources", "setuptools", "_distutils_hack", "distutils-precedence.pth")
 pytestmark = pytest.mark.usefixtures("one_day")
 
 
