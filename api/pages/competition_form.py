@@ -20,8 +20,10 @@ Kind = Literal["text", "area", "time", "number", "flag", "extractor", "prizes"]
 HINTS = {
     "slug": "Its name in addresses and commands: small letters, digits, single hyphens.",
     "daily_limit": "Entries a team and UTC day; empty for no limit.",
+    "public.extractor": "The extractor behind the scores that everybody sees.",
+    "private.extractor": "Behind the scores that decide; only organizers see which, until a board is published.",
 }
-"""Where the words of the specification are those of JSON."""
+"""Where the words of the specification are those of JSON, or of something else."""
 CONSTRAINTS = {"minimum": "min", "maximum": "max", "maxLength": "maxlength", "pattern": "pattern"}
 """Attributes of HTML by those of JSON Schema."""
 SPECIFICATION = CompetitionSpec.model_json_schema()["properties"]
@@ -100,7 +102,7 @@ def form_field(
     schema = SPECIFICATION[field]
     choices: list[dict[str, Any]] = schema.get("anyOf", [schema])
     constraints = {html: each[name] for each in choices for name, html in CONSTRAINTS.items() if name in each}
-    hint = "" if inner else HINTS.get(field) or schema.get("description", "")
+    hint = HINTS.get(name) or ("" if inner else schema.get("description", ""))
     value = values[name]
     shown, digest = typed.get(name, value), digest_of(value)
     return FormField(name, label, kind, shown, digest, hint, constraints, fixed.get(field), later.get(field))

@@ -46,7 +46,9 @@ def _review(state: CompetitionState) -> TimelineStep:
         f" an entry's penalty on the public board, for {days} after the close or until a board is published."
     )
     closes_at = competition.closes_at
-    dates = () if closes_at is None else (("Appeals are taken until", closes_at + timedelta(competition.review_days)),)
+    if closes_at is None or state.published:
+        return TimelineStep(Phase.REVIEW, "Review", words, closes_at)
+    dates = (("Appeals are taken until", closes_at + timedelta(competition.review_days)),)
     return TimelineStep(Phase.REVIEW, "Review", words, closes_at, dates=dates)
 
 

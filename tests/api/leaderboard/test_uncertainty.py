@@ -84,7 +84,7 @@ def test_a_board_says_how_certain_its_ranks_are_as_soon_as_errors_are_known(serv
     assert checklist["boundaries"] == hidden["boundaries"]
     cookie = {"Cookie": f"kennel={session_of(service, 'organizer')}", "Accept": "text/html"}
     page = service.http.get(f"/competitions/{arena.slug}/publication", headers=cookie)
-    assert "0.5 standard errors <span" in page.text
+    assert "0.5 standard errors. <span" in page.text
     for track, view in (("public", known.json()), ("private", hidden)):
         ranks = [each for each in released_ranks(arena) if each["track"] == track]
         told = ("standard_error", "first_rank", "last_rank")
@@ -94,7 +94,7 @@ def test_a_board_says_how_certain_its_ranks_are_as_soon_as_errors_are_known(serv
 
     page = arena.service.http.get(f"/competitions/{arena.slug}/uncertainty")
     assert '1 <span class="muted">(1 to 2)</span>' in page.text
-    assert "0.5 standard errors <span" in page.text
+    assert "0.5 standard errors. <span" in page.text
     assert arena.service.http.get(f"/competitions/{arena.slug}/uncertainty?track=private").status_code == 403
 
     with arena.begin() as session:

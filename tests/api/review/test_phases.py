@@ -99,6 +99,7 @@ def in_review(walk: Walk) -> None:
     assert slug_of(walk.rebut("bob")) == (409, "nothing-to-rebut"), "its penalty is hidden"
     assert slug_of(walk.private_board("bob")) == (403, "not-published")
     assert 'aria-current="step"' in walk.page()
+    assert "Appeals are taken until" in walk.page()
     assert "Teams could appeal against the provisional board: 1 open" in walk.open_points()
     before_provisional = walk.open_points(final=False)
     assert "The time for rebuttals has ended: 1 open" in before_provisional
@@ -110,6 +111,7 @@ def in_the_provisional_phase(walk: Walk) -> None:
     assert (view["phase"], len(view["tracks"])) == ("provisional", 2)
     assert ranks(walk.private_board().json()) == ["Eve", "Ada", "Bob"]
     assert "This board is provisional" in walk.page("?track=private")
+    assert "Appeals are taken until" not in walk.page(), "those of the review have ended"
     assert slug_of(walk.publish(published=True, final=False, override="-")) == (409, "no-change")
     for who in ("ada", "bob"):
         assert walk.rebut(who).json()["track"] == "private"

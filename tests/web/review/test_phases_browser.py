@@ -57,6 +57,7 @@ def test_from_the_review_to_the_final_board(browser: Browser, service: Service, 
     with signed_in(browser, service, f"{here}?track=private", who="bob") as tab:
         expect(tab.page.get_by_text("This board is provisional")).to_be_visible()
         expect(tab.page.locator("[aria-current=step]")).to_contain_text("Provisional board")
+        expect(tab.page.get_by_role("link", name="Your team")).to_be_visible()
         look(tab.page, "competition-provisional")
         (entry,) = service.call("bob", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
         tab.page.goto(f"{address}/submissions/{entry['id']}")
