@@ -1,5 +1,6 @@
 """Kernel densities on two moons, generators whose copying is set by the bandwidth (Meehan et al. 2020, section 4)."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -9,10 +10,23 @@ from sklearn.datasets import make_moons
 from sklearn.neighbors import KernelDensity
 
 from scorer.metrics.copying.cells import partition_of
-from scorer.metrics.copying.data_copying import CopyingReference, copying_reference_in, data_copying
+from scorer.metrics.copying.data_copying import CopyingReference, Scope, copying_reference_in, data_copying
+from scorer.metrics.copying.ndb import TrainingBins, bins_of, compare_with_bins
 from scorer.metrics.features import Vector
 from scorer.metrics.sample_quality.frechet import Statistics, frechet_distance, statistics_of
+from scorer.metrics.sample_quality.prd import prd
+from scorer.metrics.sample_quality.relative_mmd import relative_mmd
+from scorer.metrics.sample_quality.two_sample import two_sample
 
+BASELINES = {
+    "nearest_training": "1-NN accuracy on training points: a half where nothing can be told",
+    "nearest_generated": "1-NN accuracy on generated points",
+    "ndb": "NDB / K: 0.05 where nothing can be told",
+    "recall": "PRD, F8 (recall)",
+    "precision": "PRD, F1/8 (precision)",
+    "mmd_p": "Relative MMD: p that generated points are closer than held-out ones",
+}
+"""The two-sample and three-sample tests beside which the paper shows C_T (its figures 2 and 10)."""
 CELLS = 5  # the authors' number for this data
 FIRST_DRAW = 100  # seed of the first generated sample
 
@@ -20,6 +34,14 @@ FIRST_DRAW = 100  # seed of the first generated sample
 def moons(count: int, seed: int) -> Vector:
     """Points of the two crescents with the paper's noise, (count, 2)."""
     return np.asarray(make_moons(count, noise=0.2, random_state=seed)[0], np.float64)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A statistic over draws: its mean, and the standard deviation of single draws."""
+
+    mean: float
+    deviation: float
 
 
 @dataclass(frozen=True)
@@ -36,12 +58,19 @@ class MoonsReading:
     """Mean log-likelihood of the training points less that of validation points."""
     likelihood: float
     """Mean log-likelihood of the validation points."""
+    baselines: Mapping[str, Spread]
+    """The paper's other tests, by the names of :data:`BASELINES`."""
 
 
 class MoonsExperiment:
-    """2,000 training, 1,000 held-out, 1,000 validation points, and the cells of the training points."""
+    """2,000 training, 1,000 held-out, 1,000 validation points, and the cells of the training points.
 
-    def __init__(self) -> None:
+    ``authors``: the data-copying test within cells and the variance of the relative MMD test as in the code of their
+    authors.
+    """
+
+    def __init__(self, *, authors: bool = False) -> None:
+        self.authors = authors
         self.training, self.held_out, self.validation = moons(2000, 0), moons(1000, 1), moons(1000, 2)
 
     @cached_property
@@ -53,6 +82,10 @@ class MoonsExperiment:
     def _statistics(self) -> Statistics:
         return statistics_of(self.training)
 
+    @cached_property
+    def _bins(self) -> TrainingBins:
+        return bins_of(self.training, seed=0)
+
     def likelihood(self, bandwidth: float) -> float:
         """Mean log-likelihood of the validation points."""
         return float(self._density(bandwidth).score(self.validation)) / len(self.validation)
@@ -61,10 +94,12 @@ class MoonsExperiment:
         """Draw ``draws`` samples from the kernel density and test each of them."""
         density = self._density(bandwidth)
         samples = [density.sample(1000, random_state=FIRST_DRAW + draw) for draw in range(draws)]
-        results = [data_copying(each, self.reference) for each in samples]
+        scope: Scope = "authors" if self.authors else "global"
+        results = [data_copying(each, self.reference, scope=scope) for each in samples]
         c_t = np.array([np.nan if each.c_t is None else each.c_t for each in results])
         fid = np.array([frechet_distance(statistics_of(each), self._statistics) for each in samples])
         likelihood = self.likelihood(bandwidth)
+        baselines = [self._baselines(each, draw) for draw, each in enumerate(samples)]
         return MoonsReading(
             bandwidth=bandwidth,
             c_t=float(c_t.mean()),
@@ -74,10 +109,30 @@ class MoonsExperiment:
             fid_deviation=float(fid.std(ddof=1)) if draws > 1 else 0.0,
             gap=float(density.score(self.training)) / len(self.training) - likelihood,
             likelihood=likelihood,
+            baselines={name: _spread([each[name] for each in baselines]) for name in BASELINES},
         )
+
+    def _baselines(self, sample: Vector, draw: int) -> dict[str, float]:
+        """The other tests on a generated sample (n, 2), by the names of :data:`BASELINES`."""
+        random = np.random.default_rng([draw, len(sample)])
+        neighbours = two_sample(sample, self.training, random=random)
+        curve = prd(sample, self.training, random=random, clusterings=1)
+        mmd = relative_mmd(sample, self.training, self.held_out, random=random, authors=self.authors)
+        return {
+            "nearest_training": neighbours.real.share,
+            "nearest_generated": neighbours.generated.share,
+            "ndb": compare_with_bins(sample, self._bins).share,
+            "recall": curve.mean.recall,
+            "precision": curve.mean.precision,
+            "mmd_p": mmd.p_closer,
+        }
 
     def _density(self, bandwidth: float) -> KernelDensity:
         return KernelDensity(bandwidth=bandwidth).fit(self.training)
+
+
+def _spread(values: Sequence[float]) -> Spread:
+    return Spread(float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0)
 
 
 def crossing(readings: list[MoonsReading]) -> float | None:

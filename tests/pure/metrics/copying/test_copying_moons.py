@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.harness.line_charts import svg_of
 from benchmarks.papers.copying_moons import chart_of
-from benchmarks.papers.moons import MoonsExperiment, MoonsReading, crossing
+from benchmarks.papers.moons import BASELINES, MoonsExperiment, MoonsReading, crossing
 
 # Mean C_T over ten draws by the authors' formula, computed apart from this code.
 CURVE = {0.001: -17.36, 0.01: -11.75, 0.05: -1.58, 0.1: -0.32, 0.12: 0.16, 0.2: 1.57, 0.5: 5.75, 1.0: 10.06}
@@ -54,6 +54,26 @@ def test_the_likelihood_gap_sees_copies_and_not_the_blur(readings: list[MoonsRea
     assert gaps[-1] < 0.01
 
 
+def test_the_other_tests_hardly_see_the_copies(readings: list[MoonsReading]) -> None:
+    """The paper's figure 2: between copies and the likeliest bandwidth the baselines do not move as C_T does."""
+    copied, likeliest, blurred = (readings[place] for place in (0, 3, -1))
+    for name in ("ndb", "recall", "precision"):
+        assert copied.baselines[name].mean == pytest.approx(likeliest.baselines[name].mean, abs=0.08), name
+    # The test of three samples finds the blur farther away, and copies no closer than chance would have it.
+    assert copied.baselines["mmd_p"].mean > 0.05
+    assert blurred.baselines["mmd_p"].mean > 0.99
+    # Of copies the nearest neighbour is the original, if it is among the half of the points that take part.
+    assert copied.baselines["nearest_training"].mean < likeliest.baselines["nearest_training"].mean
+    assert blurred.baselines["nearest_generated"].mean > 0.6
+    assert set(copied.baselines) == set(BASELINES)
+
+
+def test_the_authors_scope_gives_the_authors_curve(readings: list[MoonsReading]) -> None:
+    reading = MoonsExperiment(authors=True).read(0.01, draws=3)
+    assert reading.c_t == pytest.approx(CURVE[0.01], abs=0.35)
+    assert reading.c_t != readings[1].c_t, "some nearest training points lie in another cell"
+
+
 def test_no_crossing_is_none(readings: list[MoonsReading]) -> None:
     assert crossing(readings[:3]) is None
     assert crossing(readings[5:]) is None
@@ -63,7 +83,7 @@ def test_the_figure_is_drawn_within_its_frame(readings: list[MoonsReading]) -> N
     root = ET.fromstring(svg_of(chart_of(readings, 0.1, crossing(readings))))
     width, height = (float(each) for each in root.attrib["viewBox"].split()[2:])
     lines = root.findall("{http://www.w3.org/2000/svg}polyline")
-    assert len(lines) == 3
+    assert len(lines) == 3 + len(BASELINES)
     for line in lines:
         points = [tuple(map(float, each.split(","))) for each in line.attrib["points"].split()]
         assert len(points) == len(readings)
