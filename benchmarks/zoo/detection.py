@@ -41,6 +41,8 @@ class Rule:
     finds: Callable[[SpaceReading, float], bool]
     columns: frozenset[str] = frozenset()
     """The columns of evidence that it looks at."""
+    p_value: str = "none"
+    """The column with its p-value."""
 
 
 @dataclass(frozen=True)
@@ -116,8 +118,8 @@ def _columns_of(sign: Sign) -> frozenset[str]:
 RULES = (
     Rule("s below tau", lambda read, tau: bool(is_penalised(read.distance, tau))),
     Rule("equal pixels", lambda read, _: bool(is_copy(read.distance, read.copied))),
-    *(Rule(sign.name, _shows(sign.name), _columns_of(sign)) for sign in SIGNS),
-    Rule("any sign", lambda read, _: bool(signs_in(read))),
+    *(Rule(sign.name, _shows(sign.name), _columns_of(sign), sign.p_value or "none") for sign in SIGNS),
+    Rule("any sign", lambda read, _: bool(signs_in(read)), p_value="its signs'"),
 )
 
 

@@ -11,6 +11,7 @@ from benchmarks.harness.report import MarkdownTable, machine_line, markdown_of
 from benchmarks.zoo.detection import (
     EVIDENCE,
     EvidenceKind,
+    Rule,
     detection_of,
     measured_rules,
     opening_of,
@@ -21,6 +22,10 @@ from benchmarks.zoo.outcomes import Outcome, Zoo
 from benchmarks.zoo.spaces import SpaceReading
 from scorer.findings.summary import VERDICTS
 from scorer.lifecycle import TRACK_KINDS, TrackKind
+
+_GROUPS: Mapping[str, Sequence[str]] = MappingProxyType(
+    {"memorising": MEMORISING, "mixed": tuple(MIXED), "honest": HONEST}
+)
 
 INTRODUCTION = """\
 Made by `python -m benchmarks.zoo`; the numbers behind it are in `results/zoo.json`. Small networks were trained on the
@@ -66,6 +71,12 @@ the worker's own code. What is found in honest entries (in italics) is a false a
 are about the entry alone, not about training images."""
 
 
+POWER_EXPLANATION = """\
+How many entries each rule finds on either track, behind it Wilson's 95 % interval: of the memorising and of the mixed
+entries its power, of the honest ones its false alarms. A rule has no p-value where it is a limit on a distance or a
+count; all others ask that chance does not explain the number, too, and can be corrected for how many there are."""
+
+
 def page(zoo: Zoo, figures: Sequence[str], explanation: str = "") -> str:
     """The whole page. ``figures`` are names of files in ``figures/zoo``."""
     lines = ["# What each kind of evidence sees", "", INTRODUCTION, "", *_sizes(zoo), ""]
@@ -75,6 +86,7 @@ def page(zoo: Zoo, figures: Sequence[str], explanation: str = "") -> str:
     lines += ["## Found by the service's rules", "", RULES_EXPLANATION, ""]
     for track in TRACK_KINDS:
         lines += _titled(_rules_table(zoo, track))
+    lines += ["## The power of each sign", "", POWER_EXPLANATION, "", *markdown_of(_power_table(zoo)), ""]
     lines += ["## The sentence at the desk", "", SENTENCE_EXPLANATION, "", *markdown_of(_sentence_table(zoo)), ""]
     lines += ["## Who misses what", "", *(f"- {sentence}" for sentence in _missed_lines(zoo)), ""]
     lines += [explanation.strip(), ""] if explanation else []
@@ -129,6 +141,22 @@ def _rules_table(zoo: Zoo, track: TrackKind) -> MarkdownTable:
         counts = [len(outcomes_found_by(zoo, track, rule, *methods)) for rule in rules]
         rows.append((name, *(f"{count}/{len(zoo.of(*methods))}" for count in counts)))
     return MarkdownTable(_of(zoo, track), ("found", *(each.name for each in rules)), rows)
+
+
+def _power_table(zoo: Zoo) -> MarkdownTable:
+    rows = [
+        (rule.name, rule.p_value, *(_power(zoo, rule, group) for group in _GROUPS.values()))
+        for rule in measured_rules(zoo)
+    ]
+    header = (f"{name} ({len(zoo.of(*group))})" for name, group in _GROUPS.items())
+    return MarkdownTable("", ("found on either track", "p-value", *header), rows)
+
+
+def _power(zoo: Zoo, rule: Rule, methods: Sequence[str]) -> str:
+    found = {each.title for track in TRACK_KINDS for each in outcomes_found_by(zoo, track, rule, *methods)}
+    total = len(zoo.of(*methods))
+    low, high = wilson_interval(len(found), total)
+    return f"{len(found)}/{total} ({low:.0%} to {high:.0%})"
 
 
 def _sentence_table(zoo: Zoo) -> MarkdownTable:

@@ -29,11 +29,13 @@ images in one extractor and 700 in another."""
 
 @dataclass(frozen=True)
 class Sign:
-    """One sign: ``holds`` is its condition, ``finding`` the name of the finding whose sentence explains it."""
+    """One sign: ``holds`` is its condition, ``finding`` the name of the finding whose sentence explains it, ``p_value``
+    the column with the p-value that the condition asks for, if any."""
 
     name: str
     finding: str
     holds: Callable[[Any], Any]
+    p_value: str | None
 
 
 def _thumbnails(evidence: Any) -> Any:
@@ -79,17 +81,19 @@ def _identical(evidence: Any) -> Any:
 
 
 SIGNS = (
-    Sign("near-copies", "near_copies", _near),
-    Sign("mirrored-copies", "near_copies", _mirrored),
-    Sign("thumbnail-copies", "thumbnail_copies", _thumbnails),
-    Sign("hash-copies", "hash_copies", _hashes),
-    Sign("partly-copied", "partly_copied", _partly),
-    Sign("data-copying", "z_u", _data),
-    Sign("repeats", "repeats", _repeats),
-    Sign("identical-images", "identical", _identical),
-    Sign("not-authentic", "authenticity", _authentic),
+    Sign("near-copies", "near_copies", _near, "near_copies_p"),
+    Sign("mirrored-copies", "near_copies", _mirrored, "near_copies_p"),
+    Sign("thumbnail-copies", "thumbnail_copies", _thumbnails, "thumbnail_p"),
+    Sign("hash-copies", "hash_copies", _hashes, "hash_p"),
+    Sign("partly-copied", "partly_copied", _partly, "partly_copied_p"),
+    Sign("data-copying", "z_u", _data, "z_u_p"),
+    Sign("repeats", "repeats", _repeats, "repeats_p"),
+    Sign("identical-images", "identical", _identical, None),
+    Sign("not-authentic", "authenticity", _authentic, "authenticity_p"),
 )
 """The strongest evidence first."""
+P_VALUES = tuple(dict.fromkeys(sign.p_value for sign in SIGNS if sign.p_value is not None))
+"""The columns with the p-values of the signs. One for a distance and its mirror images: they are one test."""
 
 
 def signs_of(numbers: Mapping[str, float | None], images: int) -> tuple[Sign, ...]:

@@ -229,6 +229,9 @@ def test_the_page_counts_the_sentences_that_are_right() -> None:
     text = page(entries, [], "")
     assert "| sup (2) | 1 | 0 | 0 | 1 | 40% (40% to 40%) | 1/2 (9% to 91%) |" in text
     assert "| *all honest* | 0 | 0 | 0 | 1 |  | 1/1 (21% to 100%) |" in text
+    assert "| near-copies | near_copies_p | 1/2 (9% to 91%) | 0/0 (0% to 100%) | 0/1 (0% to 79%) |" in text
+    assert "| equal pixels | none | 0/2 (0% to 66%) |" in text
+    assert "hash-copies" not in text, "it was not measured"
 
 
 def test_the_page_says_who_misses_what() -> None:
