@@ -15,7 +15,7 @@ BIN := $(VENV)/bin
 MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs
 DEMO_FLAGS = --count $(IMAGES) --port $(PORT) $(if $(ENTRIES),--entries $(ENTRIES)) $(if $(EXIT),--exit) $(if $(FROM),--images $(FROM))
 
-.PHONY: help setup demo up images test test-all test-slow compose-test faults load scale check format docs reference bench gpu-check migrate clean
+.PHONY: help setup demo up images test test-all test-slow compose-test faults load scale check format docs reference bench gpu-check migrate constraints audit release clean
 
 help: ## List what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -101,6 +101,40 @@ gpu-check: setup ## Check this machine's GPU and print a page to paste: laid out
 
 migrate: setup ## Bring the database at DATABASE_URL to the newest version
 	$(BIN)/kennel migrate
+
+# The tools of the next targets have an environment of their own: they are no part of the service.
+TOOLS := $(VENV)/release
+LOCKED := deploy/requirements
+DIST := dist
+
+$(TOOLS)/installed: $(LOCKED)/release.txt
+	$(PYTHON) -m venv $(TOOLS)
+	$(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(LOCKED)/release.txt
+	@touch $@
+
+# Universal: one file for all architectures and versions of Python.
+COMPILE = $(TOOLS)/bin/uv pip compile --quiet --universal --python-version 3.11 --custom-compile-command "make constraints"
+HASHED = $(COMPILE) --no-annotate --no-emit-package kennel-client --generate-hashes --constraint deploy/constraints.txt
+RENEWED = $(if $(PACKAGE),--upgrade-package $(PACKAGE),--upgrade)
+
+constraints: $(TOOLS)/installed ## Renew the versions of all packages, or of one (PACKAGE=name), and write all hashes
+	$(COMPILE) pyproject.toml --all-extras --no-annotate --no-emit-package kennel-client $(RENEWED) -o deploy/constraints.txt
+	$(MAKE) hashes
+
+hashes: $(TOOLS)/installed ## Write deploy/requirements/ anew, of the versions in deploy/constraints.txt
+	$(HASHED) pyproject.toml --extra api --extra traces -o $(LOCKED)/api.txt
+	$(HASHED) pyproject.toml --extra worker --extra traces -o $(LOCKED)/worker.txt
+	$(HASHED) --group build -o $(LOCKED)/build.txt
+	$(HASHED) --group release -o $(LOCKED)/release.txt
+
+audit: $(TOOLS)/installed ## Look up known vulnerabilities of what the images install
+	@$(TOOLS)/bin/pip-audit --strict --disable-pip --require-hashes $(foreach each,api worker,-r $(LOCKED)/$(each).txt)
+
+release: setup $(TOOLS)/installed ## Make dist/: wheel, sdist, an SBOM of each image (CycloneDX), the documentation
+	$(TOOLS)/bin/python -m build --no-isolation --outdir $(DIST) client
+	$(TOOLS)/bin/python -m build --no-isolation --outdir $(DIST) .
+	for each in api worker; do $(TOOLS)/bin/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible --of JSON -o $(DIST)/kennel-$$each.cdx.json $(LOCKED)/$$each.txt || exit 1; done
+	$(MKDOCS) build --strict --quiet --site-dir $(abspath $(DIST))/docs
 
 clean: ## Remove .venv and caches (not the data)
 	rm -rf $(VENV) .site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

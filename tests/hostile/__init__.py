@@ -6,5 +6,6 @@ onnx_reading: the images that an ONNX file makes, by the reader of generators an
 judge: gives an input to the reader and compares the outcome with what must become of it
 batch: the confined process that judges many inputs, with its memory, time and attempts to reach beyond itself watched
 run: starts such processes, and names the input that ends one
+fuzz: inputs that atheris grows by the coverage of the readers, where it is installed
 report, __main__: what was counted; ``python -m tests.hostile`` judges thousands and keeps it
 """

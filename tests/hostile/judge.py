@@ -31,7 +31,7 @@ class Verdict:
 def judge_zip(hostile: HostileInput) -> Verdict:
     """Give a zip to the reader of entries."""
     return _judge(
-        hostile, _images_of, lambda content: hostile.truth if hostile.fate is Fate.ACCEPTED else _by_pillow(content)
+        hostile, images_of, lambda content: hostile.truth if hostile.fate is Fate.ACCEPTED else _by_pillow(content)
     )
 
 
@@ -59,7 +59,8 @@ def _judge(hostile: HostileInput, read: Reader, truth: Reader) -> Verdict:
     return Verdict(hostile.kind, "accepted", "" if right else "accepted as other images")
 
 
-def _images_of(content: bytes) -> NDArray[np.generic]:
+def images_of(content: bytes) -> NDArray[np.generic]:
+    """The images of a zip, by the reader of entries."""
     file = io.BytesIO(content)
     out = np.zeros((COUNT, SIDE, SIDE, 3), np.uint8)
     check_images(file, list_images(file, SPEC), SPEC, out)

@@ -1,6 +1,8 @@
 """Hostile zips, PNGs and ONNX files by the hundreds and thousands: each refused by name or accepted rightly."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -12,7 +14,7 @@ from tests.hostile.judge import judge_zip
 from tests.hostile.onnx_models import CHANGES as ONNX_CHANGES
 from tests.hostile.pngs import CHANGES as PNG_CHANGES
 from tests.hostile.report import count, page_of
-from tests.hostile.run import Judged, judge_inputs
+from tests.hostile.run import REPOSITORY, Judged, judge_inputs
 from tests.hostile.zips import CHANGES as ZIP_CHANGES
 from tests.hostile.zips import WHOLE, hostile_zip
 
@@ -32,6 +34,16 @@ def test_ten_thousand_hostile_inputs(sort: str, number: int) -> None:
     counted = count(sort, judge_inputs(sort, number))
     assert counted.inputs == number
     assert counted.faults == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("sort", ["zip", "onnx"])
+def test_inputs_grown_by_coverage_are_refused_by_name_or_read(sort: str) -> None:
+    pytest.importorskip("atheris", reason="needs atheris, which is installed beside the project")
+    command = (sys.executable, "-m", "tests.hostile.fuzz", sort, "20000")
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-5000:]
 
 
 def test_the_same_seed_makes_the_same_input() -> None:
