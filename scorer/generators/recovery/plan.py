@@ -68,5 +68,8 @@ def plan_from(parameters: Mapping[str, Any]) -> AuditPlan:
     unknown = parameters.keys() - {each.name for each in fields(AuditPlan)}
     if unknown:
         raise Invalid("bad-plan", f"A plan has no {', '.join(sorted(unknown))}.")
+    for name, value in parameters.items():
+        if name not in {"method", "region"} and not isinstance(value, int):
+            raise Invalid("bad-plan", f"{name} is a whole number, not {value}.")
     region = parameters.get("region")
     return AuditPlan(**{**parameters, "region": None if region is None else tuple(region)})

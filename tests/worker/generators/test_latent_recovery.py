@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
+from pydantic import TypeAdapter
 from torch import Tensor, nn
 
 from scorer.errors import Invalid
@@ -16,6 +17,7 @@ from scorer.generators.recovery.by_encoder import reconstruct
 from scorer.generators.recovery.distortions import DISTORTIONS, add_noise, patch_images, warp_images
 from scorer.generators.recovery.plan import AuditPlan, plan_from
 from scorer.generators.recovery.search import Search, images_at, mask_of, pixels_of, require_images, targets_of
+from scorer.settings import Settings
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -87,8 +89,16 @@ def test_latent_spaces_that_are_none(dimension: int, law: str) -> None:
 def test_plans_are_json() -> None:
     plan = AuditPlan(train=50, region=(0.0, 0.25, 0.5, 1.0), method="authors")
     assert plan_from(plan.as_json() | {"region": [0.0, 0.25, 0.5, 1.0]}) == plan
-    with pytest.raises(Invalid, match="has no speed"):
-        plan_from({"speed": 1})
+    for parameters, why in (({"speed": 1}, "has no speed"), ({"starts": "ten"}, "starts is a whole number, not ten")):
+        with pytest.raises(Invalid, match=why):
+            plan_from(parameters)
+
+
+def test_the_operator_may_ask_for_the_authors_steps() -> None:
+    annotation: Any = Settings.model_fields["recovery"].annotation
+    setting: Any = TypeAdapter(annotation)
+    plan = plan_from(setting.validate_json('{"method": "authors", "region": [0.0, 0.0, 0.5, 1.0], "train": 400}'))
+    assert (plan.method, plan.region, plan.train) == ("authors", (0.0, 0.0, 0.5, 1.0), 400)
 
 
 @pytest.mark.parametrize(
