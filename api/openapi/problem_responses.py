@@ -45,7 +45,7 @@ SCHEMA: Final[Mapping[str, Any]] = {
     },
     "additionalProperties": True,
     "examples": [
-        {"type": "urn:kennel:problem:unknown-competition", "title": "There is no competition dogs.", "status": 404}
+        {"type": "urn:kennel:problem:no-competition", "title": "There is no competition 'dogs'.", "status": 404}
     ],
 }
 

@@ -94,9 +94,9 @@ def _operation(document: Mapping[str, Any], method: str, path: str, operation: M
 
 
 def _answers(document: Mapping[str, Any], operation: Mapping[str, Any]) -> Iterator[Answer]:
-    for status, answer in operation["responses"].items():
-        if "$ref" in answer:
-            answer = document["components"]["responses"][answer["$ref"].rpartition("/")[2]]  # noqa: PLW2901
+    shared = document["components"]["responses"]
+    for status, described in operation["responses"].items():
+        answer = shared[described["$ref"].rpartition("/")[2]] if "$ref" in described else described
         if status != "5XX":
             yield Answer(status, answer["description"].partition(".")[0], _content(answer))
 

@@ -29,9 +29,7 @@ MAX_CSV_BYTES = 1 << 27
 MAX_MEMORY_BYTES = 1 << 20
 
 
-@router.post(
-    "/competitions/{slug}/imports", status_code=201, openapi_extra=file_body("The table.", media_type="text/csv")
-)
+@router.post("/competitions/{slug}/imports", status_code=201, openapi_extra=TABLE)
 async def load(
     slug: str,
     options: Annotated[ImportRequest, Query()],
