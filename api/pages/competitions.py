@@ -101,7 +101,7 @@ def show_leaderboard(
         shown = {**values, **_board_values(session, state, query, account, now)}
         return bytes(templates.render_page("competitions/show.html", viewer=viewer, now=now, **shown).body)
 
-    return templates.cached_page(render() if viewer else cache.answer(etag, render), etag)
+    return templates.page_from_cache(cache, etag, viewer, render)
 
 
 def _entry_values(
@@ -205,7 +205,7 @@ def show_uncertainty(
             templates.render_page("leaderboard/uncertainty.html", viewer=viewer, state=state, shown=shown).body
         )
 
-    return templates.cached_page(render() if viewer else cache.answer(etag, render), etag)
+    return templates.page_from_cache(cache, etag, viewer, render)
 
 
 @router.post("/competitions/{slug}/rules-acceptance")

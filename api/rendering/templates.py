@@ -1,6 +1,7 @@
 """Renders pages with Jinja, with their security and cache headers; serves static files and error pages."""
 
 import hashlib
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from api.http.dependencies import Caller
 from api.http.etags import etag_of, is_known
+from api.http.response_cache import ResponseCache
 from api.rendering import formatting, markdown
 from api.rendering.charts import captions
 from scorer.accounts.roles import is_organizer, is_reviewer, may_open_competitions
@@ -105,6 +107,11 @@ def render_page(
 def cached_page(body: bytes, etag: str) -> HTMLResponse:
     """A page whose body was rendered before, with its ETag."""
     return HTMLResponse(body, headers={**PAGE_HEADERS, **NO_CACHE_HEADERS, "ETag": etag})
+
+
+def page_from_cache(cache: ResponseCache, etag: str, viewer: Caller | None, make: Callable[[], bytes]) -> HTMLResponse:
+    """A page with its ETag: a visitor's body comes from the cache, that of who is signed in is made each time."""
+    return cached_page(make() if viewer else cache.answer(etag, make), etag)
 
 
 def see_other(address: str) -> RedirectResponse:

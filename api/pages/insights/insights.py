@@ -10,7 +10,7 @@ from api.http.dependencies import AppResponseCache, CurrentCaller, DbSession, No
 from api.http.etags import etag_of, is_known
 from api.rendering.charts.captions import CHOICES
 from api.rendering.charts.insight_figures import figure_chart_of
-from api.rendering.templates import BUILD_DIGEST, cached_page, not_modified, render, render_page
+from api.rendering.templates import BUILD_DIGEST, not_modified, page_from_cache, render, render_page
 from api.schemas.insights.insights import LabelChoice, Seed
 from scorer.accounts.roles import is_organizer
 from scorer.archive.sprite_sheet import layout_of
@@ -56,7 +56,7 @@ def show_insights(
         "pictures": lambda: _render_pictures(session, state, account, track, label),
         "shared_submissions": lambda: _render_shared_submissions(session, state, account),
     }
-    return cached_page(render_body() if viewer else cache.answer(etag, render_body), etag)
+    return page_from_cache(cache, etag, viewer, render_body)
 
 
 def _render_pictures(
