@@ -21,7 +21,7 @@ from api.http.dependencies import (
 )
 from api.http.etags import etag_of, is_known
 from api.http.forms import FormFields, text
-from api.pages.leaderboard import MEDALS, PAGE_SIZE, AsOfTime, board_page_of, board_tabs_of
+from api.pages.leaderboard import PAGE_SIZE, AsOfTime, board_page_of, board_tabs_of
 from api.rendering import formatting, templates
 from api.rendering.quota import quota_message_of
 from api.rendering.timeline import timeline_of
@@ -32,6 +32,7 @@ from scorer.competitions.competition_state import CompetitionState, takes_late
 from scorer.db.tables import Account
 from scorer.leaderboard import board_access, board_versions, standings
 from scorer.lifecycle import Phase, TrackKind
+from scorer.ranking.awards import MEDALS
 from scorer.review import rebuttals
 from scorer.teams import quotas, storage
 

@@ -15,7 +15,6 @@ from scorer.lifecycle import TrackKind
 PAGE_SIZE = 100
 MAX_SHOWN_APART = 100
 """Rows of the list of copies, and of that of disqualified teams."""
-MEDALS = ("gold", "silver", "bronze")
 
 
 def _in_utc(moment: datetime | None) -> datetime | None:

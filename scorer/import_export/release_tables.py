@@ -15,9 +15,9 @@ from scorer.competitions.competition_state import CompetitionState
 from scorer.db.data_release import entry_rows, judgement_rows
 from scorer.import_export.pseudonyms import Pseudonyms
 from scorer.leaderboard.rows import rows_of
-from scorer.leaderboard.uncertainty import MEDALS, UncertainPlace, uncertain_places
+from scorer.leaderboard.uncertainty import UncertainPlace, uncertain_places
 from scorer.lifecycle import TRACK_KINDS
-from scorer.ranking.awards import award_of
+from scorer.ranking.awards import MEDALS, award_of
 
 ColumnKind = Literal["text", "int", "float", "bool", "time", "ints"]
 TableRow = tuple[Any, ...]

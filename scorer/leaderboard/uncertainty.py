@@ -17,6 +17,7 @@ from scorer.db.tables import Account
 from scorer.leaderboard.rows import rows_of
 from scorer.leaderboard.standings import change_counts
 from scorer.lifecycle import TrackKind
+from scorer.ranking.awards import MEDALS
 from scorer.ranking.columns import Flags, Floats, Ints
 from scorer.ranking.uncertainty import MeasuredScores, SharedImages, rank_intervals, rank_probabilities
 from scorer.ranking.vectorised import BoardListing
@@ -25,7 +26,6 @@ MAX_PLACES = 500
 """Places whose uncertainty is told."""
 MAX_COMPARED = 1_000
 """Entries, from rank 1 on, that these are compared with: whoever is measured that far behind is."""
-MEDALS = ("gold", "silver", "bronze")
 
 
 @dataclass(frozen=True)

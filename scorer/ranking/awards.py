@@ -5,10 +5,13 @@ from typing import NamedTuple
 
 from scorer.lifecycle import TrackKind
 
+MEDALS = ("gold", "silver", "bronze")
+"""Best first."""
+
 
 def medal(rank: int, gold: int = 10, silver: int = 50, bronze: int = 100) -> str | None:
     """The medal of a rank, given the last rank of each colour; None below bronze."""
-    for name, last in (("gold", gold), ("silver", silver), ("bronze", bronze)):
+    for name, last in zip(MEDALS, (gold, silver, bronze), strict=True):
         if rank <= last:
             return name
     return None
