@@ -7,6 +7,8 @@ INERT_HEADERS = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy":
 """For uploaded files: a browser must not run them as a page or script of this site."""
 IMMUTABLE_IMAGE_HEADERS = {"Cache-Control": "private, max-age=31536000, immutable", "Vary": "Authorization, Cookie"}
 """An entry never changes, so its image may be cached for a year; by one browser and for one person only."""
+UNSTORED_IMAGE_HEADERS = INERT_HEADERS | {"Cache-Control": "private, no-store"}
+"""For images of reviews: no browser and no proxy stores them."""
 CHUNK_BYTES = 1 << 18
 
 

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 
 from api.http.dependencies import BlobStore, CurrentUser, DbSession, Now, Organizer, Reviewer
 from api.http.etags import etag_of, is_known
-from api.http.media import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS
+from api.http.media import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS, UNSTORED_IMAGE_HEADERS
 from api.openapi.files import PICTURE, file_answer
 from api.schemas.review.review_queue import (
     ComparisonJobsView,
@@ -117,7 +117,7 @@ def image(
     """One image of a pair as PNG. Reviewers and organizers only."""
     submission = access.find_for_review(session, submission_id, reviewer)
     picture = closest_pairs.side_of(session, store, submission, kind, number, side, reviewer)
-    return Response(picture, media_type="image/png", headers=INERT_HEADERS | {"Cache-Control": "private, no-store"})
+    return Response(picture, media_type="image/png", headers=UNSTORED_IMAGE_HEADERS)
 
 
 @router.get(
@@ -136,7 +136,7 @@ def shared_images_sheet(
     where that is the better match). Reviewers and organizers only."""
     submission = access.find_for_review(session, submission_id, reviewer)
     picture = shared_images.shared_images_sheet(session, store, submission, other_ref)
-    return Response(picture, media_type="image/png", headers=INERT_HEADERS | {"Cache-Control": "private, no-store"})
+    return Response(picture, media_type="image/png", headers=UNSTORED_IMAGE_HEADERS)
 
 
 @router.post("/competitions/{slug}/image-comparisons", status_code=202)
