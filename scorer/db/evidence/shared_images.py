@@ -4,19 +4,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    CursorResult,
-    FromClause,
-    Select,
-    exists,
-    func,
-    insert,
-    literal,
-    select,
-    union_all,
-)
+from sqlalchemy import ColumnElement, Connection, FromClause, Select, exists, func, select, union_all
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
@@ -25,7 +13,7 @@ from scorer.db.leaderboard.binary_copy import compiled, read_columns
 from scorer.db.tables import HashedEntry, ImageComparison, Job, SharedImages, Submission, Team
 from scorer.db.teams import merges
 from scorer.findings.signs import MIN_SHARE
-from scorer.lifecycle import UNFINISHED, JobState, Queue, Status
+from scorer.lifecycle import UNFINISHED, Queue, Status
 from scorer.ranking.columns import Ints
 
 
@@ -164,25 +152,14 @@ def add_comparison_jobs(session: Session, competition_id: int, *, now: datetime)
     """Add a job for every scored entry that was not compared and has its zip, if no job compares it; their number."""
     compared = exists().where(ImageComparison.submission_ref == Submission.ref)
     unfinished = (Job.submission_ref == Submission.ref) & (Job.queue == Queue.EVIDENCE) & Job.state.in_(UNFINISHED)
-    values = {
-        "queue": literal(Queue.EVIDENCE.value),
-        "submission_ref": Submission.ref,
-        "state": literal(JobState.WAITING.value),
-        "priority": literal(1),
-        "turn": Submission.ref,
-        "due_at": job_queue.due_in(),
-        "attempts": literal(0),
-        "created_at": literal(now),
-    }
-    entries = select(*values.values()).where(
+    entries = select(Submission).where(
         Submission.competition_id == competition_id,
         Submission.status == Status.SCORED,
         Submission.blob_key.is_not(None),
         ~compared,
         ~exists().where(unfinished),
     )
-    result = session.execute(insert(Job).from_select(list(values), entries))
-    return result.rowcount if isinstance(result, CursorResult) else 0
+    return job_queue.add_for_entries(session, Queue.EVIDENCE, entries, now=now, turn=Submission.ref)
 
 
 def _current_team(team_id: InstrumentedAttribute[int], name: str) -> tuple[ColumnElement[int], FromClause]:

@@ -6,8 +6,22 @@ processes differ.
 
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
-from sqlalchemy import ColumnElement, CursorResult, and_, exists, func, insert, literal, not_, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    CursorResult,
+    Select,
+    and_,
+    exists,
+    func,
+    insert,
+    literal,
+    not_,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session, aliased
 
@@ -159,32 +173,41 @@ def next_turn(session: Session, queue: Queue, priority: int, team_id: int | None
     return int(session.scalar(select(func.greatest(*turns))) or 0)
 
 
-def add_for_track(session: Session, competition_id: int, track_id: int, *, now: datetime) -> int:
-    """Add a scoring job on a private track for every scored entry in time, in turns between teams; returns how many."""
+def add_for_entries(
+    session: Session, queue: Queue, entries: Select[Any], *, now: datetime, **columns: ColumnElement[Any]
+) -> int:
+    """Add a job that waits behind public ones for each entry of a query of submissions; returns how many. ``columns``
+    are the job's turn, and whatever else not all such jobs have."""
+    values = {
+        "queue": literal(queue.value),
+        "submission_ref": Submission.ref,
+        "state": literal(JobState.WAITING.value),
+        "priority": literal(1),
+        "due_at": due_in(),
+        "attempts": literal(0),
+        "created_at": literal(now),
+        **columns,
+    }
+    rows = entries.with_only_columns(*values.values(), maintain_column_froms=True)
+    result = session.execute(insert(Job).from_select(list(values), rows))
+    return result.rowcount if isinstance(result, CursorResult) else 0
+
+
+def add_in_turns(
+    session: Session, queue: Queue, *conditions: ColumnElement[bool], now: datetime, **columns: ColumnElement[Any]
+) -> int:
+    """Add a job for each submission that meets all conditions (:func:`add_for_entries`), in turns between teams."""
     merged = merges.newest_merges()
     team = func.coalesce(merged.c.into_team_id, Submission.team_id)
-    entries = (
-        select(
-            literal(Queue.SCORE.value),
-            Submission.ref,
-            literal(track_id),
-            team,
-            literal(JobState.WAITING.value),
-            literal(1),
-            func.row_number().over(partition_by=team, order_by=Submission.ref),
-            func.now(),
-            literal(0),
-            literal(now),
-        )
-        .outerjoin(merged, merged.c.team_id == Submission.team_id)
-        .where(Submission.competition_id == competition_id, Submission.status == Status.SCORED, ~Submission.late)
-    )
-    columns = (
-        "queue", "submission_ref", "track_id", "team_id", "state", "priority", "turn", "due_at", "attempts",
-        "created_at",
-    )  # fmt: skip
-    result = session.execute(insert(Job).from_select(columns, entries))
-    return result.rowcount if isinstance(result, CursorResult) else 0
+    turn = func.row_number().over(partition_by=team, order_by=Submission.ref)
+    entries = select(Submission).outerjoin(merged, merged.c.team_id == Submission.team_id).where(*conditions)
+    return add_for_entries(session, queue, entries, now=now, team_id=team, turn=turn, **columns)
+
+
+def add_for_track(session: Session, competition_id: int, track_id: int, *, now: datetime) -> int:
+    """Add a scoring job on a private track for every scored entry in time, in turns between teams; returns how many."""
+    in_time = Submission.competition_id == competition_id, Submission.status == Status.SCORED, ~Submission.late
+    return add_in_turns(session, Queue.SCORE, *in_time, now=now, track_id=literal(track_id))
 
 
 def cancel_on_track(session: Session, track_id: int, now: datetime) -> None:

@@ -3,13 +3,12 @@
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from sqlalchemy import BigInteger, CursorResult, any_, bindparam, func, insert, literal, select
+from sqlalchemy import BigInteger, any_, bindparam, func, literal, select
 from sqlalchemy.dialects.postgresql import ARRAY, distinct_on
 from sqlalchemy.orm import Session
 
 from scorer.db.jobs import job_queue
 from scorer.db.tables import Job, RescoringCampaign, Submission
-from scorer.db.teams import merges
 from scorer.lifecycle import UNFINISHED, JobState, Queue
 
 
@@ -18,8 +17,6 @@ def add_jobs(
 ) -> int:
     """Add a job for each of the entries that has no unfinished one for the campaign, in turns between teams; returns
     how many. In the queue ``score`` the jobs measure by the track's own terms, for no campaign."""
-    merged = merges.newest_merges()
-    team = func.coalesce(merged.c.into_team_id, Submission.team_id)
     campaign_id = campaign.id if queue is Queue.RESCORE else None
     busy = select(Job.submission_ref).where(
         Job.queue == queue,
@@ -27,31 +24,15 @@ def add_jobs(
         Job.state.in_(UNFINISHED),
         Job.campaign_id.is_not_distinct_from(campaign_id),
     )
-    entries = (
-        select(
-            literal(queue.value),
-            Submission.ref,
-            literal(campaign.track_id),
-            literal(campaign_id, type_=Job.campaign_id.type),
-            team,
-            literal(JobState.WAITING.value),
-            literal(1),
-            func.row_number().over(partition_by=team, order_by=Submission.ref),
-            func.now(),
-            literal(0),
-            literal(now),
-        )
-        .outerjoin(merged, merged.c.team_id == Submission.team_id)
-        .where(
-            Submission.ref == any_(bindparam(None, list(refs), type_=ARRAY(BigInteger))), Submission.ref.not_in(busy)
-        )
+    return job_queue.add_in_turns(
+        session,
+        queue,
+        Submission.ref == any_(bindparam(None, list(refs), type_=ARRAY(BigInteger))),
+        Submission.ref.not_in(busy),
+        now=now,
+        track_id=literal(campaign.track_id),
+        campaign_id=literal(campaign_id, type_=Job.campaign_id.type),
     )
-    columns = (
-        "queue", "submission_ref", "track_id", "campaign_id", "team_id", "state", "priority", "turn", "due_at",
-        "attempts", "created_at",
-    )  # fmt: skip
-    result = session.execute(insert(Job).from_select(columns, entries))
-    return result.rowcount if isinstance(result, CursorResult) else 0
 
 
 def cancel_jobs(session: Session, campaign_id: int, now: datetime) -> None:
