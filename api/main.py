@@ -34,7 +34,7 @@ from api.routes.import_export import data_release, import_results
 from api.routes.insights import gallery, human_ratings, insights
 from api.routes.notifications import notices, webhooks
 from api.routes.review import publication, review_queue, reviews, rulings
-from api.routes.submissions import submission_events, submission_files, submissions, uploads
+from api.routes.submissions import receipts, submission_events, submission_files, submissions, uploads
 from api.routes.teams import final_picks, team_lists, teams
 from api.routes.tuning import private_extractor, thresholds
 from scorer.accounts.rate_limits import RateLimiter
@@ -148,6 +148,7 @@ def create_app(settings: Settings) -> FastAPI:
         notices,
         webhooks,
         submission_files,
+        receipts,
         final_picks,
         team_lists,
         generators,
@@ -166,6 +167,7 @@ def create_app(settings: Settings) -> FastAPI:
     ):
         app.include_router(module.router, prefix=API_PREFIX)
     app.include_router(probes.router)
+    app.include_router(receipts.well_known)
     router.mount_pages(app)
     return app
 

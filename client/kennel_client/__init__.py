@@ -3,6 +3,7 @@
 errors: errors meant for people
 archive: zips and PNGs, read and checked by the standard library alone
 client, async_client: what programs call
+receipts: whether a service has signed what a receipt says
 results: entries, boards and competitions, which notebooks show as tables
 operations, submit, resumable, resumable_state, references: the steps of what clients do
 steps, retries: operations as generators of steps; when to try again

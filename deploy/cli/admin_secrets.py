@@ -1,13 +1,16 @@
-"""``kennel admin rotate-secrets``: new passwords for the servers of a ``kennel up``."""
+"""``kennel admin``: new passwords for the servers of a ``kennel up``; a new key for receipts."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from deploy.standalone import redis
-from deploy.standalone.data_folder import open_data_folder
+from deploy.standalone.data_folder import open_data_folder, settings_of
 from deploy.standalone.database_roles import APP, OWNER
+from scorer import signing_keys
+from scorer.db.session import connected
 
 app = typer.Typer()
 STOP_SECONDS = 1.0
@@ -23,3 +26,14 @@ def rotate_secrets(
     with open_data_folder(data, patience=STOP_SECONDS) as folder:
         folder.forget_secrets(OWNER, APP, redis.SECRET)
     print(f"The next start of `kennel up --data {data}` makes new passwords for database and queue server.")
+
+
+@app.command()
+def rotate_signing_key(
+    data: Annotated[Path | None, typer.Option(help="The data folder of a `kennel up` that is running.")] = None,
+) -> None:
+    """Sign receipts with a new key from now on, directly in the database: DATABASE_URL, or --data. The former private
+    key is removed; its public half stays, so receipts signed before can still be checked."""
+    with connected(settings_of(data)) as sessions, sessions.begin() as session:
+        made = signing_keys.rotate(session, author=None, now=datetime.now(UTC))
+    print(made["kid"])

@@ -34,10 +34,10 @@ class JudgedMeasurement:
 
 
 def measurements_of(
-    session: Session, submission: Submission, account: Account, *, ranked: bool, for_review: bool = False
+    session: Session, submission: Submission, account: Account | None, *, ranked: bool, for_review: bool = False
 ) -> list[JudgedMeasurement]:
-    """The measurements that this person may see: public ones, and private ones once published (always, for
-    organizers and ``for_review``). Each rank may cost a whole board, so lists do without (``ranked``)."""
+    """The measurements that this person (None: anybody) may see: public ones, and private ones once published (always,
+    for organizers and ``for_review``). Each rank may cost a whole board, so lists do without (``ranked``)."""
     competition_id = submission.competition_id
     may_see_private = (
         for_review or is_organizer(account, competition_id) or competitions.is_published(session, competition_id)

@@ -9,5 +9,6 @@ progress: status events, place in the queue and stage
 waiting_times: expected seconds until the public score
 files: the stored zip and sprite sheet of a submission
 access: who may see, review or rule on a submission
+receipts: the scores of an entry and what they were measured with, as anybody may be shown them
 labels: decided and early labels, and whether they mean memorisation
 """

@@ -114,6 +114,7 @@ ROWS: Mapping[str, Sequence[Row]] = {
         ("shared_images", {"submission_ref": 2, "images": 3, "share": 0.5}),
     ),
     "0039": (("competition_references", {"role": "public_features", "extractor": "tiny@1"}),),
+    "0040": (("signing_keys", {}),),
 }
 """By migration: rows of the tables that it brings, and of those that it lets have new ones. A column that is not named
 has a value of its type where it needs one; of rows that are referred to, the first is meant."""

@@ -46,7 +46,7 @@ STATEMENT_SHARE = 0.9
 """The longest statement, as a share of the time in which a job must make progress."""
 TURN_SHARE = 0.5
 """The time after which a release with images goes back to its queue, as a share of the longest that a job may take."""
-RECEIPT = ".json"
+DESCRIPTION_SUFFIX = ".json"
 """What the blob's key ends with that has the description of a stored zip of images. The cleanup removes it with
 whatever else a finished release does not name."""
 ZIP_TIMESTAMP = (1980, 1, 1, 0, 0, 0)
@@ -171,12 +171,12 @@ def _store_images(
         progress = partial(report, "images", done / len(contents.entries))
         progress()
         name = f"{IMAGES_IN}{names.of('submission', entry.ref)}.zip"
-        receipt = f"{blob_key(release.id, name)}{RECEIPT}"
-        if context.blobs.exists(receipt):
-            files.append(json.loads(context.blobs.read(receipt)))
+        description = f"{blob_key(release.id, name)}{DESCRIPTION_SUFFIX}"
+        if context.blobs.exists(description):
+            files.append(json.loads(context.blobs.read(description)))
         elif entry.blob_key and context.blobs.exists(entry.blob_key):
             files.append(_repack_images(context, release, entry, contents.state.image_spec, name, progress))
-            context.blobs.write(receipt, json.dumps(files[-1]).encode())
+            context.blobs.write(description, json.dumps(files[-1]).encode())
             if context.now() >= turn_ends:
                 raise Preempted
     return sorted(files, key=lambda file: file["name"]), len(contents.entries) - len(files)

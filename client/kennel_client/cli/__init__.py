@@ -7,6 +7,7 @@ check: ``kennel check``: a zip on the participant's machine.
 competitions: ``kennel competitions``, ``rules``, ``leaderboard`` and ``pick``.
 submissions: ``kennel submit``, ``status`` and ``cancel``.
 generators: ``kennel generator``.
+receipts: ``kennel receipt`` and ``verify``.
 kaggle: ``kennel kaggle``: the official kaggle client, pointed at Kennel.
 admin: ``kennel admin``, for organizers and admins.
 follow: an entry's progress from its server-sent events.

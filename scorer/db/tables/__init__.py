@@ -17,6 +17,7 @@ review: labels, reviews, rulings, rebuttals
 leaderboard: the change feed
 human_ratings, data_release: rating studies; releases
 notifications, audit_log: notices, mails, webhooks; what organizers did
+signing_keys: the keys with which the service signs receipts
 """
 
 from scorer.db.tables.accounts import Account, Identity, KnownDevice, OneTimeLink, SecondFactor, Token, WebSession
@@ -45,6 +46,7 @@ from scorer.db.tables.notifications import Delivery, Mail, MailChoice, Notice, W
 from scorer.db.tables.rescoring import RescoringAct, RescoringCampaign
 from scorer.db.tables.review import CoarseLabel, Label, Rebuttal, RebuttalAnswer, Review, ReviewClaim, Ruling
 from scorer.db.tables.shared_images import HashedEntry, ImageComparison, SharedImages
+from scorer.db.tables.signing_keys import SigningKey
 from scorer.db.tables.submissions import Submission, SubmissionEvent, Upload
 from scorer.db.tables.teams import Membership, PickSet, Team, TeamInvitation, TeamMerge, TeamMessage, TeamRenaming
 from scorer.db.tables.tuning import ComparedDistance, Comparison, Threshold
@@ -103,6 +105,7 @@ __all__ = [
     "Ruling",
     "SecondFactor",
     "SharedImages",
+    "SigningKey",
     "Submission",
     "SubmissionEvent",
     "Table",

@@ -1,0 +1,30 @@
+"""Receipts: the scores of an entry, signed, and the public keys to check the signature by."""
+
+from fastapi import APIRouter
+
+from api.http.dependencies import AppSettings, CurrentUser, DbSession, Now
+from api.schemas.submissions.receipts import KeySetView, PublicKeyView, ReceiptView, SignedReceiptView
+from scorer import signing_keys
+from scorer.submissions import receipts
+
+router = APIRouter(tags=["results"])
+well_known = APIRouter(tags=["results"])
+
+
+@router.get("/submissions/{submission_id}/receipt")
+def receipt(
+    submission_id: str, session: DbSession, account: CurrentUser, settings: AppSettings, now: Now
+) -> SignedReceiptView:
+    """A receipt of the entry's scores that can be shown to anybody: what was measured with what, and the rank at this
+    moment, signed. Private scores are in it once they are published. For its team and organizers."""
+    contents = receipts.receipt_of(session, submission_id, account, issuer=settings.public_url, now=now)
+    view = ReceiptView.model_validate(contents)
+    return SignedReceiptView(
+        receipt=view, jws=signing_keys.sign(session, view.model_dump_json(by_alias=True).encode(), now=now)
+    )
+
+
+@well_known.get("/.well-known/kennel-keys.json")
+def keys(session: DbSession) -> KeySetView:
+    """The public keys to check receipts by, as a JWK set. Keys that no longer sign stay in it."""
+    return KeySetView(keys=[PublicKeyView.model_validate(key) for key in signing_keys.public_keys(session)])

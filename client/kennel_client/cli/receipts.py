@@ -1,0 +1,76 @@
+"""``kennel receipt`` and ``kennel verify``: a signed receipt of an entry's scores, and its check."""
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from kennel_client.api import ApiClient, segment
+from kennel_client.cli import tables
+from kennel_client.cli.connection import connected_client, reported_errors
+from kennel_client.cli.formatting import format_number, format_time, terminal_safe
+from kennel_client.cli.options import IDS, PANEL, AsJson
+from kennel_client.errors import Unreadable
+from kennel_client.receipts import KEYS_PATH, issuer_of, verified_receipt
+
+app = typer.Typer()
+
+
+@app.command(rich_help_panel=PANEL, context_settings=IDS)
+def receipt(submission: Annotated[str, typer.Argument(metavar="ID", help="A scored entry.")]) -> None:
+    """Print a receipt of an entry's scores as JSON: signed by the service, to be shown to anybody."""
+    with connected_client() as client:
+        print(json.dumps(client.get(f"/submissions/{segment(submission)}/receipt"), indent=2, ensure_ascii=False))
+
+
+@app.command(rich_help_panel=PANEL)
+def verify(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The receipt.")],
+    keys: Annotated[
+        Path | None,
+        typer.Option(help=f"The service's public keys, to check it offline. Default: those at its {KEYS_PATH}."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check a receipt: exit 0 if the service that it names has signed exactly what it says, else 1."""
+    with reported_errors(as_json=as_json):
+        document = _read(file)
+        issuer = issuer_of(document)
+        key_set = _read(keys) if keys else _keys_of(issuer)
+        if not isinstance(key_set, dict) or not isinstance(key_set.get("keys"), list):
+            raise Unreadable(f"{keys or issuer + KEYS_PATH} is not a set of keys.")
+        contents = verified_receipt(document, key_set["keys"])
+    tables.print_answer(contents, partial(_print_receipt, receipt=contents), as_json=as_json)
+
+
+def _read(file: Path) -> Any:
+    try:
+        return json.loads(file.read_bytes())
+    except (OSError, ValueError) as error:
+        raise Unreadable(f"{file} cannot be read: {error}.") from None
+
+
+def _keys_of(issuer: str) -> Any:
+    with ApiClient(issuer) as client:
+        return client.get(f"{client.url}{KEYS_PATH}")
+
+
+def _print_receipt(out: Console, receipt: dict[str, Any]) -> None:
+    tables.print_text(out, f"Signed by {terminal_safe(receipt['issuer'])} at {format_time(receipt['issued_at'])}.")
+    entry = f"Entry {receipt['submission']} of {receipt['team']} in {receipt['title']} ({receipt['phase']})"
+    tables.print_text(out, terminal_safe(entry))
+    columns = {"track": "left", "MiFID": "right", "FID": "right", "distance": "right", "rank": "right"}
+    rows = [
+        (
+            each["track"],
+            format_number(each["mifid"]),
+            format_number(each["fid"]),
+            format_number(each["memorization_distance"], 3),
+            str(each["rank"] or "-"),
+        )
+        for each in receipt["scores"]
+    ]
+    tables.print_table(out, columns, rows)

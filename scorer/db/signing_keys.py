@@ -1,0 +1,27 @@
+"""SQL for signing keys."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+
+from scorer.db.tables import SigningKey
+
+
+def signing_keys(session: Session) -> Sequence[SigningKey]:
+    """All keys, newest first: the first one signs."""
+    return session.scalars(select(SigningKey).order_by(SigningKey.id.desc())).all()
+
+
+def add_signing_key(session: Session, public_key: bytes, private_key: bytes, *, now: datetime) -> SigningKey:
+    """Add the key that signs from now on."""
+    key = SigningKey(public_key=public_key, private_key=private_key, created_at=now)
+    session.add(key)
+    session.flush()
+    return key
+
+
+def remove_private_keys(session: Session) -> None:
+    """Remove the private halves of all keys."""
+    session.execute(update(SigningKey).values(private_key=None))
