@@ -26,7 +26,7 @@ from api.kaggle import router as kaggle
 from api.openapi.document import openapi_document
 from api.openapi.operation_ids import operation_id
 from api.pages import router
-from api.routes import audit_log, health, jobs, leaderboard, probes, rescoring
+from api.routes import audit_log, badge, citations, health, jobs, leaderboard, probes, rescoring
 from api.routes.accounts import accounts, administration, api_tokens, second_factors, sessions
 from api.routes.competitions import allowlist, announcements, competition_roles, competitions, data_files
 from api.routes.evidence import evidence, generators
@@ -149,6 +149,8 @@ def create_app(settings: Settings) -> FastAPI:
         webhooks,
         submission_files,
         receipts,
+        badge,
+        citations,
         final_picks,
         team_lists,
         generators,

@@ -5,6 +5,8 @@ competitions: competitions, data files, allowlists
 teams: teams, final picks
 submissions: submissions, their files and events, resumable uploads
 leaderboard: the boards
+badge: a team's place as a picture for pages elsewhere
+citations: competitions and entries as BibTeX
 tuning: thresholds, the private extractor
 rescoring: rescoring campaigns
 review: the review queue, reviews, rulings, publication

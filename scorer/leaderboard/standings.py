@@ -21,6 +21,7 @@ from scorer.db.leaderboard.board import EntryInfo, UnrankedReason
 from scorer.db.submissions import labels
 from scorer.db.tables import Account, Track
 from scorer.db.teams import members
+from scorer.errors import NotFound
 from scorer.leaderboard import board_cache
 from scorer.leaderboard.board import Benchmark, Board, CopyingTeam, DisqualifiedTeam, Place
 from scorer.leaderboard.board_access import state_of_board
@@ -121,6 +122,17 @@ def rank_of(session: Session, state: CompetitionState, kind: TrackKind, account:
     team_id = _own_team_id(session, state, account)
     rows = [] if team_id is None else rows_of(session, state.competition, state.tracks, kind).of_teams([team_id])
     return rows[0].rank if rows else None
+
+
+def row_of_team(session: Session, state: CompetitionState, kind: TrackKind, name: str) -> tuple[BoardRow, int]:
+    """The row of the team with this name on the board that everybody sees, and how many teams have a rank; ``NotFound``
+    if it has none, ``Forbidden`` for the private track before publication."""
+    visible_track(state, kind, None)
+    rows = rows_of(session, state.competition, state.tracks, kind)
+    team = members.competing_team(session, state.competition.id, name)
+    for row in rows.of_teams([team.id]) if team else ():
+        return row, len(rows)
+    raise NotFound("no-place", "No team of this name has a place on the board.")
 
 
 def count_teams(session: Session, states: Sequence[CompetitionState]) -> dict[int, int]:

@@ -252,6 +252,7 @@ CALLS: Mapping[str, RouteCall] = {
             ("GET", "/{item_id}/picture", {}),
         )
     },
+    f"GET {TEAM}/leaderboard/badge": RouteCall(words=lambda _: {"team": [None, "Alpha Kennel"]}),
     f"PUT {TEAM}/data/{{name}}": RouteCall(lambda _: {"content": b"1,2"}, DATA),
     f"GET {TEAM}/data/{{name}}": RouteCall(words=DATA),
     f"DELETE {TEAM}/data/{{name}}": RouteCall(words=DATA),

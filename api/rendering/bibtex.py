@@ -1,0 +1,45 @@
+"""BibTeX of competitions and entries."""
+
+from collections.abc import Mapping
+
+from scorer.db.tables import Competition
+from scorer.submissions.receipts import ReceiptContents
+
+SPECIAL: Mapping[str, str] = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    **{each: f"\\{each}" for each in "&%$#_{}"},
+}
+"""What TeX takes for something else than itself."""
+
+
+def of_competition(competition: Competition, site: str) -> str:
+    """The entry of a competition."""
+    year = {} if competition.opens_at is None else {"year": str(competition.opens_at.year)}
+    title = _escaped(competition.title)
+    fields = {"title": f"{{{title}}}", "key": title, **year, "url": f"{site}/competitions/{competition.slug}"}
+    return _entry(f"kennel-{competition.slug}", fields)
+
+
+def of_receipt(receipt: ReceiptContents) -> str:
+    """The entry of a scored submission, with the scores that its receipt has."""
+    fields = {
+        "author": f"{{{_escaped(receipt.team)}}}",
+        "title": f"Entry {_escaped(receipt.submission)} of {{{_escaped(receipt.title)}}}",
+        "year": str(receipt.accepted_at.year),
+        "url": f"{receipt.issuer}/competitions/{receipt.competition}",
+        "note": _escaped(
+            ", ".join(f"{each.track} MiFID {each.mifid:.6g}" for each in receipt.scores if each.mifid is not None)
+        ),
+    }
+    return _entry(f"kennel-{receipt.competition}-{receipt.submission}", fields)
+
+
+def _entry(key: str, fields: Mapping[str, str]) -> str:
+    lines = "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items() if value)
+    return f"@misc{{{key},\n{lines}}}\n"
+
+
+def _escaped(text: str) -> str:
+    return "".join(SPECIAL.get(each, each) for each in text)

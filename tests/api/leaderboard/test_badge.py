@@ -1,0 +1,70 @@
+"""Badges, and how to cite: what everybody sees on the board, for pages and papers elsewhere."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from xml.etree import ElementTree as ET
+
+from tests.api.conftest import Service
+from tests.factories import noise_images
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def badge(service: Service, slug: str, team: str, **query: str) -> Any:
+    """A team's badge, as a visitor's browser asks for it."""
+    etag = {"If-None-Match": query.pop("etag")} if "etag" in query else {}
+    path = f"/competitions/{slug}/leaderboard/badge"
+    return service.call(None, "GET", path, params={"team": team, **query}, headers=etag)
+
+
+def texts(answer: Any) -> list[str]:
+    """The texts of a badge, which is well-formed XML."""
+    assert answer.status_code == 200, answer.text
+    return [element.text or "" for element in ET.fromstring(answer.content).iter(f"{SVG}text")]
+
+
+def test_a_badge_has_place_and_score_and_follows_the_board(service: Service) -> None:
+    slug = service.competition(title="Cats <& dogs>")
+    entry = service.scored("ada", slug, noise_images(3))
+    first = badge(service, slug, entry["team"])
+    score = entry["measurements"][0]["mifid"]
+    label, message = texts(first)
+    assert label == "Cats <& dogs>"
+    assert message.startswith("1 of 1 · MiFID ")
+    assert abs(float(message.split()[-1].replace(",", "")) - score) < 0.5
+    assert first.headers["Cross-Origin-Resource-Policy"] == "cross-origin"
+    assert badge(service, slug, entry["team"], etag=first.headers["ETag"]).status_code == 304
+    assert texts(badge(service, slug, entry["team"].upper())) == [label, message], "as names of teams are compared"
+
+    service.scored("bob", slug, noise_images(4))
+    second = badge(service, slug, entry["team"], etag=first.headers["ETag"])
+    assert " of 2 · " in texts(second)[1]
+    assert (badge(service, slug, "Nobody").status_code, badge(service, slug, "Eve").status_code) == (404, 404)
+
+
+def test_the_private_place_is_shown_once_it_is_published(service: Service) -> None:
+    slug = service.competition()
+    entry = service.scored("ada", slug, noise_images(3))
+    assert badge(service, slug, entry["team"], track="private").status_code == 403
+    body = {"closes_at": (datetime.now(UTC) - timedelta(seconds=1)).isoformat()}
+    assert service.call("organizer", "PATCH", f"/competitions/{slug}", json=body).status_code == 200
+    act = {"published": True, "reason": "done", "override": "a test"}
+    assert service.call("organizer", "POST", f"/competitions/{slug}/publication", json=act).status_code == 201
+    assert texts(badge(service, slug, entry["team"], track="private"))[1].startswith("1 of 1")
+
+
+def test_a_draft_has_no_badge_and_nobody_cites_it(service: Service) -> None:
+    slug = service.competition(opens_at=None)
+    assert badge(service, slug, "Ada").status_code == 404
+    assert service.call(None, "GET", f"/competitions/{slug}/citation").status_code == 404
+
+
+def test_a_competition_and_an_entry_are_cited(service: Service) -> None:
+    slug = service.competition(title="Cats & dogs")
+    entry = service.scored("ada", slug, noise_images(3))
+    of_competition = service.call(None, "GET", f"/competitions/{slug}/citation")
+    assert of_competition.headers["Content-Type"] == "application/x-bibtex"
+    assert of_competition.text.startswith(f"@misc{{kennel-{slug},\n  title = {{{{Cats \\& dogs}}}},\n")
+    cited = service.call("ada", "GET", f"/submissions/{entry['id']}/citation").text
+    assert f"note = {{public MiFID {entry['measurements'][0]['mifid']:.6g}}}" in cited
+    assert service.call("bob", "GET", f"/submissions/{entry['id']}/citation").status_code == 404
