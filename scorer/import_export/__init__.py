@@ -5,5 +5,6 @@ import_results: a table of results made into a competition without images
 pseudonyms: pseudonyms of a data release
 release_tables: the tables of a data release, their columns, their rows under pseudonyms
 data_card: the data card and the manifest of a release
+croissant: the metadata of a release, by which libraries find and read its tables
 data_release: starting, reading and publishing releases
 """

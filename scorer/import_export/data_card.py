@@ -83,8 +83,14 @@ def _contents(numbers: CardNumbers) -> str:
     lines += [f"| {table}.parquet | {numbers.rows[table]:,} |" for table in TABLES]
     lines += ["", f"Entries by status: {_counted(numbers.statuses)}.", ""]
     lines += [f"Scored entries by decided label: {_counted(numbers.labels)}.", "", _images(numbers)]
-    lines += ["", f"`manifest.json` has the SHA-256 of every file. Written by {numbers.writer}; the same state of the"]
-    lines += ["competition, pseudonyms and writer give the same bytes."]
+    lines += [
+        "",
+        "`manifest.json` has the SHA-256 of every file, `croissant.json` the columns of all tables for libraries that",
+    ]
+    lines += [
+        f"read Croissant. Written by {numbers.writer}; the same state of the competition, pseudonyms and writer give"
+    ]
+    lines += ["the same bytes."]
     return "\n".join(lines)
 
 

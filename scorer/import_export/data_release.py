@@ -20,7 +20,7 @@ from scorer.leaderboard.rows import ranked_board_of
 from scorer.lifecycle import UNFINISHED, JobState, Phase, Queue
 
 ReleaseImages = Literal["none", "ranked", "all"]
-MANIFEST, CARD, BUNDLE = "manifest.json", "README.md", "tables.zip"
+MANIFEST, CARD, CROISSANT, BUNDLE = "manifest.json", "README.md", "croissant.json", "tables.zip"
 IMAGES_IN = "images/"
 KEY_BYTES = 32
 PACKING_SECONDS_PER_PIXEL = 2.6e-7

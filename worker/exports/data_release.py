@@ -25,8 +25,9 @@ from scorer.db.session import allow_long_statements, use_one_snapshot
 from scorer.db.tables import Release, Submission
 from scorer.extractors import ProgressCallback
 from scorer.import_export import data_release
+from scorer.import_export.croissant import croissant_of
 from scorer.import_export.data_card import CardNumbers, card_of, manifest_of
-from scorer.import_export.data_release import BUNDLE, CARD, IMAGES_IN, MANIFEST, blob_key
+from scorer.import_export.data_release import BUNDLE, CARD, CROISSANT, IMAGES_IN, MANIFEST, blob_key
 from scorer.import_export.pseudonyms import Pseudonyms
 from scorer.import_export.release_tables import TABLES, TableRow, table_rows
 from scorer.jobs import leases
@@ -108,8 +109,9 @@ def make_release(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbe
             _store_file(context, release, _put(folder / CARD, card_of(contents.state.competition, figures).encode()))
         )
         files += stored
-        manifest = manifest_of(contents.state.competition, figures, files)
-        body = json.dumps(manifest, indent=1, sort_keys=True, ensure_ascii=False).encode()
+        metadata = _json_of(croissant_of(contents.state.competition, files))
+        files.append(_store_file(context, release, _put(folder / CROISSANT, metadata)))
+        body = _json_of(manifest_of(contents.state.competition, figures, files))
         last = [
             _store_file(context, release, _put(folder / MANIFEST, body)),
             _store_file(context, release, _zip_files(folder)),
@@ -217,6 +219,10 @@ def _figures(release: Release, contents: ReleaseContents, with_images: int, miss
         entries_without=missing,
         writer=WRITER,
     )
+
+
+def _json_of(document: dict[str, Any]) -> bytes:
+    return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False).encode()
 
 
 def _put(path: Path, content: bytes) -> Path:

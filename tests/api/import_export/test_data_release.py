@@ -180,6 +180,7 @@ def names_nobody(service: Service, slug: str, made: Any) -> None:
     assert not [word for word in SECRETS if word.encode() in plain.lower()]
     card, manifest = (content(service, slug, made, name) for name in ("README.md", "manifest.json"))
     plain_text = json.dumps(tables(service, slug, made), default=str).encode() + card + manifest
+    plain_text += content(service, slug, made, "croissant.json")
     assert re.findall(rb"\b(ada|bob|eve|organizer|admin)\b", plain_text.lower()) == []
     with service.context.sessions() as session:
         key = session.get_one(Release, made["id"]).key
@@ -213,7 +214,12 @@ def test_equal_states_give_equal_bytes_and_hashes_are_true(service: Service, slu
         each["name"]: each["sha256"] for each in first["files"] if each["name"] not in {"manifest.json", "tables.zip"}
     }
     with zipfile.ZipFile(io.BytesIO(content(service, slug, first, "tables.zip"))) as archive:
-        assert set(archive.namelist()) == {*(f"{name}.parquet" for name in TABLES), "README.md", "manifest.json"}
+        assert set(archive.namelist()) == {
+            *(f"{name}.parquet" for name in TABLES),
+            "README.md",
+            "croissant.json",
+            "manifest.json",
+        }
         assert archive.read("manifest.json") == content(service, slug, first, "manifest.json")
     other = release(service, slug, images="ranked", new_names=True)
     assert other["sha256"] != first["sha256"]

@@ -1,0 +1,66 @@
+"""The Croissant metadata of a data release: true of its files, and read by mlcroissant, pandas and datasets."""
+
+import io
+import json
+import os
+import subprocess
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from scorer.import_export.release_tables import TABLES
+from tests.api.conftest import Service
+from tests.api.import_export.test_data_release import closed, content, release
+from tests.documents import ROOT
+from tests.factories import noise_images
+
+READERS = ("mlcroissant==1.1.1", "pandas", "datasets")
+HOW_TO = ROOT / "docs" / "how-to" / "publish-and-release.md"
+
+
+@pytest.fixture
+def slug(service: Service) -> str:
+    """A competition that has closed, with an entry."""
+    slug = service.competition()
+    service.scored("ada", slug, noise_images(10))
+    closed(service, slug)
+    return slug
+
+
+def test_it_describes_the_files_and_columns_that_there_are(service: Service, slug: str) -> None:
+    made = release(service, slug, images="all")
+    metadata = json.loads(content(service, slug, made, "croissant.json"))
+    listed = {each["name"]: (each["contentSize"], each["sha256"]) for each in metadata["distribution"]}
+    without = {"croissant.json", "manifest.json", "tables.zip"}
+    assert listed == {
+        each["name"]: (f"{each['bytes']} B", each["sha256"]) for each in made["files"] if each["name"] not in without
+    }
+    described = {each["name"]: [field["name"] for field in each["field"]] for each in metadata["recordSet"]}
+    assert described == {table: [column.name for column in columns] for table, columns in TABLES.items()}
+    assert {"application/zip", "application/x-parquet"} <= {each["encodingFormat"] for each in metadata["distribution"]}
+
+
+@pytest.mark.slow
+def test_libraries_read_a_release_as_the_how_to_says(service: Service, slug: str, tmp_path: Path) -> None:
+    """They have an environment of their own. What mlcroissant finds wrong with the metadata, it says as an error."""
+    packed = content(service, slug, release(service, slug, images="none"), "tables.zip")
+    with zipfile.ZipFile(io.BytesIO(packed)) as archive:
+        archive.extractall(tmp_path)
+    venv.create(tmp_path / "environment", with_pip=True)
+    python = str(tmp_path / "environment" / "bin" / "python")
+    _run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *READERS, folder=tmp_path)
+    program = HOW_TO.read_text().partition('```python title="read_release.py"\n')[2].partition("```")[0]
+    assert "mlcroissant" in program
+    assert _run(python, "-c", program, folder=tmp_path).split() == ["2", "0", "1"]
+    checked = _run(python, "-m", "mlcroissant", "validate", "--jsonld", "croissant.json", folder=tmp_path)
+    assert "ERROR" not in checked
+
+
+def _run(*command: str, folder: Path) -> str:
+    own = {"HOME": str(folder), "HF_HUB_OFFLINE": "1"}
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | own
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
