@@ -23,5 +23,5 @@ import_export: data releases.
 notifications: notices, and the channels by which they come.
 jobs: the queues and failed jobs, for admins.
 audit_log: what organizers and admins did.
-api_reference: the API, for whoever writes a program.
+api_reference: the API, for whoever writes a program; an introduction for language models.
 """

@@ -1,10 +1,11 @@
-"""The reference of the API as a page, made from the OpenAPI document."""
+"""The reference of the API as a page, made from the OpenAPI document; an introduction for language models."""
 
 from functools import lru_cache
 
 from fastapi import APIRouter, FastAPI, Request
-from fastapi.responses import Response
+from fastapi.responses import PlainTextResponse, Response
 
+from api.http.dependencies import AppSettings
 from api.http.etags import etag_of, is_known
 from api.openapi import reference
 from api.rendering.templates import cached_page, not_modified, render
@@ -32,3 +33,11 @@ def _page_of(app: FastAPI) -> tuple[bytes, str]:
         document=app.openapi_url,
     ).encode()
     return page, etag_of(page)
+
+
+@router.api_route("/llms.txt", methods=["GET", "HEAD"])
+def show_llms_txt(request: Request, settings: AppSettings) -> Response:
+    """What this service is and how a program uses it, as language models read it (llmstxt.org)."""
+    return PlainTextResponse(
+        render("api_reference/llms.txt", site=settings.public_url, document=request.app.openapi_url)
+    )

@@ -114,6 +114,19 @@ def test_the_page_shows_every_operation_and_schema(service: Service) -> None:
     assert again.status_code == 304
 
 
+def test_the_introduction_for_language_models_names_what_there_is(service: Service) -> None:
+    answer = service.http.get("/llms.txt")
+    assert answer.headers["Content-Type"] == "text/plain; charset=utf-8"
+    site = service.app.state.settings.public_url
+    assert answer.text.startswith("# Kennel\n\n> ")
+    calls = re.findall(r"`([A-Z]+) (/api/v1/[^`]+)`", answer.text)
+    assert len(calls) == 7
+    assert [call for call in calls if call[0].lower() not in DOCUMENT["paths"].get(call[1], {})] == []
+    linked = [each.removeprefix(site) for each in re.findall(r"\]\(([^)]+)\)", answer.text)]
+    assert {address: service.http.get(address).status_code for address in linked} == dict.fromkeys(linked, 200)
+    assert len(linked) == 3
+
+
 @pytest.mark.parametrize(
     ("schema", "words"),
     [

@@ -53,7 +53,7 @@ def test_libraries_read_a_release_as_the_how_to_says(service: Service, slug: str
     _run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *READERS, folder=tmp_path)
     program = HOW_TO.read_text().partition('```python title="read_release.py"\n')[2].partition("```")[0]
     assert "mlcroissant" in program
-    assert _run(python, "-c", program, folder=tmp_path).split() == ["2", "0", "1"]
+    assert _run(python, "-c", program, folder=tmp_path).split() == ["2", "2", "1"]
     checked = _run(python, "-m", "mlcroissant", "validate", "--jsonld", "croissant.json", folder=tmp_path)
     assert "ERROR" not in checked
 

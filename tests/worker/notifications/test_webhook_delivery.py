@@ -5,8 +5,11 @@ import hashlib
 import hmac
 import ipaddress
 import json
+import os
 import socket
 import ssl
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -30,6 +33,7 @@ from scorer.jobs.broker import create_celery_app
 from scorer.notifications import notices, webhook_signing, webhooks
 from scorer.notifications.notices import Kind
 from scorer.settings import Settings
+from tests.documents import ROOT, blocks
 from tests.factories import make_account
 from worker.delivery import ssrf_guard, webhook_delivery
 from worker.delivery.ssrf_guard import NotPublicAddress, is_public, public_address_of
@@ -184,6 +188,30 @@ def test_the_official_library_verifies_a_delivery(context: WorkerContext, receiv
     assert library.verify(body, dict(headers))["subject"] == "Größe"
     with pytest.raises(standardwebhooks.WebhookVerificationError):
         library.verify(body + b" ", dict(headers))
+
+
+def test_the_receiver_of_the_how_to_believes_what_is_signed_once(context: WorkerContext) -> None:
+    how_to = (ROOT / "docs" / "how-to" / "webhooks-and-mail.md").read_text()
+    (program,) = (block.body for block in blocks(how_to) if "HTTPServer" in block.body)
+    secret = webhook_signing.encode_secret(bytes(range(32)))
+    environment = {**os.environ, "WEBHOOK_SECRET": secret, "PYTHONUTF8": "1"}
+    with subprocess.Popen(
+        [sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            port = process.stdout.readline().split()[1]
+            account = person(context, f"http://127.0.0.1:{port}/")
+            tell(context, account)
+            assert post_due_deliveries(context) == 1, "with another secret than the receiver's"
+            assert deliveries(context)[0].state == "waiting"
+            with context.sessions.begin() as session:
+                session.query(Webhook).one().secret = secret
+            assert post_due_deliveries(later(context, hours=1)) == 1
+            assert process.stdout.readline() == "ruling Größe https://kennel.example.org/submissions/x\n"
+        finally:
+            process.kill()
+    assert deliveries(context)[0].state == "sent"
 
 
 def test_workers_side_by_side_send_nothing_twice(context: WorkerContext, receiver: Receiver) -> None:

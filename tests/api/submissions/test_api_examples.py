@@ -1,0 +1,65 @@
+"""The examples of the how-to on the API submit a zip and see its score: curl, Python, GitHub Actions."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.api.cli_runner import working_worker
+from tests.api.conftest import Service
+from tests.documents import ROOT, blocks
+from tests.factories import noise_images, zip_of
+from tests.http_server import serve
+
+PROGRAMS = {block.language: block.body for block in blocks((ROOT / "docs" / "how-to" / "use-the-api.md").read_text())}
+needs_tools = pytest.mark.skipif(
+    not all(map(shutil.which, ("curl", "jq", "sha256sum"))), reason="needs curl, jq and sha256sum"
+)
+
+
+def run(service: Service, folder: Path, *command: str) -> str:
+    """A program beside a zip, with the service's address, Ada's token and what GitHub sets; what it prints."""
+    (folder / "submission.zip").write_bytes(zip_of(noise_images(10)))
+    variables = {"KENNEL_TOKEN": service.tokens["ada"], "GITHUB_REPOSITORY": "ada/dogs", "GITHUB_REF_NAME": "entry-7"}
+    with serve(service.app) as url, working_worker(service):
+        environment = {**os.environ, **variables, "KENNEL_URL": url}
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def notes(service: Service) -> list[tuple[str, str]]:
+    """Ada's entries, with their notes."""
+    listed = service.call("ada", "GET", "/competitions/dogs/submissions").json()["submissions"]
+    return [(each["note"], each["status"]) for each in listed]
+
+
+@needs_tools
+def test_curl(service: Service, tmp_path: Path) -> None:
+    service.competition(slug="dogs")
+    told = run(service, tmp_path, "bash", "-euo", "pipefail", "-c", PROGRAMS["sh"])
+    assert notes(service) == [("by curl", "scored")]
+    assert '"over":true' in told
+    assert "rank,team" in told
+
+
+def test_python(service: Service, tmp_path: Path) -> None:
+    service.competition(slug="dogs")
+    told = run(service, tmp_path, sys.executable, "-c", PROGRAMS["python"])
+    assert told.startswith("scored None [")
+    assert notes(service) == [("by Python", "scored")]
+
+
+@needs_tools
+def test_the_steps_of_the_workflow(service: Service, tmp_path: Path) -> None:
+    """Those that submit and wait; GitHub runs each step by bash with these options."""
+    service.competition(slug="dogs")
+    steps = yaml.safe_load(PROGRAMS["yaml"])["jobs"]["submit"]["steps"]
+    commands = [step["run"] for step in steps if "name" in step]
+    assert len(commands) == 2
+    run(service, tmp_path, "bash", "-eo", "pipefail", "-c", "\n".join(commands))
+    assert notes(service) == [("entry-7", "scored")]
