@@ -29,7 +29,7 @@ HEADERS = {
     response_class=Response,
     responses=file_answer("image/svg+xml", is_cached=True),
 )
-def show_badge(
+def show(
     slug: str,
     request: Request,
     session: DbSession,

@@ -12,7 +12,7 @@ well_known = APIRouter(tags=["results"])
 
 
 @router.get("/submissions/{submission_id}/receipt")
-def receipt(
+def show(
     submission_id: str, session: DbSession, account: CurrentUser, settings: AppSettings, now: Now
 ) -> SignedReceiptView:
     """A receipt of the entry's scores that can be shown to anybody: what was measured with what, and the rank at this
