@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from sqlalchemy.orm import Session
 
-from api.http.dependencies import AppResponseCache, DbSession, Now
+from api.http.dependencies import AppResponseCache, CurrentCaller, DbSession, Now
 from api.http.etags import etag_of, is_known
 from api.openapi.files import file_answer
 from api.rendering.badge import badge_svg
@@ -33,6 +33,7 @@ def show(
     slug: str,
     request: Request,
     session: DbSession,
+    caller: CurrentCaller,
     cache: AppResponseCache,
     now: Now,
     team: Annotated[str, Query(max_length=200, description="The team, by its name.")],

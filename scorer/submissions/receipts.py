@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.db.tables import Account, Submission
-from scorer.errors import Conflict
+from scorer.errors import NotFound
 from scorer.leaderboard import submission_scores
 from scorer.leaderboard.submission_scores import JudgedMeasurement
 from scorer.lifecycle import Phase, Status, TrackKind
@@ -66,10 +66,10 @@ def receipt_of(
     session: Session, submission_id: str, account: Account, *, issuer: str, now: datetime
 ) -> ReceiptContents:
     """The receipt of an entry that the account may see. Whoever asks, it has private numbers only once they are
-    published. ``Conflict`` (``not-scored``) for an entry without a score."""
+    published. ``NotFound`` (``no-score``) for an entry without one."""
     submission = access.find_submission(session, submission_id, account)
     if submission.status != Status.SCORED:
-        raise Conflict("not-scored", f"A receipt is of a score; this entry is {submission.status}.")
+        raise NotFound("no-score", f"This entry has no score: it is {submission.status}.")
     state = state_of(session, submission.competition.slug, now)
     return ReceiptContents(
         issuer=issuer,

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter
 
-from api.http.dependencies import AppSettings, CurrentUser, DbSession, Now
+from api.http.dependencies import AppSettings, CurrentCaller, CurrentUser, DbSession, Now
 from api.schemas.submissions.receipts import KeySetView, PublicKeyView, ReceiptView, SignedReceiptView
 from scorer import signing_keys
 from scorer.submissions import receipts
@@ -25,6 +25,6 @@ def show(
 
 
 @well_known.get("/.well-known/kennel-keys.json")
-def keys(session: DbSession) -> KeySetView:
+def keys(session: DbSession, caller: CurrentCaller) -> KeySetView:
     """The public keys to check receipts by, as a JWK set. Keys that no longer sign stay in it."""
     return KeySetView(keys=[PublicKeyView.model_validate(key) for key in signing_keys.public_keys(session)])

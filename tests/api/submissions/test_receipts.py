@@ -76,7 +76,7 @@ def test_only_who_sees_an_entry_with_a_score_gets_its_receipt(service: Service) 
     }
     assert answers == {None: 401, "bob": 404, "organizer": 200}
     refused = service.call("ada", "GET", f"/submissions/{rejected['id']}/receipt")
-    assert (refused.status_code, refused.json()["type"]) == (409, "urn:kennel:problem:not-scored")
+    assert (refused.status_code, refused.json()["type"]) == (404, "urn:kennel:problem:no-score")
 
 
 def test_another_key_signs_after_a_rotation_and_the_former_one_still_checks(service: Service) -> None:
