@@ -78,6 +78,21 @@ def test_an_entry_shows_its_numbers_its_verdict_its_histogram_and_its_images(ser
     assert "style=" not in service.http.get(f"/submissions/{entry['id']}").text, "the policy forbids it"
 
 
+def test_a_scored_entry_links_what_can_be_shown_to_others(service: Service) -> None:
+    slug = service.competition()
+    first = service.scored("ada", slug, noise_images(10))
+    waiting = service.submit("ada", slug, zip_of(noise_images(11))).json()
+    enter(service, "ada")
+    section = read(service, f"/submissions/{first['id']}").one("section", aria_labelledby="share")
+    links = {each.text: each.attributes["href"] for each in section.all("a")}
+    assert list(links) == ["Receipt", "BibTeX", "Badge"]
+    answers = {text: service.http.get(link) for text, link in links.items()}
+    assert {text: answer.status_code for text, answer in answers.items()} == dict.fromkeys(links, 200)
+    assert answers["Receipt"].json()["receipt"]["submission"] == first["id"]
+    assert answers["Badge"].headers["Content-Type"] == "image/svg+xml"
+    assert not read(service, f"/submissions/{waiting['id']}").all("section", aria_labelledby="share")
+
+
 def test_it_is_for_its_team_and_for_organizers(service: Service) -> None:
     slug = service.competition()
     entry = service.scored("ada", slug, noise_images(10))
