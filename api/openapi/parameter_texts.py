@@ -33,7 +33,6 @@ TEXTS: Final[Mapping[tuple[str, str], tuple[str, object]]] = {
     ("path", "side"): ("Which image of the pair.", "generated"),
     ("path", "figure"): ("The figure, by its name.", "fid-mifid"),
     ("query", "limit"): ("How many at most.", 20),
-    ("query", "before"): ("Only older ones than this: `next_before` of the page before.", 100),
     ("query", "after"): ("Only what follows this: `next_after` of the page before.", 100),
     ("query", "track"): ("The track.", "public"),
     ("query", "format"): ("The form of the answer.", "json"),

@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query
 from sqlalchemy.orm import Session
 
+from api.actions.paging import OlderThan
 from api.http.dependencies import Admin, DbSession, Now, Organizer
 from api.schemas.audit_log import AuditEntryView, AuditPage
 from scorer import audit_log
@@ -16,7 +17,6 @@ router = APIRouter(tags=["audit"])
 Action = Annotated[str | None, Query(max_length=100, examples=["sign-in.failed"])]
 Subject = Annotated[str | None, Query(max_length=200, examples=["competition:dogs"])]
 Actor = Annotated[str | None, Query(max_length=80, description="A handle.")]
-BeforeId = Annotated[int | None, Query(ge=1, le=2**62)]
 Limit = Annotated[int, Query(ge=1, le=500)]
 
 
@@ -33,7 +33,7 @@ def index(
     session: DbSession,
     admin: Admin,
     filters: Filters,
-    before: BeforeId = None,
+    before: OlderThan,
     limit: Limit = 100,
 ) -> AuditPage:
     """Who did what and when, with the state before and after, newest first. Admins only."""
@@ -47,7 +47,7 @@ def of_competition(
     author: Organizer,
     now: Now,
     filters: Filters,
-    before: BeforeId = None,
+    before: OlderThan,
     limit: Limit = 100,
 ) -> AuditPage:
     """What was done to a competition, its parts and its entries, newest first. Organizers only."""
@@ -61,4 +61,4 @@ def of_competition(
 def _page(session: Session, filters: AuditFilter, before: int | None, limit: int) -> AuditPage:
     entries = audit_log.list_entries(session, filters, before=before, limit=limit + 1)
     views = [AuditEntryView.model_validate(each, from_attributes=True) for each in entries[:limit]]
-    return AuditPage(entries=views, next_before=views[-1].id if len(entries) > limit else None)
+    return AuditPage(entries=views, next_after=views[-1].id if len(entries) > limit else None)

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field, SecretStr
 
-from api.schemas.base import Request
+from api.schemas.base import Page, Request
 from scorer.accounts.accounts import HANDLE_PATTERN, MAX_EMAIL_LENGTH
 from scorer.accounts.api_tokens import MAX_TOKENS, Scope
 from scorer.accounts.password_hashing import MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH
@@ -42,11 +42,10 @@ class AccountSummaryView(AccountView):
     webhooks: int
 
 
-class AccountPage(BaseModel):
+class AccountPage(Page):
     """Accounts, oldest first."""
 
     accounts: list[AccountSummaryView]
-    next_after: int | None = Field(description="What to ask for as `after`; null at the end.")
 
 
 class SuspensionWish(Request):

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from pydantic import AwareDatetime, BaseModel, Field
 
-from api.schemas.base import Request
+from api.schemas.base import Page, Request
 from scorer.competitions import announcements
 from scorer.evidence import code_requests
 from scorer.review.rulings import RulingKind
@@ -65,11 +65,10 @@ class TeamLineView(BaseModel):
     members: list[ListedMemberView] = Field(description="The first one leads the team.")
 
 
-class TeamPage(BaseModel):
+class TeamPage(Page):
     """Teams in the order in which they came to be."""
 
     teams: list[TeamLineView]
-    next_after: int | None = Field(description="Pass as `after` for the next page; null at the end.")
 
 
 class NewCodeRequest(Request):

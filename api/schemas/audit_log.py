@@ -5,6 +5,8 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
+from api.schemas.base import FormerlyNamedPage
+
 
 class AuditEntryView(BaseModel):
     """One act."""
@@ -19,8 +21,7 @@ class AuditEntryView(BaseModel):
     after: dict[str, Any] | None
 
 
-class AuditPage(BaseModel):
+class AuditPage(FormerlyNamedPage):
     """Acts, newest first."""
 
     entries: list[AuditEntryView]
-    next_before: int | None = Field(description="Pass as `before` for the next page; null at the end.")

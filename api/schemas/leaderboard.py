@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
 from api.rendering.csv import escape_formula
+from api.schemas.base import Page
 from scorer.leaderboard.all_places import AllPlaces
 from scorer.lifecycle import TrackKind
 
@@ -63,7 +64,7 @@ class DisqualifiedView(BaseModel):
     label: str | None = Field(None, description="Organizers only.")
 
 
-class BoardView(BaseModel):
+class BoardView(Page):
     competition: str
     track: TrackKind
     late: bool = Field(description="Whether this is the board of the entries after the close.")
@@ -78,7 +79,6 @@ class BoardView(BaseModel):
     measured_by: list[str] = Field(
         description="Scorer versions and references, if not all were measured alike: that of most entries first."
     )
-    next_after: int | None = Field(description="Pass as `after` for the next page; null at the end.")
 
 
 class BoardVersionView(BaseModel):

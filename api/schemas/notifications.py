@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from api.schemas.base import Request
+from api.schemas.base import FormerlyNamedPage, Request
 from scorer.notifications.notices import Kind
 
 
@@ -21,12 +21,11 @@ class NoticeView(BaseModel):
     read_at: datetime | None
 
 
-class NoticePage(BaseModel):
+class NoticePage(FormerlyNamedPage):
     """Notices, newest first."""
 
     notices: list[NoticeView]
     unread: int = Field(description="Of all, not of this page.")
-    next_before: int | None = Field(description="Pass as `before` for the next page; null at the end.")
 
 
 class ReadMark(Request):

@@ -58,10 +58,10 @@ def test_admins_read_it_page_by_page(service: Service) -> None:
     first = service.call("admin", "GET", "/admin/audit", params={"limit": 2}).json()
     (newest, _) = first["entries"]
     assert (newest["action"], newest["subject"], newest["actor"]) == ("sign-in.failed", "account:ada", None)
-    rest = service.call("admin", "GET", "/admin/audit", params={"before": first["next_before"]}).json()
+    rest = service.call("admin", "GET", "/admin/audit", params={"after": first["next_after"]}).json()
     ids = [each["id"] for each in first["entries"] + rest["entries"]]
     assert ids == sorted(ids, reverse=True)
-    assert rest["next_before"] is None
+    assert rest["next_after"] is None
     wanted = {"subject": f"competition:{slug}", "action": "competition.created"}
     (made,) = service.call("admin", "GET", "/admin/audit", params=wanted).json()["entries"]
     assert (made["actor"], made["after"]["slug"]) == ("organizer", slug)

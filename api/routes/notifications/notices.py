@@ -5,6 +5,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
+from api.actions.paging import OlderThan
 from api.http.dependencies import CurrentUser, DbSession, Now, Submitter
 from api.http.etags import etag_of, is_known
 from api.schemas.notifications import MailChoices, NoticePage, NoticeView, ReadMark
@@ -20,7 +21,7 @@ def index(
     response: Response,
     session: DbSession,
     account: CurrentUser,
-    before: Annotated[int | None, Query(ge=1, le=2**62)] = None,
+    before: OlderThan,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     unread: Annotated[bool, Query(description="Only what has not been read.")] = False,
 ) -> NoticePage | Response:
@@ -39,7 +40,7 @@ def _page_of(newest: Sequence[Notice], limit: int, unread: int) -> NoticePage:
     return NoticePage(
         notices=[NoticeView.model_validate(each, from_attributes=True) for each in newest[:limit]],
         unread=unread,
-        next_before=newest[limit - 1].id if len(newest) > limit else None,
+        next_after=newest[limit - 1].id if len(newest) > limit else None,
     )
 
 

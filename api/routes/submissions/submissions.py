@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request, Response
 
+from api.actions.paging import OlderThan
 from api.actions.zip_uploads import ZipUpload, declared_bytes
 from api.http.dependencies import AppSettings, BlobStore, CurrentUser, DbSession, Now, Submitter, Transactions
 from api.http.request_bodies import streamed_body
@@ -57,7 +58,7 @@ def index(
     session: DbSession,
     account: CurrentUser,
     now: Now,
-    before: Annotated[int | None, Query(ge=1, le=2**62)] = None,
+    before: OlderThan,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> SubmissionPage:
     """The submissions of your team, newest first; for organizers, those of all teams."""
@@ -66,7 +67,7 @@ def index(
     page: list[Submission] = submissions[:limit]
     return SubmissionPage(
         submissions=[submission_view(session, each, account, ranked=False) for each in page],
-        next_before=page[-1].ref if len(submissions) > limit else None,
+        next_after=page[-1].ref if len(submissions) > limit else None,
     )
 
 

@@ -119,7 +119,8 @@ def history(
     """The choices of tau of the track, newest first: who chose it, how and why, and which entries it penalised or
     freed. Organizers only."""
     entries = thresholds.entries_of(session, state_of(session, slug, now), kind)
-    past = threshold_history.threshold_history(session, entries, before=query.before, limit=query.limit)
+    before = query.after or query.before
+    past = threshold_history.threshold_history(session, entries, before=before, limit=query.limit)
     return [threshold_view(each) for each in past.steps]
 
 

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from api.schemas.base import Request
+from api.schemas.base import Page, Request
 from api.schemas.review.rulings import CaseView
 from api.schemas.submissions.submissions import SubmissionView
 from scorer.db.review.flag_query import QueueState
@@ -61,7 +61,7 @@ class AgreementView(BaseModel):
     kappa: float | None = Field(description="Cohen's kappa; null where it is not defined.")
 
 
-class DeskView(BaseModel):
+class DeskView(Page):
     """A page of the queue, and the progress of the review."""
 
     competition: str
@@ -69,7 +69,6 @@ class DeskView(BaseModel):
     counts: dict[QueueState, int]
     goals: list[GoalView]
     agreement: AgreementView
-    next_after: int | None = Field(description="Pass as `after` for the next page; null at the end.")
 
 
 class NextView(BaseModel):

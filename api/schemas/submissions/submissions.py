@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
+from api.schemas.base import FormerlyNamedPage
 from scorer.accounts.roles import is_organizer
 from scorer.db.tables import Account, CodeAttachment, Submission
 from scorer.evidence import code_requests, code_uploads
@@ -85,9 +86,8 @@ class SubmissionView(BaseModel):
     private_state: str | None = Field(None, description="Organizers only: waiting, running, done or failed.")
 
 
-class SubmissionPage(BaseModel):
+class SubmissionPage(FormerlyNamedPage):
     submissions: list[SubmissionView]
-    next_before: int | None = Field(description="Pass as `before` for the next page; null at the end.")
 
 
 class StateView(BaseModel):

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from api.schemas.base import Request
+from api.schemas.base import Page, Request
 from api.schemas.leaderboard import RankChangeView
 from scorer.db.tables import Threshold
 from scorer.lifecycle import TrackKind
@@ -64,7 +64,8 @@ class ImpactPageQuery(ImpactQuery):
 class HistoryQuery(BaseModel):
     """Which choices of tau."""
 
-    before: Annotated[int | None, Field(ge=1, description="Show choices before the one with this id.")] = None
+    after: Annotated[int | None, Field(ge=1, description="Show choices older than the one with this id.")] = None
+    before: Annotated[int | None, Field(ge=1, description="The former name of `after`.")] = None
     limit: Annotated[int, Field(ge=1, le=100)] = STEPS
 
 
@@ -172,12 +173,11 @@ class ThresholdView(BaseModel):
     freed: list[ChangeView] = Field(description="As `penalised`.")
 
 
-class ImpactPageView(BaseModel):
+class ImpactPageView(Page):
     """A page of one list of an impact."""
 
     total: int
     entries: list[ChangeView | RankChangeView | AwardMoveView]
-    next_after: int | None = Field(description="Pass as `after` for the next page; null at the end.")
 
 
 def retuning_view(retuning: Retuning, kind: TrackKind, method: str, threshold: Threshold | None = None) -> RetuningView:

@@ -182,8 +182,9 @@ def test_lists_come_by_pages(service: Service) -> None:
     assert (changes["total"], changes["entries"]) == (done["counts"]["penalised"], done["penalised"][:5])
     (newest,) = service.call("organizer", "GET", f"{path(slug)}?limit=1").json()
     assert newest["penalised_count"] == done["counts"]["penalised"]
-    (older,) = service.call("organizer", "GET", f"{path(slug)}?before={newest['id']}").json()
-    assert older["id"] == first
+    for name in ("after", "before"):
+        (older,) = service.call("organizer", "GET", f"{path(slug)}?{name}={newest['id']}").json()
+        assert older["id"] == first
     unknown = service.call("organizer", "GET", f"{path(slug, 'public')}/impact?tau=0.3&previous={first}")
     assert (unknown.status_code, unknown.json()["type"].rpartition(":")[2]) == (404, "no-threshold")
     assert service.call("organizer", "GET", f"{path(slug)}/impact").status_code == 422

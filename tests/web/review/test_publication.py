@@ -131,7 +131,7 @@ def test_the_audit_log_shows_what_changed(service: Service, slug: str) -> None:
     assert len(page.one("ol", class_="audit").all("li")) == 2
     assert "Nothing of that kind" in read(service, f"{here}?actor=ada").text
     listed = service.call("organizer", "GET", f"/competitions/{slug}/audit", params={"limit": 1}).json()
-    assert (listed["entries"][0]["action"], listed["next_before"]) == ("label.decided", listed["entries"][0]["id"])
+    assert (listed["entries"][0]["action"], listed["next_after"]) == ("label.decided", listed["entries"][0]["id"])
     enter(service, None)
     for who, status in (("ada", 403), (None, 401)):
         assert service.call(who, "GET", f"/competitions/{slug}/audit").status_code == status
