@@ -7,5 +7,6 @@ security: how callers prove who they are
 parameter_texts: what parameters that many operations share mean
 route_dependencies: what a route depends on
 document: the document as a whole
+examples: an example of every JSON body
 reference: the document in a form that a page can show
 """

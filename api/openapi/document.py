@@ -7,7 +7,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute, RouteContext, iter_route_contexts
 
-from api.openapi import problem_responses, security
+from api.openapi import examples, problem_responses, security
 from api.openapi.parameter_texts import describe_parameter
 
 DESCRIPTION: Final = """\
@@ -17,7 +17,7 @@ stable. What is new at an address is told by its `ETag`: send it as `If-None-Mat
 
 
 def openapi_document(app: FastAPI) -> dict[str, Any]:
-    """The document: FastAPI's, with errors as they are sent, who may call what, and parameters in words."""
+    """The document: FastAPI's, with errors as they are sent, who may call what, parameters in words, and examples."""
     document = get_openapi(
         title=app.title,
         version=app.version,
@@ -28,6 +28,7 @@ def openapi_document(app: FastAPI) -> dict[str, Any]:
         license_info={"name": "MIT", "identifier": "MIT"},
     )
     components = document["components"]
+    examples.add_examples(components["schemas"])
     components["schemas"]["Problem"] = problem_responses.SCHEMA
     components["responses"] = problem_responses.components()
     components["securitySchemes"] = security.SCHEMES

@@ -27,7 +27,7 @@ def issuer_of(document: Any) -> str:
     return issuer
 
 
-def verified_receipt(document: Any, keys: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+def verified_receipt(document: Any, keys: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What a receipt says, if one of the ``keys`` (JWKs) has signed exactly that; ``Forged`` otherwise. ``Unreadable``
     where the package cryptography is not installed."""
     try:

@@ -42,6 +42,17 @@ def test_operations_and_parameters_are_described() -> None:
             assert parameter.get("description"), (operation["operationId"], parameter["name"])
 
 
+def test_every_json_body_has_an_example_that_its_schema_accepts() -> None:
+    bodies = [operation["requestBody"]["content"] for operation in operations() if "requestBody" in operation]
+    named = {each["application/json"]["schema"]["$ref"].rpartition("/")[2] for each in bodies if "$ref" in str(each)}
+    assert len(named) > 40
+    schemas = DOCUMENT["components"]["schemas"]
+    assert sorted(name for name in named if "examples" not in schemas[name]) == []
+    for name in named:
+        for example in schemas[name]["examples"]:
+            jsonschema.validate(example, {**schemas[name], "components": DOCUMENT["components"]})
+
+
 def test_schemas_have_plain_names() -> None:
     assert not [name for name in DOCUMENT["components"]["schemas"] if not name.isalnum()]
     assert "HTTPValidationError" not in DOCUMENT["components"]["schemas"]
