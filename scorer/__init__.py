@@ -15,7 +15,6 @@ audit_log, backups, notifications: what organizers did; backups and restoring; n
 jobs: leases, the broker, the backlog
 accounts, competitions, teams: people and tokens; competitions and reference sets; members, quotas, final picks
 leaderboard, submissions: standings and the board cache; submissions from intake to outcome
-signing_keys: signatures of the service that anybody can check, and the public keys to check them by
 personal_data: what people take along of what is stored about them, and the end of their account
 tuning, review, evidence: thresholds and the private extractor; rulings and publication; signs of copying
 rescoring: entries measured anew, beside what counts, until a switch

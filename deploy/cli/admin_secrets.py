@@ -9,8 +9,8 @@ import typer
 from deploy.standalone import redis
 from deploy.standalone.data_folder import open_data_folder, settings_of
 from deploy.standalone.database_roles import APP, OWNER
-from scorer import signing_keys
 from scorer.db.session import connected
+from scorer.submissions import signing_keys
 
 app = typer.Typer()
 STOP_SECONDS = 1.0

@@ -19,5 +19,4 @@ human_ratings, data_release, import_results: rating studies; data releases and t
 personal_data: what is stored about a person, and what goes with their account
 notifications, audit_log: notices, mails and webhook deliveries; what organizers did
 announcements, competition_roles: what organizers tell people; who organizes and reviews
-signing_keys: the keys with which the service signs receipts
 """

@@ -10,5 +10,6 @@ waiting_times: expected seconds until the public score
 files: the stored zip and sprite sheet of a submission
 access: who may see, review or rule on a submission
 receipts: the scores of an entry and what they were measured with, as anybody may be shown them
+signing_keys: signatures of the service that anybody can check, and the public keys to check them by
 labels: decided and early labels, and whether they mean memorisation
 """

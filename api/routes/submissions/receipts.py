@@ -4,8 +4,7 @@ from fastapi import APIRouter
 
 from api.http.dependencies import AppSettings, CurrentCaller, CurrentUser, DbSession, Now
 from api.schemas.submissions.receipts import KeySetView, PublicKeyView, ReceiptView, SignedReceiptView
-from scorer import signing_keys
-from scorer.submissions import receipts
+from scorer.submissions import receipts, signing_keys
 
 router = APIRouter(tags=["results"])
 well_known = APIRouter(tags=["results"])

@@ -24,6 +24,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session, aliased
+from sqlalchemy.sql.expression import SQLColumnExpression
 
 from scorer.db.jobs.pauses import ActivePauses, active_pauses, is_claimable
 from scorer.db.tables import Job, Submission
@@ -174,7 +175,7 @@ def next_turn(session: Session, queue: Queue, priority: int, team_id: int | None
 
 
 def add_for_entries(
-    session: Session, queue: Queue, entries: Select[Any], *, now: datetime, **columns: ColumnElement[Any]
+    session: Session, queue: Queue, entries: Select[Any], *, now: datetime, **columns: SQLColumnExpression[Any]
 ) -> int:
     """Add a job that waits behind public ones for each entry of a query of submissions; returns how many. ``columns``
     are the job's turn, and whatever else not all such jobs have."""

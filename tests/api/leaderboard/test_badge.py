@@ -25,7 +25,7 @@ def texts(answer: Any) -> list[str]:
 
 def test_a_badge_has_place_and_score_and_follows_the_board(service: Service) -> None:
     slug = service.competition(title="Cats <& dogs>")
-    entry = service.scored("ada", slug, noise_images(3))
+    entry = service.scored("ada", slug, noise_images(10))
     first = badge(service, slug, entry["team"])
     score = entry["measurements"][0]["mifid"]
     label, message = texts(first)
@@ -36,7 +36,7 @@ def test_a_badge_has_place_and_score_and_follows_the_board(service: Service) -> 
     assert badge(service, slug, entry["team"], etag=first.headers["ETag"]).status_code == 304
     assert texts(badge(service, slug, entry["team"].upper())) == [label, message], "as names of teams are compared"
 
-    service.scored("bob", slug, noise_images(4))
+    service.scored("bob", slug, noise_images(11))
     second = badge(service, slug, entry["team"], etag=first.headers["ETag"])
     assert " of 2 · " in texts(second)[1]
     assert (badge(service, slug, "Nobody").status_code, badge(service, slug, "Eve").status_code) == (404, 404)
@@ -44,7 +44,7 @@ def test_a_badge_has_place_and_score_and_follows_the_board(service: Service) -> 
 
 def test_the_private_place_is_shown_once_it_is_published(service: Service) -> None:
     slug = service.competition()
-    entry = service.scored("ada", slug, noise_images(3))
+    entry = service.scored("ada", slug, noise_images(10))
     assert badge(service, slug, entry["team"], track="private").status_code == 403
     body = {"closes_at": (datetime.now(UTC) - timedelta(seconds=1)).isoformat()}
     assert service.call("organizer", "PATCH", f"/competitions/{slug}", json=body).status_code == 200
@@ -61,7 +61,7 @@ def test_a_draft_has_no_badge_and_nobody_cites_it(service: Service) -> None:
 
 def test_a_competition_and_an_entry_are_cited(service: Service) -> None:
     slug = service.competition(title="Cats & dogs")
-    entry = service.scored("ada", slug, noise_images(3))
+    entry = service.scored("ada", slug, noise_images(10))
     of_competition = service.call(None, "GET", f"/competitions/{slug}/citation")
     assert of_competition.headers["Content-Type"] == "application/x-bibtex"
     assert of_competition.text.startswith(f"@misc{{kennel-{slug},\n  title = {{{{Cats \\& dogs}}}},\n")

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
-from scorer.db import signing_keys
+from scorer.db.submissions import signing_keys
 from scorer.db.tables import Account, SigningKey
 
 ALGORITHM = "Ed25519"
