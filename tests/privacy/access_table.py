@@ -41,7 +41,13 @@ OPEN_TO_VISITORS = frozenset(
     }
 )
 """What changes something for somebody who is not signed in: signing up and in, and what needs a link's secret."""
-FOR_ORGANIZERS = frozenset({"POST /api/v1/admin/invitations", "POST /api/v1/competitions"})
+FOR_ORGANIZERS = frozenset(
+    {
+        "POST /api/v1/admin/invitations",
+        "POST /api/v1/competitions",
+        *(f"{method} /new-competition" for method in ("GET", "HEAD", "POST")),
+    }
+)
 """What everybody may do who organizes a competition, whichever."""
 
 
