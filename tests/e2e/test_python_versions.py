@@ -1,0 +1,145 @@
+"""Every pinned package has a wheel for each Python and system, and the API's tests pass on each Python found here."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import PackageNotFoundError, requires
+from itertools import chain
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.tags import compatible_tags, cpython_tags, mac_platforms
+from packaging.utils import canonicalize_name
+
+from tests.documents import ROOT
+
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+GLIBC_MINORS = range(36, 16, -1)  # Debian 12's is 2.36
+SYSTEMS = {
+    "Linux x86_64": ("linux", "Linux", "x86_64", [f"manylinux_2_{minor}_x86_64" for minor in GLIBC_MINORS]),
+    "Linux aarch64": ("linux", "Linux", "aarch64", [f"manylinux_2_{minor}_aarch64" for minor in GLIBC_MINORS]),
+    "macOS arm64": ("darwin", "Darwin", "arm64", list(mac_platforms((14, 0), "arm64"))),
+}
+"""By name: ``sys.platform``, its name and machine in markers, and the platforms of wheels that run there."""
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+OWN = {"kennel", "kennel-client"}
+NEED_TORCH = {"torchmetrics"}
+"""Of the packages for tests: they would bring what an installation without the worker does not have."""
+
+
+@pytest.fixture(scope="module")
+def wheels() -> dict[str, set[str]]:
+    """By pinned package: the tags of the wheels of its pinned version."""
+    found: dict[str, list[str]] = json.loads(_run(sys.executable, "-m", "tests.e2e.wheel_tags"))
+    return {name: set(tags) for name, tags in found.items()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("python", PYTHONS)
+def test_every_pin_has_a_wheel(python: str, system: str, wheels: dict[str, set[str]]) -> None:
+    """Of the packages that all extras need there."""
+    version = tuple(map(int, python.split(".")))
+    platforms = SYSTEMS[system][3]
+    interpreter = f"cp{python.replace('.', '')}"
+    tags = chain(cpython_tags(version, platforms=platforms), compatible_tags(version, interpreter, platforms))
+    fitting = {str(tag) for tag in tags}
+    needed = _needed(python, system)
+    assert sorted(needed - wheels.keys()) == [], "no pin"
+    assert [name for name in sorted(needed) if not wheels[name] & fitting] == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize(
+    ("python", "dependencies"), [("3.11", "oldest"), ("3.12", "newest"), ("3.13", "newest"), ("3.14", "newest")]
+)
+def test_the_api_runs_without_the_worker(python: str, dependencies: str, tmp_path: Path) -> None:
+    """In an environment of its own, with the oldest or newest packages that the project allows."""
+    interpreter = _interpreter(python)
+    if interpreter is None:
+        pytest.skip(f"there is no Python {python} here")
+    environment = tmp_path / "environment"
+    _run(interpreter, "-m", "venv", environment)
+    kennel, found = environment / "bin" / "kennel", environment / "bin" / "python"
+    limits = tmp_path / "limits.txt"
+    limits.write_text("\n".join(_oldest()) if dependencies == "oldest" else "")
+    tools = [line for line in PROJECT["optional-dependencies"]["test"] if Requirement(line).name not in NEED_TORCH]
+    _run(found, "-m", "pip", "install", "--quiet", "-c", limits, "./client", ".[api,standalone,traces]", *tools)
+    assert PROJECT["version"] in _run(kennel, "--version")
+    _run(found, "-c", "import api.main, importlib.util as u; assert u.find_spec('torch') is None", cwd=tmp_path)
+    _run(found, "-m", "pytest", "--quiet", "--numprocesses=2", "-p", "no:cacheprovider", "tests/api")
+
+
+@cache
+def _needed(python: str, system: str) -> set[str]:
+    """The names of all packages that the project with every extra needs on this Python and system."""
+    platform, name, machine, _ = SYSTEMS[system]
+    facts = {
+        "python_version": python,
+        "python_full_version": f"{python}.9",
+        "implementation_name": "cpython",
+        "platform_python_implementation": "CPython",
+        "os_name": "posix",
+        "sys_platform": platform,
+        "platform_system": name,
+        "platform_machine": machine,
+    }
+    lines = [*PROJECT["dependencies"], *chain.from_iterable(PROJECT["optional-dependencies"].values())]
+    waiting = [Requirement(line) for line in lines]
+    seen: set[tuple[str, str]] = set()
+    while waiting:
+        requirement = waiting.pop()
+        if requirement.name in OWN:
+            continue
+        for extra in ("", *requirement.extras):
+            key = canonicalize_name(requirement.name), extra
+            if key in seen:
+                continue
+            seen.add(key)
+            waiting += [
+                each
+                for each in map(Requirement, _requires(key[0]))
+                if each.marker is None or each.marker.evaluate(facts | {"extra": extra})
+            ]
+    return {name for name, _ in seen}
+
+
+def _requires(name: str) -> list[str]:
+    try:
+        return requires(name) or []
+    except PackageNotFoundError:  # needed elsewhere, not here
+        return []
+
+
+def _oldest() -> Iterator[str]:
+    """The lowest version of each requirement of what the API is installed with."""
+    extras = PROJECT["optional-dependencies"]
+    for line in (*PROJECT["dependencies"], *extras["api"], *extras["traces"]):
+        requirement = Requirement(line)
+        for each in requirement.specifier:
+            if each.operator == ">=":
+                yield f"{requirement.name}=={each.version}"
+
+
+def _interpreter(python: str) -> Path | None:
+    """An interpreter of this version: this one, one on the path, or one of pyenv's."""
+    if sys.version_info[:2] == tuple(map(int, python.split("."))):
+        return Path(sys.executable)
+    root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    named = shutil.which(f"python{python}")
+    candidates = [*sorted(root.glob(f"versions/{python}.*/bin/python")), *([Path(named)] if named else [])]
+    return next((each for each in candidates if not subprocess.run([each, "-c", ""], check=False).returncode), None)
+
+
+def _run(*command: str | Path, cwd: Path = ROOT) -> str:
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYTEST"))}
+    done = subprocess.run([*map(str, command)], cwd=cwd, env=variables, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-8000:]
+    return done.stdout
