@@ -25,8 +25,8 @@ setup: $(VENV)/installed ## Make .venv and install everything into it
 # The client is installed with the server, which needs it, so that no registry is asked for it.
 # pip's releases before 22.2 resolve extras slowly; the one that comes with Python 3.11 is new enough.
 $(VENV)/installed: pyproject.toml client/pyproject.toml deploy/constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' 2>/dev/null \
-	  || { echo "Kennel needs Python 3.11 (or 3.12, 3.13): install it, or name it with PYTHON=..."; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 15))' 2>/dev/null \
+	  || { echo "Kennel needs Python 3.11 to 3.14: install it, or name it with PYTHON=..."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c deploy/constraints.txt -e ./client -e '.[api,worker,standalone,demo,docs,test,bench]'
 	@touch $@

@@ -20,10 +20,11 @@ from packaging.utils import canonicalize_name
 from tests.documents import ROOT
 
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
-GLIBC_MINORS = range(36, 16, -1)  # Debian 12's is 2.36
+MANYLINUX = (*(f"manylinux_2_{minor}" for minor in range(36, 4, -1)), "manylinux2014", "manylinux2010", "manylinux1")
+"""Debian 12 has glibc 2.36."""
 SYSTEMS = {
-    "Linux x86_64": ("linux", "Linux", "x86_64", [f"manylinux_2_{minor}_x86_64" for minor in GLIBC_MINORS]),
-    "Linux aarch64": ("linux", "Linux", "aarch64", [f"manylinux_2_{minor}_aarch64" for minor in GLIBC_MINORS]),
+    "Linux x86_64": ("linux", "Linux", "x86_64", [f"{each}_x86_64" for each in MANYLINUX]),
+    "Linux aarch64": ("linux", "Linux", "aarch64", [f"{each}_aarch64" for each in MANYLINUX]),
     "macOS arm64": ("darwin", "Darwin", "arm64", list(mac_platforms((14, 0), "arm64"))),
 }
 """By name: ``sys.platform``, its name and machine in markers, and the platforms of wheels that run there."""
