@@ -13,9 +13,8 @@ from typing import Any
 
 import atheris  # type: ignore[import-untyped]
 
-from scorer.errors import KennelError
-
-with atheris.instrument_imports(include=["scorer.archive", "scorer.generators.onnx"]):
+with atheris.instrument_imports(include=["kennel_client", "scorer.archive", "scorer.generators.onnx"]):
+    from scorer.errors import KennelError
     from tests.hostile.judge import images_of
     from tests.hostile.onnx_models import hostile_onnx
     from tests.hostile.onnx_reading import images_by_reader
