@@ -44,7 +44,7 @@ class FeaturesView(BaseModel):
     count: int = Field(description="Images of each kind.")
 
 
-class MatchView(BaseModel):
+class GeneratorMatchView(BaseModel):
     """Whether the generator is the entry's."""
 
     verdict: MatchVerdict = Field(
@@ -87,7 +87,7 @@ class RecoveredView(BaseModel):
     recovered_share: float | None = Field(
         description="The share of the generator's own images found verbatim; below 0.9 the audit is inconclusive."
     )
-    match: MatchView | None = Field(description="null: no entry was compared, as by earlier versions.")
+    match: GeneratorMatchView | None = Field(description="null: no entry was compared, as by earlier versions.")
     power: PowerView | None = Field(description="null: an earlier version did not compute it.")
     report: dict[str, Any] = Field(description="Every quantity of the audit with its unit, direction and sentence.")
     pairs: dict[ImageGroup, PairsView] = Field(description="Held-out images are shown to organizers only.")
