@@ -14,7 +14,6 @@ from sqlalchemy.orm import Session
 from scorer.accounts.roles import is_reviewer
 from scorer.db import competitions
 from scorer.db.evidence import evidence as rows
-from scorer.db.evidence.signs import count_p_values
 from scorer.db.submissions import submissions
 from scorer.db.tables import Account, Evidence, Job, Submission
 from scorer.errors import NotFound
@@ -29,7 +28,6 @@ from scorer.evidence.images import hidden_sets
 from scorer.findings.signs import Sign, signs_of
 from scorer.findings.summary import Summary, summary_of
 from scorer.lifecycle import UNFINISHED, JobState, TrackKind
-from scorer.metrics.statistics.false_discovery import false_discovery_rate
 from scorer.submissions.access import is_own, unknown_submission
 
 
@@ -45,9 +43,6 @@ class VisibleEvidence:
     outdated: bool
     """Whether the evidence belongs to an earlier measurement than the newest."""
     signs: Sequence[Sign]
-    false_discovery_rates: Mapping[str, float]
-    """By sign, of those with a p-value: the expected share of chance among the tests of all entries and tracks of the
-    competition that are at least as significant."""
     groups: Mapping[str, Sequence[ExamplePair]]
     inside: bool
     """Whether this person may review the entry."""
@@ -94,7 +89,6 @@ def visible_evidence(
     evidence = rows.newest_evidence(session, submission.ref, track.id)
     measurement = submissions.newest_measurement(session, submission.ref, track.id)
     inside = is_reviewer(account, submission.competition_id)
-    signs = _signs(submission, evidence) if evidence is not None else ()
     groups: Mapping[str, Sequence[ExamplePair]] = {}
     if evidence is not None and account is not None and (inside or is_own(session, submission, account)):
         groups = example_groups(evidence.details, _hidden(session, submission, account))
@@ -104,8 +98,7 @@ def visible_evidence(
         evidence=evidence,
         job=rows.newest_evidence_job(session, submission.ref, track.id),
         outdated=evidence is not None and measurement is not None and evidence.measurement_id != measurement.id,
-        signs=signs,
-        false_discovery_rates=_false_discovery_rates(session, submission, evidence, signs) if evidence else {},
+        signs=_signs(submission, evidence) if evidence is not None else (),
         groups=groups,
         inside=inside,
     )
@@ -113,21 +106,6 @@ def visible_evidence(
 
 def _signs(submission: Submission, evidence: Evidence) -> Sequence[Sign]:
     return signs_of(_columns_of(evidence), submission.competition.image_count)
-
-
-def _false_discovery_rates(
-    session: Session, submission: Submission, evidence: Evidence, signs: Sequence[Sign]
-) -> dict[str, float]:
-    p_values = {sign.name: getattr(evidence, sign.p_value) for sign in signs if sign.p_value is not None}
-    if not p_values:
-        return {}
-    tracks = [track.id for track in competitions.tracks_of(session, submission.competition_id).values()]
-    counts = count_p_values(session, tracks, list(p_values.values()))
-    return {
-        name: false_discovery_rate(p_value, at_most=at_most, tests=counts.tests)
-        for (name, p_value), at_most in zip(p_values.items(), counts.at_most, strict=True)
-        if at_most  # else newer evidence has come meanwhile
-    }
 
 
 def _columns_of(evidence: Evidence) -> dict[str, Any]:

@@ -92,8 +92,6 @@ SIGNS = (
     Sign("not-authentic", "authenticity", _authentic, "authenticity_p"),
 )
 """The strongest evidence first."""
-P_VALUES = tuple(dict.fromkeys(sign.p_value for sign in SIGNS if sign.p_value is not None))
-"""The columns with the p-values of the signs. One for a distance and its mirror images: they are one test."""
 
 
 def signs_of(numbers: Mapping[str, float | None], images: int) -> tuple[Sign, ...]:

@@ -25,7 +25,6 @@ from scorer.db.tables import Account, Submission
 from scorer.errors import KennelError, TooMany
 from scorer.evidence import closest_pairs, generator_uploads
 from scorer.evidence.examples import NEAR_DUPLICATE_GROUPS, has_sign
-from scorer.findings.formatting import format_percent
 from scorer.findings.summary import gravity
 from scorer.lifecycle import TRACK_KINDS
 from scorer.onnx_files import MAX_LATENT_DIMENSION
@@ -71,13 +70,11 @@ MAX_CELLS = 3
 
 @dataclass(frozen=True)
 class EvidenceSection:
-    """One track's evidence. ``sentences``: those of its signs, each once; ``doubt``: how many tests as significant as
-    these are chance; ``notable_matches``: the groups that belong to a sign, of those near to training images only the
-    first; ``copied``: the cells with the clearest copying."""
+    """One track's evidence. ``sentences``: those of its signs, each once; ``notable_matches``: the groups that belong
+    to a sign, of those near to training images only the first; ``copied``: the cells with the clearest copying."""
 
     view: EvidenceView
     sentences: Sequence[str]
-    doubt: str | None
     notable_matches: Sequence[MatchesView]
     copied: Sequence[CellView]
     collapsed_matches: Sequence[MatchesView]
@@ -110,24 +107,12 @@ def _evidence_section(view: EvidenceView, *, is_gravest: bool) -> EvidenceSectio
     return EvidenceSection(
         view=view,
         sentences=list(dict.fromkeys(each.words for each in view.signs)),
-        doubt=_doubt(view),
         notable_matches=notable_matches,
         copied=copied[:MAX_CELLS],
         collapsed_matches=[each for each in view.matches if each not in notable_matches],
         findings=view.findings,
         is_open=is_gravest and bool(view.signs),
         is_gravest=is_gravest,
-    )
-
-
-def _doubt(view: EvidenceView) -> str | None:
-    """How many tests as significant as that of the strongest sign are chance; None without a p-value."""
-    rates = [each.false_discovery_rate for each in view.signs if each.false_discovery_rate is not None]
-    if not rates:
-        return None
-    return (
-        "Of all tests in this competition whose p-value is at most the smallest of these,"
-        f" at most {format_percent(min(rates))} are expected to be chance."
     )
 
 

@@ -87,17 +87,6 @@ class SummaryView(BaseModel):
     words: str = Field(examples=["Copies: 12 % of the images are training images, altered; see 1 to 8."])
 
 
-class SignView(ReasonView):
-    """A sign of copying."""
-
-    false_discovery_rate: float | None = Field(
-        None,
-        description="At most this share of the competition's tests that are at least as significant, over all entries,"
-        " signs and tracks, is expected to be chance (Benjamini and Yekutieli 2001); null for a sign without a"
-        " p-value.",
-    )
-
-
 class EvidenceView(BaseModel):
     """The findings of every test on an entry and track."""
 
@@ -113,7 +102,7 @@ class EvidenceView(BaseModel):
     outdated: bool = Field(description="Whether it belongs to an earlier measurement than the newest.")
     seed: int | None = Field(description="Of all random draws.")
     summary: SummaryView | None = Field(description="null where there is no evidence.")
-    signs: list[SignView] = Field(description="The signs of copying in it, the strongest first.")
+    signs: list[ReasonView] = Field(description="The signs of copying in it, the strongest first.")
     findings: list[FindingView]
     cells: list[CellView]
     matches: list[MatchesView] = Field(description="The images concerned; for reviewers, organizers and the team.")
@@ -147,13 +136,10 @@ def evidence_view(session: Session, submission: Submission, kind: TrackKind, acc
     )
 
 
-def _signs(visible: VisibleEvidence) -> list[SignView]:
-    findings = visible.evidence.findings if visible.evidence is not None else ()
-    rates = visible.false_discovery_rates
-    return [
-        SignView(name=each.name, words=sentence_of(each, findings), false_discovery_rate=rates.get(each.name))
-        for each in visible.signs
-    ]
+def _signs(visible: VisibleEvidence) -> list[ReasonView]:
+    if visible.evidence is None:
+        return []
+    return [ReasonView(name=each.name, words=sentence_of(each, visible.evidence.findings)) for each in visible.signs]
 
 
 def _matches(visible: VisibleEvidence, name: str, group: Sequence[ExamplePair]) -> MatchesView:

@@ -21,7 +21,7 @@ from sqlalchemy.orm import Session, aliased
 
 from scorer.db.leaderboard.binary_copy import compiled, read_columns
 from scorer.db.tables import Evidence
-from scorer.findings.signs import P_VALUES, SIGNS
+from scorer.findings.signs import SIGNS
 from scorer.ranking.columns import Ints
 
 Findings = Sequence[Mapping[str, Any]]
@@ -68,26 +68,6 @@ def sign_rows(connection: Connection, track_ids: Collection[int], images: int, *
     else:
         query = query.where(or_(*condition_of.values()), ~_is_replaced())
     return SignRows(**read_columns(connection, compiled(query), KINDS))
-
-
-class PValueCounts(NamedTuple):
-    """How many ``tests`` the newest evidence on some tracks has, and how many have a p-value of at most each limit."""
-
-    tests: int
-    at_most: Sequence[int]
-
-
-def count_p_values(session: Session, track_ids: Collection[int], limits: Sequence[float]) -> PValueCounts:
-    """Count the p-values of the signs over all entries."""
-    columns = [getattr(Evidence, name) for name in P_VALUES]
-    known: ColumnElement[int] = sum((func.count(each) for each in columns), start=literal(0))
-    below = [
-        sum((func.count().filter(each <= limit) for each in columns), start=literal(0)).label(f"at_most_{number}")
-        for number, limit in enumerate(limits)
-    ]
-    query = select(known, *below).where(Evidence.track_id.in_(track_ids), ~_is_replaced())
-    tests, *at_most = session.execute(query).one()
-    return PValueCounts(tests, at_most)
 
 
 def _is_replaced() -> ColumnElement[bool]:

@@ -5,6 +5,5 @@ mann_whitney, sign_test: rank-sum test of two samples; sign test on pairs
 class_separation: AUC, Cohen's d and confusion of memorising and legitimate entries
 threshold_selection: methods that choose tau
 correlation: Pearson, Spearman, ranks, quantiles
-false_discovery: the false discovery rate among many tests
 rater_agreement: Cohen's kappa, Krippendorff's alpha
 """

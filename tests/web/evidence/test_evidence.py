@@ -97,8 +97,6 @@ def test_each_kind_of_copy_is_flagged_for_its_reason_and_an_honest_entry_for_non
             assert signs(view) >= expected, (name, kind)
             assert expected or not signs(view), (name, kind)
             assert all(each["words"].endswith(".") for each in view["signs"])
-            with_p_value = [each for each in view["signs"] if each["name"] != "identical-images"]
-            assert all(0.0 <= each["false_discovery_rate"] < 0.1 for each in with_p_value)
             assert view["summary"]["verdict"] == ("copies" if expected else "none")
             assert ("; see 1 to " in view["summary"]["words"]) == bool(expected)
         reasons = flagged.get(entries[name], {})
