@@ -30,11 +30,19 @@ def test_the_client_holds_nobody_back() -> None:
 
 
 def test_the_server_is_never_installed_without_the_client_beside_it() -> None:
-    """Alone, its requirement would be looked up at a registry, where the name may be anybody's."""
-    for name in ("Makefile", "deploy/Dockerfile"):
-        installs = [line for line in (ROOT / name).read_text().splitlines() if "pip install" in line and "'.[" in line]
-        assert installs
-        assert [line for line in installs if "./client " not in line] == [], name
+    """Alone, its requirement would be looked up at a registry, where the name may be anybody's. The images install
+    both as files of their own."""
+    (editable,) = [
+        line for line in (ROOT / "Makefile").read_text().splitlines() if "pip install" in line and "'.[" in line
+    ]
+    assert " -e ./client " in editable
+    dockerfile = (ROOT / "deploy" / "Dockerfile").read_text().splitlines()
+    (wheels,) = [line for line in dockerfile if "pip wheel" in line]
+    assert wheels.startswith("RUN pip wheel --no-deps ")
+    assert wheels.endswith(" ./client .")
+    installs = {line.removeprefix("RUN pip install ") for line in dockerfile if "pip install" in line}
+    from_files = {f"--require-hashes -r requirements/{name}.txt" for name in ("build", "api", "worker")}
+    assert installs == {*from_files, "--no-deps /wheels/*.whl"}
 
 
 def test_the_reader_of_zips_loads_neither_http_nor_arrays() -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fastapi import FastAPI
+from fastapi.dependencies.models import Dependant
 from fastapi.routing import iter_route_contexts
 
 from tests.privacy.canaries import PEOPLE, ROLES, Canaries
@@ -102,10 +103,17 @@ class UnknownRoute(AssertionError):
 def routes_of(app: FastAPI) -> Iterator[Route]:
     """Every route of an application: those of the OpenAPI document and those that are not in it."""
     for each in iter_route_contexts(app.routes):
-        needed = each.dependant.query_params if getattr(each, "dependant", None) else ()
+        needed = _query_parameters(each.dependant) if getattr(each, "dependant", None) else ()
         queries = tuple(sorted({name for parameter in needed for name in _query_names_of(parameter)}))
         for method in sorted(each.methods or ()):
             yield Route(method, each.path or "", queries)
+
+
+def _query_parameters(dependant: Dependant) -> Iterator[Any]:
+    """A route's own and those of its dependencies."""
+    yield from dependant.query_params
+    for each in dependant.dependencies:
+        yield from _query_parameters(each)
 
 
 def _query_names_of(parameter: Any) -> Collection[str]:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from api.http.forms import MAX_FORM_BYTES
 from scorer.db.tables import Account
 from tests.api.accounts.test_accounts import GOOD, link_in, mails, rated
 from tests.api.conftest import Service
@@ -239,7 +240,7 @@ def test_hostile_names_stay_words(service: Service) -> None:
     ("body", "kind", "status"),
     [
         (b"login=%00&password=x", "application/x-www-form-urlencoded", 422),
-        (b"login=" + b"a" * 70_000, "application/x-www-form-urlencoded", 413),
+        (b"login=" + b"a" * MAX_FORM_BYTES, "application/x-www-form-urlencoded", 413),
         (b"login=" + b"a" * 1_000, "application/x-www-form-urlencoded", 422),
         (b"\xff=%ff", "application/x-www-form-urlencoded", 422),
         (b"a=1&" * 200, "application/x-www-form-urlencoded", 422),

@@ -22,7 +22,7 @@ COMMANDS = {
 IMPORTED = {
     "score": ["EvidenceOptions", "score_files"],
     "rescore": ["rescore_submission", "track_lines"],
-    "recover": ["recover_files", "report_lines", "write_pairs"],
+    "recover": ["EntryFiles", "recover_files", "report_lines", "write_pairs"],
 }
 """What the commands import of their modules."""
 
