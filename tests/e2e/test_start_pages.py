@@ -39,7 +39,11 @@ TITLE = re.compile(
 START_SECONDS, PAGE_SECONDS, STOP_SECONDS = 120, 400, 30
 SAID = {
     "start/organizer.md": ("dogs is open; complete.", "It is a copy and has no score."),
-    "start/participant.md": ("gaussian.zip is fine", "so it is not penalised", "Your team has picked 1"),
+    "start/participant.md": (
+        "checksums, lengths and pixels are fine",
+        "so it is not penalised",
+        "Your team has picked 1",
+    ),
     "start/reviewer.md": ('"submission_id"', '"complete":true', '"aug"'),
     "start/operator.md": ("carl is organizer now.",),
     "start/gpu-server.md": ("units/kennel-web.service", "answer and take every queue", "rehearsal is open; complete."),
