@@ -86,6 +86,7 @@ def visible_evidence(
 ) -> VisibleEvidence:
     """The evidence of an entry on its public or private track, for a person who has passed :func:`require_visible`."""
     track = competitions.tracks_of(session, submission.competition_id)[kind]
+    job = rows.newest_evidence_job(session, submission.ref, track.id)  # first: one that ends meanwhile has evidence
     evidence = rows.newest_evidence(session, submission.ref, track.id)
     measurement = submissions.newest_measurement(session, submission.ref, track.id)
     inside = is_reviewer(account, submission.competition_id)
@@ -96,7 +97,7 @@ def visible_evidence(
         submission=submission,
         track=kind,
         evidence=evidence,
-        job=rows.newest_evidence_job(session, submission.ref, track.id),
+        job=job,
         outdated=evidence is not None and measurement is not None and evidence.measurement_id != measurement.id,
         signs=_signs(submission, evidence) if evidence is not None else (),
         groups=groups,
