@@ -46,6 +46,8 @@ MANY = 4
 RETUNES_SEEN = 5
 """Re-tunes for each of them, after which the next answer of any must show the new tau."""
 BLOBS = "file:///nonexistent/kennel-bench"
+RATES = json.dumps({"request": "1000000/minute"})
+"""One address asks for everything here, and an answer of a million rows counts as many requests."""
 AGE = timedelta(days=12)
 """How long ago the competition began; its entries came in evenly over the first ten days."""
 
@@ -163,8 +165,9 @@ def _web(servers: Servers, processes: int = 1) -> Iterator[int]:
         "DATABASE_URL": servers.postgres.app_url,
         "REDIS_URL": servers.redis.url,
         "BLOB_URL": BLOBS,
+        "KENNEL_RATES": RATES,
+        "KENNEL_WEB_PROCESSES": str(processes),
     }
-    addresses["KENNEL_WEB_PROCESSES"] = str(processes)
     web = service_children({**os.environ, **addresses}, folder, port, processes)[0]
     with Supervisor(Log(None)) as supervisor:
         supervisor.start(web)
