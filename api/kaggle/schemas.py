@@ -208,3 +208,4 @@ class IntrospectResponse(Message):
 
     active: bool
     username: str = ""
+    user_id: int | None = None

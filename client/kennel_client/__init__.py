@@ -5,8 +5,11 @@ archive: zips and PNGs, read and checked by the standard library alone
 client, async_client: what programs call
 receipts: whether a service has signed what a receipt says
 results: entries, boards and competitions, which notebooks show as tables
-operations, submit, resumable, resumable_state, references: the steps of what clients do
-steps, retries: operations as generators of steps; when to try again
+answers: the types of all other answers
+operations, submit, resumable, resumable_state: what participants do
+admin, references: what organizers and admins do
+methods: methods of both clients from one definition
+steps, retries, polling, downloads: operations as generators of steps; when to try again; waiting; files that arrive
 api, async_api: requests
 progress: progress bars, or lines where there is no terminal
 credentials: where the service is, and the token

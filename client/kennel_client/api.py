@@ -3,18 +3,33 @@
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 from urllib.parse import quote
 
 import httpx
 
+from kennel_client.downloads import ArrivingFile
 from kennel_client.errors import Refused, Unreachable, Unreadable
-from kennel_client.steps import STEP_ERRORS, LocalWork, Operation, Pause, Result, Step, StoreRequest, json_of
+from kennel_client.steps import (
+    STEP_ERRORS,
+    Download,
+    LocalWork,
+    Operation,
+    Pause,
+    Result,
+    Step,
+    StoreRequest,
+    call,
+    json_of,
+)
 
 CHUNK_BYTES = 1 << 20
 TIMEOUT = httpx.Timeout(30.0, write=600.0, read=600.0)
+DOWNLOAD_SILENCE_SECONDS = 45.0
+"""A download from which nothing arrives for so long has broken off."""
 
 
 class ApiClient:
@@ -54,11 +69,21 @@ class ApiClient:
             return sleep(step.seconds)
         if isinstance(step, LocalWork):
             return step.function()
+        if isinstance(step, Download):
+            return self._download(step)
         content = step.content() if step.content is not None else None
         if isinstance(step, StoreRequest):
             with answers_required(self.url):
                 return httpx.request(step.method, step.path, content=content, **step.options())
         return self.send(step.method, step.path, content=content, **step.options())
+
+    def _download(self, step: Download) -> None:
+        with (
+            self.stream(step.path, headers={}, silence=DOWNLOAD_SILENCE_SECONDS) as answer,
+            ArrivingFile(step.to, step.sha256) as file,
+        ):
+            for chunk in answer.iter_bytes():
+                file.write(chunk)
 
     def call(self, method: str, path: str, **options: Any) -> Any:
         """Send a request and return the JSON of the answer; raises ``Refused``."""
@@ -72,10 +97,9 @@ class ApiClient:
     @contextlib.contextmanager
     def stream(self, path: str, *, headers: dict[str, str], silence: float) -> Iterator[httpx.Response]:
         """A streamed answer; ``Unreachable`` if it breaks off or nothing arrives for ``silence`` seconds."""
-        timeout = httpx.Timeout(30.0, read=silence)
         with (
             answers_required(self.url),
-            self._http.stream("GET", path, headers=headers, timeout=timeout) as response,
+            self._http.stream("GET", path, headers=headers, timeout=timeout_after(silence)) as response,
         ):
             if not response.is_success:
                 response.read()
@@ -103,13 +127,19 @@ class ApiClient:
 
     def upload(self, method: str, path: str, file: BinaryIO, *, media: str = "application/zip", **params: Any) -> Any:
         """Stream a file as the body of a request."""
-        size = file.seek(0, os.SEEK_END)
-        file.seek(0)
-        headers = {"Content-Type": media, "Content-Length": str(size)}
-        return self.call(method, path, params=params, headers=headers, content=_chunks(file))
+        return self.run(send_file(method, path, file, media=media, params=params))
+
+
+def send_file(
+    method: str, path: str, file: BinaryIO, *, media: str = "application/zip", params: Mapping[str, Any] | None = None
+) -> Operation[Any]:
+    """Stream a file as the body of a request, and return the JSON of the answer."""
+    headers = {"Content-Type": media, "Content-Length": str(file.seek(0, os.SEEK_END))}
+    return (yield from call(method, path, params=params, headers=headers, content=partial(_chunks, file)))
 
 
 def _chunks(file: BinaryIO) -> Iterator[bytes]:
+    file.seek(0)
     while chunk := file.read(CHUNK_BYTES):
         yield chunk
 
@@ -117,6 +147,11 @@ def _chunks(file: BinaryIO) -> Iterator[bytes]:
 def headers_of(token: str | None) -> dict[str, str]:
     """The headers of every request with a token."""
     return {"Authorization": f"Bearer {token}"} if token else {}
+
+
+def timeout_after(silence: float) -> httpx.Timeout:
+    """The timeouts of an answer that is read piece by piece: ``silence`` seconds before each piece."""
+    return httpx.Timeout(30.0, read=silence)
 
 
 @contextlib.contextmanager
@@ -147,6 +182,11 @@ def _problem(response: httpx.Response) -> dict[str, Any]:
 def segment(name: str) -> str:
     """``name`` percent-encoded as one segment of a path."""
     return quote(name, safe="")
+
+
+def path_of(*names: str | int) -> str:
+    """A path below ``/api/v1`` of these segments, percent-encoded."""
+    return "".join(f"/{segment(str(name))}" for name in names)
 
 
 def open_file(path: Path) -> BinaryIO:

@@ -6,8 +6,16 @@ from typing import Any, Self
 
 import httpx
 
-from kennel_client.api import TIMEOUT, answers_required, headers_of, require_success
-from kennel_client.steps import STEP_ERRORS, LocalWork, Operation, Pause, Result, Step, StoreRequest
+from kennel_client.api import (
+    DOWNLOAD_SILENCE_SECONDS,
+    TIMEOUT,
+    answers_required,
+    headers_of,
+    require_success,
+    timeout_after,
+)
+from kennel_client.downloads import ArrivingFile
+from kennel_client.steps import STEP_ERRORS, Download, LocalWork, Operation, Pause, Result, Step, StoreRequest
 
 
 class AsyncApiClient:
@@ -47,12 +55,25 @@ class AsyncApiClient:
             return await asyncio.sleep(step.seconds)
         if isinstance(step, LocalWork):
             return await asyncio.to_thread(step.function)
+        if isinstance(step, Download):
+            return await self._download(step)
         content = _in_threads(step.content()) if step.content is not None else None
         with answers_required(self.url):
             if isinstance(step, StoreRequest):
                 async with httpx.AsyncClient() as store:
                     return await store.request(step.method, step.path, content=content, **step.options())
             return require_success(await self._http.request(step.method, step.path, content=content, **step.options()))
+
+    async def _download(self, step: Download) -> None:
+        timeout = timeout_after(DOWNLOAD_SILENCE_SECONDS)
+        with answers_required(self.url):
+            async with self._http.stream("GET", step.path, timeout=timeout) as answer:
+                if not answer.is_success:
+                    await answer.aread()
+                require_success(answer)
+                with ArrivingFile(step.to, step.sha256) as file:
+                    async for chunk in answer.aiter_bytes():
+                        await asyncio.to_thread(file.write, chunk)
 
 
 async def _in_threads(chunks: Iterator[bytes]) -> AsyncIterator[bytes]:

@@ -1,27 +1,22 @@
 """The client for programs with an event loop."""
 
-from collections.abc import Sequence
-from os import PathLike
-from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
-from kennel_client import operations
-from kennel_client.archive import ZipCheck
+from kennel_client.admin.admin import Admin
 from kennel_client.async_api import AsyncApiClient
-from kennel_client.client import silent
 from kennel_client.credentials import login_for
-from kennel_client.results import Board, Competition, Entry
-from kennel_client.submit import StageProgress
+from kennel_client.operations import Participation
 
 
-class AsyncClient:
-    """What :class:`kennel_client.Client` is, for programs with an event loop: files are read and zips checked in
-    threads, from which ``progress`` is called, too."""
+class AsyncClient(Participation[AsyncApiClient]):
+    """What :class:`kennel_client.Client` is, for programs with an event loop: its methods are awaited. Files are read
+    and zips checked in threads, from which ``progress`` is called, too."""
 
     def __init__(self, url: str | None = None, token: str | None = None) -> None:
         login = login_for(url, token)
-        self.api = AsyncApiClient(login.url, login.token)
+        super().__init__(AsyncApiClient(login.url, login.token))
+        self.admin = Admin(self.api)
 
     async def __aenter__(self) -> Self:
         return self
@@ -34,62 +29,3 @@ class AsyncClient:
     async def close(self) -> None:
         """Close the connections."""
         await self.api.close()
-
-    async def competitions(self) -> list[Competition]:
-        """All competitions."""
-        return await self.api.run(operations.competitions())
-
-    async def competition(self, slug: str) -> Competition:
-        """One competition, by its short name."""
-        return await self.api.run(operations.competition(slug))
-
-    async def accept_rules(self, slug: str) -> None:
-        """Accept the rules of a competition as they stand."""
-        await self.api.run(operations.accept_rules(slug))
-
-    async def check(self, slug: str, file: str | PathLike[str], *, progress: StageProgress = silent) -> ZipCheck:
-        """Check a zip as the service does, without sending it; ``pixels_decoded`` says whether Pillow was there to
-        decode the pixels. Raises ``Invalid`` with the first faults."""
-        return await self.api.run(operations.check(slug, Path(file), progress))
-
-    async def submit(
-        self,
-        slug: str,
-        file: str | PathLike[str],
-        *,
-        note: str = "",
-        check: bool = True,
-        wait: bool = False,
-        progress: StageProgress = silent,
-    ) -> Entry:
-        """Check a zip here, upload it, and with ``wait`` return once it is scored, rejected, cancelled or failed.
-
-        An upload that breaks off goes on by itself; one that was interrupted goes on when the same file is submitted
-        again. ``progress`` is called with the stage ("checking", "uploading") and its finished share.
-        """
-        entry = await self.api.run(operations.submit(slug, Path(file), self.api.url, note, progress, check=check))
-        return await self.wait(entry.id) if wait else entry
-
-    async def wait(self, submission: str) -> Entry:
-        """An entry once it is scored, rejected, cancelled or failed, however long that takes."""
-        return await self.api.run(operations.wait(submission, self.api.url))
-
-    async def entry(self, submission: str) -> Entry:
-        """An entry as it is now."""
-        return await self.api.run(operations.entry(submission, self.api.url))
-
-    async def entries(self, slug: str, *, limit: int = 50) -> list[Entry]:
-        """Your team's newest entries, newest first."""
-        return await self.api.run(operations.entries(slug, self.api.url, limit))
-
-    async def cancel(self, submission: str) -> Entry:
-        """Take an entry back before its scoring begins: it is not counted."""
-        return await self.api.run(operations.cancel(submission, self.api.url))
-
-    async def pick(self, slug: str, submissions: Sequence[str]) -> dict[str, Any]:
-        """Pick the entries by which your team will be ranked in the end; the service's answer."""
-        return await self.api.run(operations.pick(slug, submissions))
-
-    async def leaderboard(self, slug: str, *, private: bool = False, late: bool = False, limit: int = 50) -> Board:
-        """The first places of the public board; the private one once it is published."""
-        return await self.api.run(operations.leaderboard(slug, private=private, late=late, limit=limit))

@@ -5,6 +5,7 @@ An operation yields what is to be done next, gets the outcome or the error, and 
 
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx
@@ -40,6 +41,15 @@ class StoreRequest(Request):
 
 
 @dataclass(frozen=True)
+class Download:
+    """A GET whose answer is written to the file ``to``, and checked against its SHA-256 (hex) if that is known."""
+
+    path: str
+    to: Path
+    sha256: str | None = None
+
+
+@dataclass(frozen=True)
 class Pause:
     """A wait of so many seconds."""
 
@@ -53,7 +63,7 @@ class LocalWork:
     function: Callable[[], Any]
 
 
-Step = Request | Pause | LocalWork
+Step = Request | Download | Pause | LocalWork
 Operation = Generator[Step, Any, Result]
 
 
@@ -63,9 +73,28 @@ def call(method: str, path: str, **options: Any) -> Operation[Any]:
     return json_of(response)
 
 
+def send(method: str, path: str, **options: Any) -> Operation[None]:
+    """Send a request whose answer says nothing."""
+    yield Request(method, path, **options)
+
+
 def get(path: str, **params: Any) -> Operation[Any]:
-    """GET ``path`` with query parameters."""
-    return (yield from call("GET", path, params=params))
+    """GET ``path`` with query parameters; those that are None are left out."""
+    given = {name: value for name, value in params.items() if value is not None}
+    return (yield from call("GET", path, params=given))
+
+
+def all_pages(path: str, name: str, *, limit: int | None = None, **params: Any) -> Operation[list[Any]]:
+    """A list of the service to its end, or its first ``limit`` items: ``name`` is their field in each page. Services
+    that answer the whole list at once are understood, too."""
+    page = yield from get(path, **params)
+    if isinstance(page, list):
+        return page[:limit]
+    items: list[Any] = page[name]
+    while page["next_after"] is not None and (limit is None or len(items) < limit):
+        page = yield from get(path, **params, after=page["next_after"])
+        items += page[name]
+    return items[:limit]
 
 
 def json_of(response: httpx.Response) -> Any:

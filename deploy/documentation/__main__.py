@@ -1,10 +1,11 @@
-"""``python -m deploy.documentation``: write ``docs/reference/`` and ``.env.example``; with ``--check``, fail if one is
-stale; with ``--openapi``, print the OpenAPI document."""
+"""``python -m deploy.documentation``: write ``docs/reference/``, ``.env.example`` and ``kennel_client.answers``; with
+``--check``, fail if one is stale; with ``--openapi``, print the OpenAPI document."""
 
 import json
 import sys
 from collections.abc import Callable, Mapping
 
+from deploy.documentation.answer_types import answer_modules
 from deploy.documentation.commands import commands_page
 from deploy.documentation.env_example import env_example
 from deploy.documentation.operations import openapi, operations_page
@@ -24,7 +25,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
 
 def stale_pages() -> dict[str, str]:
     """The stale pages: path and new content of each page that differs from what the code generates."""
-    pages = {name: make() for name, make in PAGES.items()}
+    pages = {name: make() for name, make in PAGES.items()} | answer_modules()
     return {name: content for name, content in pages.items() if _written(name) != content}
 
 

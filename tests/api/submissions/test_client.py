@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from platformdirs import user_state_path
 
-from kennel_client import AsyncClient, Client, Entry, Invalid, Refused, Unreachable, operations
+from kennel_client import AsyncClient, Client, Entry, Invalid, Refused, Unreachable, polling
 from tests.api.cli_runner import working_worker
 from tests.api.conftest import Service
 from tests.api.submissions.test_flow import with_a_wrong_image
@@ -29,14 +29,14 @@ def address(service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     for name in ("CONFIG", "STATE"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(operations, "POLL_SECONDS", 0.05)
+    monkeypatch.setattr(polling, "POLL_SECONDS", 0.05)
     with serve(service.app) as url:
         yield url
 
 
-def programs(address: str, token: str) -> list[str]:
-    """The programs of the how-to, for this service."""
-    parts = HOW_TO.read_text().split("```python\n")[1:]
+def programs(address: str, token: str, how_to: Path) -> list[str]:
+    """The programs of a how-to, for this service."""
+    parts = how_to.read_text().split("```python\n")[1:]
     return [
         part.partition("```")[0].replace("https://kennel.example.org", address).replace("the token", token)
         for part in parts
@@ -59,7 +59,7 @@ def test_the_programs_of_the_how_to_submit_and_read_the_board(
 ) -> None:
     slug = service.competition(slug="dogs")
     Path("entry.zip").write_bytes(zip_of(noise_images(9)))
-    first, large, board, with_a_loop = programs(address, service.tokens["ada"])
+    first, large, board, with_a_loop = programs(address, service.tokens["ada"], HOW_TO)
     assert len([line for line in first.splitlines() if line]) <= 5
     names: dict[str, Any] = {}
     with working_worker(service):
@@ -114,15 +114,6 @@ def test_all_that_a_participant_does(service: Service, address: str) -> None:
         assert [each.status for each in client.entries(slug)] == ["cancelled", "scored"]
         assert client.api.get("/me")["handle"] == "ada"
     assert list((user_state_path("kennel") / "uploads").iterdir()) == [], "nothing is under way"
-
-
-def test_both_clients_have_the_same_methods_and_options() -> None:
-    def offered(kind: type) -> dict[str, list[str]]:
-        functions = {name: each for name, each in vars(kind).items() if name[0] != "_"}
-        return {name: list(each.__code__.co_varnames[: each.__code__.co_argcount]) for name, each in functions.items()}
-
-    assert offered(Client) == offered(AsyncClient)
-    assert {"submit", "wait", "leaderboard"} <= offered(Client).keys()
 
 
 def test_an_upload_with_a_loop_survives_cuts(service: Service, address: str) -> None:

@@ -1,0 +1,42 @@
+"""A file that arrives: under its name only when it is complete."""
+
+import hashlib
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from kennel_client.errors import Refused, Unreadable
+
+
+class ArrivingFile:
+    """Writes to a file beside ``path``, which takes its place at the end of the block; ``Refused`` if its SHA-256 is
+    not the expected one, ``Unreadable`` if it cannot be written."""
+
+    def __init__(self, path: Path, sha256: str | None) -> None:
+        self._path = path
+        self._part = path.with_name(f"{path.name}.part")
+        self._expected = sha256
+        self._digest = hashlib.sha256()
+
+    def __enter__(self) -> Self:
+        try:
+            self._part.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self._part.open("wb")
+        except OSError as error:
+            raise Unreadable(f"{self._path} cannot be written: {error.strerror}.") from None
+        return self
+
+    def write(self, chunk: bytes) -> None:
+        """Append bytes."""
+        self._digest.update(chunk)
+        self._file.write(chunk)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._file.close()
+        complete = kind is None and self._expected in {None, self._digest.hexdigest()}
+        if complete:
+            self._part.replace(self._path)
+            return
+        self._part.unlink(missing_ok=True)
+        if kind is None:
+            raise Refused(0, {"title": f"{self._path.name} did not arrive as it was sent; please try again."})
