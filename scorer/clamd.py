@@ -18,15 +18,12 @@ EICAR: Final = b"X5O!P%@AP[4\\PZX54(P^)7CC)7}" + b"$EICAR-STANDARD-ANTIVIRUS-TES
 """The file that every scanner finds, and that does nothing. In two parts, so that none finds this module."""
 
 
-def require_clean(address: str | None, file: BinaryIO) -> None:
-    """Have the rest of a file scanned by the clamd at ``address``, the path of a socket or ``host:port``; None: do
-    nothing.
+def require_clean(address: str, file: BinaryIO) -> None:
+    """Have the rest of a file scanned by the clamd at ``address``, the path of a socket or ``host:port``.
 
     ``Invalid`` (``malware``) names what was found. ``Unavailable`` (``no-scanner``) if there was no scan: nothing is
     taken unscanned because the scanner is away.
     """
-    if address is None:
-        return
     reply = _scan(address, file)
     if reply.endswith(FOUND):
         signature = reply.removeprefix("stream: ").removesuffix(FOUND)

@@ -177,7 +177,15 @@ class ZipUpload:
                 require_images(file, state.image_spec, limited=reads_limited(self.settings))
             with self.begin() as session:
                 submission = intake.accept(
-                    session, slug, entry, account, received, public_id=new_id, now=complete, begun=begun
+                    session,
+                    slug,
+                    entry,
+                    account,
+                    received,
+                    public_id=new_id,
+                    now=complete,
+                    begun=begun,
+                    limits=limits,
                 )
                 return view_of(session, submission), unused_key_of(received, submission.blob_key)
 

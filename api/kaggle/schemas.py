@@ -208,4 +208,3 @@ class IntrospectResponse(Message):
 
     active: bool
     username: str = ""
-    user_id: int | None = None

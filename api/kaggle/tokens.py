@@ -35,7 +35,7 @@ def introspect_token(
         caller = None
     if caller is None:
         return IntrospectResponse(active=False)
-    return IntrospectResponse(active=True, username=caller.account.handle, user_id=caller.account.id)
+    return IntrospectResponse(active=True, username=caller.account.handle)
 
 
 @router.post("/{service}Service/{method}")

@@ -26,9 +26,12 @@ def up(data_folder: Path | None, port: int, host: str = service.HOST) -> int:
 
 
 def print_greeting(running: service.RunningService, data: Path) -> None:
-    """Print the service's URL and, after the first start, the admin's token."""
+    """Print the service's URL and, after the first start, the admin's token: to a terminal, not into a log."""
     print(f"\nKennel is running at {running.url}   (data in {data}; Ctrl-C stops it)")
     if running.new_admin_token is not None:
-        print(f"The admin's token, shown only now: {running.new_admin_token}")
+        if sys.stdout.isatty():
+            print(f"The admin's token, shown only now: {running.new_admin_token}")
+        else:
+            print(f"For a token: kennel admin token {service.ADMIN} --data {data}")
         print(f"To sign in on the pages: kennel admin reset-link {service.ADMIN} --data {data}")
     print(flush=True)

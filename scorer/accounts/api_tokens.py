@@ -6,6 +6,7 @@ from typing import Literal
 
 from sqlalchemy.orm import Session
 
+from scorer import audit_log
 from scorer.accounts.roles import require_active, reviews_any
 from scorer.db import accounts
 from scorer.db.tables import Account, Token
@@ -50,6 +51,16 @@ def issue(
     return token
 
 
+def issue_own(
+    session: Session, account: Account, secret: str, *, name: str, now: datetime, scopes: Collection[str] | None
+) -> Token:
+    """:func:`issue` a token to the account that asks for it; the audit log says so."""
+    token = issue(session, account, secret, name=name, now=now, scopes=scopes)
+    subject, after = f"account:{account.handle}", {"scopes": token.scopes}
+    audit_log.record_action(session, "token.made", subject, actor=account, now=now, after=after)
+    return token
+
+
 def authenticate(session: Session, secret: str, now: datetime) -> Token:
     """The token with this secret; ``Unauthenticated`` for an unknown or revoked one."""
     token = accounts.token_by_digest(session, digest_of(secret))
@@ -76,3 +87,4 @@ def revoke(session: Session, account: Account, token_id: int, *, now: datetime) 
     """Revoke one of the account's tokens at once; ``NotFound`` if it has no such active token."""
     if not accounts.revoke_token(session, account.id, token_id, now):
         raise NotFound("no-token-here", "You have no such token.")
+    audit_log.record_action(session, "token.revoked", f"account:{account.handle}", actor=account, now=now)

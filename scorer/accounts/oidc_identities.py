@@ -8,6 +8,7 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
+from scorer import audit_log
 from scorer.accounts import accounts
 from scorer.accounts.sign_up import Mode
 from scorer.db.accounts import account_by_email, account_by_identity, is_name_taken, lock_names
@@ -47,6 +48,9 @@ def account_for(session: Session, person: OidcIdentity, *, mode: Mode, now: date
         account = _new_account(session, person, mode=mode, now=now)
     else:
         accounts.tell_owner(session, account, LINKED, now=now)
+        subject = f"account:{account.handle}"
+        after = {"issuer": person.issuer}
+        audit_log.record_action(session, "identity.linked", subject, actor=account, now=now, after=after)
     session.add(Identity(account_id=account.id, issuer=person.issuer, subject=person.subject, created_at=now))
     session.flush()
     return account

@@ -4,13 +4,14 @@ import ipaddress
 import logging
 import math
 import time
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
+import limits.strategies
 from limits import RateLimitItem, parse
 from limits.errors import StorageError
-from limits.storage import RedisStorage
-from limits.strategies import MovingWindowRateLimiter
+from limits.storage import MemoryStorage, RedisStorage
+from limits.strategies import FixedWindowRateLimiter, MovingWindowRateLimiter
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.retry import Retry
@@ -20,6 +21,7 @@ from scorer.errors import TooMany
 from scorer.settings import Settings
 
 log = logging.getLogger(__name__)
+Counted = TypeVar("Counted")
 
 RATE_LIMITS: Mapping[str, str] = {
     "request": "1200/minute",  # of an account, or of an address where nobody is signed in
@@ -50,8 +52,8 @@ REDIS_SECONDS = 0.25
 class RateLimiter:
     """Counts requests by the name of the limit and by the requester.
 
-    Without Redis nothing is counted and every request passes, with a warning in the log; the service accepts no work
-    then either.
+    All web processes count together, in Redis. While it does not answer each counts by itself, with a warning in the
+    log: nobody is kept out, and nobody guesses without a limit.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -66,47 +68,44 @@ class RateLimiter:
         url = settings.redis_url.get_secret_value()
         storage = RedisStorage(url, key_prefix="kennel-rates", wrap_exceptions=True, **options)
         self._breaker = CircuitBreaker()
-        self._limiter = MovingWindowRateLimiter(storage)
+        self._shared = MovingWindowRateLimiter(storage)
+        self._own = FixedWindowRateLimiter(MemoryStorage())  # one number for each requester, not one for each request
 
     def hit(self, name: str, *who: object, cost: int = 1) -> None:
         """Count one request, or one that costs as much as several; ``TooMany`` with the seconds to wait if it exceeds
         the limit. However dear, it takes half of the limit at most: so it is possible at all."""
-        if self._breaker.is_open:
-            return
         item = self._items[name]
         cost = max(1, min(cost, item.amount // 2))
         key = [name, *map(str, who)]
-        try:
-            if self._limiter.hit(item, *key, cost=cost):
-                return
-            wait = self._limiter.get_window_stats(item, *key).reset_time - time.time()
-        except StorageError as error:
-            self._breaker.trip()
-            log.warning("rates cannot be counted: Redis does not answer: %s", error)
-            return
-        seconds = max(1, math.ceil(wait))
-        raise TooMany("too-often", f"That was too often; please try again in {seconds} s.", retry_after=seconds)
+
+        def wait_in(limiter: limits.strategies.RateLimiter) -> float | None:
+            """Seconds until the next request is within the limit; None if this one is."""
+            if limiter.hit(item, *key, cost=cost):
+                return None
+            return limiter.get_window_stats(item, *key).reset_time - time.time()
+
+        wait = self._counted(wait_in)
+        if wait is not None:
+            seconds = max(1, math.ceil(wait))
+            raise TooMany("too-often", f"That was too often; please try again in {seconds} s.", retry_after=seconds)
 
     def is_used_up(self, name: str, *who: object) -> bool:
         """Whether the next request would exceed the limit; it is not counted."""
-        if self._breaker.is_open:
-            return False
-        try:
-            return not self._limiter.test(self._items[name], name, *map(str, who))
-        except StorageError as error:
-            self._breaker.trip()
-            log.warning("rates cannot be read: Redis does not answer: %s", error)
-            return False
+        return not self._counted(lambda limiter: limiter.test(self._items[name], name, *map(str, who)))
 
     def reset(self, name: str, *who: object) -> None:
         """Clear a counter: a person who signs in after some failures was no attacker."""
-        if self._breaker.is_open:
-            return
-        try:
-            self._limiter.clear(self._items[name], name, *map(str, who))
-        except StorageError as error:
-            self._breaker.trip()
-            log.warning("rates cannot be forgiven: Redis does not answer: %s", error)
+        self._counted(lambda limiter: limiter.clear(self._items[name], name, *map(str, who)))
+
+    def _counted(self, count: Callable[[limits.strategies.RateLimiter], Counted]) -> Counted:
+        """What ``count`` returns of the counts in Redis, or of this process's own while it does not answer."""
+        if not self._breaker.is_open:
+            try:
+                return count(self._shared)
+            except StorageError as error:
+                self._breaker.trip()
+                log.warning("requests are counted by this process alone: Redis does not answer: %s", error)
+        return count(self._own)
 
 
 def network_of(address: str, *, ipv4_bits: int = 32, ipv6_bits: int = 64) -> str:

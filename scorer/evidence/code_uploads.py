@@ -7,6 +7,7 @@ from typing import BinaryIO, Literal
 
 from sqlalchemy.orm import Session
 
+from scorer import audit_log
 from scorer.accounts.roles import is_reviewer
 from scorer.archive.limited_listing import require_files
 from scorer.blobs import ReceivedBlob
@@ -91,8 +92,10 @@ def attach_code(
     return attached, replaced
 
 
-def find_code(session: Session, submission_id: str, account: Account) -> tuple[Submission, CodeAttachment]:
-    """The code of an entry, for organizers and for reviewers.
+def hand_out_code(
+    session: Session, submission_id: str, account: Account, *, now: datetime
+) -> tuple[Submission, CodeAttachment]:
+    """The code of an entry, for organizers and for reviewers; the audit log says who has read it.
 
     ``Forbidden`` for the entry's own team, ``NotFound`` for everybody else and where no code is attached.
     """
@@ -106,6 +109,8 @@ def find_code(session: Session, submission_id: str, account: Account) -> tuple[S
     code = code_attachments.newest_code(session, submission.ref)
     if code is None:
         raise NotFound("no-code", "No code is attached to this entry.")
+    subject, after = f"submission:{submission.id}", {"sha256": code.sha256}
+    audit_log.record_action(session, "code.downloaded", subject, actor=account, now=now, after=after)
     return submission, code
 
 

@@ -7,6 +7,7 @@ from functools import partial
 
 from sqlalchemy.orm import Session
 
+from scorer import audit_log
 from scorer.accounts.roles import is_organizer
 from scorer.blobs import ReceivedBlob, require_bytes
 from scorer.competitions import rules
@@ -78,7 +79,7 @@ def upload_limit(state: CompetitionState, limits: UploadLimits) -> int:
     return min(limits.zip, state.image_spec.upload_bytes)
 
 
-def accept(
+def accept(  # noqa: PLR0913 - all that is known of an upload
     session: Session,
     slug: str,
     entry: NewSubmission,
@@ -88,9 +89,11 @@ def accept(
     public_id: str,
     now: datetime,
     begun: datetime | None = None,
+    limits: UploadLimits | None = None,
 ) -> Submission:
-    """Accept an uploaded zip whose directory was checked: checks phase, rules and quota, then adds the submission and
-    its check job. ``now`` is when the last byte arrived, ``begun`` when the first one did (None: unknown).
+    """Accept an uploaded zip whose directory was checked: checks phase, rules and quotas, then adds the submission and
+    its check job. ``now`` is when the last byte arrived, ``begun`` when the first one did (None: unknown). Without
+    ``limits`` the quotas of bytes have counted it already, as they do an upload that was begun.
 
     A repeated ``idempotency_key`` returns the submission of the first request, or raises ``Conflict`` if the bytes
     differ.
@@ -109,6 +112,9 @@ def accept(
     if not team.benchmark:
         rules.require_entrant(session, state.competition, account, newest=False)
         quotas.require_quota(session, state.competition, team, now=now, late=late)
+    if limits is not None:
+        wanted, benchmark = received.bytes, team.benchmark
+        storage.require_room(session, state.competition, account, limits, wanted=wanted, benchmark=benchmark)
     submission = Submission(
         id=public_id,
         competition_id=state.competition.id,
@@ -128,6 +134,9 @@ def accept(
     session.flush()
     events.add_event(session, submission.ref, Status.RECEIVED, now=now)
     leases.add_job(session, Queue.CHECK, submission=submission, now=now)
+    if team.benchmark:
+        subject, after = f"submission:{public_id}", {"benchmark": team.name}
+        audit_log.record_action(session, "benchmark.entered", subject, actor=account, now=now, after=after)
     after_commit(session, partial(_record_acceptance, public_id, received.bytes))
     return submission
 

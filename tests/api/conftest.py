@@ -110,7 +110,7 @@ class Service:
                 if all(held.competition_id != competition.id for held in account.competition_roles):
                     give_role(session, competition.id, account, role, datetime.now(UTC))
 
-    def submit(self, who: str, slug: str, content: bytes, **params: str) -> Any:
+    def submit(self, who: str, slug: str, content: bytes | Iterator[bytes], **params: str) -> Any:
         """Upload a zip."""
         return self.call(who, "POST", f"/competitions/{slug}/submissions", content=content, params=params)
 

@@ -139,6 +139,7 @@ def test_an_error_of_ours_is_500_and_raised_to_the_server_once(app: FastAPI) -> 
         answer = http.get("/read")
     assert answer.status_code == 500
     assert answer.json()["request_id"] == answer.headers["X-Request-ID"]
+    assert [each for each in ("secret_column", "it went away", "DataError", "Traceback") if each in answer.text] == []
 
 
 def test_a_request_is_counted_by_its_route_and_not_by_its_address(http: TestClient) -> None:

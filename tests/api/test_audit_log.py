@@ -9,7 +9,7 @@ from deploy.cli import admin, admin_secrets
 from scorer.db.tables import Account, AuditEntry
 from tests.api.accounts.test_accounts import set_password
 from tests.api.conftest import API, Service
-from tests.factories import noise_images
+from tests.factories import noise_images, zip_of
 
 
 def entries(service: Service, action: str) -> list[tuple[str | None, str, Any, Any]]:
@@ -50,6 +50,18 @@ def test_every_act_of_an_organizer_is_written_down(service: Service) -> None:
     assert len(entries(service, "references.attached")) == 3
     assert len(entries(service, "references.prepared")) == 2
     assert entries(service, "account.created") == [("admin", "account:rev", None, {"role": "organizer"})]
+
+
+def test_what_people_do_with_tokens_and_benchmarks_is_written_down(service: Service) -> None:
+    made = service.browse("ada", "POST", "/tokens", json={"name": "laptop", "scopes": ["read"]}).json()
+    service.call("ada", "DELETE", f"/tokens/{made['id']}")
+    assert entries(service, "token.made") == [("ada", "account:ada", None, {"scopes": ["read"]})]
+    assert entries(service, "token.revoked") == [("ada", "account:ada", None, None)]
+    slug = service.competition()
+    service.submit("ada", slug, zip_of(noise_images(10)))
+    entry = service.submit("organizer", slug, zip_of(noise_images(11)), benchmark="Line").json()["id"]
+    after = {"benchmark": "Line"}
+    assert entries(service, "benchmark.entered") == [("organizer", f"submission:{entry}", None, after)]
 
 
 def test_admins_read_it_page_by_page(service: Service) -> None:

@@ -51,6 +51,17 @@ FOR_ORGANIZERS = frozenset(
 """What everybody may do who organizes a competition, whichever."""
 
 
+NOT_WRITTEN_DOWN: Mapping[str, str] = {
+    "POST /api/v1/competitions/{slug}/desk/next": "decides nothing: which case comes next",
+    "POST /api/v1/competitions/{slug}/tracks/{kind}/thresholds": "is called for a preview; the form of the page is not",
+    "PUT /api/v1/competitions/{slug}/role": "is called by who has accepted the role before",
+    "POST /competitions/{slug}/role": "likewise",
+    "POST /api/v1/ratings/{study_id}/items": "is a rater's, and kept as a rating",
+    "POST /ratings/{study_id}": "likewise",
+}
+"""Requests of offices that leave no entry in the audit log, and why."""
+
+
 def table_of(statuses: Statuses) -> str:
     """The table as Markdown."""
     lines = [f"| route | {' | '.join(ROLES)} |", f"|---|{'---|' * len(ROLES)}"]
@@ -85,6 +96,20 @@ def _broken(route: str, by_role: Mapping[str, Sequence[int]]) -> Iterator[str]:
     for role, seen in by_role.items():
         if any(status >= 500 and status != 503 for status in seen):
             yield f"{role} breaks {route}"
+
+
+def acts_of_office(statuses: Statuses) -> set[str]:
+    """The routes that change something, and that only who organizes, reviews or administers has used."""
+    office, others = ("reviewer", "organizer", "admin"), ("visitor", "outsider", "insider")
+
+    def can(by_role: Mapping[str, Sequence[int]], roles: Collection[str]) -> bool:
+        return any(_succeeds(by_role.get(role, ())) for role in roles)
+
+    return {
+        route
+        for route, by_role in statuses.items()
+        if not route.startswith(("GET", "HEAD", "OPTIONS")) and can(by_role, office) and not can(by_role, others)
+    }
 
 
 def _succeeds(statuses: Collection[int]) -> bool:

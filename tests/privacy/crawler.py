@@ -3,13 +3,15 @@
 import itertools
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import iter_route_contexts
+from sqlalchemy import func, select
 
+from scorer.db.tables import AuditEntry
 from tests.privacy.canaries import PEOPLE, ROLES, Canaries
 from tests.privacy.canary_values import Canary, Leak
 from tests.privacy.environment import Environment
@@ -31,6 +33,7 @@ HIDDEN_KINDS: Mapping[str, frozenset[str]] = {
 """The kinds of secrets that a role must not see before publication."""
 
 
+NEWEST_ENTRY = select(func.max(AuditEntry.id))
 NEW_KEY = re.compile(r"\b[A-Z2-7]{32}\b")
 """The key of an authenticator, another one each time that its page is shown."""
 
@@ -86,6 +89,8 @@ class RouteAnswer:
     line: str
     headers: str
     body: str
+    recorded: bool = field(default=False, compare=False)
+    """Whether the audit log has got an entry."""
 
     def without(self, request: RouteRequest) -> "RouteAnswer":
         """The answer with the request's own ids replaced: the caller knew them already."""
@@ -164,8 +169,10 @@ def send_and_restore(world: Environment, role: str, request: RouteRequest) -> Ro
     """Make a request in a role and undo its changes."""
     if request.route.is_safe:
         return send(world, role, request)
-    with world.undone():
-        return send(world, role, request)
+    with world.undone() as connection:
+        before = connection.scalar(NEWEST_ENTRY)
+        answer = send(world, role, request)
+        return replace(answer, recorded=connection.scalar(NEWEST_ENTRY) != before)
 
 
 def is_hidden(secret: Canary, role: str, request: RouteRequest, shown: Collection[str]) -> bool:
@@ -183,7 +190,8 @@ def leaks_in(request: RouteRequest, answer: RouteAnswer, secrets: Collection[Can
 
 @dataclass
 class CrawlResult:
-    """Leaks, routes that no role could use, server errors, the secrets that each role saw, and the statuses."""
+    """Leaks, routes that no role could use, server errors, the secrets that each role saw, the statuses, and what the
+    audit log has."""
 
     leaks: list[Leak]
     unused: list[str]
@@ -192,13 +200,15 @@ class CrawlResult:
     """Names of all secrets that each role saw, rightly or not."""
     statuses: dict[str, dict[str, list[int]]]
     """By route and role: the status of each request, in their order, so that the insider's own things come first."""
+    recorded: set[str]
+    """The routes of which a request was written into the audit log."""
 
 
 def crawl(
     world: Environment, *, roles: Collection[str] = ROLES, shown: Collection[str] = (), safe: bool = False
 ) -> CrawlResult:
     """Call every route (``safe``: only those that change nothing) in every role, or in these."""
-    done = CrawlResult([], [], [], {role: set() for role in ROLES}, {})
+    done = CrawlResult([], [], [], {role: set() for role in ROLES}, {}, set())
     for route in routes_of(world.app):
         if safe and not route.is_safe:
             continue
@@ -208,6 +218,8 @@ def crawl(
             for role in (each for each in request.call.roles if each in roles):
                 answer = send_and_restore(world, role, request)
                 statuses.setdefault(role, []).append(answer.status)
+                if answer.recorded:
+                    done.recorded.add(str(route))
                 leaks = list(leaks_in(request, answer, world.planted.secrets))
                 done.seen[role] |= {secret.name for _, secret in leaks}
                 done.leaks += [

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from sqlalchemy import Engine, create_engine, make_url, text
+from sqlalchemy import Connection, Engine, create_engine, make_url, text
 from sqlalchemy.orm import Session, sessionmaker
 
 from api.http import dependencies
@@ -59,15 +59,16 @@ class Environment:
         shutil.copytree(self.blobs.with_name("kept"), self.blobs)
 
     @contextmanager
-    def undone(self) -> Iterator[None]:
-        """Undo all changes of requests in this block: they run within one transaction, in savepoints."""
+    def undone(self) -> Iterator[Connection]:
+        """Undo all changes of requests in this block: they run within one transaction, in savepoints. Its connection
+        sees them."""
         usual = self.app.state.sessions
         with self._engine.connect() as connection, connection.begin() as outer:
             self.app.state.sessions = sessionmaker(
                 connection, join_transaction_mode="create_savepoint", expire_on_commit=False
             )
             try:
-                yield
+                yield connection
             finally:
                 self.app.state.sessions = usual
                 outer.rollback()

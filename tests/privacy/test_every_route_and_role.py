@@ -102,6 +102,12 @@ def test_the_table_of_routes_keeps_its_rules(whole_crawl: CrawlResult) -> None:
 
 
 @pytest.mark.heavy
+def test_every_act_of_office_is_written_down(whole_crawl: CrawlResult) -> None:
+    acts = access_table.acts_of_office(whole_crawl.statuses)
+    assert acts - whole_crawl.recorded == set(access_table.NOT_WRITTEN_DOWN)
+
+
+@pytest.mark.heavy
 def test_publication_shows_scores_and_nothing_else(world: Environment, put_back: None) -> None:
     with world.rewriting() as session:
         publish(session, NOW)

@@ -70,7 +70,7 @@ def make_token(fields: FormFields, session: DbSession, viewer: SignedIn, now: No
     try:
         if not name:
             raise Invalid("no-name", "Give the token a name, so that you know it again.")
-        api_tokens.issue(session, viewer.account, secret, name=name, scopes=fields.getlist("scope"), now=now)
+        api_tokens.issue_own(session, viewer.account, secret, name=name, scopes=fields.getlist("scope"), now=now)
     except KennelError as error:
         return _page_with_error(session, viewer, now, error, "token")
     return _page(session, viewer, now, status=201, secret=secret)

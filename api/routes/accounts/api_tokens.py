@@ -22,7 +22,7 @@ def index(session: DbSession, account: CurrentUser) -> list[TokenView]:
 def create(body: NewToken, response: Response, session: DbSession, caller: SignedIn, now: Now) -> NewTokenView:
     """Make a token. Only this answer contains its secret. Needs a session: a token cannot make tokens."""
     secret = new_secret()
-    token = api_tokens.issue(session, caller.account, secret, name=body.name, scopes=body.scopes, now=now)
+    token = api_tokens.issue_own(session, caller.account, secret, name=body.name, scopes=body.scopes, now=now)
     response.headers["Cache-Control"] = "no-store"
     view = TokenView.model_validate(token, from_attributes=True)
     return NewTokenView(**view.model_dump(), token=secret)

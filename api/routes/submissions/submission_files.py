@@ -71,9 +71,9 @@ def ask_for_code(
 
 
 @router.get("/submissions/{submission_id}/code", response_class=Response, responses=CODE)
-def download(submission_id: str, session: DbSession, store: BlobStore, account: CurrentUser) -> Response:
-    """The attached code of an entry; for reviewers and organizers."""
-    submission, code = code_uploads.find_code(session, submission_id, account)
+def download(submission_id: str, session: DbSession, store: BlobStore, account: CurrentUser, now: Now) -> Response:
+    """The attached code of an entry; for reviewers and organizers. The audit log keeps who has downloaded it."""
+    submission, code = code_uploads.hand_out_code(session, submission_id, account, now=now)
     name = f"entry-{submission.ref}-code{code_uploads.SUFFIXES[code.kind]}"
     headers = INERT_HEADERS | {
         "Cache-Control": "private, no-store",

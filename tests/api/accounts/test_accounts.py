@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from pydantic import SecretStr
 from sqlalchemy import select, text
 
 from api.http.dependencies import request_time
@@ -224,18 +223,6 @@ def test_over_https_the_cookie_is_for_this_host_and_https_alone(service: Service
     service.http.cookies.clear()
     service.http.cookies.set("kennel", secret)
     assert browse(service, "GET", "/me").status_code == 401, "a cookie that any page could have set"
-
-
-def test_neither_cookie_nor_token_is_kept(service: Service) -> None:
-    csrf = signed_in(service)
-    token = browse(service, "POST", "/tokens", csrf, json={"name": "t"}).json()["token"]
-    cookie = service.http.cookies["kennel"]
-    with service.context.sessions() as session:
-        for table in ("web_sessions", "tokens", "accounts", "audit_entries", "mails", "one_time_links"):
-            rows = str(session.execute(text(f"SELECT * FROM {table}")).all())
-            assert not [secret for secret in (token, cookie, csrf, GOOD) if secret in rows]
-        password_hash = session.execute(text("SELECT password_hash FROM accounts WHERE handle = 'grace'")).scalar_one()
-    assert password_hash.startswith("$argon2id$")
 
 
 def test_what_changes_anything_needs_the_proof(service: Service) -> None:
@@ -607,9 +594,3 @@ def test_requests_are_counted_by_account(service: Service, monkeypatch: pytest.M
         assert service.call("ada", "GET", "/me").status_code == 200
     refused(service.call("ada", "GET", "/me"), 429, "too-often")
     assert service.call("bob", "GET", "/me").status_code == 200
-
-
-def test_without_redis_people_still_get_in(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = service.context.settings.model_copy(update={"redis_url": SecretStr("redis://127.0.0.1:1/0")})
-    monkeypatch.setattr(service.app.state, "rates", RateLimiter(settings))
-    assert service.call("ada", "GET", "/me").status_code == 200

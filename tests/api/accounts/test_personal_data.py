@@ -77,10 +77,14 @@ def delete(service: Service, cookie: str, csrf: str, **changes: str) -> Any:
 
 def everything(service: Service, *, but: str = "") -> str:
     """All rows of all tables but one, as text in lower case."""
-    names = [table.name for table in Table.metadata.sorted_tables if table.name != but]
-    query = " UNION ALL ".join(f"SELECT '{name} ' || {name}::text FROM {name}" for name in names)
+    return "\n".join(rows for name, rows in rows_by_table(service).items() if name != but)
+
+
+def rows_by_table(service: Service) -> dict[str, str]:
+    """All rows of each table, as text in lower case."""
+    names = [table.name for table in Table.metadata.sorted_tables]
     with service.context.sessions() as session:
-        return "\n".join(session.scalars(text(query))).lower()
+        return {name: "\n".join(session.scalars(text(f"SELECT {name}::text FROM {name}"))).lower() for name in names}
 
 
 def number_of_grace(service: Service) -> int:

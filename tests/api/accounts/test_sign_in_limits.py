@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+from pydantic import SecretStr
 
 from scorer.accounts.rate_limits import network_of
 from tests.api.accounts.test_accounts import GOOD, GRACE, confirmed, link_in, mails, rated, set_password, sign_up
@@ -115,3 +116,17 @@ def test_a_new_password_by_mail_makes_browsers_unknown(service: Service, monkeyp
     besiege(service, 2)
     statuses = [attempt(service, ELSEWHERE, "wrong", device=device).status_code for _ in range(2)]
     assert statuses == [401, 429]
+
+
+def test_while_redis_is_away_people_get_in_and_nobody_guesses(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    confirmed(service)
+    nowhere = service.context.settings.model_copy(update={"redis_url": SecretStr("redis://127.0.0.1:1/0")})
+    monkeypatch.setattr(service.context, "settings", nowhere)
+    rated(service, monkeypatch, sign_in="2/hour", sign_in_account="4/hour", sign_in_network="1/hour", request="3/hour")
+    assert [attempt(service, HOME, password).status_code for password in ("wrong", GOOD) * 2] == [401, 201] * 2
+    statuses = [attempt(service, ELSEWHERE, "wrong").status_code for _ in range(3)]
+    assert statuses == [401, 401, 429], "of one address"
+    assert [attempt(service, f"203.0.113.{host}", "wrong").status_code for host in range(2)] == [401, 429]
+    assert [service.call("ada", "GET", "/me").status_code for _ in range(4)] == [200, 200, 200, 429]

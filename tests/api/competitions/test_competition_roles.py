@@ -169,6 +169,18 @@ def test_a_named_organizer_needs_what_organizers_need(service: Service) -> None:
         assert [account.handle for account in told] == ["organizer", "bob", "admin"]
 
 
+def test_a_token_of_an_earlier_role_does_not_serve_a_new_one(service: Service) -> None:
+    slug, other = service.competition(), service.competition()
+    offer(service, slug, "bob")
+    accept(service, slug, "bob")
+    made = service.browse("bob", "POST", "/tokens", json={"name": "t", "scopes": ["read", "organize"]})
+    service.tokens["bob"] = made.json()["token"]
+    service.browse("bob", "DELETE", f"/competitions/{slug}/role")
+    offer(service, other, "bob")
+    assert service.browse("bob", "PUT", f"/competitions/{other}/role").status_code == 200
+    assert service.call("bob", "GET", "/me").json()["scopes"] == ["read"]
+
+
 def test_the_command_names_people(service: Service, terminal: CliTerminal) -> None:
     slug = service.competition()
     asked = terminal.run("admin", "offer-role", slug, "bob", "reviewer", who="organizer")

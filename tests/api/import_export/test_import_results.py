@@ -171,8 +171,7 @@ def test_the_command_loads_a_file(service: Service, tmp_path: Path) -> None:
     path = tmp_path / "results.csv"
     path.write_bytes(table().replace(b"FID_public", b"FID"))
     with serve(service.app) as address:
-        common = ["--url", address, "--token", "secret-of-organizer"]
-        wanted = ["import-results", str(path), "--competition", "old", "--column", "fid_public=FID", *common]
-        done = CliRunner().invoke(competitions.app, wanted)
+        wanted = ["import-results", str(path), "--competition", "old", "--column", "fid_public=FID", "--url", address]
+        done = CliRunner(env={"KENNEL_TOKEN": "secret-of-organizer"}).invoke(competitions.app, wanted)
     assert done.exit_code == 0, done.output
     assert json.loads(done.output)["added"] == 4

@@ -189,9 +189,7 @@ def test_who_somebody_is(service: Service, slug: str) -> None:
     assert "not known here" in refusal_message(listed(basic("ada:x")))
     who = "/security.OAuthService/IntrospectToken"
     identity = service.call(None, "POST", who, json={"token": "secret-of-ada"}).json()
-    with service.context.sessions.begin() as session:
-        account = session.query(Account).filter_by(handle="ada").one()
-        assert identity == {"active": True, "username": "ada", "userId": account.id}
+    assert identity == {"active": True, "username": "ada"}, "accounts are counted by nobody"
     assert service.call(None, "POST", who, json={"token": "guess"}).json()["active"] is False
     assert service.call(None, "POST", who, json={}).json()["active"] is False
 

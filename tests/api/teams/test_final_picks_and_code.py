@@ -19,6 +19,7 @@ from scorer.db.tables import Account
 from scorer.evidence.code_uploads import MAX_CODE_BYTES
 from tests.api.conftest import Service
 from tests.api.submissions.test_uploads import blobs, refused
+from tests.api.test_audit_log import entries
 from tests.factories import noise_images, zip_of
 
 pytestmark = pytest.mark.usefixtures("one_day")
@@ -253,6 +254,9 @@ def test_reviewers_and_organizers_read_code_its_team_sees_its_hash(
         assert answer.headers["content-type"] == media
         assert answer.headers["content-disposition"] == f'attachment; filename="entry-{entry["ref"]}-code.{suffix}"'
         assert answer.headers["x-content-type-options"] == "nosniff"
+    subject, after = f"submission:{entry['id']}", {"sha256": seen["sha256"]}
+    readers = [(who, subject, None, after) for who in ("organizer", "admin", "rita")]
+    assert entries(service, "code.downloaded") == readers
     refused(service.call("ada", "GET", path), 403, "wrong-role")
     refused(service.call("bob", "GET", path), 404, "no-submission")
     refused(service.call(None, "GET", path), 401, "no-token")

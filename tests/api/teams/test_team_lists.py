@@ -186,6 +186,17 @@ def test_rebuttals_are_told_to_everybody_who_judges(service: Service, slug: str)
         assert "A rebuttal in A competition" not in subjects(service, who), who
 
 
+def test_admins_are_told_of_rebuttals_where_no_organizer_is_named(service: Service, slug: str) -> None:
+    entry = service.scored("ada", slug, noise_images(10))["id"]
+    ruling = {"kind": "disqualify", "reason": "It copies."}
+    assert service.call("organizer", "POST", f"/submissions/{entry}/rulings", json=ruling).status_code == 201
+    close(service, slug, ago=timedelta(minutes=1))
+    assert service.call("admin", "DELETE", f"/competitions/{slug}/roles/organizer").status_code == 204
+    assert service.call("ada", "POST", f"/submissions/{entry}/rebuttals", json={"text": "It does not."}).is_success
+    assert "A rebuttal in A competition" in subjects(service, "admin")
+    assert "A rebuttal in A competition" not in subjects(service, "organizer")
+
+
 def test_the_command_talks(service: Service, slug: str, terminal: CliTerminal) -> None:
     entry = service.scored("ada", slug, noise_images(10))["id"]
 

@@ -12,6 +12,7 @@ from scorer.competitions.competition_state import state_of
 from scorer.db.tables import Account
 from scorer.notifications import webhooks
 from scorer.teams import teams
+from tests.api.accounts.test_accounts import rated
 from tests.api.conftest import Service
 from tests.api.submissions.test_uploads import refused
 from tests.factories import noise_images, zip_of
@@ -185,6 +186,14 @@ def test_somebody_without_an_address_is_asked_on_the_site_and_by_webhook(service
     assert sent == [("https://hooks.example.org/bob", "invitation", "You are asked to join the team Ada")]
     assert service.call("ada", "GET", "/notices").json()["notices"] == []
     assert members(service, slug, "ada") == ["ada"], "asking makes a team of one"
+
+
+def test_invitations_are_counted(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    slug = service.competition()
+    rated(service, monkeypatch, team_invitation="2/hour")
+    answers = [ask(service, slug, "ada", handle=who) for who in ("bob", "nobody", "eve")]
+    assert [each.status_code for each in answers[:2]] == [201, 404]
+    refused(answers[2], 429, "too-often")
 
 
 def test_only_the_leader_asks_and_only_who_is_asked_answers(service: Service) -> None:

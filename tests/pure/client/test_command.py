@@ -1,5 +1,6 @@
 """The ``kennel`` command of the client alone: which subcommands it has, and what it says of the others."""
 
+import re
 import subprocess
 import sys
 
@@ -8,6 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from deploy.cli.main import app as whole
+from deploy.documentation.commands import all_commands
 from kennel_client.cli import main
 from kennel_client.errors import Unreadable
 from scorer.errors import Unavailable
@@ -28,6 +30,18 @@ def test_the_server_adds_the_commands_that_the_client_names() -> None:
     assert names_of(client) <= names_of(whole)
     assert {"submit", "status", "leaderboard", "check", "admin"} <= names_of(client)
     assert {"create", "references", "label", "publish"} <= names_of(client, "admin")
+
+
+def test_no_command_takes_a_secret_as_a_word() -> None:
+    """Everybody on a machine sees the command lines of all processes."""
+    words = {
+        (command, name)
+        for command, each in all_commands().items()
+        for parameter in each.params
+        for name in (parameter.opts if not getattr(parameter, "is_flag", False) else ())
+        if re.search("token|password|secret", name)
+    }
+    assert words == set()
 
 
 @pytest.mark.parametrize("words", [["up", "--port", "0"], ["score", "--help"], ["admin", "create-admin", "ada"]])

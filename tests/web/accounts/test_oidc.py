@@ -12,6 +12,7 @@ from pydantic import SecretStr
 from scorer.db.accounts import account_by_email
 from tests.api.accounts.test_accounts import confirm, link_in, mails, rated, sign_up
 from tests.api.conftest import Service
+from tests.api.test_audit_log import entries
 from tests.web.accounts import oidc_issuer as issuers
 from tests.web.accounts.oidc_issuer import FakeIssuer
 from tests.web.html import parse_html
@@ -123,6 +124,8 @@ def test_an_address_is_compared_by_ascii_letters_alone(
     travel(service, issuer)
     assert me(service)["handle"] == ("iris" if joined else "other")
     assert [mail.recipient for mail in mails(service)[1:]] == (["iris@example.org"] if joined else []), "she is told"
+    linked = ("iris", "account:iris", None, {"issuer": issuer.address})
+    assert entries(service, "identity.linked") == ([linked] if joined else [])
     with service.context.sessions() as session:
         assert (account_by_email(session, email) is None) is not joined
 

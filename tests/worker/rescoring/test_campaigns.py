@@ -195,8 +195,8 @@ def test_chosen_entries_by_command(service: Service, monkeypatch: pytest.MonkeyP
     with serve(service.app) as url:
 
         def kennel(*words: str) -> Any:
-            options = ["--url", url, "--token", service.tokens["organizer"]]
-            done = CliRunner().invoke(admin_tuning.app, [*words, *options], catch_exceptions=False)
+            token = {"KENNEL_TOKEN": service.tokens["organizer"]}
+            done = CliRunner(env=token).invoke(admin_tuning.app, [*words, "--url", url], catch_exceptions=False)
             assert done.exit_code == 0, done.output
             return json.loads(done.stdout)
 
@@ -249,9 +249,9 @@ def test_corrected_references_become_the_tracks_with_the_switch(service: Service
     )
     assert slug_of(refused) == (409, "references-fixed")
     with serve(service.app) as url:
-        options = ["--url", url, "--token", service.tokens["organizer"], "--reason", "A photograph was wrong."]
-        words = ["rescore", slug, "public", "--references", f"train={tmp_path / 'train.zip'}", *options]
-        done = CliRunner().invoke(admin_tuning.app, words, catch_exceptions=False)
+        options = ["--references", f"train={tmp_path / 'train.zip'}", "--url", url, "--reason", "One was wrong."]
+        terminal = CliRunner(env={"KENNEL_TOKEN": service.tokens["organizer"]})
+        done = terminal.invoke(admin_tuning.app, ["rescore", slug, "public", *options], catch_exceptions=False)
     campaign = json.loads(done.stdout)
     assert (campaign["state"], campaign["new_references"], campaign["waiting"]) == ("preparing", True, 0)
     assert references() == former

@@ -230,8 +230,8 @@ def test_without_held_out_images_somebody_says_what_tau_is(service: Service) -> 
     with serve(service.app) as url:
 
         def kennel(*words: str) -> str:
-            options = ["--url", url, "--token", service.tokens["organizer"]]
-            done = CliRunner().invoke(admin_tuning.app, [*words, *options], catch_exceptions=False)
+            token = {"KENNEL_TOKEN": service.tokens["organizer"]}
+            done = CliRunner(env=token).invoke(admin_tuning.app, [*words, "--url", url], catch_exceptions=False)
             assert done.exit_code == 0, done.output
             return str(done.stdout)
 

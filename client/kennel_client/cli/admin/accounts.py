@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from kennel_client.api import segment
-from kennel_client.cli.admin.connection import Token, Url, connected_organizer
+from kennel_client.cli.admin.connection import Url, connected_organizer
 
 app = typer.Typer()
 Reason = Annotated[str, typer.Option(help="For the audit log.")]
@@ -22,11 +22,10 @@ TeamId = Annotated[int, typer.Argument(help="The team's number, as `teams` shows
 def accounts(
     search: Annotated[str, typer.Argument(help="A part of the handle or name.")] = "",
     url: Url = "",
-    token: Token = "",
 ) -> None:
     """Print who has an account, with role, sessions, tokens and webhooks."""
     after: int | None = 0
-    with connected_organizer(url, token) as client:
+    with connected_organizer(url) as client:
         while after is not None:
             page = client.get("/admin/accounts", search=search, after=after)
             for each in page["accounts"]:
@@ -43,26 +42,25 @@ def suspend(
     end: Annotated[bool, typer.Option("--end", help="Let it sign in again.")] = False,
     reason: Reason = "",
     url: Url = "",
-    token: Token = "",
 ) -> None:
     """Let an account sign in no longer; its sessions, tokens and webhooks end."""
-    with connected_organizer(url, token) as client:
+    with connected_organizer(url) as client:
         client.put(f"/admin/accounts/{segment(handle)}/suspension", {"suspended": not end, "reason": reason})
     print(f"{handle} may sign in again." if end else f"{handle} is suspended.")
 
 
 @app.command()
-def sign_out(handle: str, url: Url = "", token: Token = "") -> None:
+def sign_out(handle: str, url: Url = "") -> None:
     """End all sessions, tokens and webhooks of an account; its owner may sign in again."""
-    with connected_organizer(url, token) as client:
+    with connected_organizer(url) as client:
         client.send("DELETE", f"/admin/accounts/{segment(handle)}/credentials")
     print(f"All sessions, tokens and webhooks of {handle} have ended.")
 
 
 @app.command("roles")
-def list_roles(slug: Slug, url: Url = "", token: Token = "") -> None:
+def list_roles(slug: Slug, url: Url = "") -> None:
     """Show who organizes and reviews a competition, or is asked to."""
-    with connected_organizer(url, token) as client:
+    with connected_organizer(url) as client:
         for role in client.get(f"/competitions/{segment(slug)}/roles"):
             print(_role_text(role))
 
@@ -73,17 +71,16 @@ def offer_role(
     handle: Handle,
     role: Annotated[str, typer.Argument(help="organizer or reviewer.")],
     url: Url = "",
-    token: Token = "",
 ) -> None:
     """Ask somebody to organize a competition or to review its entries; they have the role once they accept it."""
-    with connected_organizer(url, token) as client:
+    with connected_organizer(url) as client:
         print(_role_text(client.put(f"/competitions/{segment(slug)}/roles/{segment(handle)}", {"role": role})))
 
 
 @app.command()
-def end_role(slug: Slug, handle: Handle, url: Url = "", token: Token = "") -> None:
+def end_role(slug: Slug, handle: Handle, url: Url = "") -> None:
     """End somebody's role in a competition, or take back its offer."""
-    with connected_organizer(url, token) as client:
+    with connected_organizer(url) as client:
         client.send("DELETE", f"/competitions/{segment(slug)}/roles/{segment(handle)}")
     print(f"{handle} has no role in {slug} any more.")
 
@@ -93,11 +90,10 @@ def accept_role(
     slug: Slug,
     decline: Annotated[bool, typer.Option("--decline", help="Decline it, or lay it down.")] = False,
     url: Url = "",
-    token: Token = "",
 ) -> None:
     """Accept the role that you are offered: you can never enter that competition then."""
     path = f"/competitions/{segment(slug)}/role"
-    with connected_organizer(url, token) as client:
+    with connected_organizer(url) as client:
         if decline:
             client.send("DELETE", path)
             print(f"You have no role in {slug}.")
@@ -116,10 +112,9 @@ def announce(
     title: str,
     text: Annotated[str, typer.Argument(help="Markdown.")],
     url: Url = "",
-    token: Token = "",
 ) -> None:
     """Tell everybody who takes part something: on the page, in the feed, by notice, mail and webhook."""
-    with connected_organizer(url, token) as client:
+    with connected_organizer(url) as client:
         made = client.post(f"/competitions/{segment(slug)}/announcements", {"title": title, "text": text})
     print(f"Announced at {made['created_at']}: {made['title']}")
 
@@ -130,11 +125,10 @@ def list_teams(
     search: Annotated[str, typer.Option(help="Only teams with this in their name, or a member's.")] = "",
     as_csv: Annotated[bool, typer.Option("--csv", help="A line for each member.")] = False,
     url: Url = "",
-    token: Token = "",
 ) -> None:
     """Show the teams of a competition and their members."""
     params = {"format": "csv", "search": search}
-    with connected_organizer(url, token) as client:
+    with connected_organizer(url) as client:
         table = client.send("GET", f"/competitions/{segment(slug)}/teams", params=params).text
     if as_csv:
         print(table, end="")
@@ -147,9 +141,9 @@ def list_teams(
 
 
 @app.command()
-def message(slug: Slug, team: TeamId, text: str, url: Url = "", token: Token = "") -> None:
+def message(slug: Slug, team: TeamId, text: str, url: Url = "") -> None:
     """Write to a team; the message stays on record."""
-    with connected_organizer(url, token) as client:
+    with connected_organizer(url) as client:
         client.post(f"/competitions/{segment(slug)}/teams/{team}/messages", {"text": text})
     print("The team is told.")
 
@@ -161,10 +155,9 @@ def rule_team(
     kind: Annotated[str, typer.Argument(help="keep, disqualify or waive.")],
     reason: Annotated[str, typer.Option(help="Told to the team.")],
     url: Url = "",
-    token: Token = "",
 ) -> None:
     """Rule on all scored entries of a team at once."""
-    with connected_organizer(url, token) as client:
+    with connected_organizer(url) as client:
         made = client.post(f"/competitions/{segment(slug)}/teams/{team}/rulings", {"kind": kind, "reason": reason})
     print(f"{len(made)} {'entry' if len(made) == 1 else 'entries'}: {kind}.")
 
@@ -175,10 +168,9 @@ def ask_code(
     until: Annotated[datetime, typer.Argument(help="UTC; it may lie behind the close.")],
     text: Annotated[str, typer.Option(help="Told to the team.")] = "",
     url: Url = "",
-    token: Token = "",
 ) -> None:
     """Ask a team for the code of an entry, which it may attach until then."""
     body = {"until": f"{until.isoformat()}Z", "text": text}
-    with connected_organizer(url, token) as client:
+    with connected_organizer(url) as client:
         made = client.put(f"/submissions/{segment(submission)}/code-request", body)
     print(f"The team is asked for it until {made['until']}.")

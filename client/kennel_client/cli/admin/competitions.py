@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from kennel_client.api import open_file, segment
-from kennel_client.cli.admin.connection import Token, Url, connected_organizer
+from kennel_client.cli.admin.connection import Url, connected_organizer
 from kennel_client.errors import Refused, Unreadable
 from kennel_client.references import attach, prepare
 
@@ -18,56 +18,56 @@ app = typer.Typer()
 
 
 @app.command()
-def invite(email: Annotated[str, typer.Argument()] = "", url: Url = "", token: Token = "") -> None:
+def invite(email: Annotated[str, typer.Argument()] = "", url: Url = "") -> None:
     """Print a link with which one person can sign up, and mail it if there is an address."""
-    with connected_organizer(url, token) as client:
+    with connected_organizer(url) as client:
         print(client.post("/admin/invitations", {"email": email or None})["link"])
 
 
 @app.command()
-def create(file: Path, url: Url = "", token: Token = "") -> None:
+def create(file: Path, url: Url = "") -> None:
     """Create a competition from a TOML file (the fields of POST /competitions)."""
     spec = _fields_in(file)
-    with connected_organizer(url, token) as client:
+    with connected_organizer(url) as client:
         print(_still_missing(client.post("/competitions", spec)))
 
 
 @app.command()
-def update(slug: str, file: Path, url: Url = "", token: Token = "") -> None:
+def update(slug: str, file: Path, url: Url = "") -> None:
     """Change a competition by a TOML file (the fields of PATCH /competitions/{slug}): a draft in everything."""
     changes = _fields_in(file)
-    with connected_organizer(url, token) as client:
+    with connected_organizer(url) as client:
         print(_still_missing(client.call("PATCH", f"/competitions/{slug}", json=changes)))
 
 
 @app.command()
-def delete_draft(slug: str, url: Url = "", token: Token = "") -> None:
+def delete_draft(slug: str, url: Url = "") -> None:
     """Delete a competition that is a draft and that nobody has entered."""
-    with connected_organizer(url, token) as client:
+    with connected_organizer(url) as client:
         client.send("DELETE", f"/competitions/{segment(slug)}")
     print(f"{slug} is deleted.")
 
 
 @app.command()
-def invite_to(slug: str, who: Annotated[list[str], typer.Argument()], url: Url = "", token: Token = "") -> None:
+def invite_to(slug: str, who: Annotated[list[str], typer.Argument()], url: Url = "") -> None:
     """Invite people, by handle or mail address, into a competition that is by invitation; prints all who are."""
-    with connected_organizer(url, token) as client:
+    with connected_organizer(url) as client:
         for guest in client.post(f"/competitions/{segment(slug)}/guests", {"who": who}):
             print(guest["who"])
 
 
 @app.command()
-def uninvite(slug: str, who: str, url: Url = "", token: Token = "") -> None:
+def uninvite(slug: str, who: str, url: Url = "") -> None:
     """Take an invitation into a competition back; what was entered stays."""
-    with connected_organizer(url, token) as client:
+    with connected_organizer(url) as client:
         client.send("DELETE", f"/competitions/{segment(slug)}/guests/{segment(who)}")
     print(f"{who} is not invited to {slug} any more.")
 
 
 @app.command()
-def guests(slug: str, url: Url = "", token: Token = "") -> None:
+def guests(slug: str, url: Url = "") -> None:
     """Print who is invited into a competition."""
-    with connected_organizer(url, token) as client:
+    with connected_organizer(url) as client:
         for guest in client.get(f"/competitions/{segment(slug)}/guests"):
             print(f"{guest['who']}  (by {guest['invited_by']}, {guest['invited_at'][:10]})")
 
@@ -98,10 +98,9 @@ def references(
     ] = None,
     private_features: Annotated[Path | None, typer.Option(help="The same for the private track.")] = None,
     url: Url = "",
-    token: Token = "",
 ) -> None:
     """Attach reference images to a competition and prepare both tracks; returns when they are ready."""
-    with connected_organizer(url, token) as client:
+    with connected_organizer(url) as client:
         given = {"train": train, "held_out": held_out, "private_extra": private_extra}
         given |= {"public_features": public_features, "private_features": private_features}
         for role, path in given.items():
@@ -120,14 +119,13 @@ def data_file(
     withdraw: Annotated[bool, typer.Option("--withdraw", help="Offer it no longer.")] = False,
     name: Annotated[str, typer.Option(help="Its name there. Default: the file's, or train.zip.")] = "",
     url: Url = "",
-    token: Token = "",
 ) -> None:
     """Offer a file to the participants of a competition, in place of an earlier one of that name."""
     if (file is None) is not train and not (withdraw and name):
         raise Refused(0, {"title": "Name a file, or --train for the training images."})
     name = name or (file.name if file is not None else "train.zip")
     path = f"/competitions/{slug}/data/{segment(name)}"
-    with connected_organizer(url, token) as client:
+    with connected_organizer(url) as client:
         if withdraw:
             client.send("DELETE", path)
             print(f"{name} is offered no longer.")
@@ -161,7 +159,6 @@ def import_results(
     sealed_score: Annotated[float | None, typer.Option(help="What stands for a disqualified entry: 999999.")] = None,
     column: Annotated[list[str], typer.Option(help="fid_public=FID, where a column is called otherwise.")] = [],  # noqa: B006
     url: Url = "",
-    token: Token = "",
 ) -> None:
     """Load a table of results of a competition held elsewhere; the same table again adds nothing. Prints JSON."""
     options = {
@@ -170,7 +167,7 @@ def import_results(
         "column": column, "file_name": file.name,
     }  # fmt: skip
     params = {name: value for name, value in options.items() if value is not None}
-    with open_file(file) as table, connected_organizer(url, token) as client:
+    with open_file(file) as table, connected_organizer(url) as client:
         report = client.upload("POST", f"/competitions/{competition}/imports", table, media="text/csv", **params)
         json.dump(report, sys.stdout, indent=2)
     print()

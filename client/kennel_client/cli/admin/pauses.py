@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from kennel_client.cli.admin.connection import Token, Url, connected_organizer
+from kennel_client.cli.admin.connection import Url, connected_organizer
 
 app = typer.Typer()
 Queue = Annotated[str | None, typer.Option(help="All jobs of a queue.")]
@@ -18,10 +18,9 @@ def pause(
     competition: Competition = None,
     reason: Reason = "",
     url: Url = "",
-    token: Token = "",
 ) -> None:
     """Let no worker take jobs of a queue or of a competition's entries. What runs goes on; places are kept."""
-    _set_paused(url, token, {"queue": queue, "competition": competition, "reason": reason})
+    _set_paused(url, {"queue": queue, "competition": competition, "reason": reason})
 
 
 @app.command()
@@ -30,10 +29,9 @@ def resume(
     competition: Competition = None,
     reason: Reason = "",
     url: Url = "",
-    token: Token = "",
 ) -> None:
     """End a pause; workers take its jobs within a sweep."""
-    _set_paused(url, token, {"queue": queue, "competition": competition, "reason": reason, "paused": False})
+    _set_paused(url, {"queue": queue, "competition": competition, "reason": reason, "paused": False})
 
 
 @app.command()
@@ -42,14 +40,13 @@ def drain(
     end: Annotated[bool, typer.Option("--end", help="Let it take jobs again.")] = False,
     reason: Reason = "",
     url: Url = "",
-    token: Token = "",
 ) -> None:
     """Let a worker end its job and take no other, also after a restart. `kennel admin work` shows which run one."""
-    _set_paused(url, token, {"worker": worker, "reason": reason, "paused": not end})
+    _set_paused(url, {"worker": worker, "reason": reason, "paused": not end})
 
 
-def _set_paused(url: str, token: str, wish: dict[str, Any]) -> None:
-    with connected_organizer(url, token) as client:
+def _set_paused(url: str, wish: dict[str, Any]) -> None:
+    with connected_organizer(url) as client:
         pauses = client.post("/admin/work/pauses", wish)
     for each in pauses:
         print(f"paused: {pause_text(each)}")

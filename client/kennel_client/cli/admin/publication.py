@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from kennel_client.api import ApiClient, segment
-from kennel_client.cli.admin.connection import Token, Url, connected_organizer
+from kennel_client.cli.admin.connection import Url, connected_organizer
 from kennel_client.cli.admin.pauses import pause_text
 from kennel_client.errors import Refused
 
@@ -22,10 +22,9 @@ def requeue(
     job: Annotated[int | None, typer.Argument(help="The job; without it, all that have failed.")] = None,
     competition: Annotated[str, typer.Option(help="Only the failed work of this competition's private track.")] = "",
     url: Url = "",
-    token: Token = "",
 ) -> None:
     """Try failed jobs again, or take a running job from its worker."""
-    with connected_organizer(url, token) as client:
+    with connected_organizer(url) as client:
         if competition:
             again = client.post(f"/competitions/{competition}/publication/requeue")
         else:
@@ -34,9 +33,9 @@ def requeue(
 
 
 @app.command()
-def work(url: Url = "", token: Token = "") -> None:
+def work(url: Url = "") -> None:
     """Show what waits, what runs, and what has failed and why."""
-    with connected_organizer(url, token) as client:
+    with connected_organizer(url) as client:
         backlog = client.get("/admin/work")
     for queue in backlog["queues"]:
         since = f", the oldest since {queue['oldest_due_at']}" if queue["oldest_due_at"] else ""
@@ -57,9 +56,9 @@ def _job_text(job: dict[str, Any]) -> str:
 
 
 @app.command()
-def compare_images(slug: str, url: Url = "", token: Token = "") -> None:
+def compare_images(slug: str, url: Url = "") -> None:
     """Compare entries from before images were compared with those of other teams."""
-    with connected_organizer(url, token) as client:
+    with connected_organizer(url) as client:
         queued = client.post(f"/competitions/{segment(slug)}/image-comparisons")["queued"]
     print(f"{queued} to be compared.")
 
@@ -77,13 +76,12 @@ def publish(
         str, typer.Option(help="The version that `checklist` showed: refused if the board is another one by now.")
     ] = "",
     url: Url = "",
-    token: Token = "",
 ) -> None:
     """Publish the final or the provisional board, or withdraw it; refused with the open points unless --override says
     why."""
     path = f"/competitions/{slug}/publication"
     final = not provisional
-    with connected_organizer(url, token) as client:
+    with connected_organizer(url) as client:
         seen = after or client.get(path, final=final)["version"]
         act = {"published": not withdraw, "final": final, "reason": reason}
         client.post(path, act | {"override": override or None, "after": seen})
@@ -98,10 +96,9 @@ def checklist(
     slug: str,
     provisional: Annotated[bool, typer.Option("--provisional", help="Before the provisional board.")] = False,
     url: Url = "",
-    token: Token = "",
 ) -> None:
     """Show what is open before the final board is published, or the provisional one; exit 1 if anything is."""
-    with connected_organizer(url, token) as client:
+    with connected_organizer(url) as client:
         view = client.get(f"/competitions/{slug}/publication", final=not provisional)
     for point in view["points"]:
         print("ok  " if point["passed"] else f"{point['count']:4}", point["title"])
@@ -120,11 +117,10 @@ def release(
     to: Annotated[Path | None, typer.Option(help="Save its files in this folder.")] = None,
     hand_out: Annotated[bool, typer.Option("--hand-out", help="Let everybody have it.")] = False,
     url: Url = "",
-    token: Token = "",
 ) -> None:
     """Make a data release and wait for it."""
     path = f"/competitions/{slug}/releases"
-    with connected_organizer(url, token) as client:
+    with connected_organizer(url) as client:
         view = _wait_until_finished(client, path, client.post(path, {"images": images}))
         print(f"Release {view['id']}: {len(view['files'])} files, manifest {view['sha256']}.")
         if to is not None:

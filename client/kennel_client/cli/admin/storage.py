@@ -3,16 +3,16 @@
 import typer
 
 from kennel_client.api import segment
-from kennel_client.cli.admin.connection import Token, Url, connected_organizer
+from kennel_client.cli.admin.connection import Url, connected_organizer
 
 app = typer.Typer()
 GIGABYTE = 10**9
 
 
 @app.command()
-def storage(slug: str, url: Url = "", token: Token = "") -> None:
+def storage(slug: str, url: Url = "") -> None:
     """Print what the zips of a competition take in the store, and the teams that have most."""
-    with connected_organizer(url, token) as client:
+    with connected_organizer(url) as client:
         view = client.get(f"/competitions/{segment(slug)}/storage")
     print(f"stored    {_size(view['stored_bytes'])}")
     print(f"under way {_size(view['staged_bytes'])}")

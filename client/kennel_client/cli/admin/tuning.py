@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from kennel_client.cli.admin.connection import Token, Url, connected_organizer
+from kennel_client.cli.admin.connection import Url, connected_organizer
 from kennel_client.errors import Refused
 from kennel_client.references import attach
 
@@ -26,10 +26,9 @@ def label(
     note: str = "",
     coarse: Annotated[bool, typer.Option("--coarse", help="An early guess, which decides nothing.")] = False,
     url: Url = "",
-    token: Token = "",
 ) -> None:
     """Store the decided label of an entry: legitimate, mgan, sup, ae, aug or other."""
-    with connected_organizer(url, token) as client:
+    with connected_organizer(url) as client:
         if coarse:
             client.put(f"/submissions/{submission}/coarse-label", {"label": name})
             print(f"{submission} is guessed to be {name}; nothing is decided.")
@@ -49,7 +48,6 @@ def retune(
     preview: Annotated[bool, typer.Option("--preview", help="Say what would change and change nothing.")] = False,
     undo: Annotated[bool, typer.Option("--undo", help="Take the newest choice back instead.")] = False,
     url: Url = "",
-    token: Token = "",
 ) -> None:
     """Choose a track's tau, or take the newest choice back; prints what that does, as JSON."""
     path = f"/competitions/{slug}/tracks/{track}/thresholds"
@@ -57,7 +55,7 @@ def retune(
     if undo:
         path = f"{path}/undo"
         body = {"reason": reason}
-    with connected_organizer(url, token) as client:
+    with connected_organizer(url) as client:
         json.dump(client.post(path, body), sys.stdout, indent=2)
     print()
 
@@ -68,11 +66,10 @@ def compare(
     extractors: Annotated[list[str], typer.Argument(help="Such as efficientnet_lite2.")],
     coarse: Annotated[bool, typer.Option("--coarse", help="Take early guesses where no label is decided.")] = False,
     url: Url = "",
-    token: Token = "",
 ) -> None:
     """Compare extractors with the private track's on labelled entries; returns when every entry is measured, and prints
     how well each tells them apart, as JSON."""
-    with connected_organizer(url, token) as client:
+    with connected_organizer(url) as client:
         path = f"/competitions/{slug}/network"
         comparison = client.post(f"{path}/comparisons", {"extractors": extractors, "coarse": coarse})
         last_printed = None
@@ -100,10 +97,9 @@ def network(
     reason: Annotated[str, typer.Option(help="Kept in the audit log.")],
     tau: Annotated[float | None, typer.Option(help="Default: half the distance of the held-out images.")] = None,
     url: Url = "",
-    token: Token = "",
 ) -> None:
     """Give the private track another extractor, which was compared before: every entry is scored anew on it."""
-    with connected_organizer(url, token) as client:
+    with connected_organizer(url) as client:
         chosen = client.put(f"/competitions/{slug}/network", {"extractor": extractor, "reason": reason, "tau": tau})
     print(f"The private track has {chosen['extractor']}; {chosen['waiting']:,} entries are to be scored.")
 
@@ -118,11 +114,10 @@ def rescore(
     references: Annotated[list[str] | None, CORRECTED] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Return when everything is measured.")] = False,
     url: Url = "",
-    token: Token = "",
 ) -> None:
     """Measure entries of a track anew, when nothing else waits; prints the campaign as JSON. Boards stay as they are
     until `campaign --switch`."""
-    with connected_organizer(url, token) as client:
+    with connected_organizer(url) as client:
         corrected = {}
         for each in references or ():
             role, _, path = each.partition("=")
@@ -143,9 +138,9 @@ def rescore(
 
 
 @app.command()
-def campaigns(slug: str, url: Url = "", token: Token = "") -> None:
+def campaigns(slug: str, url: Url = "") -> None:
     """List the rescoring campaigns of a competition, as JSON."""
-    with connected_organizer(url, token) as client:
+    with connected_organizer(url) as client:
         _print(client.get(f"/competitions/{slug}/rescoring"))
 
 
@@ -162,7 +157,6 @@ def campaign(
     tau: Annotated[float | None, typer.Option(help="The threshold to switch with.")] = None,
     reason: str = "",
     url: Url = "",
-    token: Token = "",
 ) -> None:
     """Show a rescoring campaign, preview its switch, or decide about it; prints the answer as JSON."""
     wanted = {"pause": pause, "resume": resume, "cancel": cancel, "switch": switch, "undo": undo, "preview": preview}
@@ -170,7 +164,7 @@ def campaign(
     if len(chosen) > 1:
         raise Refused(0, {"title": f"Choose one of {', '.join(f'--{each}' for each in chosen)}."})
     path = f"/competitions/{slug}/rescoring/{number}"
-    with connected_organizer(url, token) as client:
+    with connected_organizer(url) as client:
         if not chosen:
             _print(client.get(path))
         elif preview:
