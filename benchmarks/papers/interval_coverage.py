@@ -43,6 +43,8 @@ _DIMENSION, _THUMBNAIL, _CLASSES = 12, 192, 10
 _GENERATED, _TRAINING, _HELD_OUT = 300, 1200, 240
 _MEMORIES = 40
 _NO_HASHES = np.zeros((0, 8), np.uint32)
+_SLOW_OR_EMPTY = "fid-infinity", "prd", "likelihood", "perceptual-hashes"
+"""Tests without a null interval that take their time, or find no pixels here."""
 
 log = logging.getLogger(__name__)
 
@@ -104,6 +106,7 @@ def _analysis(images: Images, training: Images, reference: ReferenceAnalysis, se
     mirrored = images.hashes[:, ::-1]
     entry = AnalysedEntry(
         names=[f"{row}.png" for row in range(len(images.features))],
+        extractor="clip",
         features=images.features,
         thumbnails=images.thumbnails,
         perceptual_hashes=_NO_HASHES,
@@ -167,7 +170,7 @@ def null_simulation() -> Simulation:
         )
         return {
             each.name: Interval(each.value, each.standard_error, "null", expected[each.name])
-            for each in _findings(analysis, "null", ["fid-infinity", "prd", "perceptual-hashes"])  # no pixels; slow
+            for each in _findings(analysis, "null", _SLOW_OR_EMPTY)
             if each.value is not None and each.standard_error is not None
         }
 

@@ -27,21 +27,26 @@ from scorer.metrics.copying.perceptual_hashes import PerceptualHashes
 from scorer.metrics.copying.thumbnails import thumbnail_originals
 from scorer.metrics.cosine import NormalisedFeatures, normalise
 from scorer.metrics.memorization import Nearest, nearest
+from scorer.metrics.sample_quality.cmmd import cmmd
+from scorer.metrics.sample_quality.diversity import rke, vendi_score
 from scorer.metrics.sample_quality.fid_infinity import fid_infinity
 from scorer.metrics.sample_quality.frechet import Statistics, statistics_of
 from scorer.metrics.sample_quality.frechet_standard_error import frechet_standard_error
+from scorer.metrics.sample_quality.kernel_sums import median_width
 from scorer.metrics.sample_quality.kid import reference_sums_of, squared_mmd
+from scorer.metrics.sample_quality.likelihood_divergence import likelihood_divergence
 from scorer.metrics.sample_quality.prd import prd as prd_curve
 from scorer.metrics.sample_quality.prdc import Manifold, manifold_of, prdc_with_error
 from scorer.metrics.sample_quality.relative_mmd import relative_mmd as relative_mmd_test
 from scorer.metrics.sample_quality.two_sample import two_sample as two_sample_test
 from worker.evidence.analysis import AnalysedEntry
 from worker.evidence.array_cache import Arrays
+from worker.evidence.methods import MAX_DIVERSITY_IMAGES
 from worker.evidence.reference import ReferenceAnalysis, reference_analysis_of
 from worker.evidence.report import evidence_of
 from worker.evidence.thumbnails import ReferenceThumbnails
 
-CELLS, MIN_BINS, THUMBNAIL = 20, 100, 192
+CELLS, MIN_BINS, THUMBNAIL, CLIP_DIMENSION = 20, 100, 192, 768
 
 
 def prepare(folder: str, dimension: int, count: int, reference: int, held_out: int) -> Run:
@@ -221,6 +226,29 @@ def repeats(folder: str) -> Run:
     return _timed(lambda: internal_duplicates(inputs.generated, limit, training).share)
 
 
+def likelihood(folder: str) -> Run:
+    """FLD with its gap."""
+    inputs = _PreparedInputs(folder)
+    training, held_out = np.array(inputs.part("training")), np.array(inputs.part("held_out"))
+    return _timed(lambda: likelihood_divergence(inputs.generated, training, held_out, random=_random()).fld)
+
+
+def diversity(folder: str) -> Run:
+    """The Vendi score and RKE, of images of the entry and of as many training images."""
+    inputs = _PreparedInputs(folder)
+    sets = tuple(np.array(each[:MAX_DIVERSITY_IMAGES]) for each in (inputs.generated, inputs.part("training")))
+    sigma = median_width(sets[1], sets[1])
+    return _timed(lambda: sum(vendi_score(each).value + rke(each, sigma).value for each in sets))
+
+
+def clip_distance(folder: str) -> Run:
+    """CMMD of as many dimensions as CLIP has."""
+    inputs = _PreparedInputs(folder)
+    dimension = min(CLIP_DIMENSION, inputs.generated.shape[1])
+    own, training = (np.array(each[:, :dimension]) for each in (inputs.generated, inputs.part("training")))
+    return _timed(lambda: cmmd(own, training).value)
+
+
 def references(folder: str) -> Run:
     """Compute and store the analysis of the references, which no entry changes, without the network's part."""
     return _timed(lambda: float(len(_reference_analysis(folder).training)))
@@ -235,6 +263,7 @@ def all_tests(folder: str) -> Run:
     names = [f"{row:06}.png" for row in range(max(len(generated), len(reference.training)))]
     entry = AnalysedEntry(
         names=names,
+        extractor="inception_v3",
         features=generated,
         thumbnails=features(len(generated), THUMBNAIL, 4),
         perceptual_hashes=perceptual_hashes_of(len(generated), 2),

@@ -100,6 +100,7 @@ def read_entry(images: Pixels, features: Features, space: Space) -> SpaceReading
     cached = cached_features_of(images, features)
     entry = AnalysedEntry(
         names=[str(number) for number in range(len(images))],
+        extractor="none of the catalogue",
         features=features,
         thumbnails=cached.thumbnails,
         perceptual_hashes=perceptual_hashes(images),

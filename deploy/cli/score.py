@@ -156,6 +156,7 @@ def _make_evidence(
     cached = cached_features_of(entry.images, numbers.features)
     analysed = AnalysedEntry(
         names=entry.names,
+        extractor=extractor.spec.name,
         features=numbers.features,
         hashes=cached.hashes,
         mirrored_hashes=cached.mirrored_hashes,

@@ -7,7 +7,7 @@ from typing import Literal
 
 from scorer.findings.formatting import format_percent
 
-EVIDENCE_VERSION = "3"
+EVIDENCE_VERSION = "4"
 """Raised whenever the same entry would get other evidence from the same references: part of the address of everything
 that is kept to make evidence."""
 SIGNIFICANCE_LEVEL = 0.01
@@ -25,6 +25,7 @@ INTERVALS_THAT_MISS: Mapping[str, float] = MappingProxyType(
         "coverage": 0.974,
         "distance_50": 0.898,
         "fid": 0.975,
+        "fld_gap": 0.92,
         "kid": 0.917,
         "prd_f1_8": 0.991,
         "prd_f8": 1.0,

@@ -1,12 +1,16 @@
-"""Findings of sample quality: FID, KID, PRDC, PRD, two-sample tests, NDB, authenticity, the Inception score."""
+"""Findings of sample quality: FID, KID, CMMD, FLD, PRDC, PRD, two-sample tests, NDB, authenticity, diversity, the
+Inception score."""
 
 from scorer.findings.finding import HIGHER, LOWER, SHARE, SIGNIFICANCE_LEVEL, Finding
 from scorer.findings.formatting import format_p_value, format_percent
 from scorer.metrics.copying.authenticity import Authenticity, p_fewer
 from scorer.metrics.copying.ndb import NDB_LEVEL, BinComparison
+from scorer.metrics.sample_quality.cmmd import Cmmd
+from scorer.metrics.sample_quality.diversity import Diversity
 from scorer.metrics.sample_quality.fid_infinity import FidInfinity
 from scorer.metrics.sample_quality.inception_score import InceptionScore
 from scorer.metrics.sample_quality.kid import SquaredMmd
+from scorer.metrics.sample_quality.likelihood_divergence import LikelihoodDivergence
 from scorer.metrics.sample_quality.prd import PrecisionRecall
 from scorer.metrics.sample_quality.prdc import Prdc, PrdcError
 from scorer.metrics.sample_quality.relative_mmd import RelativeMmd
@@ -15,7 +19,9 @@ from scorer.metrics.sample_quality.two_sample import Accuracy, TwoSample
 HALF = "0.5 is best; far below is copying"
 USUAL = f"{NDB_LEVEL} is best"
 NEITHER = "0 is best; above 0 is closer to the training images than photographs"
+GAP = "0 is best; far below is copying"
 SQUARED_MMD, FID, CLASSES, NATS, RATIO = "squared MMD", "FID", "classes", "nats", "ratio"
+CMMD, FLD, EFFECTIVE_IMAGES = "CMMD", "FLD", "effective images"
 
 
 def two_sample_findings(test: TwoSample) -> tuple[Finding, ...]:
@@ -128,6 +134,42 @@ def kid_finding(kid: SquaredMmd) -> Finding:
         " images); equal sets have 0 on average."
     )
     return Finding("kid", kid.value, SQUARED_MMD, LOWER, sentence, kid.standard_error, error_kind="sampling")
+
+
+def cmmd_finding(distance: Cmmd) -> Finding:
+    """CMMD of all images."""
+    sentence = (
+        f"CMMD, the kernel distance of CLIP features, is {distance.value:.4g} ± {distance.standard_error:.2g} (over the"
+        " choice of images); smaller is closer to the training images."
+    )
+    return Finding("cmmd", distance.value, CMMD, LOWER, sentence, distance.standard_error, error_kind="sampling")
+
+
+def likelihood_findings(divergence: LikelihoodDivergence) -> tuple[Finding, ...]:
+    """FLD, and its gap between training and held-out images."""
+    fld = (
+        f"FLD of {divergence.images:,} images of each kind is {divergence.fld:.4g} ± {divergence.fld_error:.2g} (over"
+        " the choice of generated images): held-out images are that much less likely, in hundredths of a nat per"
+        " dimension, under Gaussians around generated images than around training images."
+    )
+    gap = (
+        f"The gap of FLD is {divergence.gap:.4g} ± {divergence.gap_error:.2g}: below 0, training images are more likely"
+        " than held-out ones under the Gaussians around generated images. These are fitted to training images, so a"
+        " little below 0 is usual; far below is copying."
+    )
+    return (
+        Finding("fld", divergence.fld, FLD, LOWER, fld, divergence.fld_error, error_kind="sampling"),
+        Finding("fld_gap", divergence.gap, FLD, GAP, gap, divergence.gap_error, error_kind="sampling"),
+    )
+
+
+def diversity_finding(name: str, label: str, own: Diversity, training: Diversity) -> Finding:
+    """The Vendi score or RKE, beside that of as many training images."""
+    sentence = (
+        f"By {label} the images are as diverse as {own.value:.1f} ± {own.standard_error:.2g} images without anything in"
+        f" common; as many training images are as {training.value:.1f}."
+    )
+    return Finding(name, own.value, EFFECTIVE_IMAGES, HIGHER, sentence, own.standard_error, error_kind="sampling")
 
 
 def prdc_findings(prdc: Prdc, error: PrdcError) -> tuple[Finding, ...]:

@@ -32,6 +32,8 @@ class AnalysedEntry:
     """What the tests take of an entry: n images in canonical order."""
 
     names: Sequence[str]
+    extractor: str
+    """The name of the extractor that made the features."""
     features: Features
     """(n, d)"""
     thumbnails: Features

@@ -148,6 +148,7 @@ def _analysed_entry(
         names = list_images(file, decoded_images.image_spec_of(submission)).names
     return AnalysedEntry(
         names=names,
+        extractor=extractor.spec.name,
         features=cached.features,
         hashes=cached.hashes,
         mirrored_hashes=cached.mirrored_hashes,

@@ -7,21 +7,41 @@ from typing import NamedTuple
 from scorer.findings import copying, duplicates, sample_quality
 from scorer.findings.duplicates import thumbnail_copies_finding
 from scorer.findings.finding import HIGHER, LOWER, SHARE, Finding
-from scorer.findings.sample_quality import CLASSES, FID, HALF, NATS, NEITHER, RATIO, SQUARED_MMD, USUAL
+from scorer.findings.sample_quality import (
+    CLASSES,
+    CMMD,
+    EFFECTIVE_IMAGES,
+    FID,
+    FLD,
+    GAP,
+    HALF,
+    NATS,
+    NEITHER,
+    RATIO,
+    SQUARED_MMD,
+    USUAL,
+)
 from scorer.metrics.copying.ndb import TrainingBins, compare_with_bins
 from scorer.metrics.copying.partial_copying import QUANTILES
+from scorer.metrics.sample_quality.cmmd import cmmd
+from scorer.metrics.sample_quality.diversity import rke, vendi_score
 from scorer.metrics.sample_quality.fid_infinity import fid_infinity
 from scorer.metrics.sample_quality.frechet_standard_error import standard_error_of
 from scorer.metrics.sample_quality.inception_score import inception_score
+from scorer.metrics.sample_quality.kernel_sums import median_width
 from scorer.metrics.sample_quality.kid import squared_mmd
+from scorer.metrics.sample_quality.likelihood_divergence import likelihood_divergence
 from scorer.metrics.sample_quality.prd import prd
 from scorer.metrics.sample_quality.prdc import prdc_with_error
 from scorer.metrics.sample_quality.relative_mmd import relative_mmd
 from scorer.metrics.sample_quality.two_sample import two_sample
+from scorer.metrics.statistics.subsampling import equal_subsamples
 from worker.evidence.analysis import Analysis
 from worker.evidence.reference import NotComputable
 
 NO_CLASSIFIER = "The network has no classifier, so there are no classes to look at."
+MAX_DIVERSITY_IMAGES = 4000
+NOT_CLIP = "CMMD is a distance of CLIP's features, and the network is another."
 
 
 class Quantity(NamedTuple):
@@ -123,6 +143,33 @@ def _kid(analysis: Analysis) -> tuple[Finding, ...]:
     return (sample_quality.kid_finding(kid),)
 
 
+def _cmmd(analysis: Analysis) -> tuple[Finding, ...]:
+    if analysis.entry.extractor != "clip":
+        raise NotComputable(NOT_CLIP)
+    return (sample_quality.cmmd_finding(cmmd(analysis.entry.features, analysis.training, progress=analysis.progress)),)
+
+
+def _likelihood(analysis: Analysis) -> tuple[Finding, ...]:
+    divergence = likelihood_divergence(
+        analysis.entry.features,
+        analysis.training,
+        analysis.held_out.features,
+        random=analysis.random(7),
+        progress=analysis.progress,
+    )
+    return sample_quality.likelihood_findings(divergence)
+
+
+def _diversity(analysis: Analysis) -> tuple[Finding, ...]:
+    sets = {"generated": analysis.entry.features, "reference": analysis.training}
+    own, real = equal_subsamples(sets, analysis.random(8), MAX_DIVERSITY_IMAGES, min_images=2)
+    sigma = median_width(analysis.training, analysis.training)
+    return (
+        sample_quality.diversity_finding("vendi", "the Vendi score", vendi_score(own), vendi_score(real)),
+        sample_quality.diversity_finding("rke", "RKE", rke(own, sigma, progress=analysis.progress), rke(real, sigma)),
+    )
+
+
 def _prdc(analysis: Analysis) -> tuple[Finding, ...]:
     return sample_quality.prdc_findings(
         *prdc_with_error(analysis.entry.features, analysis.manifold, progress=analysis.progress)
@@ -206,6 +253,14 @@ TEST_METHODS = (
     TestMethod("binning", _ndb, (Quantity("ndb_share", SHARE, USUAL), Quantity("jensen_shannon", NATS, LOWER)), 1),
     TestMethod("prd", _prd, (Quantity("prd_f8", SHARE, HIGHER), Quantity("prd_f1_8", SHARE, HIGHER)), 10),
     TestMethod("kid", _kid, (Quantity("kid", SQUARED_MMD, LOWER),), 15),
+    TestMethod("cmmd", _cmmd, (Quantity("cmmd", CMMD, LOWER),), 15),
+    TestMethod("likelihood", _likelihood, (Quantity("fld", FLD, LOWER), Quantity("fld_gap", FLD, GAP)), 20),
+    TestMethod(
+        "diversity",
+        _diversity,
+        tuple(Quantity(name, EFFECTIVE_IMAGES, HIGHER) for name in ("vendi", "rke")),
+        20,
+    ),
     TestMethod(
         "overlap",
         _prdc,

@@ -7,9 +7,42 @@ import numpy as np
 from scorer.metrics.features import Features, Vector
 
 _BLOCK = 1024  # rows on either side of a tile of kernel values: 8 MB, and 66 MB of features at d = 4032
+_WIDTH_ROWS = 1000
 
 Kernel = Callable[[Vector, Vector], Vector]
 """All values k(x, y) of float64 rows x (a, d) and y (b, d), as (a, b)."""
+
+
+def gaussian_kernel(sigma: float) -> Kernel:
+    """k(x, y) = exp(-|x - y|^2 / (2 sigma^2))."""
+
+    def kernel(left: Vector, right: Vector) -> Vector:
+        values = squared_distances(left, right)
+        values *= -0.5 / sigma**2
+        return np.asarray(np.exp(values, out=values))
+
+    return kernel
+
+
+def squared_distances(left: Vector, right: Vector) -> Vector:
+    """All squared distances of float64 rows (a, d) and (b, d), as (a, b); where rows nearly coincide, rounding leaves
+    some 1e-15 of their lengths: too little for a Gaussian kernel."""
+    values: Vector = left @ right.T
+    values *= -2.0
+    values += np.square(left).sum(axis=1)[:, None]
+    values += np.square(right).sum(axis=1)
+    return np.asarray(np.maximum(values, 0.0, out=values))
+
+
+def median_width(one: Features, other: Features) -> float:
+    """sigma of a Gaussian kernel: the root of half the median squared distance other than 0 between the first 1,000
+    rows of (n, d) and (m, d), or of one set's different rows; 1 where there is none."""
+    left, right = (features[:_WIDTH_ROWS].astype(np.float64) for features in (one, other))
+    squares = squared_distances(left, right)
+    if one is other:
+        np.fill_diagonal(squares, 0.0)
+    apart = squares[squares > 0.0]
+    return float(np.sqrt(np.median(apart) / 2.0)) if len(apart) else 1.0
 
 
 def sums_within(features: Features, kernel: Kernel, report: Callable[[float], None]) -> Vector:

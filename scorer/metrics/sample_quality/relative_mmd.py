@@ -21,11 +21,16 @@ import numpy as np
 from scipy.stats import norm
 
 from scorer.metrics.features import Features, Vector
-from scorer.metrics.sample_quality.kernel_sums import Kernel, sums_across, sums_within
+from scorer.metrics.sample_quality.kernel_sums import (
+    Kernel,
+    gaussian_kernel,
+    median_width,
+    sums_across,
+    sums_within,
+)
 from scorer.metrics.statistics.subsampling import equal_subsamples
 
 MAX_IMAGES = 4000  # images of each kind: the cost grows with the square
-_WIDTH_ROWS = 1000
 
 
 @dataclass(frozen=True)
@@ -79,8 +84,8 @@ def relative_mmd(
     own, real, held_out_sample = equal_subsamples(
         {"generated": generated, "reference": training, "held-out": held_out}, random, max_images, 3
     )
-    sigma = (_width(real, held_out_sample) + _width(real, own)) / 2.0
-    kernel = _gaussian(sigma)
+    sigma = (median_width(real, held_out_sample) + median_width(real, own)) / 2.0
+    kernel = gaussian_kernel(sigma)
     report = progress or (lambda _share: None)
     within_real = sums_within(real, kernel, lambda share: report(share / 7))
     against_held_out = _sums(held_out_sample, real, kernel, lambda share: report((1 + 3 * share) / 7))
@@ -142,28 +147,3 @@ def _sums(own: Features, real: Features, kernel: Kernel, report: Callable[[float
     within = sums_within(own, kernel, lambda share: report(share / 3))
     by_own, by_real = sums_across(own, real, kernel, lambda share: report((1 + 2 * share) / 3))
     return _Sums(within, by_own, by_real)
-
-
-def _gaussian(sigma: float) -> Kernel:
-    def kernel(left: Vector, right: Vector) -> Vector:
-        values = _squares(left, right)
-        values *= -0.5 / sigma**2
-        return np.asarray(np.exp(values, out=values))
-
-    return kernel
-
-
-def _squares(left: Vector, right: Vector) -> Vector:
-    """Squared distances; where rows nearly coincide, rounding leaves some 1e-15 of their lengths: too little for k."""
-    values: Vector = left @ right.T
-    values *= -2.0
-    values += np.square(left).sum(axis=1)[:, None]
-    values += np.square(right).sum(axis=1)
-    return np.asarray(np.maximum(values, 0.0, out=values))
-
-
-def _width(one: Features, other: Features) -> float:
-    """The root of half the median squared distance other than 0; 1 where there is none."""
-    squares = _squares(*(features[:_WIDTH_ROWS].astype(np.float64) for features in (one, other)))
-    apart = squares[squares > 0.0]
-    return float(np.sqrt(np.median(apart) / 2.0)) if len(apart) else 1.0

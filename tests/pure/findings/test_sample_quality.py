@@ -14,11 +14,14 @@ from scorer.metrics.copying.ndb import compare_counts
 from scorer.metrics.copying.near_duplicates import near_duplicates, originals_of
 from scorer.metrics.copying.partial_copying import partial_copying
 from scorer.metrics.memorization import nearest
+from scorer.metrics.sample_quality.cmmd import cmmd
+from scorer.metrics.sample_quality.diversity import rke, vendi_score
 from scorer.metrics.sample_quality.fid_infinity import fid_infinity
 from scorer.metrics.sample_quality.frechet import statistics_of
 from scorer.metrics.sample_quality.frechet_standard_error import frechet_influences
 from scorer.metrics.sample_quality.inception_score import inception_score
 from scorer.metrics.sample_quality.kid import squared_mmd
+from scorer.metrics.sample_quality.likelihood_divergence import likelihood_divergence
 from scorer.metrics.sample_quality.prd import prd
 from scorer.metrics.sample_quality.prdc import prdc_with_error
 from scorer.metrics.sample_quality.relative_mmd import relative_mmd
@@ -45,6 +48,10 @@ def all_of(own: Any) -> dict[str, Finding]:
         *words.prd_findings(prd(own, training, random=random())),
         words.relative_mmd_finding(relative_mmd(own, training, fresh, random=random())),
         words.kid_finding(squared_mmd(own, training)),
+        words.cmmd_finding(cmmd(own, training)),
+        *words.likelihood_findings(likelihood_divergence(own, training, fresh, random=random())),
+        words.diversity_finding("vendi", "the Vendi score", vendi_score(own), vendi_score(training)),
+        words.diversity_finding("rke", "RKE", rke(own, 1.0), rke(training, 1.0)),
         *words.prdc_findings(*prdc_with_error(own, training)),
         words.authenticity_finding(authenticity(own, training), authenticity(fresh, training)),
         words.inception_score_finding(inception_score(own)),
@@ -59,7 +66,7 @@ def all_of(own: Any) -> dict[str, Finding]:
 
 def test_an_honest_entry() -> None:
     findings = all_of(photographs(3))
-    assert len(findings) == 18
+    assert len(findings) == 23
     for each in findings.values():
         assert each.value is not None
         assert np.isfinite(each.value)
@@ -71,6 +78,8 @@ def test_an_honest_entry() -> None:
     assert "can't be told apart" in findings["two_sample"].sentence
     assert "no difference" in findings["relative_mmd"].sentence
     assert findings["authenticity"].sentence.endswith("no fewer.")
+    assert "FLD of 120 images of each kind is" in findings["fld"].sentence
+    assert "as many training images are as" in findings["rke"].sentence
 
 
 def test_copies_that_repeat() -> None:

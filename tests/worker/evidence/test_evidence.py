@@ -111,7 +111,8 @@ def test_every_number_is_there_with_its_unit_direction_and_sentence(
         assert quantities == expected
         assert all(each["sentence"].endswith(".") for each in evidence.findings)
         lacking = {each["name"] for each in evidence.findings if each["value"] is None}
-        assert lacking == {"inception_score", "fid_infinity", "hash_copies"}  # no classifier; too few; too small
+        # Not CLIP; no classifier; too few; too small.
+        assert lacking == {"cmmd", "inception_score", "fid_infinity", "hash_copies"}
 
 
 def test_an_honest_entry_shows_nothing(examined: dict[str, dict[str, Evidence]]) -> None:

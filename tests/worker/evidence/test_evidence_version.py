@@ -46,6 +46,7 @@ def evidence_of_the_fixed_case() -> dict[str, Any]:
     cached = cached_features_of(enlarged(images), features)
     entry = AnalysedEntry(
         names=[f"{row:03}.png" for row in range(len(images))],
+        extractor="clip",
         features=cached.features,
         thumbnails=cached.thumbnails,
         perceptual_hashes=perceptual_hashes(enlarged(images)),

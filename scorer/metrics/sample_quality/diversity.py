@@ -1,0 +1,63 @@
+"""Diversity of one set of images by the entropy of a kernel's spectrum: the Vendi score and RKE.
+
+    Vendi = exp(-sum_k w_k log w_k),   w the eigenvalues of K / n,   K_ij = cos(x_i, x_j)
+                                                                    (Friedman and Dieng 2023, definition 3.1)
+    RKE   = 1 / mean_ij k(x_i, x_j)^2,   k(x, y) = exp(-|x - y|^2 / (2 sigma^2))
+                                                                    (Jalali et al. 2023, section 4: exp of Renyi's
+                                                                    entropy of order 2)
+
+Both are 1 for copies of one image and n for n images that have nothing in common: an effective number of images, or of
+modes. Both grow with n, so they are compared between sets of one size only, and RKE at one sigma.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from scorer.metrics.cosine import normalise
+from scorer.metrics.features import Features, require_finite, require_matrix
+from scorer.metrics.sample_quality.kernel_sums import gaussian_kernel, sums_within
+
+
+class Diversity(NamedTuple):
+    """An effective number of images, in [1, n], with its standard error over the choice of images."""
+
+    value: float
+    standard_error: float
+
+
+def vendi_score(features: Features) -> Diversity:
+    """The Vendi score of features (n, d), float32 or float64, n >= 2, by cosines.
+
+    The spectrum is that of the smaller of K / n and the mean of x x^T over unit rows x. An image counts in the entropy
+    as -x^T log(mean x x^T) x, whose spread gives the standard error (the influence function of von Neumann's entropy).
+    Raises :class:`Invalid`: ``too-few-images``, ``bad-features``, ``degenerate-features``.
+    """
+    require_matrix(features, "generated", min_rows=2)
+    count = len(features)
+    unit = normalise(features, "generated").unit(0, count, np.float64)
+    by_images = count < features.shape[1]
+    values, vectors = np.linalg.eigh((unit @ unit.T if by_images else unit.T @ unit) / count)
+    kept = values > values[-1] * count * np.finfo(np.float64).eps
+    values, vectors = values[kept], vectors[:, kept]
+    # x_i . v_k, squared: v_k is an eigenvector of the mean of x x^T, to which that of K belongs as sqrt(n w_k).
+    shares = np.square(vectors) * (count * values) if by_images else np.square(unit @ vectors)
+    influence = -shares @ np.log(values)
+    score = float(np.exp(influence.mean()))
+    return Diversity(score, score * float(influence.std(ddof=1) / np.sqrt(count)))
+
+
+def rke(features: Features, sigma: float, *, progress: Callable[[float], None] | None = None) -> Diversity:
+    """The Renyi kernel entropy score of order 2 of features (n, d), float32 or float64, n >= 2.
+
+    Never holds n x n numbers. The standard error is that of the linear part of the mean over pairs. ``progress`` is
+    called with the finished share, rising to 1.0. Raises :class:`Invalid`: ``too-few-images``, ``bad-features``,
+    ``degenerate-features``.
+    """
+    require_matrix(features, "generated", min_rows=2)
+    require_finite(features, "generated")
+    squared = gaussian_kernel(sigma / np.sqrt(2.0))  # k^2
+    means = (1.0 + sums_within(features, squared, progress or (lambda _share: None))) / len(features)
+    score = 1.0 / float(means.mean())
+    return Diversity(score, score**2 * 2.0 * float(means.std(ddof=1) / np.sqrt(len(means))))

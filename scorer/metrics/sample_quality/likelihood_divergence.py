@@ -1,0 +1,165 @@
+"""FLD: how likely held-out images are under a mixture of Gaussians around the generated ones.
+
+    p(x) = 1/n sum_j N(x; g_j, exp(l_j) I),   l fitted to the training images
+    FLD  = 100 (NLL(held-out) - baseline),    NLL(X) = -mean log p(x) / d over X
+    gap  = 100 (NLL(training) - NLL(held-out))                                  (Jiralerspong et al. 2023, section 3)
+
+A generator that copies gets narrow Gaussians at training images: these become likely and held-out images do not, so its
+gap is far below 0. The baseline is the NLL of the held-out images under as many training images, fitted to as many
+others: what the best generator would have; where there are fewer than twice as many, under half of them, which makes
+it a little too large. Features are first brought to mean 0 and deviation 1 of the held-out images. Of a constant
+feature the deviation counts as 1.
+
+The fit is theirs (marcojira/fld, ``MoG.py``): Adam at 0.5 for 50 steps on all training images, from l_j = log((d_j^2 +
+0.001) / d) with d_j the distance to the nearest training image; l within [-40, 20]; while fitting, one more Gaussian of
+the training mean keeps far images from ruling the sum. Theirs draws without a seed, and 10,000 images; here at most
+2,000 of each kind are drawn (twice as many training images for the baseline), since 50 passes over all pairs are made,
+and the references by a seed of their own: they are the same for all entries.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import logsumexp
+
+from scorer.metrics.euclidean import Pairing
+from scorer.metrics.features import Features, Vector
+from scorer.metrics.sample_quality.kernel_sums import squared_distances
+from scorer.metrics.statistics.subsampling import equal_subsamples
+
+MAX_IMAGES = 2000
+_STEPS = 50
+_RATE, _DECAY, _SQUARE_DECAY, _SMALL = 0.5, 0.9, 0.999, 1e-8  # of Adam
+_LIMITS = (-40.0, 20.0)
+_FLOOR = 1e-3
+_BLOCK = 128  # rows at a time: 4 MB of densities, which the processor's cache holds
+_NEAR = 1e-9
+"""Of the largest squared distance: what is smaller may be rounding, which a narrow Gaussian would magnify."""
+_REFERENCE_SEED = 0
+_MEAN_SHARE = 0.9**2
+"""Of a squared distance to the training mean that counts in the Gaussian there."""
+
+
+class LikelihoodDivergence(NamedTuple):
+    """FLD with its gap. Standard errors are over the choice of the generated images, the others being given: by leaving
+    one of their Gaussians out at a time (the jackknife), with the variances as fitted."""
+
+    fld: float
+    fld_error: float
+    gap: float
+    gap_error: float
+    images: int
+    """How many of each kind took part."""
+
+
+def likelihood_divergence(
+    generated: Features,
+    training: Features,
+    held_out: Features,
+    *,
+    random: np.random.Generator,
+    max_images: int = MAX_IMAGES,
+    progress: Callable[[float], None] | None = None,
+) -> LikelihoodDivergence:
+    """FLD of generated features (n, d), float32 or float64, with training (m, d) and held-out ones (h, d).
+
+    As many of each kind are drawn, at most ``max_images``, the generated ones by ``random``. Holds some max_images^2
+    float64 numbers. ``progress`` is called with the
+    finished share, rising to 1.0. Raises :class:`Invalid` as :func:`equal_subsamples` does, ``too-few-images`` for
+    fewer than four images.
+    """
+    report = progress or (lambda _share: None)
+    sets = {"generated": generated, "reference": training, "held-out": held_out}
+    drawn = equal_subsamples(sets, random, max_images, 4)[0]
+    count = len(drawn)
+    order = np.random.default_rng(_REFERENCE_SEED)
+    held_out = held_out[order.permutation(len(held_out))[:count]].astype(np.float64)
+    mean, deviation = held_out.mean(axis=0), held_out.std(axis=0, ddof=1)
+    deviation[np.ptp(held_out, axis=0) == 0.0] = 1.0
+    mixed = training[order.permutation(len(training))[: 2 * count]]
+    own, fresh, mixed = ((each - mean) / deviation for each in (drawn, held_out, mixed))
+    real = mixed[:count]
+    widths = _fitted_widths(own, real, lambda share: report(0.5 * share))
+    of_training, of_held_out = (_likelihood(each, own, widths) for each in (real, fresh))
+    half = len(mixed) // 2
+    baseline_widths = _fitted_widths(mixed[:half], mixed[half:], lambda share: report(0.5 + 0.5 * share))
+    baseline = _likelihood(fresh, mixed[:half], baseline_widths)
+    losses = of_held_out.loss - baseline.loss, of_training.loss - of_held_out.loss
+    without = of_held_out.without, of_training.without - of_held_out.without
+    errors = ((count - 1) / np.sqrt(count) * each.std(ddof=1) for each in without)
+    (fld, gap), (fld_error, gap_error) = ([100.0 * float(each) for each in some] for some in (losses, errors))
+    return LikelihoodDivergence(fld, fld_error, gap, gap_error, count)
+
+
+def _fitted_widths(centres: Vector, rows: Vector, report: Callable[[float], None]) -> Vector:
+    """The logarithms of variances (n,) of Gaussians at ``centres`` (n, d), fitted to ``rows`` (m, d)."""
+    to_mean = _MEAN_SHARE * np.square(rows - rows.mean(axis=0)).sum(axis=1)
+    squares = np.column_stack([_squares(rows, centres), to_mean])
+    count, dimension = rows.shape
+    # The last one is the Gaussian at the mean of the rows, which is not divided by their number.
+    logarithms = np.append(np.log((squares[:, :-1].min(axis=0) + _FLOOR) / dimension), 0.0)
+    weights = np.append(np.full(len(centres), -np.log(len(centres))), 0.0)
+    first, second = np.zeros_like(logarithms), np.zeros_like(logarithms)
+    for step in range(1, _STEPS + 1):
+        shares, pulls = _shares_and_pulls(squares, logarithms, weights, dimension)
+        gradient = (dimension * shares - pulls * np.exp(-logarithms)) / (2.0 * count * dimension)
+        first = _DECAY * first + (1.0 - _DECAY) * gradient
+        second = _SQUARE_DECAY * second + (1.0 - _SQUARE_DECAY) * gradient**2
+        pace = np.sqrt(second / (1.0 - _SQUARE_DECAY**step)) + _SMALL
+        logarithms = logarithms - _RATE * first / (1.0 - _DECAY**step) / pace
+        logarithms[:-1] = logarithms[:-1].clip(*_LIMITS)
+        report(step / _STEPS)
+    return np.asarray(logarithms[:-1])
+
+
+def _shares_and_pulls(squares: Vector, logarithms: Vector, weights: Vector, dimension: int) -> tuple[Vector, Vector]:
+    """Over the rows the sums of each Gaussian's share in the density and of the share times the squared distance."""
+    shares, pulls = np.zeros_like(logarithms), np.zeros_like(logarithms)
+    for start in range(0, len(squares), _BLOCK):
+        block = squares[start : start + _BLOCK]
+        densities = _log_densities(block, logarithms, dimension)
+        densities += weights
+        densities -= densities.max(axis=1, keepdims=True)
+        np.exp(densities, out=densities)
+        per_row = 1.0 / densities.sum(axis=1)
+        shares += per_row @ densities
+        densities *= block
+        pulls += per_row @ densities
+    return shares, pulls
+
+
+class _Likelihood(NamedTuple):
+    loss: float
+    """-mean log p / d over the rows."""
+    without: Vector
+    """By how much it grows, but for a constant, without each of the Gaussians, (n,)."""
+
+
+def _likelihood(rows: Vector, centres: Vector, logarithms: Vector) -> _Likelihood:
+    densities = _log_densities(_squares(rows, centres), logarithms, rows.shape[1])
+    sums = logsumexp(densities, axis=1)
+    every, largest = np.arange(len(rows)), densities.argmax(axis=1)
+    shares = np.exp(densities - sums[:, None])
+    shares[every, largest] = 0.0  # near 1 it would have no digits left
+    densities[every, largest] = -np.inf
+    without = -np.log1p(-shares).sum(axis=0)
+    np.add.at(without, largest, sums - logsumexp(densities, axis=1))
+    scale = len(rows) * rows.shape[1]
+    return _Likelihood(float(np.log(len(centres)) - sums.mean()) / rows.shape[1], without / scale)
+
+
+def _squares(rows: Vector, centres: Vector) -> Vector:
+    """All squared distances, (m, n); those of rows that nearly coincide, as copies do, are exact."""
+    squares = squared_distances(rows, centres)
+    near = np.nonzero(squares < _NEAR * squares.max())
+    if len(near[0]):
+        squares[near] = Pairing(rows, centres).squares(*near)
+    return squares
+
+
+def _log_densities(squares: Vector, logarithms: Vector, dimension: int) -> Vector:
+    """log N(x_i; g_j, exp(l_j) I) from squared distances (m, n)."""
+    densities = squares * (-0.5 * np.exp(-logarithms))
+    densities -= dimension / 2.0 * (logarithms + np.log(2.0 * np.pi))
+    return np.asarray(densities)
