@@ -149,6 +149,11 @@ def test_one_ruling_on_all_entries_of_a_team(service: Service, slug: str) -> Non
     for entry, number in ((entries[0], 1), (entries[1], 1), (other, 0)):
         rulings = service.call("organizer", "GET", f"/submissions/{entry}/rulings").json()["rulings"]
         assert len(rulings) == number
+    service.call("eve", "POST", f"/competitions/{slug}/teams", json={"name": "Nothing handed in"})
+    (empty,) = teams_of(service, slug, search="eve")
+    path = f"/competitions/{slug}/teams/{empty['id']}/rulings"
+    assert slug_of(service.call("organizer", "POST", path, json=ruling)) == (409, "no-entries")
+    assert subjects(service, "eve") == []
 
 
 def test_lists_for_organizers_name_members_and_entries(service: Service, slug: str) -> None:
