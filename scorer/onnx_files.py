@@ -24,21 +24,23 @@ OTHER_FORMATS = {
 """Other formats by magic bytes, as phrases for messages. Most of them run code when they are read."""
 
 
-def export_command(dimension: int) -> str:
-    """The line of Python that exports ``generator``, a module that takes latents (n, d), as a readable ONNX file."""
+def export_command(dimension: int | None) -> str:
+    """The line of Python that exports ``generator``, a module that takes latents (n, d), or images where there is no
+    ``dimension``, as a readable ONNX file."""
+    shape = "3, size, size" if dimension is None else dimension
     return (
-        f'torch.onnx.export(generator.eval(), (torch.zeros(2, {dimension}),), "generator.onnx", '
+        f'torch.onnx.export(generator.eval(), (torch.zeros(2, {shape}),), "generator.onnx", '
         f'opset_version={RECOMMENDED_OPSET}, dynamo=False, input_names=["z"], output_names=["images"], '
         'dynamic_axes={"z": {0: "n"}, "images": {0: "n"}})'
     )
 
 
-def export_advice(dimension: int) -> str:
+def export_advice(dimension: int | None) -> str:
     """The advice at the end of messages about a file's form."""
     return f"With PyTorch, this makes a file that can be read: {export_command(dimension)}"
 
 
-def require_onnx(start: bytes, dimension: int) -> None:
+def require_onnx(start: bytes, dimension: int | None) -> None:
     """Raise ``Invalid`` (``not-onnx``) if the first :data:`MAGIC_BYTES` bytes of a file, or more, are another format's.
     ``dimension`` of the latent is for advice only.
     """

@@ -124,8 +124,8 @@ class Settings(LogSettings):
     cores, up to 4; 0, as on systems other than Linux, decodes in the worker itself."""
     recovery: dict[str, int | str | tuple[float, float, float, float]] = {}
     """Changes to the plan of latent recovery, which decides how thoroughly a generator is searched: values by name,
-    for example ``{"train": 400, "held_out": 400}``, or ``{"method": "authors"}`` for the steps of the paper's
-    authors."""
+    for example ``{"train": 400, "held_out": 400}``, or ``{"method": "authors", "starts": 10}`` for the steps of the
+    paper's authors."""
     accept_weaker_sandbox: bool = False
     """Whether uploaded generators are audited on systems that lack a required measure of the sandbox (Landlock, the
     filter of system calls, an unprivileged user), with those that there are. What a generator that takes its process

@@ -32,6 +32,7 @@ from scorer.generators.recovery.plan import AuditPlan
 from scorer.generators.recovery.report import Audit
 from scorer.generators.recovery.search import pixels_of, targets_of
 from scorer.generators.sandbox.runner import audit_in_sandbox
+from scorer.metrics.copying.error_histogram import error_histogram
 from scorer.metrics.sample_quality.fid_gap import fid_gap
 
 log = logging.getLogger(__name__)
@@ -60,7 +61,13 @@ class Setting:
     held_out: int = 800
     max_tiles: int = 600
     """Tiles of one photograph in one of the demo's parts."""
-    plan: AuditPlan = field(default_factory=lambda: AuditPlan(train=200, held_out=200, generated=40, distorted=24))
+    plan: AuditPlan = field(
+        default_factory=lambda: AuditPlan(train=200, held_out=200, generated=40, distorted=24, stability=20)
+    )
+    restarts: AuditPlan = field(
+        default_factory=lambda: AuditPlan(train=40, held_out=40, generated=40, distorted=0, method="authors", starts=10)
+    )
+    """The plan of the audits that count success by number of starts, with the authors' steps (table 2)."""
     sampled: int = 150
     """Images for FID, of each kind."""
     extractor: str = "efficientnet_lite0"
@@ -103,9 +110,10 @@ def row_of(
     log.info("%s: %d images, %d bytes, %.0f s", model.name, len(train), len(content), trained - start)
     audit = audit_in_sandbox(content, setting.latent, train, held_out, plan=setting.plan)
     audit_seconds = perf_counter() - trained
+    restarts = audit_in_sandbox(content, setting.latent, train, held_out, plan=setting.restarts).report()["starts"]
     report = audit.report()
     log.info("%s: %s (%.0f s) %s", model.name, report["verdict"], audit_seconds, report["sentence"])
-    parts = ("verdict", "sentence", "measured", "targets", "evaluations", "provenance")
+    parts = ("verdict", "sentence", "measured", "targets", "stability", "evaluations", "provenance")
     findings = {each["name"]: {"value": each["value"], "p_value": each["p_value"]} for each in report["findings"]}
     return {
         "name": model.name,
@@ -115,6 +123,8 @@ def row_of(
         "file_bytes": len(content),
         "fid": _fid(content, train, held_out, setting),
         "findings": findings,
+        "restarts": restarts,
+        "histogram": asdict(error_histogram(report["errors"])),
         **{name: report[name] for name in parts},
     }, audit
 

@@ -37,6 +37,7 @@ def page_of(result: Mapping[str, Any]) -> str:
     lines = [TITLE, "", METHOD, "", sizes, "", *markdown_of(_table_1(rows)), ""]
     lines += [f"- {each['name']}: {each['sentence']}" for each in rows]
     lines += ["", "## Distortion", "", *markdown_of(_distortions(rows)), "", DISTORTED, ""]
+    lines += _search_sections(rows)
     lines += ["## FID does not tell", "", f"{READING} {setting['extractor']}:", "", *markdown_of(_fids(rows)), ""]
     first, last = rows[0]["name"], rows[-1]["name"]
     lines += ["## What was recovered", "", _caption(first, last), "", "![Targets and recoveries](figures/recovery.png)"]
@@ -52,6 +53,72 @@ def page_of(result: Mapping[str, Any]) -> str:
     ]
     lines += ["", machine_line(result["machine"])]
     return "\n".join(lines) + "\n"
+
+
+def _search_sections(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Histograms, restarts and stability; nothing for results of before they were measured."""
+    if not all("restarts" in row for row in rows):
+        return []
+    lines = ["## Histograms of errors", "", HISTOGRAMS, "", *markdown_of(_histograms(rows)), ""]
+    lines += ["## Restarts", "", RESTARTS, "", *markdown_of(_restarts(rows)), ""]
+    return [*lines, "## Stability", "", STABILITY, "", *markdown_of(_stability(rows)), ""]
+
+
+HISTOGRAMS = """\
+Shares of targets by the decade of their error (figure 4 of the paper), of the first audit of each generator."""
+RESTARTS = """\
+The share of targets found plausibly (error below 0.1) after one start and after all, with the authors' steps from drawn
+points (table 2)."""
+STABILITY = """\
+Images of the generator's own, each searched from the same drawn points (appendix C): the share of searches that found
+the image verbatim, that of the starts from which the hardest image was found, and the median error of all searches,
+with its quartiles, before the first iteration, after half of them and after the last."""
+DECADES = (1e-3, 1e-2, 1e-1)
+
+
+def _histograms(rows: Sequence[Mapping[str, Any]]) -> MarkdownTable:
+    table = []
+    for row in rows:
+        edges = row["histogram"]["edges"][:-1]
+        for kind, counts in row["histogram"]["counts"].items():
+            decade = [sum(each >= 0.999 * limit for limit in DECADES) for each in edges]  # edges are rounded powers
+            shares = [
+                sum(count for count, place in zip(counts, decade, strict=True) if place == wanted) / sum(counts)
+                for wanted in range(len(DECADES) + 1)
+            ]
+            table.append((row["name"], KINDS[kind], *(f"{share:.0%}" for share in shares)))
+    header = ("", "images", "below 0.001", "0.001 to 0.01", "0.01 to 0.1", "above 0.1")
+    return MarkdownTable("", header, table)
+
+
+KINDS = {"train": "training", "held_out": "held-out", "generated": "its own"}
+
+
+def _restarts(rows: Sequence[Mapping[str, Any]]) -> MarkdownTable:
+    table = [
+        (
+            row["name"],
+            *(f"{row['restarts'][kind]['plausible'][place]:.0%}" for kind in KINDS for place in (0, -1)),
+        )
+        for row in rows
+    ]
+    count = len(rows[0]["restarts"]["train"]["plausible"])
+    header = ("", *(f"{name}, {starts}" for name in KINDS.values() for starts in ("1 start", f"{count} starts")))
+    return MarkdownTable("", header, table)
+
+
+def _stability(rows: Sequence[Mapping[str, Any]]) -> MarkdownTable:
+    table = []
+    for row in rows:
+        stability = row["stability"]
+        last = len(stability["median"]) - 1
+        medians = [
+            f"{stability['median'][place]:.2e} ({stability['low'][place]:.2e} to {stability['high'][place]:.2e})"
+            for place in (0, last // 2, last)
+        ]
+        found = stability["found"]
+        table.append((row["name"], f"{sum(found) / len(found):.0%}", f"{min(found):.0%}", *medians))
+    return MarkdownTable("", ("", "found", "hardest", "first", "half way", "last"), table)
 
 
 DISTORTED = """\

@@ -9,7 +9,7 @@ doctor: ``kennel admin doctor``: what is wrong with an installation, and the rem
 migrate: ``kennel migrate``: the database's tables, or waiting for them.
 weights: ``kennel weights``: the extractors' weight files and their hashes.
 score: ``kennel score``: both measurements of a zip without a server.
-recover: ``kennel recover``: latent recovery on a generator without a server.
+recovery: ``kennel recover``: latent recovery on a generator without a server.
 rescore: ``kennel rescore``: measuring a recorded submission again.
 image_files: zips and folders of images on this machine.
 """

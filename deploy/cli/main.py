@@ -2,14 +2,14 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
 from deploy.cli import admin, admin_backups, admin_secrets, admin_service, doctor, weights
+from deploy.cli.recovery import command as recovery
 from deploy.standalone.extras import require_extras
-from kennel_client.cli.connection import reported_errors
 from kennel_client.cli.exit_codes import exit_on_error
 from kennel_client.cli.main import make_admin, make_app
 from kennel_client.progress import show_progress
@@ -23,6 +23,7 @@ for each in (admin, admin_backups, admin_secrets, admin_service, doctor):
     admin_app.add_typer(each.app)
 app = make_app(admin_app, "kennel")
 app.add_typer(weights.app, name="weights")
+app.add_typer(recovery.app)
 err = Console(stderr=True, highlight=False)
 
 
@@ -80,6 +81,9 @@ def score(
     evidence: Annotated[
         bool, typer.Option("--evidence", help="Also run every test for copying and print a sentence for each number.")
     ] = False,
+    authors: Annotated[
+        bool, typer.Option("--authors", help="With --evidence: C_T and relative MMD as in the code of their authors.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Score a zip against a reference without a server; the closest pairs of images are shown as evidence."""
@@ -93,7 +97,7 @@ def score(
             tau=tau,
             epsilon=epsilon,
             weights=weights,
-            evidence=EvidenceOptions(held_out) if evidence else None,
+            evidence=EvidenceOptions(held_out, authors) if evidence else None,
             progress=progress,
         )
     if as_json:
@@ -108,60 +112,6 @@ def score(
     print("closest pairs")
     for pair in result["closest_pairs"]:
         print(f"  {pair['distance']:<20.6g} {pair['image']} and {pair['reference']}")
-
-
-@app.command()
-def recover(
-    generator: Annotated[Path, typer.Argument(help="The generator, as an ONNX file.")],
-    train: Annotated[Path, typer.Option(help="The photographs it was trained on: a zip or a folder.")],
-    held_out: Annotated[Path, typer.Option(help="Photographs of the same kind that it has not seen.")],
-    latent: Annotated[int, typer.Option(min=1, help="The dimension of its latent points.")],
-    distribution: Annotated[
-        Literal["normal", "uniform"], typer.Option(help="How latent points are drawn; uniform is on [-1, 1].")
-    ] = "normal",
-    size: Annotated[int, typer.Option(min=1, help="Width and height at which images are compared.")] = 64,
-    targets: Annotated[int, typer.Option(min=8, help="How many photographs of either kind are looked for.")] = 200,
-    seed: Annotated[int, typer.Option(min=0)] = 0,
-    encoder: Annotated[Path | None, typer.Option(help="ONNX, images to latent points: instead of a search.")] = None,
-    region: Annotated[
-        tuple[float, float, float, float] | None,
-        typer.Option(help="Top, left, bottom, right as shares of the image: compare there alone."),
-    ] = None,
-    entry: Annotated[
-        Path | None, typer.Option(help="A zip or a folder of images that it is said to have made: compare these, too.")
-    ] = None,
-    extractor: Annotated[str, typer.Option(help="The feature space in which --entry is compared.")] = "inception_v3",
-    weights: Annotated[Path | None, typer.Option(help="Folder of the extractor's weights.")] = None,
-    pairs: Annotated[Path | None, typer.Option(help="Write photographs beside what was recovered to this PNG.")] = None,
-    accept_weaker_sandbox: Annotated[
-        bool, typer.Option("--accept-weaker-sandbox", help="Open the file with what this system has of the sandbox.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
-    """Test by latent recovery whether a generator makes its training photographs better than others; in a sandbox."""
-    # Only commands that look at images import torch.
-    from deploy.cli.recover import EntryFiles, recover_files, report_lines, write_pairs  # noqa: PLC0415
-    from scorer.generators.latents import Latent  # noqa: PLC0415
-    from scorer.generators.recovery.plan import AuditPlan  # noqa: PLC0415
-
-    with reported_errors(as_json=as_json), show_progress(err, STAGES) as progress:
-        plan = AuditPlan(train=targets, held_out=targets, region=region, seed=seed)
-        audit = recover_files(
-            generator,
-            train,
-            held_out,
-            latent=Latent(latent, distribution),
-            size=size,
-            plan=plan,
-            progress=progress,
-            encoder=encoder,
-            entry=None if entry is None else EntryFiles(entry, extractor, weights),
-            accept_weaker_sandbox=accept_weaker_sandbox,
-        )
-    if pairs is not None:
-        write_pairs(audit, pairs)
-    report = audit.report()
-    print(json.dumps(report) if as_json else "\n".join(report_lines(report)))
 
 
 @app.command()

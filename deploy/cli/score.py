@@ -67,6 +67,8 @@ class EvidenceOptions:
 
     held_out: Path | None
     """A zip of held-out images, which are not in the reference; None: tests that need them are left out."""
+    authors: bool = False
+    """Whether C_T and relative MMD are computed as in the code of their authors."""
 
 
 def score_files(
@@ -111,7 +113,9 @@ def score_files(
         findings = None
         if evidence and training is not None:
             held_out = _held_out(evidence.held_out, entry.images.shape[1], Path(folder), progress)
-            findings = _make_evidence(entry, numbers, training, prepared, held_out, extractor, progress)
+            findings = _make_evidence(
+                entry, numbers, training, prepared, held_out, extractor, progress, authors=evidence.authors
+            )
     share = None
     if training is not None:
         share = find_training_image_copies(entry.hashes, training.hashes, training.mirrored_hashes).share
@@ -139,6 +143,8 @@ def _make_evidence(
     held_out: Pixels | None,
     extractor: Extractor,
     progress: StageProgress,
+    *,
+    authors: bool,
 ) -> dict[str, Any]:
     """The findings of the worker's evidence job, computed by the same functions."""
     mirrored = extractor.features(mirror_images(training.images), progress=partial(progress, "mirrored"))
@@ -169,7 +175,13 @@ def _make_evidence(
         distance_se=numbers.nearest.standard_error,
     )
     report = evidence_of(
-        analysed, reference, prepared.statistics, training.names, seed=SEED, progress=partial(progress, "evidence")
+        analysed,
+        reference,
+        prepared.statistics,
+        training.names,
+        seed=SEED,
+        authors=authors,
+        progress=partial(progress, "evidence"),
     )
     signs = [each.name for each in signs_of(report.numbers, len(entry.names))]
     return {"signs": signs} | asdict(report)

@@ -9,7 +9,7 @@ import numpy as np
 from scorer.archive import ExactDuplicates, PixelHashes, TrainingImageCopies, find_exact_duplicates
 from scorer.extractors import Features
 from scorer.metrics.copying.authenticity import Authenticity, authenticity
-from scorer.metrics.copying.data_copying import DataCopying, data_copying
+from scorer.metrics.copying.data_copying import DataCopying, Scope, data_copying
 from scorer.metrics.copying.internal_duplicates import InternalDuplicates, internal_duplicates
 from scorer.metrics.copying.near_duplicates import NearDuplicates, near_duplicates, originals_of
 from scorer.metrics.copying.near_hashes import hash_originals
@@ -60,12 +60,19 @@ class Analysis:
     """
 
     def __init__(
-        self, entry: AnalysedEntry, reference: ReferenceAnalysis, statistics: Statistics, *, seed: int
+        self,
+        entry: AnalysedEntry,
+        reference: ReferenceAnalysis,
+        statistics: Statistics,
+        *,
+        seed: int,
+        authors: bool = False,
     ) -> None:
         self.entry = entry
         self.reference = reference
         self.statistics = statistics
         self.seed = seed
+        self.authors = authors
         self.progress: ProgressCallback = lambda _share: None
 
     def random(self, stream: int) -> np.random.Generator:
@@ -123,7 +130,8 @@ class Analysis:
         cells = self.held_out.cells
         if isinstance(cells, str):
             raise NotComputable(cells)
-        return data_copying(self.entry.features, cells, progress=self.progress)
+        scope: Scope = "authors" if self.authors else "global"
+        return data_copying(self.entry.features, cells, scope=scope, progress=self.progress)
 
     @cached_property
     def repeats(self) -> InternalDuplicates:

@@ -116,6 +116,7 @@ def _relative_mmd(analysis: Analysis) -> tuple[Finding, ...]:
         analysis.training,
         analysis.held_out.features,
         random=analysis.random(2),
+        authors=analysis.authors,
         progress=analysis.progress,
     )
     return (sample_quality.relative_mmd_finding(mmd),)

@@ -40,15 +40,17 @@ def evidence_of(
     reference_names: Sequence[str],
     *,
     seed: int,
+    authors: bool = False,
     progress: ProgressCallback,
 ) -> EvidenceReport:
     """Run all tests on an entry. ``statistics`` are those of the reference that its FID was measured against,
-    ``reference_names`` those of the training images.
+    ``reference_names`` those of the training images. ``authors`` searches within cells in the data-copying test, and
+    takes the variance of the relative MMD test, as the code of their authors does.
 
     A test that cannot be made, because there are no held-out images or too few images, reports quantities of None and
     the reason. Other faults raise ``Invalid``. ``progress`` receives the finished share, rising to 1.0.
     """
-    analysis = Analysis(entry, reference, statistics, seed=seed)
+    analysis = Analysis(entry, reference, statistics, seed=seed, authors=authors)
     total = sum(method.weight for method in TEST_METHODS)
     done = 0.0
     findings = []

@@ -1,28 +1,46 @@
-"""Strip plot of the errors of latent recovery: one strip each for training images, held-out images and the generator's
-own, on one logarithmic axis. Pure."""
+"""Histograms of the errors of latent recovery: one row for each kind of target, on one logarithmic axis. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
+from typing import NamedTuple
 
-from api.rendering.charts.scales import Scale, scale_around
+from api.rendering.charts.scales import Scale
 from api.rendering.charts.shapes import AxisMark, anchor_of
-from api.rendering.charts.strip_plot import STRIP_HEIGHT, StripPlotRow, marks_of
 from api.rendering.formatting import GROUPS
+from scorer.metrics.copying.error_histogram import MIN_ERROR, error_histogram
 from scorer.metrics.copying.latent_recovery import VERBATIM
 
-MIN_ERROR = 1e-4
-"""Smaller errors are drawn as this one: the difference between such images is invisible."""
-TOP, BELOW, APART = 22, 24, 10
-"""Pixels: the height of the threshold's text above the strips, of the axis below them, and between strips and axis."""
+TOP, NAME, BARS, APART, BELOW = 22, 16, 30, 10, 24
+"""Pixels: the height of the threshold's text above the rows, of a row's name and its bars, between them and the axis,
+and of the axis below."""
+
+
+class Bar(NamedTuple):
+    """A bar: left end and width in per cent of the axis, height in pixels."""
+
+    x: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True)
+class HistogramRow:
+    """The bars of one kind of target, which stand on ``floor``; ``median`` is a position in per cent."""
+
+    kind: str
+    count: int
+    floor: int
+    bars: Sequence[Bar]
+    median: float
 
 
 @dataclass(frozen=True)
 class RecoveryErrorsChart:
-    """What the template draws; ``medians`` are positions in per cent, by group."""
+    """What the template draws."""
 
-    strips: Sequence[StripPlotRow]
-    medians: Mapping[str, float]
+    rows: Sequence[HistogramRow]
     ticks: Sequence[AxisMark]
     verbatim: AxisMark
     floor: int
@@ -31,28 +49,30 @@ class RecoveryErrorsChart:
 
 
 def recovery_errors_chart_of(report: Mapping[str, Mapping[str, Sequence[float]]]) -> RecoveryErrorsChart:
-    """The chart of ``report["errors"]``: errors by image group, each at least 0."""
-    errors = {group: report["errors"][group] for group in GROUPS if group in report["errors"]}
-    scale = scale_around(MIN_ERROR, max(VERBATIM, *map(max, errors.values())), log=True)
-    floor = TOP + len(errors) * STRIP_HEIGHT + APART
+    """The chart of ``report["errors"]``: errors by kind of target, each at least 0."""
+    errors = {kind: report["errors"][kind] for kind in GROUPS if kind in report["errors"]}
+    histogram = error_histogram(errors)
+    scale = Scale(histogram.edges[0], histogram.edges[-1], log=True)
+    places = [100 * scale.share(edge) for edge in histogram.edges]
+    rows = []
+    for row, (kind, values) in enumerate(errors.items()):
+        counts = histogram.counts[kind]
+        bars = [
+            Bar(left, right - left, BARS * count / max(counts))
+            for (left, right), count in zip(pairwise(places), counts, strict=True)
+            if count
+        ]
+        middle = 100 * scale.share(max(median(values), MIN_ERROR))
+        rows.append(HistogramRow(kind, len(values), TOP + (row + 1) * (NAME + BARS), bars, middle))
+    floor = TOP + len(errors) * (NAME + BARS) + APART
     return RecoveryErrorsChart(
-        strips=[
-            StripPlotRow(
-                group, len(values), TOP + place * STRIP_HEIGHT, marks_of([_share(scale, each) for each in values], 1.0)
-            )
-            for place, (group, values) in enumerate(errors.items())
-        ],
-        medians={group: 100 * _share(scale, median(values)) for group, values in errors.items()},
+        rows=rows,
         ticks=[_tick(each, scale.share(each)) for each in scale.ticks()],
         verbatim=_limit(100 * scale.share(VERBATIM)),
         floor=floor,
         height=floor + BELOW,
         description=_described(errors),
     )
-
-
-def _share(scale: Scale, error: float) -> float:
-    return scale.share(max(error, MIN_ERROR))
 
 
 def _tick(error: float, share: float) -> AxisMark:
@@ -69,8 +89,8 @@ def _limit(x: float) -> AxisMark:
 
 def _described(errors: Mapping[str, Sequence[float]]) -> str:
     parts = (
-        f"{GROUPS[group]}: {len(values):,}, from {min(values):.3g} to {max(values):.3g}, half of them below"
+        f"{GROUPS[kind]}: {len(values):,}, from {min(values):.3g} to {max(values):.3g}, half of them below"
         f" {median(values):.3g}"
-        for group, values in errors.items()
+        for kind, values in errors.items()
     )
     return f"How far images are from the nearest that the generator makes. {'; '.join(parts)}."

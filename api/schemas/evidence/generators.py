@@ -1,5 +1,6 @@
 """Schemas of generator uploads and audits, and how responses are made."""
 
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -9,6 +10,7 @@ from sqlalchemy.orm import Session
 from scorer.db.tables import Account, GeneratorFile, Recovery, Submission
 from scorer.evidence import generator_audits
 from scorer.evidence.generator_audits import HELD_OUT_GROUPS, IMAGE_GROUPS, AuditState, AuditStatus, ImageGroup
+from scorer.metrics.copying.error_histogram import error_histogram
 from scorer.metrics.copying.generator_match import MatchVerdict
 from scorer.metrics.copying.latent_recovery import Verdict
 from scorer.onnx_files import Distribution
@@ -72,6 +74,31 @@ class PowerView(BaseModel):
     )
 
 
+class ErrorsView(BaseModel):
+    """A histogram of recovery errors, on one logarithmic axis."""
+
+    edges: list[float] = Field(description="Of the bins, ascending; the first bin holds all smaller errors, too.")
+    counts: dict[ImageGroup, list[int]] = Field(description="Images in each bin.")
+
+
+class StartsView(BaseModel):
+    """The share of images found after 1, 2 ... starts of the search."""
+
+    verbatim: list[float] = Field(description="With an error below 0.025.")
+    plausible: list[float] = Field(description="With an error below 0.1.")
+
+
+class StabilityView(BaseModel):
+    """The same images of the generator's own, searched from the same starts each."""
+
+    starts: int
+    targets: int
+    low: list[float] = Field(description="25th percentile of all errors, before the first and after each iteration.")
+    median: list[float]
+    high: list[float] = Field(description="75th percentile.")
+    found: list[float] = Field(description="For each image the share of starts that found it verbatim, ascending.")
+
+
 class RecoveredView(BaseModel):
     """The result of latent recovery on the generator, judged with the present limits."""
 
@@ -89,6 +116,9 @@ class RecoveredView(BaseModel):
     )
     match: GeneratorMatchView | None = Field(description="null: no entry was compared, as by earlier versions.")
     power: PowerView | None = Field(description="null: an earlier version did not compute it.")
+    histogram: ErrorsView | None = Field(description="null: no errors were recorded.")
+    starts: dict[ImageGroup, StartsView] = Field(description="Empty: one start, or an earlier version.")
+    stability: StabilityView | None = Field(description="null: not asked for by the operator.")
     report: dict[str, Any] = Field(description="Every quantity of the audit with its unit, direction and sentence.")
     pairs: dict[ImageGroup, PairsView] = Field(description="Held-out images are shown to organizers only.")
     measured_at: datetime
@@ -162,7 +192,6 @@ def _result(submission_id: str, recovery: Recovery, *, held_out: bool) -> Recove
     """The result of an audit; ``held_out``: with the pairs of held-out images."""
     report = dict(recovery.report or {})
     pairs = report.pop("pairs")
-    match, power = report.pop("match", None), report.pop("power", None)
     address = f"/api/v1/submissions/{submission_id}/generator/pairs"
     return RecoveredView(
         verdict=generator_audits.verdict_of(recovery),
@@ -170,8 +199,11 @@ def _result(submission_id: str, recovery: Recovery, *, held_out: bool) -> Recove
         p_value=recovery.p_value,
         gap=recovery.gap,
         recovered_share=recovery.recovered_share,
-        match=match,
-        power=power,
+        match=report.pop("match", None),
+        power=report.pop("power", None),
+        histogram=ErrorsView(**asdict(error_histogram(report["errors"]))) if report["errors"] else None,
+        starts=report.pop("starts", {}),
+        stability=report.pop("stability", None),
         report=report,
         pairs={
             group: PairsView(sheet=f"{address}/{group}", pairs=[PairShown(**each) for each in pairs[group]])

@@ -8,4 +8,5 @@ module: a graph as a torch module
 shape_tracing: shapes and costs of everything a network computes, before anything is allocated
 generator: from bytes to a generator, latents to images
 encoder: from bytes to an encoder, images to latents
+image_to_image: from bytes to an image-to-image network
 """

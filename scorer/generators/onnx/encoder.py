@@ -5,6 +5,7 @@ from torch import Tensor, nn
 from scorer.errors import Invalid
 from scorer.generators.latents import Latent
 from scorer.generators.limits import GeneratorLimits
+from scorer.generators.onnx.graph import Graph
 from scorer.generators.onnx.module import OnnxModule
 from scorer.generators.onnx.parsing import graph_of
 from scorer.generators.onnx.shape_tracing import traced_shape
@@ -33,11 +34,7 @@ def read_encoder(content: bytes, latent: Latent, *, size: int, limits: Generator
     :func:`~scorer.generators.onnx.shape_tracing.traced_shape` do, and ``wrong-encoder`` for other shapes.
     """
     graph = graph_of(content, latent.dimension, limits)
-    declared = graph.latent_shape
-    expected = (None, 3, size, size)
-    if len(declared) != 4 or any(one not in {None, other} for one, other in zip(declared, expected, strict=True)):
-        shape_text = " x ".join("n" if side is None else str(side) for side in declared)
-        raise Invalid("wrong-encoder", f"The encoder takes {shape_text}, and should images of n x 3 x {size} x {size}.")
+    require_image_input(graph, size)
     network = OnnxModule(graph).eval()
     for rows in (2, 3):
         shape = traced_shape(network, (rows, 3, size, size), limits)
@@ -48,3 +45,12 @@ def read_encoder(content: bytes, latent: Latent, *, size: int, limits: Generator
                 f"{rows} images become {shape_text}; wanted are {rows} latents of {latent.dimension} numbers.",
             )
     return Encoder(network).requires_grad_(requires_grad=False)
+
+
+def require_image_input(graph: Graph, size: int) -> None:
+    """``Invalid`` (``wrong-encoder``) unless a network takes any number of colour images of ``size``."""
+    declared = graph.latent_shape
+    expected = (None, 3, size, size)
+    if len(declared) != 4 or any(one not in {None, other} for one, other in zip(declared, expected, strict=True)):
+        shape_text = " x ".join("n" if side is None else str(side) for side in declared)
+        raise Invalid("wrong-encoder", f"The network takes {shape_text}, and should images of n x 3 x {size} x {size}.")

@@ -64,7 +64,7 @@ def read_generator(
     for rows in (2, 3):
         _refuse_images(_shape(network, graph, latent, rows, limits), rows, size, limits, latent.dimension)
     generator = Generator(network, len(graph.latent_shape))
-    generator.values = _range_of(_probe_images(generator, latent), values)
+    generator.values = range_of(_probe_images(generator, latent), values)
     return generator
 
 
@@ -124,7 +124,7 @@ def _probe_images(generator: Generator, latent: Latent) -> Tensor:
     return images.detach()
 
 
-def _range_of(images: Tensor, declared: Range | None) -> Range:
+def range_of(images: Tensor, declared: Range | None) -> Range:
     """The declared range, or else the one that the images suggest; ``Invalid`` (``wrong-range``) if they leave it.
 
     Values of which none falls below the middle of [-1, 1], in any pixel of many images, are taken for [0, 1].

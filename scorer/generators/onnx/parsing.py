@@ -23,8 +23,9 @@ STANDARD = ("", "ai.onnx")
 CONTROL = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 
 
-def graph_of(content: bytes, dimension: int, limits: GeneratorLimits) -> Graph:
-    """The graph of an ONNX file. The latent's ``dimension`` is used only for advice in messages.
+def graph_of(content: bytes, dimension: int | None, limits: GeneratorLimits) -> Graph:
+    """The graph of an ONNX file. The latent's ``dimension``, None for a network that takes images, is used only for
+    advice in messages.
 
     ``Invalid``: ``too-many-bytes``, ``too-many-nodes``, ``too-many-weights``, ``not-onnx``, ``wrong-opset``,
     ``custom-operators``, ``has-functions``, ``control-flow``, ``unknown-operator``, ``external-data``,
@@ -46,7 +47,7 @@ def graph_of(content: bytes, dimension: int, limits: GeneratorLimits) -> Graph:
     return Graph(nodes, weights, latent, shape, _images(model.graph, nodes), opset)
 
 
-def _unpacked(content: bytes, dimension: int, limits: GeneratorLimits) -> onnx.ModelProto:
+def _unpacked(content: bytes, dimension: int | None, limits: GeneratorLimits) -> onnx.ModelProto:
     if len(content) > limits.file_bytes:
         raise Invalid(
             "too-many-bytes", f"The file has {len(content):,} bytes; a generator may have {limits.file_bytes:,}."
@@ -77,7 +78,7 @@ def _refuse_more_than_a_graph(model: onnx.ModelProto) -> None:
         raise Invalid("sparse-tensors", "The file has sparse weights; store them dense.")
 
 
-def _opset(model: onnx.ModelProto, dimension: int) -> int:
+def _opset(model: onnx.ModelProto, dimension: int | None) -> int:
     foreign = [each.domain for each in model.opset_import if each.domain not in STANDARD]
     used = {node.domain for node in model.graph.node}
     versions = [each.version for each in model.opset_import if each.domain in STANDARD]

@@ -29,7 +29,7 @@ from scorer.metrics.features import Vector
 StageProgress = Callable[[str, float], None]
 """Receives the stage (``generated``, ``train``, ``held_out``, ``warp_train`` ...) and its finished share."""
 DISTORTED_KINDS: tuple[TargetKind, ...] = ("train", "generated")
-FURTHER_USES = ("near_train", "near_held_out", "entry", "sampled")
+FURTHER_USES = ("near_train", "near_held_out", "entry", "sampled", "stability")
 """Uses of a seed that came later: where a use stands decides its seed."""
 
 
@@ -75,6 +75,10 @@ def audit_generator(
     }
     distorted = dict(_recover_distorted(search, targets, seeds, progress))
     audit = _audit_of(plan, latent, drawn, targets, recovered, distorted)
+    if plan.stability:
+        chosen = targets["generated"][: plan.stability]
+        stability = search.stability(chosen, seeds("stability"), _stage_progress(progress, "stability"))
+        audit = replace(audit, stability=stability)
     if entry is None:
         return audit
     samples = pixels_of(draw_images(plan.sampled, "sampled")) if plan.sampled else None
@@ -84,7 +88,7 @@ def audit_generator(
 def audit_by_encoder(
     generator: GeneratorFunction,
     encoder: EncoderFunction,
-    latent: Latent,
+    latent: Latent | None,
     train: Pixels,
     held_out: Pixels,
     *,
@@ -93,8 +97,8 @@ def audit_by_encoder(
 ) -> Audit:
     """The same by an encoder instead of a search; see :mod:`scorer.generators.recovery.by_encoder`.
 
-    ``latent`` is only recorded. Of the plan, the numbers of training and held-out targets and the batch are used.
-    Raises as :func:`audit_generator`, and ``bad-encoder``.
+    ``latent`` is only recorded; None for a generator that takes images. Of the plan, the numbers of training and
+    held-out targets and the batch are used. Raises as :func:`audit_generator`, and ``bad-encoder``.
     """
     drawn = draw_targets(train, held_out, plan, None)
     targets = {kind: targets_of(images) for kind, (images, _) in drawn.items()}
@@ -107,7 +111,7 @@ def audit_by_encoder(
 
 def _audit_of(
     plan: AuditPlan,
-    latent: Latent,
+    latent: Latent | None,
     drawn: Mapping[TargetKind, tuple[Pixels, Index]],
     targets: Mapping[TargetKind, Tensor],
     recovered: Mapping[TargetKind, RecoveredImages],
@@ -125,6 +129,7 @@ def _audit_of(
         latent=latent,
         errors={kind: each.error for kind, each in recovered.items()},
         distorted={name: each.error for name, each in distorted.items()},
+        by_start={kind: each.by_start for kind, each in recovered.items()},
         likeness=kolmogorov_smirnov(roughness(drawn["train"][0]), roughness(drawn["held_out"][0])),
         pairs=pairs,
         evaluations=sum(each.evaluations for each in (*recovered.values(), *distorted.values())),

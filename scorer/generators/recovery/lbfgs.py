@@ -81,11 +81,14 @@ class LbfgsOptions:
 
 @dataclass(frozen=True, eq=False)
 class Minimum:
-    """The result of each problem: ``point`` (n, d), ``value`` (n,), and its number of evaluations, (n,) int64."""
+    """The result of each problem: ``point`` (n, d), ``value`` (n,), its number of evaluations, (n,) int64, and its
+    ``curve``."""
 
     point: Tensor
     value: Tensor
     evaluations: Tensor
+    curve: Tensor
+    """The value before the first and after each iteration, (iterations + 1, n); the last one from where it ended."""
 
 
 def minimise(
@@ -117,6 +120,7 @@ class _Minimisation:
         self._low, self._high = _BracketEnd(start), _BracketEnd(start)
         self._trials = torch.zeros_like(every)
         self.iterations = torch.zeros_like(every)
+        self._values = self._value.repeat(options.iterations + 1, 1)
         self._evaluations = torch.ones_like(every)
         self.active = torch.isfinite(self._value)
         self._set_direction(every[self.active])
@@ -147,7 +151,9 @@ class _Minimisation:
 
     def result(self) -> Minimum:
         """The last accepted points. The line search never accepts a worse point; the authors' steps may."""
-        return Minimum(self._point, self._value, self._evaluations)
+        places = torch.arange(len(self._values), device=self._point.device)[:, None]
+        curve = self._values.gather(0, torch.minimum(places, self.iterations))
+        return Minimum(self._point, self._value, self._evaluations, curve)
 
     def _continue_search(self, rows: Tensor) -> None:
         """The next trial step: four times the lower end while the bracket is open, else the minimum of a cubic."""
@@ -180,6 +186,7 @@ class _Minimisation:
         self._point[rows] += moved
         self._value[rows], self._gradient[rows] = value, gradient
         self.iterations[rows] += 1
+        self._values[self.iterations[rows], rows] = value
         over = (self.iterations[rows] >= self._options.iterations) | ~torch.isfinite(value)
         if self._options.wolfe:
             # At a kink, as ReLUs make them, every search would use up its trials for next to nothing.

@@ -37,7 +37,10 @@ class AuditPlan:
     """Latent points drawn for a start, of which the nearest is taken; 1 is the paper's start."""
     iterations: int = 80
     method: Method = "wolfe"
-    """``authors``: 50 evaluations with step 1 and no line search, one start, as in the paper's code."""
+    """``authors``: 50 evaluations with step 1 and no line search from a drawn point, as in the paper's code; there with
+    one start, and with ten in its table 2."""
+    stability: int = 0
+    """Generated images that are also searched from as many starts, the same for all (the paper's appendix C)."""
     batch: int = 64
     """Images that the generator makes at a time."""
     region: Region | None = None
@@ -47,7 +50,16 @@ class AuditPlan:
     def __post_init__(self) -> None:
         """Refuse impossible values."""
         minima = dict.fromkeys(("train", "held_out", "generated", "entry"), MIN_TARGETS)
-        minima |= {"starts": 1, "candidates": 1, "iterations": 1, "batch": 1, "sampled": 0, "distorted": 0, "seed": 0}
+        minima |= {
+            "starts": 1,
+            "candidates": 1,
+            "iterations": 1,
+            "batch": 1,
+            "sampled": 0,
+            "distorted": 0,
+            "stability": 0,
+            "seed": 0,
+        }
         for name, minimum in minima.items():
             if getattr(self, name) < minimum:
                 raise Invalid("bad-plan", f"{name} must be at least {minimum}, not {getattr(self, name)}.")
@@ -64,7 +76,10 @@ class AuditPlan:
 
 
 def plan_from(parameters: Mapping[str, Any]) -> AuditPlan:
-    """The plan of :meth:`AuditPlan.as_json`; :class:`Invalid` (``bad-plan``) for unknown names."""
+    """The plan of :meth:`AuditPlan.as_json`, or of a part of it; :class:`Invalid` (``bad-plan``) for unknown names.
+
+    With the authors' steps a target has one start, unless ``starts`` is given.
+    """
     unknown = parameters.keys() - {each.name for each in fields(AuditPlan)}
     if unknown:
         raise Invalid("bad-plan", f"A plan has no {', '.join(sorted(unknown))}.")
@@ -72,4 +87,5 @@ def plan_from(parameters: Mapping[str, Any]) -> AuditPlan:
         if name not in {"method", "region"} and not isinstance(value, int):
             raise Invalid("bad-plan", f"{name} is a whole number, not {value}.")
     region = parameters.get("region")
-    return AuditPlan(**{**parameters, "region": None if region is None else tuple(region)})
+    starts = {"starts": 1} if parameters.get("method") == "authors" else {}
+    return AuditPlan(**{**starts, **parameters, "region": None if region is None else tuple(region)})

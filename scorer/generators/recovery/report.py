@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scorer.findings.generator_match import match_findings, match_sentence
 from scorer.findings.latent_recovery import recovery_findings, recovery_sentence
 from scorer.findings.recovery_power import MemorisationPower, power_findings
+from scorer.findings.recovery_search import stability_findings, start_findings
 from scorer.generators.latents import Latent
 from scorer.generators.recovery.plan import AuditPlan, plan_from
 from scorer.generators.recovery.targets import TARGET_KINDS, Pixels
@@ -22,6 +23,7 @@ from scorer.metrics.copying.latent_recovery import (
     recovery_test,
 )
 from scorer.metrics.copying.recovery_power import detectable_memorisation
+from scorer.metrics.copying.recovery_search import SearchStability, success_by_start
 from scorer.metrics.features import Vector
 from scorer.metrics.sample_quality.two_sample import TwoSample
 
@@ -47,7 +49,8 @@ class Audit:
     """The recovery errors (n,) of every kind of target, and what follows from them."""
 
     plan: AuditPlan
-    latent: Latent
+    latent: Latent | None
+    """None for a generator that takes images."""
     errors: Mapping[str, Vector]
     """By kind of target: ``train`` and ``held_out``, the others where they were looked for."""
     distorted: Mapping[str, Vector]
@@ -59,6 +62,10 @@ class Audit:
     """How many images the generator made with their gradients."""
     provenance: Mapping[str, Any] = field(default_factory=dict)
     """What the generator was and how it was run; JSON."""
+    by_start: Mapping[str, Vector] = field(default_factory=dict)
+    """By kind of target the best errors so far after each start, (starts, n)."""
+    stability: SearchStability | None = None
+    """How much a search depends on where it starts, if the plan asks for it."""
     near_share: float | None = None
     """Of all held-out images the share near to the entry; None without ``near_train`` and ``near_held_out``."""
     samples: Pixels | None = None
@@ -98,6 +105,8 @@ class Audit:
         comparisons, match = self.comparisons, self.match
         findings = [
             *recovery_findings(comparisons, self.errors, self.distorted, self.likeness),
+            *start_findings(self.by_start),
+            *(() if self.stability is None else stability_findings(self.stability)),
             *power_findings(self.power),
             *(() if match is None else match_findings(match)),
         ]
@@ -113,10 +122,12 @@ class Audit:
                 "near": None if comparisons.near is None else _measured(comparisons.near),
             },
             "power": self.power.as_json(),
+            "starts": {kind: success_by_start(values) for kind, values in self.by_start.items() if len(values) > 1},
+            "stability": None if self.stability is None else self.stability.as_json(),
             "match": None if match is None else _match(match),
             "targets": {kind: len(self.errors[kind]) for kind in TARGET_KINDS if kind in self.errors},
             "errors": {kind: np.sort(self.errors[kind]).tolist() for kind in TARGET_KINDS if kind in self.errors},
-            "latent": asdict(self.latent),
+            "latent": None if self.latent is None else asdict(self.latent),
             "plan": self.plan.as_json(),
             "evaluations": self.evaluations,
             "provenance": dict(self.provenance),
@@ -125,6 +136,9 @@ class Audit:
     def arrays(self) -> dict[str, NDArray[Any]]:
         """What the report does not hold in full, for ``numpy.savez``; nothing needs pickling."""
         arrays: dict[str, NDArray[Any]] = {f"errors.{kind}": values for kind, values in self.errors.items()}
+        arrays |= {f"starts.{kind}": values for kind, values in self.by_start.items()}
+        if self.stability is not None:
+            arrays["stability"] = self.stability.errors
         arrays |= {f"distorted.{kind}": values for kind, values in self.distorted.items()}
         arrays |= {
             f"pairs.{kind}.{name}": getattr(pairs, name)
@@ -162,9 +176,11 @@ def audit_from(report: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) ->
     kinds = {name.split(".")[1] for name in arrays if name.startswith("pairs.")}
     return Audit(
         plan=plan_from(report["plan"]),
-        latent=Latent(**report["latent"]),
+        latent=None if report["latent"] is None else Latent(**report["latent"]),
         errors=errors,
         distorted={name.split(".")[1]: arrays[name] for name in arrays if name.startswith("distorted.")},
+        by_start={name.split(".")[1]: arrays[name] for name in arrays if name.startswith("starts.")},
+        stability=SearchStability(arrays["stability"]) if "stability" in arrays else None,
         likeness=KolmogorovSmirnov(statistic, p_value, excess, p_smaller),
         pairs={
             kind: TargetPairs(

@@ -16,9 +16,10 @@ from torch.nn.functional import adaptive_avg_pool2d
 
 from scorer.errors import Invalid
 from scorer.generators.latents import Latent
-from scorer.generators.recovery.lbfgs import LbfgsOptions, minimise
+from scorer.generators.recovery.lbfgs import LbfgsOptions, Minimum, minimise
 from scorer.generators.recovery.plan import AuditPlan
 from scorer.metrics.copying.latent_recovery import VERBATIM
+from scorer.metrics.copying.recovery_search import SearchStability
 from scorer.metrics.features import Vector
 
 GeneratorFunction = Callable[[Tensor], Tensor]
@@ -27,6 +28,8 @@ Pixels = NDArray[np.uint8]
 ProgressCallback = Callable[[float], None]
 
 AUTHORS = LbfgsOptions(iterations=50, wolfe=False, history=100)
+MAX_ERROR = 4.0
+"""The largest between images in [-1, 1], which a search that diverges counts as."""
 MAX_ROW_DIFFERENCE = 1e-3  # between an image generated alone and in a batch
 
 
@@ -39,6 +42,8 @@ class RecoveredImages:
     point: Tensor
     evaluations: int
     """How many images the generator made with their gradients, for all targets."""
+    by_start: Vector
+    """The best errors so far after each start, (starts, n)."""
 
 
 def targets_of(images: Pixels) -> Tensor:
@@ -129,7 +134,20 @@ class Search:
             torch.cat([each.image for each in parts]),
             torch.cat([each.point for each in parts]),
             sum(each.evaluations for each in parts),
+            np.concatenate([each.by_start for each in parts], axis=1),
         )
+
+    def stability(self, targets: Tensor, seed: int, progress: ProgressCallback | None = None) -> SearchStability:
+        """Search n targets (n, 3, s, s) from n drawn points each, the same for all."""
+        mask, points = mask_of(self.plan, targets.shape[2]), self.latent.draw(len(targets), seed)
+        curves = []
+        for number, point in enumerate(points):
+            start = point.expand(len(targets), -1)
+            curve = self._minimum(targets, mask, start, None).curve.double().numpy()
+            curves.append(np.where(np.isfinite(curve), curve, MAX_ERROR))
+            if progress:
+                progress((number + 1) / len(points))
+        return SearchStability(np.stack(curves))
 
     def _recover_batch(self, targets: Tensor, seed: int, progress: ProgressCallback | None) -> RecoveredImages:
         """Recover one batch. A target recovered verbatim gets no further start, of whatever kind it is."""
@@ -138,11 +156,12 @@ class Search:
         error = np.full(count, np.inf)
         image = torch.zeros_like(targets)
         point = targets.new_zeros((count, self.latent.dimension))
-        evaluations = 0
-        starts = 1 if self.plan.method == "authors" else self.plan.starts
+        evaluations, starts = 0, self.plan.starts
+        by_start = np.empty((starts, count))
         for number, random in enumerate(_seeds(seed, starts)):
             left = np.flatnonzero(error >= VERBATIM)
             if not len(left):
+                by_start[number:] = error
                 break
             rows = torch.from_numpy(left)
             result = self._minimise_batch(targets[rows], mask, random, _part_of(progress, number, 1, starts))
@@ -150,13 +169,25 @@ class Search:
             error[left[better]] = result.error[better]
             image[rows[better]], point[rows[better]] = result.image[better], result.point[better]
             evaluations += result.evaluations
+            by_start[number] = error
         if progress:
             progress(1.0)
-        return RecoveredImages(error, image, point, evaluations)
+        return RecoveredImages(error, image, point, evaluations, by_start)
 
     def _minimise_batch(
         self, targets: Tensor, mask: Tensor, seed: int, progress: ProgressCallback | None
     ) -> RecoveredImages:
+        minimum = self._minimum(targets, mask, self._start(targets, mask, seed), progress)
+        with torch.no_grad():
+            point = self.latent.to_latent(minimum.point)
+            image = images_at(self.generator, point, targets.shape[2])
+        error = errors_between(image, targets, mask)
+        error[~np.isfinite(error)] = np.inf
+        return RecoveredImages(error, image, point, int(minimum.evaluations.sum()), error[None])
+
+    def _minimum(self, targets: Tensor, mask: Tensor, start: Tensor, progress: ProgressCallback | None) -> Minimum:
+        """The minima of the targets' errors, searched from latent points (n, d)."""
+
         def objective(coordinates: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
             with torch.enable_grad():
                 coordinates = coordinates.detach().requires_grad_()
@@ -166,14 +197,7 @@ class Search:
             return values.detach(), gradient
 
         options = AUTHORS if self.plan.method == "authors" else LbfgsOptions(self.plan.iterations)
-        start = self.latent.to_unconstrained(self._start(targets, mask, seed))
-        minimum = minimise(objective, start, options, progress)
-        with torch.no_grad():
-            point = self.latent.to_latent(minimum.point)
-            image = images_at(self.generator, point, targets.shape[2])
-        error = errors_between(image, targets, mask)
-        error[~np.isfinite(error)] = np.inf
-        return RecoveredImages(error, image, point, int(minimum.evaluations.sum()))
+        return minimise(objective, self.latent.to_unconstrained(start), options, progress)
 
     def _start(self, targets: Tensor, mask: Tensor, seed: int) -> Tensor:
         """A start for each target: the nearest of the plan's candidates; with one candidate, a draw for each."""

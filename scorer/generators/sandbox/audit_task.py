@@ -6,18 +6,24 @@ from dataclasses import replace
 from typing import cast
 
 import torch
+from torch import Tensor
 
 from scorer.generators.latents import Latent
 from scorer.generators.limits import GeneratorLimits
 from scorer.generators.onnx.encoder import read_encoder
 from scorer.generators.onnx.generator import Generator, Range, read_generator
+from scorer.generators.onnx.image_to_image import ImageToImage, read_image_to_image
 from scorer.generators.recovery.audit import audit_by_encoder, audit_generator
+from scorer.generators.recovery.by_encoder import EncoderFunction
 from scorer.generators.recovery.plan import plan_from
 from scorer.generators.recovery.report import Audit
+from scorer.generators.recovery.search import targets_of
 from scorer.generators.recovery.targets import EntryTargets, Pixels
 from scorer.generators.sandbox.exchange import AuditRequest
 
 StageProgress = Callable[[str, float], None]
+PROBE_IMAGES = 16
+"""Training images from which the range of an image-to-image network's values is inferred."""
 
 
 def run_audit(
@@ -35,20 +41,18 @@ def run_audit(
     """
     content, train, held_out, request = inputs
     torch.set_num_threads(limits.threads)
-    latent = Latent(**request.latent)
+    latent = None if request.latent is None else Latent(**request.latent)
     begun = time.monotonic()
     progress("reading", 0.0)
     try:
-        values = cast("Range | None", request.values)
-        generator = read_generator(content, latent, size=train.shape[1], values=values, limits=limits)
+        generator, encode = _read_networks(content, encoder, latent, train, request, limits)
         plan = plan_from(request.plan)
-        if encoder is None:
-            progress("reading", 1.0)
-            audit = audit_generator(generator, latent, train, held_out, plan=plan, entry=entry, progress=progress)
+        progress("reading", 1.0)
+        if latent is None or encode is not None:
+            encode = encode or _unchanged
+            audit = audit_by_encoder(generator, encode, latent, train, held_out, plan=plan, progress=progress)
         else:
-            read = read_encoder(encoder, latent, size=train.shape[1], limits=limits)
-            progress("reading", 1.0)
-            audit = audit_by_encoder(generator, read, latent, train, held_out, plan=plan, progress=progress)
+            audit = audit_generator(generator, latent, train, held_out, plan=plan, entry=entry, progress=progress)
     except RuntimeError as error:
         if "allocate memory" in str(error) or "bad_alloc" in str(error):
             raise MemoryError from error
@@ -57,7 +61,32 @@ def run_audit(
     return replace(audit, provenance={**audit.provenance, **provenance})
 
 
-def _provenance_of(generator: Generator) -> dict[str, str | int]:
+def _read_networks(
+    content: bytes,
+    encoder: bytes | None,
+    latent: Latent | None,
+    train: Pixels,
+    request: AuditRequest,
+    limits: GeneratorLimits,
+) -> tuple[Generator | ImageToImage, EncoderFunction | None]:
+    """The generator, and the encoder if there is one. Without a latent space both make images of images."""
+    size, values = train.shape[1], cast("Range | None", request.values)
+    if latent is not None:
+        generator = read_generator(content, latent, size=size, values=values, limits=limits)
+        return generator, None if encoder is None else read_encoder(encoder, latent, size=size, limits=limits)
+    translator = read_image_to_image(content, size=size, limits=limits)
+    other = None if encoder is None else read_image_to_image(encoder, size=size, limits=limits)
+    probes = targets_of(train[:PROBE_IMAGES])
+    translator.set_range(probes if other is None else other(probes), values)
+    return translator, other
+
+
+def _unchanged(images: Tensor) -> Tensor:
+    """The images themselves, for a network that encodes and decodes."""
+    return images
+
+
+def _provenance_of(generator: Generator | ImageToImage) -> dict[str, str | int]:
     graph = generator.network.graph
     return {
         "opset": graph.opset,

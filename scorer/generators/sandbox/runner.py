@@ -41,7 +41,7 @@ _SILENT_SECONDS = 1.0
 
 def audit_in_sandbox(  # noqa: PLR0913 - everything that an audit takes
     content: bytes,
-    latent: Latent,
+    latent: Latent | None,
     train: Pixels,
     held_out: Pixels,
     *,
@@ -53,19 +53,22 @@ def audit_in_sandbox(  # noqa: PLR0913 - everything that an audit takes
     accept_weaker: bool = False,
     progress: StageProgress | None = None,
 ) -> Audit:
-    """Audit the generator in an ONNX file against training and held-out images (n, s, s, 3) uint8.
+    """Audit the generator in an ONNX file against training and held-out images (n, s, s, 3) uint8. Without a ``latent``
+    space the file maps images to images, those that the ``encoder`` makes, or else the targets themselves.
 
-    ``encoder``, an ONNX file from images to latents, takes the place of the search, which alone compares an ``entry``,
-    too. ``values`` is ``tanh`` or
-    ``sigmoid``; None has it inferred from images. ``accept_weaker`` opens the file although a required measure
-    cannot be taken here. Raises ``Invalid`` as
-    :func:`~scorer.generators.onnx.generator.read_generator`, :func:`~scorer.generators.onnx.encoder.read_encoder` and
+    ``encoder``, an ONNX file from images to the generator's inputs, takes the place of the search, which alone compares
+    an ``entry``, too. ``values`` is ``tanh`` or ``sigmoid``; None has it inferred from images. ``accept_weaker`` opens
+    the file although a required measure cannot be taken here. Raises ``Invalid`` as
+    :func:`~scorer.generators.onnx.generator.read_generator`, :func:`~scorer.generators.onnx.encoder.read_encoder`,
+    :func:`~scorer.generators.onnx.image_to_image.read_image_to_image` and
     :func:`~scorer.generators.recovery.audit.audit_generator` do, and with ``out-of-memory``, ``out-of-time``,
     ``generator-crashed``; ``Unavailable`` (``no-sandbox``).
     """
     with TemporaryDirectory(prefix="kennel-generator-") as name:
         folder = Path(name)
-        request = AuditRequest(asdict(latent), plan.as_json(), values, asdict(limits), accept_weaker)
+        request = AuditRequest(
+            None if latent is None else asdict(latent), plan.as_json(), values, asdict(limits), accept_weaker
+        )
         write_inputs(folder, content, train, held_out, request, encoder=encoder, entry=entry)
         status, error_output = _run(folder, limits, progress or _ignore_progress)
         result = read_result(folder, limits)

@@ -13,5 +13,7 @@ authenticity: the share of authentic images (Alaa et al. 2022)
 latent_recovery: the test on recovery errors of a generator (Webster et al. 2019)
 near_targets: the images near to an entry that it compares, chosen without bias
 recovery_power: the share of remembered training images from which it finds them
+error_histogram: its errors, by kind of target
+recovery_search: what its search finds from one start, from several, and from any
 generator_match: whether a generator is that of an entry
 """

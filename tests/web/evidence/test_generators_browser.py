@@ -95,6 +95,7 @@ def _see_on_the_review_desk(browser: Browser, service: Service, address: str, en
             expect(section.get_by_role("heading", level=3)).to_have_count(groups + 1)  # and "Before it"
             expect(section.locator(".badge").nth(1)).to_have_text("not the entry's generator")
             assert section.get_by_role("img", name="Errors of recovery").count() == 1
+            assert section.locator("svg rect.train").count() > 0
             expect(tab.page.locator(".flags")).to_contain_text("recovered")
             tab.page.evaluate(LOAD_IMAGES)
             _fits(tab.page)

@@ -20,7 +20,10 @@ TINY = Setting(
     width=8,
     held_out=60,
     max_tiles=20,
-    plan=AuditPlan(train=12, held_out=12, generated=8, distorted=8, starts=1, candidates=16, iterations=15),
+    plan=AuditPlan(
+        train=12, held_out=12, generated=8, distorted=8, starts=1, candidates=16, iterations=15, stability=3
+    ),
+    restarts=AuditPlan(train=8, held_out=8, generated=8, distorted=0, method="authors", starts=2),
     sampled=40,
     extractor="tiny",
     searched=4,
@@ -38,6 +41,7 @@ def test_it_runs_and_keeps_what_it_found(tmp_path: Path) -> None:
     page = run(TINY, tmp_path, tmp_path / "models")
     document = json.loads((tmp_path / "results" / "recovery_experiment.json").read_text())
     assert [row["name"] for row in document["rows"]] == ["DCGAN-100"]
+    assert all(section in page for section in ("## Histograms of errors", "## Restarts", "## Stability"))
     assert all(row["name"] in page and row["sentence"] in page for row in document["rows"])
     assert (tmp_path / "RECOVERY.md").read_text() == page
     assert (tmp_path / "figures" / "recovery.png").stat().st_size > 1000

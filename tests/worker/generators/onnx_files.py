@@ -119,3 +119,8 @@ def linear_model(**changes: object) -> onnx.ModelProto:
     ]
     stored = [weight("matrix", matrix), weight("shape", [-1, 3, 2, 2], np.int64)]
     return model_of_nodes(nodes, stored, **changes)  # type: ignore[arg-type]
+
+
+def image_to_image_model() -> onnx.ModelProto:
+    """A valid image-to-image network of 2 x 2 pixels: tanh of every value."""
+    return model_of_nodes([helper.make_node("Tanh", ["z"], ["images"])], latent=("n", 3, 2, 2))

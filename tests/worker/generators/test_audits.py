@@ -129,7 +129,7 @@ def test_where_the_search_fails_there_is_no_verdict(images: tuple[Pixels, Pixels
 
 def test_every_number_has_words(audit: Audit) -> None:
     findings = by_name(audit)
-    assert len(findings) == len(audit.report()["findings"]) == 16
+    assert len(findings) == len(audit.report()["findings"]) == 17
     for each in findings.values():
         assert each["unit"]
         assert each["direction"]

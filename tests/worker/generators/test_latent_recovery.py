@@ -17,6 +17,7 @@ from scorer.generators.recovery.by_encoder import reconstruct
 from scorer.generators.recovery.distortions import DISTORTIONS, add_noise, patch_images, warp_images
 from scorer.generators.recovery.plan import AuditPlan, plan_from
 from scorer.generators.recovery.search import Search, images_at, mask_of, pixels_of, require_images, targets_of
+from scorer.metrics.copying.latent_recovery import VERBATIM
 from scorer.settings import Settings
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -98,11 +99,21 @@ def test_the_operator_may_ask_for_the_authors_steps() -> None:
     annotation: Any = Settings.model_fields["recovery"].annotation
     setting: Any = TypeAdapter(annotation)
     plan = plan_from(setting.validate_json('{"method": "authors", "region": [0.0, 0.0, 0.5, 1.0], "train": 400}'))
-    assert (plan.method, plan.region, plan.train) == ("authors", (0.0, 0.0, 0.5, 1.0), 400)
+    assert (plan.method, plan.region, plan.train, plan.starts) == ("authors", (0.0, 0.0, 0.5, 1.0), 400, 1)
+    assert plan_from({"method": "authors", "starts": 10}).starts == 10
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"train": 7}, {"starts": 0}, {"distorted": -1}, {"method": "adam"}, {"region": (0.5, 0.0, 0.5, 1.0)}]
+    "wrong",
+    [
+        {"entry": 7},
+        {"stability": -1},
+        {"train": 7},
+        {"starts": 0},
+        {"distorted": -1},
+        {"method": "adam"},
+        {"region": (0.5, 0.0, 0.5, 1.0)},
+    ],
 )
 def test_plans_that_are_none(wrong: dict[str, object]) -> None:
     with pytest.raises(Invalid) as refused:
@@ -148,9 +159,37 @@ def test_the_authors_way_finds_less() -> None:
     generator = decoder()
     targets = made_by(generator, 20)
     ours = Search(generator, LATENT, PLAN).recover(targets, 0)
-    theirs = Search(generator, LATENT, replace(PLAN, method="authors")).recover(targets, 0)
+    theirs = Search(generator, LATENT, replace(PLAN, method="authors", starts=1)).recover(targets, 0)
     assert np.mean(ours.error < 1e-4) > np.mean(theirs.error < 1e-4)
     assert theirs.evaluations <= 20 * 51
+
+
+def test_restarts_find_what_the_authors_steps_miss() -> None:
+    """The paper's table 2: the same steps from ten points instead of one."""
+    generator = decoder()
+    targets = made_by(generator, 20)
+    search = Search(generator, LATENT, replace(PLAN, method="authors", starts=10))
+    recovered = search.recover(targets, 0)
+    assert recovered.by_start.shape == (10, 20)
+    assert (np.diff(recovered.by_start, axis=0) <= 0).all()
+    assert np.array_equal(recovered.by_start[-1], recovered.error)
+    one = replace(search, plan=replace(search.plan, starts=1)).recover(targets, 0)
+    assert np.array_equal(recovered.by_start[0], one.error)
+    found = (recovered.by_start < VERBATIM).mean(axis=1)
+    assert found[-1] > found[0]
+
+
+def test_a_search_is_followed_from_every_start() -> None:
+    generator = decoder()
+    search = Search(generator, LATENT, PLAN)
+    shares: list[float] = []
+    stability = search.stability(made_by(generator, 5), 3, shares.append)
+    assert stability.errors.shape == (5, PLAN.iterations + 1, 5)
+    assert (np.diff(stability.errors, axis=1) <= 1e-9).all(), "the line search never accepts a worse point"
+    assert len({tuple(curve[0]) for curve in stability.errors}) == 5, "every target from five points"
+    assert shares == pytest.approx([0.2, 0.4, 0.6, 0.8, 1.0])
+    assert stability.as_json()["starts"] == 5
+    assert stability.found.mean() > 0.5
 
 
 def test_larger_and_grey_images_are_pooled_and_spread() -> None:

@@ -75,6 +75,9 @@ def test_the_authors_steps_are_those_of_torch() -> None:
     minimum = minimise(objective_of(function), start, short)
     expected, _ = one_by_one(function, start, short)
     assert torch.allclose(minimum.point, expected, atol=1e-9)
+    assert minimum.curve.shape == (13, 8)
+    assert torch.equal(minimum.curve[0], function(start, torch.arange(8)))
+    assert torch.equal(minimum.curve[-1], minimum.value)
     long = minimise(objective_of(function), start, AUTHORS)
     count = one_by_one(function, start, AUTHORS)[1]
     assert (count <= 50).all()

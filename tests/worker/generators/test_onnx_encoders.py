@@ -2,6 +2,7 @@
 
 import io
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,13 @@ from torch import Tensor, nn
 
 from scorer.errors import Invalid
 from scorer.generators.latents import Latent
+from scorer.generators.limits import GeneratorLimits
 from scorer.generators.onnx.encoder import read_encoder
 from scorer.generators.recovery.plan import AuditPlan
+from scorer.generators.recovery.report import Audit, audit_from
+from scorer.generators.recovery.search import targets_of
 from scorer.generators.sandbox import exchange
+from scorer.generators.sandbox.audit_task import run_audit
 from scorer.generators.sandbox.runner import audit_in_sandbox
 from tests.worker.generators.onnx_files import export_generator
 
@@ -90,6 +95,71 @@ def test_an_audit_request_may_contain_one(tmp_path: Path) -> None:
     assert exchange.read_encoder_input(tmp_path) is None
     exchange.write_inputs(tmp_path, b"generator", images(0, 0, 9), images(1, 0, 9), request, encoder=b"encoder")
     assert exchange.read_encoder_input(tmp_path) == b"encoder"
+
+
+class Negative(nn.Module):
+    """The one half of a CycleGAN: images of another domain, here their negatives."""
+
+    def forward(self, images: Tensor) -> Tensor:
+        return -images
+
+
+class Back(nn.Module):
+    """The other half, which is right for images that are not too bright; ``sigmoid``: with values in [0, 1]."""
+
+    def __init__(self, sign: float = -1.0, *, sigmoid: bool = False) -> None:
+        super().__init__()
+        self.sign, self.sigmoid = sign, sigmoid
+
+    def forward(self, images: Tensor) -> Tensor:
+        made = self.sign * images.clamp(-0.6, 0.6)
+        return (made + 1.0) / 2.0 if self.sigmoid else made
+
+
+def audited(content: bytes, encoder: bytes | None) -> Audit:
+    """The audit of an image-to-image network, in this process. It knows the training images' brightness alone."""
+    plan = AuditPlan(train=12, held_out=12)
+    request = exchange.AuditRequest(None, plan.as_json(), None, {})
+    inputs = content, images(0, 60, 196), images(1, 0, 256), request
+    return run_audit(inputs, GeneratorLimits(threads=1), lambda *_: None, encoder=encoder)
+
+
+@pytest.mark.parametrize(
+    ("content", "encoder"),
+    [
+        pytest.param(lambda: file_of(Back()), lambda: file_of(Negative()), id="a CycleGAN's translators"),
+        pytest.param(lambda: file_of(Back(1.0)), lambda: None, id="an autoencoder in one file"),
+        pytest.param(lambda: file_of(Back(sigmoid=True)), lambda: file_of(Negative()), id="values in 0 to 1"),
+    ],
+)
+def test_image_to_image_networks_are_audited(content: Callable[[], bytes], encoder: Callable[[], bytes | None]) -> None:
+    """Error of G2(G1(y)), the paper's section 3.1: nothing is searched, so nothing is found of its own."""
+    audit = audited(content(), encoder())
+    report = audit.report()
+    assert (report["verdict"], report["latent"], report["targets"]) == ("copies", None, {"train": 12, "held_out": 12})
+    assert audit.errors["train"].max() < 1e-9
+    y = targets_of(audit.pairs["held_out"].target)
+    expected = (y.clamp(-0.6, 0.6) - y).double().square().mean(dim=(1, 2, 3))
+    assert audit.pairs["held_out"].error == pytest.approx(expected.numpy(), rel=1e-4)
+    assert audit_from(report, audit.arrays()).report() == report
+
+
+@pytest.mark.parametrize(
+    ("content", "encoder", "slug"),
+    [
+        (lambda: file_of(Half()), None, "wrong-encoder"),
+        (lambda: file_of(nn.Upsample(scale_factor=2)), None, "wrong-encoder"),
+        (lambda: export_generator(Blank(), 48), None, "wrong-encoder"),
+        (lambda: file_of(Back()), lambda: file_of(Half()), "wrong-encoder"),
+        (lambda: file_of(nn.Conv2d(3, 3, 1, bias=False)), lambda: b"PK\3\4", "not-onnx"),
+    ],
+)
+def test_what_makes_no_images_of_images_is_refused(
+    content: Callable[[], bytes], encoder: Callable[[], bytes] | None, slug: str
+) -> None:
+    with pytest.raises(Invalid) as refused:
+        audited(content(), encoder and encoder())
+    assert refused.value.slug == slug
 
 
 @pytest.mark.heavy

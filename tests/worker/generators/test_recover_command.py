@@ -1,7 +1,7 @@
 """``kennel recover``: photographs from zips and folders, the report, the picture, and error messages."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,20 +12,22 @@ from PIL import Image
 from typer.testing import CliRunner, Result
 
 from deploy.cli import main
-from deploy.cli import recover as recover_command
 from deploy.cli.image_files import read_images
+from deploy.cli.recovery import files as recover_files
 from kennel_client.cli.exit_codes import ExitCode
 from scorer.archive import write_images
 from scorer.errors import Invalid
 from scorer.generators.latents import Latent
-from scorer.generators.onnx.generator import read_generator
-from scorer.generators.recovery.audit import audit_generator
+from scorer.generators.limits import GeneratorLimits
 from scorer.generators.recovery.report import Audit
+from scorer.generators.sandbox.audit_task import run_audit
+from scorer.generators.sandbox.exchange import AuditRequest
 from tests.factories import noise_images
-from tests.worker.generators.onnx_files import linear_model
+from tests.worker.generators.onnx_files import image_to_image_model, linear_model
 
 Pixels = NDArray[np.uint8]
 RUN = CliRunner()
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(autouse=True)
@@ -33,13 +35,15 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """What the sandbox is asked; the audit itself is a short one in this process."""
     calls: list[dict[str, Any]] = []
 
-    def here(content: bytes, latent: Latent, train: Pixels, held_out: Pixels, **asked: Any) -> Audit:
-        plan, progress = asked["plan"], asked["progress"]
+    def here(content: bytes, latent: Latent | None, train: Pixels, held_out: Pixels, **asked: Any) -> Audit:
         calls.append({"train": train, "held_out": held_out, "latent": latent, **asked})
-        short = replace(plan, generated=8, distorted=0, starts=1, iterations=3)
-        return audit_generator(read_generator(content, latent), latent, train, held_out, plan=short, progress=progress)
+        short = replace(asked["plan"], generated=8, distorted=0, starts=1, iterations=3).as_json()
+        request = AuditRequest(None if latent is None else asdict(latent), short, None, {})
+        networks = {name: asked[name] for name in ("encoder", "entry")}
+        limits = GeneratorLimits(threads=1)
+        return run_audit((content, train, held_out, request), limits, asked["progress"], **networks)
 
-    monkeypatch.setattr(recover_command, "audit_in_sandbox", here)
+    monkeypatch.setattr(recover_files, "audit_in_sandbox", here)
     return calls
 
 
@@ -55,9 +59,10 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def recover(files: Path, *more: str, generator: str = "g.onnx") -> Result:
+def recover(files: Path, *more: str, generator: str = "g.onnx", latent: int | None = 8) -> Result:
     arguments = [str(files / generator), "--train", str(files / "train.zip"), "--held-out", str(files / "fresh")]
-    return RUN.invoke(main.app, ["recover", *arguments, "--latent", "8", "--size", "2", *more])
+    space = () if latent is None else ("--latent", str(latent))
+    return RUN.invoke(main.app, ["recover", *arguments, *space, "--size", "2", *more])
 
 
 def test_a_report_is_printed_and_a_picture_written(files: Path, asked: list[dict[str, Any]]) -> None:
@@ -80,6 +85,37 @@ def test_a_part_of_the_images_alone_is_compared(files: Path, asked: list[dict[st
     assert asked[0]["plan"].region == (0.0, 0.0, 0.5, 1.0)
     refused = recover(files, "--json", "--region", "0.5", "0", "0", "1")
     assert (refused.exit_code, "bad-plan" in refused.output, len(asked)) == (ExitCode.FAULTY, True, 1)
+
+
+def test_the_authors_steps_and_restarts_can_be_asked_for(files: Path, asked: list[dict[str, Any]]) -> None:
+    for options in ((), ("--method", "authors"), ("--method", "authors", "--starts", "10"), ("--stability", "2")):
+        assert recover(files, *options).exit_code == ExitCode.DONE, options
+    plans = [(each["plan"].method, each["plan"].starts, each["plan"].stability) for each in asked]
+    assert plans == [("wolfe", 3, 0), ("authors", 1, 0), ("authors", 10, 0), ("wolfe", 3, 2)]
+
+
+def test_an_entry_is_compared(files: Path, asked: list[dict[str, Any]]) -> None:
+    with (files / "entry.zip").open("wb") as file:
+        write_images(noise_images(7, 12, 2), file)
+    done = recover(files, "--entry", str(files / "entry.zip"), "--extractor", "tiny", "--json")
+    assert done.exit_code == ExitCode.DONE, done.output
+    match = json.loads(done.stdout)["match"]
+    assert (match["count"], match["features"]["count"]) == (12, 12)
+    assert asked[0]["entry"].images.shape == (12, 2, 2, 3)
+    told = recover(files, "--entry", str(files / "entry.zip"), "--extractor", "tiny")
+    assert told.stdout.splitlines()[1].startswith(f"{match['verdict']}: ")
+
+
+def test_without_a_latent_the_network_takes_images(files: Path, asked: list[dict[str, Any]]) -> None:
+    (files / "autoencoder.onnx").write_bytes(image_to_image_model().SerializeToString())
+    (files / "other.onnx").write_bytes(image_to_image_model().SerializeToString())
+    for options in ((), ("--encoder", str(files / "other.onnx"))):
+        done = recover(files, "--json", *options, generator="autoencoder.onnx", latent=None)
+        assert done.exit_code == ExitCode.DONE, done.output
+        assert json.loads(done.stdout)["latent"] is None
+    assert [(each["latent"], each["encoder"] is None) for each in asked] == [(None, True), (None, False)]
+    refused = recover(files, "--json", "--entry", "e.zip", generator="autoencoder.onnx", latent=None)
+    assert (refused.exit_code, "bad-plan" in refused.output, len(asked)) == (ExitCode.FAULTY, True, 2)
 
 
 def test_people_read_the_verdict_first(files: Path) -> None:

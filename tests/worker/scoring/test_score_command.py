@@ -163,6 +163,10 @@ def test_evidence_is_of_the_same_features_and_the_same_every_time(tmp_path: Path
     assert report["details"]["partly_copied"][0]["reference"].endswith(".png")
     assert {"near-copies", "partly-copied"} <= set(report["signs"])
     assert scored(*zips)["evidence"] is None
+    theirs = scored(*zips, evidence=EvidenceOptions(beside.held_out, authors=True))["evidence"]["findings"]
+    different = {each["name"] for each in theirs if each != findings[each["name"]]}
+    assert "relative_mmd" in different
+    assert different <= {"relative_mmd", "z_u", "c_t", "copied_cells"}, "what their code computes otherwise"
 
 
 def test_evidence_without_held_out_photographs_says_what_it_lacks(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""``kennel recover``: latent recovery on a generator without database, queue or store, in the worker's sandbox."""
+"""Latent recovery on a generator in files, without database, queue or store, in the worker's sandbox."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ def recover_files(
     train: Path,
     held_out: Path,
     *,
-    latent: Latent,
+    latent: Latent | None,
     size: int,
     plan: AuditPlan,
     progress: StageProgress,
@@ -53,16 +53,19 @@ def recover_files(
     (docs/explanation/metrics.md#latent-recovery-metrics).
 
     ``train`` and ``held_out`` are zips or folders, shrunk to ``size`` as the service does; ``encoder``, another ONNX
-    file, takes the place of the search; an ``entry`` is compared by a search alone. Raises the same errors as the
+    file, takes the place of the search; an ``entry`` is compared by a search alone. Without a ``latent`` the generator
+    takes images, those that the encoder makes, or else the photographs themselves. Raises the same errors as the
     service, and ``Unreadable``.
     """
-    if encoder is not None and entry is not None:
+    if entry is not None and (encoder is not None or latent is None):
         raise Invalid(
-            "bad-plan", "An encoder finds no images of the generator's own to compare those of an entry with."
+            "bad-plan", "Without a search there are no images of the generator's own to compare those of an entry with."
         )
     content = _bytes(generator)
     encoder_content = None if encoder is None else _bytes(encoder)
-    require_onnx(content[:MAGIC_BYTES], latent.dimension)  # before the images, which take longer
+    require_onnx(
+        content[:MAGIC_BYTES], None if latent is None else latent.dimension
+    )  # before the images, which take longer
     with TemporaryDirectory(prefix="kennel-recover-") as name:
         read = partial(_pixels, size=size, folder=Path(name))
         sets = [read(path, progress=partial(progress, "reference-decoding")) for path in (train, held_out)]
