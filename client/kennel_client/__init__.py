@@ -6,7 +6,7 @@ client, async_client: what programs call
 receipts: whether a service has signed what a receipt says
 results: entries, boards and competitions, which notebooks show as tables
 answers: the types of all other answers
-operations, submit, resumable, resumable_state: what participants do
+operations, submit, resumable, resumable_state, data_files: what participants do
 admin, references: what organizers and admins do
 methods: methods of both clients from one definition
 steps, retries, polling, downloads: operations as generators of steps; when to try again; waiting; files that arrive
@@ -14,6 +14,7 @@ api, async_api: requests
 progress: progress bars, or lines where there is no terminal
 credentials: where the service is, and the token
 cli: the ``kennel`` command
+starter_kit: what ``kennel start`` writes for a participant
 """
 
 from importlib import import_module

@@ -96,10 +96,12 @@ class ApiClient:
 
     @contextlib.contextmanager
     def stream(self, path: str, *, headers: dict[str, str], silence: float) -> Iterator[httpx.Response]:
-        """A streamed answer; ``Unreachable`` if it breaks off or nothing arrives for ``silence`` seconds."""
+        """A streamed answer, also from the service's store, to which it redirects and which gets no token;
+        ``Unreachable`` if it breaks off or nothing arrives for ``silence`` seconds."""
+        timeout = timeout_after(silence)
         with (
             answers_required(self.url),
-            self._http.stream("GET", path, headers=headers, timeout=timeout_after(silence)) as response,
+            self._http.stream("GET", path, headers=headers, timeout=timeout, follow_redirects=True) as response,
         ):
             if not response.is_success:
                 response.read()

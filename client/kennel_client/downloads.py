@@ -10,26 +10,39 @@ from kennel_client.errors import Refused, Unreadable
 
 class ArrivingFile:
     """Writes to a file beside ``path``, which takes its place at the end of the block; ``Refused`` if its SHA-256 is
-    not the expected one, ``Unreadable`` if it cannot be written."""
+    not the expected one, ``Unreadable`` if it cannot be written. ``resumed``: an interrupted block keeps what has
+    arrived, and the next one goes on with it. ``arrived`` are the bytes that are there."""
 
-    def __init__(self, path: Path, sha256: str | None) -> None:
+    def __init__(self, path: Path, sha256: str | None, *, resumed: bool = False) -> None:
         self._path = path
         self._part = path.with_name(f"{path.name}.part")
         self._expected = sha256
         self._digest = hashlib.sha256()
+        self._resumed = resumed
+        self.arrived = 0
 
     def __enter__(self) -> Self:
         try:
             self._part.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self._part.open("wb")
+            if self._resumed and self._part.exists():
+                with self._part.open("rb") as earlier:
+                    self._digest = hashlib.file_digest(earlier, "sha256")
+                    self.arrived = earlier.tell()
+            self._file = self._part.open("ab" if self._resumed else "wb")
         except OSError as error:
             raise Unreadable(f"{self._path} cannot be written: {error.strerror}.") from None
         return self
+
+    def restart(self) -> None:
+        """Drop what has arrived."""
+        self._file.truncate(0)
+        self._digest, self.arrived = hashlib.sha256(), 0
 
     def write(self, chunk: bytes) -> None:
         """Append bytes."""
         self._digest.update(chunk)
         self._file.write(chunk)
+        self.arrived += len(chunk)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._file.close()
@@ -37,6 +50,7 @@ class ArrivingFile:
         if complete:
             self._part.replace(self._path)
             return
-        self._part.unlink(missing_ok=True)
+        if kind is None or not self._resumed:
+            self._part.unlink(missing_ok=True)
         if kind is None:
             raise Refused(0, {"title": f"{self._path.name} did not arrive as it was sent; please try again."})

@@ -11,7 +11,13 @@ from rich.progress import Progress as Bars
 from kennel_client.submit import CHECKING, UPLOADING, StageProgress
 
 LINE_SECONDS = 2.0
-STAGES = {CHECKING: "checking the images", UPLOADING: "uploading"}
+COMPARING, DOWNLOADING = "comparing", "downloading"
+STAGES = {
+    CHECKING: "checking the images",
+    COMPARING: "comparing with the training images",
+    DOWNLOADING: "downloading",
+    UPLOADING: "uploading",
+}
 """Phrases for the stages that the client reports; a worker's stages have others."""
 
 

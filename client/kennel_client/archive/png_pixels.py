@@ -1,11 +1,15 @@
 """The pixels of a PNG, decoded by Pillow, which not every participant has."""
 
+import hashlib
 import io
 
 from PIL import Image
 
 from kennel_client.archive.faults import MemberError
+from kennel_client.archive.objections import PixelHash
 from kennel_client.archive.png_check import bare_png
+
+HASH_BYTES = 16
 
 
 def load_png(png: bytes, size: int) -> Image.Image:
@@ -18,3 +22,12 @@ def load_png(png: bytes, size: int) -> Image.Image:
     except (OSError, SyntaxError, ValueError):
         raise MemberError("is damaged: its pixels can't be decoded") from None
     return image
+
+
+def pixel_hash_of(image: Image.Image) -> PixelHash:
+    """The hashes of an RGB image."""
+    return PixelHash(_digest(image), _digest(image.transpose(Image.Transpose.FLIP_LEFT_RIGHT)))
+
+
+def _digest(image: Image.Image) -> bytes:
+    return hashlib.blake2b(image.tobytes(), digest_size=HASH_BYTES).digest()

@@ -1,12 +1,13 @@
 """The check of a whole zip, as the service makes it: every image, and every fault reported."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import BinaryIO
 
 from kennel_client.archive.faults import MemberError, bad_images
 from kennel_client.archive.listing import ImageSpec, list_images
+from kennel_client.archive.objections import PixelHash
 from kennel_client.archive.png_check import bare_png
 from kennel_client.archive.zip_reader import MemberProgress, map_members
 
@@ -19,6 +20,8 @@ class ZipCheck:
     pixels_decoded: bool
     """Whether Pillow was there to decode the pixels, as the service does; without it a PNG whose compressed rows have
     the right length and wrong contents passes here."""
+    pixel_hashes: tuple[PixelHash, ...] = field(default=(), repr=False)
+    """Of the images in canonical order; none where no pixels were decoded."""
 
     def __str__(self) -> str:
         """For example: "10,000 images of 64x64: names, sizes, headers, checksums, lengths and pixels are fine"."""
@@ -38,22 +41,28 @@ def check_zip(file: BinaryIO, spec: ImageSpec, progress: MemberProgress | None =
     first ten faults by name.
     """
     listing = list_images(file, spec)
-    check, pixels_decoded = _image_check()
-
-    def check_image(_: int, png: bytes) -> None:
-        check(png, spec.size)
-
-    results = map_members(file, listing.members, check_image, progress)
-    errors = {index: result for index, result in results if isinstance(result, MemberError)}
+    check, pixels_decoded = _image_check(spec.size)
+    results = dict(map_members(file, listing.members, check, progress))
+    errors = {index: each for index, each in results.items() if isinstance(each, MemberError)}
     if errors:
         raise bad_images(listing.names, errors)
-    return ZipCheck(spec, pixels_decoded)
+    hashes = tuple(each for _, each in sorted(results.items()) if isinstance(each, PixelHash))
+    return ZipCheck(spec, pixels_decoded, hashes)
 
 
-def _image_check() -> tuple[Callable[[bytes, int], object], bool]:
+def has_pillow() -> bool:
+    """Whether pixels can be decoded here."""
+    return find_spec("PIL") is not None
+
+
+def _image_check(size: int) -> tuple[Callable[[int, bytes], PixelHash | None], bool]:
     """The check of one PNG, and whether it decodes pixels."""
-    if find_spec("PIL") is None:
-        return bare_png, False
-    from kennel_client.archive.png_pixels import load_png  # noqa: PLC0415 - Pillow is not a requirement
+    if not has_pillow():
 
-    return load_png, True
+        def check_without_pixels(_: int, png: bytes) -> None:
+            bare_png(png, size)
+
+        return check_without_pixels, False
+    from kennel_client.archive.png_pixels import load_png, pixel_hash_of  # noqa: PLC0415 - Pillow is not a requirement
+
+    return lambda _, png: pixel_hash_of(load_png(png, size)), True

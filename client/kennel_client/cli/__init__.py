@@ -4,6 +4,7 @@ main: the command itself, and what it says of commands that only the server has.
 login: ``kennel login`` and ``logout``.
 account: ``kennel my-data`` and ``delete-account``.
 check: ``kennel check``: a zip on the participant's machine.
+start: ``kennel start``: a folder with a competition's data and a baseline.
 competitions: ``kennel competitions``, ``rules``, ``leaderboard`` and ``pick``.
 submissions: ``kennel submit``, ``status`` and ``cancel``.
 generators: ``kennel generator``.

@@ -1,5 +1,8 @@
-"""``kennel check``: the service's check of a zip, on the participant's machine."""
+"""``kennel check``: the service's check of a zip, on the participant's machine, and what people would object to."""
 
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -7,12 +10,15 @@ import typer
 from rich.console import Console
 
 from kennel_client.api import open_file, segment
-from kennel_client.archive import ImageSpec, check_zip
+from kennel_client.archive import ImageSpec, Objection, ZipCheck, check_zip, has_pillow, objections_to
+from kennel_client.archive.objections import PixelHash
 from kennel_client.cli import tables
 from kennel_client.cli.connection import connected_client, err, reported_errors
+from kennel_client.cli.exit_codes import ExitCode
 from kennel_client.cli.options import PANEL, AsJson
-from kennel_client.progress import show_progress
-from kennel_client.submit import share_of
+from kennel_client.errors import Invalid, Unreadable
+from kennel_client.progress import COMPARING, show_progress
+from kennel_client.submit import StageProgress, share_of
 
 app = typer.Typer()
 
@@ -25,11 +31,18 @@ def check(
     competition: Annotated[
         str | None, typer.Option(help="Ask the service for the count and size of this competition.")
     ] = None,
+    train: Annotated[
+        Path | None, typer.Option(help="The zip of training images: look for them, too. Needs Pillow.")
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit 1 also for what people would object to. Needs Pillow.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Check a zip as the service would, without sending it: exit 0, or the faults and exit 1.
 
-    Pixels are decoded where Pillow is installed; without it everything else is checked.
+    Pixels are decoded where Pillow is installed; without it everything else is checked. With Pillow, images that are
+    there twice are named, too, and with --train those that are training images.
     """
     spec = ImageSpec(count=count, size=size)
     if competition is not None:
@@ -37,15 +50,35 @@ def check(
             view = client.get(f"/competitions/{segment(competition)}")
         spec = ImageSpec(count=view["image_count"], size=view["image_size"])
     with reported_errors(as_json=as_json), open_file(submission) as file, show_progress(err) as progress:
+        if (strict or train is not None) and not has_pillow():
+            raise Unreadable("--strict and --train compare pixels, for which Pillow is missing: pip install pillow")
         checked = check_zip(file, spec, share_of(progress))
+        training = [] if train is None else _training_hashes(train, spec.size, progress)
+        objections = objections_to(checked.pixel_hashes, training)
     document = {
         "file": str(submission),
         "count": spec.count,
         "size": spec.size,
         "pixels_decoded": checked.pixels_decoded,
+        "objections": [asdict(each) for each in objections],
     }
-
-    def show(out: Console) -> None:
-        tables.print_text(out, f"{submission}: {checked}.")
-
+    show = partial(_print_check, submission=submission, checked=checked, objections=objections)
     tables.print_answer(document, show, as_json=as_json)
+    if strict and objections:
+        raise typer.Exit(ExitCode.FAULTY)
+
+
+def _training_hashes(path: Path, size: int, progress: StageProgress) -> list[PixelHash]:
+    from kennel_client.archive.training_images import training_hashes  # noqa: PLC0415 - Pillow is not a requirement
+
+    try:
+        with open_file(path) as file:
+            return training_hashes(file, size, lambda done, total: progress(COMPARING, done / total))
+    except Invalid as error:
+        raise Unreadable(f"{path}: {error.message}") from None
+
+
+def _print_check(out: Console, submission: Path, checked: ZipCheck, objections: Sequence[Objection]) -> None:
+    tables.print_text(out, f"{submission}: {checked}.")
+    for each in objections:
+        tables.print_text(out, each.sentence)

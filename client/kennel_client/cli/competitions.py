@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from kennel_client.api import segment
+from kennel_client.api import ApiClient, segment
 from kennel_client.cli import tables
-from kennel_client.cli.connection import connected_client
+from kennel_client.cli.connection import connected_client, err
 from kennel_client.cli.options import IDS, PANEL, AsJson, Slug
 from kennel_client.operations import accept_rules_of, board_view
 
@@ -39,6 +39,18 @@ def rules(
             details["rules_accepted"] = True
     view = {name: details[name] for name in ("slug", "title", "rules", "rules_sha256", "rules_accepted")}
     tables.print_answer(view, partial(tables.print_rules, view=view), as_json=as_json)
+
+
+def accepts_rules(client: ApiClient, slug: str) -> bool:
+    """Show the rules and ask on a terminal; whether they were accepted. False without a terminal."""
+    if not sys.stdin.isatty() or not err.is_terminal:
+        return False
+    competition = client.get(f"/competitions/{segment(slug)}")
+    tables.print_rules(err, competition)
+    if not typer.confirm("Do you accept these rules?", err=True):
+        return False
+    client.run(accept_rules_of(competition["slug"], competition["rules_sha256"]))
+    return True
 
 
 @app.command(rich_help_panel=PANEL)

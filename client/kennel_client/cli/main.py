@@ -7,7 +7,18 @@ from typing import Annotated
 
 import typer
 
-from kennel_client.cli import account, check, competitions, exit_codes, generators, kaggle, login, receipts, submissions
+from kennel_client.cli import (
+    account,
+    check,
+    competitions,
+    exit_codes,
+    generators,
+    kaggle,
+    login,
+    receipts,
+    start,
+    submissions,
+)
 from kennel_client.cli.admin import accounts, pauses, publication, storage, tuning
 from kennel_client.cli.admin import competitions as admin_competitions
 from kennel_client.errors import Unreadable
@@ -69,7 +80,7 @@ def make_app(admin: typer.Typer, distribution: str) -> typer.Typer:
         """Scores a competition of generative image models: the service, and what participants and organizers do
         there."""
 
-    for each in (login, account, check, submissions, receipts, generators, competitions, kaggle):
+    for each in (login, account, start, check, submissions, receipts, generators, competitions, kaggle):
         app.add_typer(each.app)
     app.add_typer(admin, name="admin")
     return app

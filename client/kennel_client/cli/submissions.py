@@ -1,6 +1,5 @@
 """``kennel submit``, ``status`` and ``cancel``."""
 
-import sys
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -10,12 +9,13 @@ import typer
 
 from kennel_client.api import ApiClient, open_file, segment
 from kennel_client.cli import tables
+from kennel_client.cli.competitions import accepts_rules
 from kennel_client.cli.connection import connected_client, err, interruptible
 from kennel_client.cli.exit_codes import ExitCode
 from kennel_client.cli.follow import follow_submission
 from kennel_client.cli.options import IDS, PANEL, AsJson, Slug, Watch
 from kennel_client.errors import Refused
-from kennel_client.operations import MAX_NAME_LENGTH, accept_rules_of
+from kennel_client.operations import MAX_NAME_LENGTH
 from kennel_client.progress import show_progress
 from kennel_client.results import FINISHED, UNSUCCESSFUL
 from kennel_client.resumable_state import ResumableUpload, resumable_upload_of
@@ -58,25 +58,13 @@ def _submit_file(client: ApiClient, resumable: ResumableUpload, content: BinaryI
     try:
         upload = client.run(begin_upload(resumable))
     except Refused as refusal:
-        if refusal.slug != "rules-not-accepted" or not ask or not _accepts_rules(client, resumable.pending.slug):
+        if refusal.slug != "rules-not-accepted" or not ask or not accepts_rules(client, resumable.pending.slug):
             raise
         upload = client.run(begin_upload(resumable))
     if upload["offset"] > 0:
         err.print(f"Going on with an upload begun earlier: {upload['offset'] / upload['length']:.0%} is there.")
     with interruptible(INTERRUPTED_MESSAGE), show_progress(err) as progress:
         return client.run(finish_upload(resumable, upload, content, progress, check=check))
-
-
-def _accepts_rules(client: ApiClient, slug: str) -> bool:
-    """Show the rules and ask on a terminal; whether they were accepted. False without a terminal."""
-    if not sys.stdin.isatty() or not err.is_terminal:
-        return False
-    competition = client.get(f"/competitions/{segment(slug)}")
-    tables.print_rules(err, competition)
-    if not typer.confirm("Do you accept these rules?", err=True):
-        return False
-    client.run(accept_rules_of(competition["slug"], competition["rules_sha256"]))
-    return True
 
 
 def _print_accepted(client: ApiClient, resumable: ResumableUpload, submission: str, *, watch: bool) -> None:

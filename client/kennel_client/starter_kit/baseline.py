@@ -1,0 +1,148 @@
+"""A baseline for a competition of generative image models: train on data/train.zip, write images as an entry.
+
+    python baseline.py                  a kernel density in principal components: seconds
+    python baseline.py --model gan      a tiny GAN: trains as long as --seconds says; needs torch
+
+Put your own model in place of `kernel_density` or `gan`: a function of training images (m, size, size, 3) in [0, 1], a
+random generator and the seconds that it may train, which returns a function from a number n to n new images like them.
+"""
+
+import argparse
+import io
+import json
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageOps
+
+Images = NDArray[np.float32]
+Sampler = Callable[[int], Images]
+HERE = Path(__file__).parent
+SUFFIXES = (".jpeg", ".jpg", ".png", ".webp")
+BATCH = 64
+COMPONENTS = 50
+GAN_SIZE, LATENT = 32, 64
+
+
+def kernel_density(train: Images, rng: np.random.Generator, seconds: float) -> Sampler:  # noqa: ARG001
+    """A normal density around each training image, in the first principal components.
+
+    The bandwidth is Scott's, which is wide in so many dimensions: hardly anything is left of the single image.
+    """
+    flat = train.reshape(len(train), -1)
+    mean = flat.mean(axis=0)
+    _, scales, axes = np.linalg.svd(flat - mean, full_matrices=False)
+    rank = min(COMPONENTS, len(train) - 1)
+    deviations = scales[:rank] / np.sqrt(len(train))
+    codes = (flat - mean) @ axes[:rank].T / deviations
+    bandwidth = len(train) ** (-1 / (rank + 4))
+
+    def sample(count: int) -> Images:
+        chosen = codes[rng.integers(len(codes), size=count)]
+        drawn = (chosen + bandwidth * rng.standard_normal((count, rank))) / np.sqrt(1 + bandwidth**2)
+        return np.float32(mean + drawn * deviations @ axes[:rank]).reshape(count, *train.shape[1:])
+
+    return sample
+
+
+def gan(train: Images, rng: np.random.Generator, seconds: float) -> Sampler:
+    """A small convolutional GAN (Goodfellow et al. 2014, Radford et al. 2016) at 32 x 32 pixels, enlarged."""
+    import torch  # noqa: PLC0415 - the kernel density needs none
+    from torch import nn  # noqa: PLC0415
+    from torch.nn.functional import interpolate, softplus  # noqa: PLC0415
+
+    torch.manual_seed(int(rng.integers(2**31)))
+    real = interpolate(torch.from_numpy(train).permute(0, 3, 1, 2) * 2 - 1, GAN_SIZE, mode="area")
+    generator = nn.Sequential(
+        nn.Linear(LATENT, 128 * 4 * 4), nn.Unflatten(1, (128, 4, 4)), nn.BatchNorm2d(128), nn.ReLU(),
+        nn.ConvTranspose2d(128, 64, 4, 2, 1), nn.BatchNorm2d(64), nn.ReLU(),
+        nn.ConvTranspose2d(64, 32, 4, 2, 1), nn.BatchNorm2d(32), nn.ReLU(),
+        nn.ConvTranspose2d(32, 3, 4, 2, 1), nn.Tanh(),
+    )  # fmt: skip
+    critic = nn.Sequential(
+        nn.Conv2d(3, 32, 4, 2, 1), nn.LeakyReLU(0.2), nn.Conv2d(32, 64, 4, 2, 1), nn.LeakyReLU(0.2),
+        nn.Conv2d(64, 128, 4, 2, 1), nn.LeakyReLU(0.2), nn.Flatten(), nn.Linear(128 * 4 * 4, 1),
+    )  # fmt: skip
+    step = {each: torch.optim.Adam(each.parameters(), 2e-4, betas=(0.5, 0.999)) for each in (generator, critic)}
+    end, trained = time.monotonic() + seconds, 0
+    while time.monotonic() < end:
+        shown = real[torch.randint(len(real), (BATCH,))]
+        shown = torch.where(torch.rand(BATCH, 1, 1, 1) < 0.5, shown, shown.flip(3))
+        made = generator(torch.randn(BATCH, LATENT))
+        loss = softplus(-critic(shown)).mean() + softplus(critic(made.detach())).mean()
+        step[critic].zero_grad()
+        torch.autograd.backward(loss)
+        step[critic].step()
+        loss = softplus(-critic(made)).mean()
+        step[generator].zero_grad()
+        torch.autograd.backward(loss)
+        step[generator].step()
+        trained += 1
+    print(f"The GAN was trained on {trained} batches of {BATCH} images.")
+    generator.eval()
+
+    def sample(count: int) -> Images:
+        with torch.inference_mode():
+            made = interpolate(generator(torch.randn(count, LATENT)), train.shape[1], mode="bilinear", antialias=True)
+            return np.asarray(made.permute(0, 2, 3, 1) / 2 + 0.5, np.float32)
+
+    return sample
+
+
+MODELS: dict[str, Callable[[Images, np.random.Generator, float], Sampler]] = {
+    "kernel-density": kernel_density,
+    "gan": gan,
+}
+
+
+def read_images(path: Path, size: int, limit: int) -> Images:
+    """At most ``limit`` images of a zip, resized as a whole, not cropped, as the service does it."""
+    images = []
+    with zipfile.ZipFile(path) as archive:
+        names = [name for name in sorted(archive.namelist()) if name.lower().endswith(SUFFIXES)]
+        for name in names[:limit]:
+            picture = ImageOps.exif_transpose(Image.open(archive.open(name))).convert("RGB")
+            images.append(np.asarray(picture.resize((size, size), Image.Resampling.BICUBIC), np.float32) / 255)
+    return np.stack(images)
+
+
+def batches(sample: Sampler, count: int) -> Iterator[NDArray[np.uint8]]:
+    """So many images, of 8 bits, a batch at a time."""
+    for done in range(0, count, BATCH):
+        yield (sample(min(BATCH, count - done)).clip(0, 1) * 255).round().astype(np.uint8)
+
+
+def write_entry(path: Path, sample: Sampler, count: int) -> None:
+    """Write a zip of PNGs, the form of an entry."""
+    with zipfile.ZipFile(path, "w") as archive:
+        images = (image for batch in batches(sample, count) for image in batch)
+        for number, image in enumerate(images):
+            png = io.BytesIO()
+            Image.fromarray(image).save(png, "png")
+            archive.writestr(f"{number:05}.png", png.getvalue())
+
+
+def main() -> None:
+    """Train a model and write an entry."""
+    competition = json.loads((HERE / "competition.json").read_text(encoding="utf-8"))
+    parser = argparse.ArgumentParser(description="Train a baseline and write an entry.")
+    parser.add_argument("--model", choices=MODELS, default="kernel-density")
+    parser.add_argument("--train", type=Path, default=HERE / "data" / "train.zip", help="A zip of training images.")
+    parser.add_argument("--output", type=Path, default=HERE / "submission.zip")
+    parser.add_argument("--count", type=int, default=competition["image_count"], help="Images that are made.")
+    parser.add_argument("--limit", type=int, default=2000, help="Training images that are read.")
+    parser.add_argument("--seconds", type=float, default=60.0, help="How long the GAN is trained.")
+    parser.add_argument("--seed", type=int, default=0)
+    wanted = parser.parse_args()
+    train = read_images(wanted.train, competition["image_size"], wanted.limit)
+    sample = MODELS[wanted.model](train, np.random.default_rng(wanted.seed), wanted.seconds)
+    write_entry(wanted.output, sample, wanted.count)
+    print(f"{wanted.output} has {wanted.count} images, made from {len(train)} training images.")
+
+
+if __name__ == "__main__":
+    main()

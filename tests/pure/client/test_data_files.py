@@ -1,0 +1,91 @@
+"""Downloads of data files: from the service or its store, begun, interrupted or damaged."""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from kennel_client.api import ApiClient
+from kennel_client.data_files import download
+from kennel_client.errors import Refused, Unreachable, Unreadable
+
+CONTENT = bytes(range(256)) * 8
+FILE = {"name": "train.zip", "bytes": len(CONTENT), "sha256": hashlib.sha256(CONTENT).hexdigest()}
+STORE = "https://store.example.org/data/train.zip?signature=1"
+
+
+def client_of(answer: Callable[[httpx.Request], httpx.Response], requests: list[httpx.Request]) -> ApiClient:
+    """A client whose requests are noted and answered by a function."""
+
+    def handle(request: httpx.Request) -> httpx.Response:
+        requests.append(request)
+        return answer(request)
+
+    client = ApiClient("https://kennel.example.org", "the token")
+    client._http = httpx.Client(
+        base_url=client._http.base_url, headers=client._http.headers, transport=httpx.MockTransport(handle)
+    )
+    return client
+
+
+def ranged(request: httpx.Request) -> httpx.Response:
+    """The file, or the part of it that is asked for."""
+    if "Range" not in request.headers:
+        return httpx.Response(200, content=CONTENT)
+    start = int(request.headers["Range"].removeprefix("bytes=").removesuffix("-"))
+    return httpx.Response(206, content=CONTENT[start:])
+
+
+def redirecting(request: httpx.Request) -> httpx.Response:
+    """The service redirects to its store, which has the file."""
+    if request.url.host == "store.example.org":
+        return ranged(request)
+    return httpx.Response(302, headers={"Location": STORE})
+
+
+@pytest.mark.parametrize("arrived", [b"", CONTENT[:700]])
+def test_the_store_gets_the_range_and_no_token(tmp_path: Path, arrived: bytes) -> None:
+    target = tmp_path / "train.zip"
+    if arrived:
+        (tmp_path / "train.zip.part").write_bytes(arrived)
+    shares: list[float] = []
+    requests: list[httpx.Request] = []
+    client = client_of(redirecting, requests)
+    download(client, "dogs", FILE, target, shares.append)
+    assert target.read_bytes() == CONTENT
+    assert [each.name for each in tmp_path.iterdir()] == ["train.zip"]
+    assert shares[-1] == 1
+    assert [request.headers.get("Authorization") for request in requests] == ["Bearer the token", None]
+    assert requests[1].headers.get("Range") == ("bytes=700-" if arrived else None)
+    download(client, "dogs", FILE, target, shares.append)
+    assert len(requests) == 2, "a file that is there is not fetched again"
+
+
+def test_a_service_without_ranges_sends_all(tmp_path: Path) -> None:
+    (tmp_path / "train.zip.part").write_bytes(b"of another file")
+    download(client_of(lambda _: httpx.Response(200, content=CONTENT), []), "dogs", FILE, tmp_path / "train.zip", print)
+    assert (tmp_path / "train.zip").read_bytes() == CONTENT
+
+
+def test_other_bytes_are_not_kept(tmp_path: Path) -> None:
+    (tmp_path / "train.zip.part").write_bytes(b"of another file")
+    with pytest.raises(Refused, match="did not arrive as it was sent"):
+        download(client_of(ranged, []), "dogs", FILE, tmp_path / "train.zip", print)
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(Unreadable, match="cannot be written"):
+        download(client_of(ranged, []), "dogs", FILE, tmp_path / "file" / "train.zip", print)
+
+
+def test_what_has_arrived_is_kept_when_the_connection_breaks_off(tmp_path: Path) -> None:
+    def chunks() -> Iterator[bytes]:
+        yield CONTENT[:500]
+        raise httpx.ReadError("gone")
+
+    with pytest.raises(Unreachable):
+        download(client_of(lambda _: httpx.Response(200, content=chunks()), []), "dogs", FILE, tmp_path / "a.zip", print)
+    assert (tmp_path / "a.zip.part").read_bytes() == CONTENT[:500]
+    download(client_of(ranged, []), "dogs", FILE, tmp_path / "a.zip", print)
+    assert (tmp_path / "a.zip").read_bytes() == CONTENT
