@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import secrets
 import shutil
 import sys
@@ -32,6 +33,7 @@ from deploy.standalone.postgres import Postgres
 from deploy.standalone.redis import Redis
 from deploy.standalone.supervisor import Supervisor
 from scorer.accounts import accounts, api_tokens
+from scorer.confinement.import_path import IMPORT_PATH
 from scorer.db.accounts import any_admin
 from scorer.db.connection_budget import require_connections
 from scorer.db.session import connected
@@ -46,6 +48,8 @@ LOOPBACK = {HOST, "localhost"}
 ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - only compared
 ADMIN = "admin"
 SCRATCH = "scratch"
+PATHS = re.compile(r"KENNEL_SCRATCH|KENNEL_WEIGHTS_DIR|\w+_FILE|UVICORN_SSL_(KEY|CERT)FILE")
+"""The variables that hold paths, those of secrets in files among them."""
 TLS_VARIABLE = "UVICORN_SSL_CERTFILE"
 """Uvicorn's own: with it, and with ``UVICORN_SSL_KEYFILE``, web processes speak TLS alone."""
 
@@ -82,7 +86,7 @@ def start_service(
     addresses["KENNEL_PUBLIC_URL"] = environ.get("KENNEL_PUBLIC_URL", url)
     shutil.rmtree(data.path / METRICS, ignore_errors=True)  # all parts add up their metrics there, from zero
     own = {"KENNEL_LOG_FORMAT": log_format, FOLDER_VARIABLE: str(data.private_folder(METRICS))}
-    environment = {**own, **environ, **addresses}
+    environment = {**own, **absolute_paths(environ), **addresses}
     if data.account is not None:
         environment["HOME"] = str(data.private_folder(SCRATCH))
     environment.pop("KENNEL_METRICS_PORT", None)  # /metrics of the web process has those of the workers, too
@@ -110,6 +114,12 @@ def require_public_url(host: str, environ: Mapping[str, str]) -> None:
             "set KENNEL_PUBLIC_URL to its https:// address and KENNEL_TRUSTED_PROXIES to the proxy's own; or set "
             "KENNEL_PUBLIC_URL to http://..., where passwords may travel readable.",
         )
+
+
+def absolute_paths(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment with absolute paths in the settings that are paths, for parts that work in another folder."""
+    paths = {name for name, value in environ.items() if value and PATHS.fullmatch(name)}
+    return {name: str(Path(value).absolute()) if name in paths else value for name, value in environ.items()}
 
 
 def _reachable(host: str) -> str:
@@ -167,8 +177,12 @@ def service_children(
     url = f"{scheme}://{_reachable(host)}:{port}/api/v1/ready"
     has_gpu = environment.get("KENNEL_DEVICE", "").startswith("cuda")
 
+    # Uvicorn and Celery import from the working directory first, where others may have packages of the same names.
+    import_path = os.pathsep.join(filter(None, (IMPORT_PATH, environment.get("PYTHONPATH"))))
+    environment = {**environment, "PYTHONPATH": import_path}
+
     def child(name: str, argv: Sequence[str], **how: Any) -> Child:
-        return Child(name, argv, env=environment, restart=True, **how)
+        return Child(name, argv, env=environment, cwd=Path("/"), restart=True, **how)
 
     def worker_child(name: str, processes: int, queues: Sequence[str], **how: Any) -> Child:
         command = worker_command(name, queues, processes=processes)

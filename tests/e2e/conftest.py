@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import chdir
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
@@ -32,8 +33,11 @@ class RunningService:
 
 @pytest.fixture(scope="session")
 def live() -> Iterator[RunningService]:
-    """A service that runs as long as the test run."""
+    """A service that runs as long as the test run, started in a folder with modules of its packages' names."""
     folder = Path(mkdtemp(prefix="kennel-e2e-"))
+    foreign = Path(mkdtemp(prefix="kennel-e2e-foreign-"))
+    for name in ("api", "deploy", "migrations", "scorer", "worker"):
+        (foreign / f"{name}.py").write_text("raise ImportError('a foreign package of the same name')")
     log_file = folder.with_suffix(".log")
     try:
         with (
@@ -43,10 +47,12 @@ def live() -> Iterator[RunningService]:
             Supervisor(Log(log), hold=[data.lock]) as supervisor,
         ):
             sent = {"KENNEL_TRACES_ENDPOINT": traces.endpoint, "OTEL_BSP_SCHEDULE_DELAY": "200"}
-            running = service.start_service(supervisor, data, environ={**os.environ, **sent}, durable=False)
+            with chdir(foreign):
+                running = service.start_service(supervisor, data, environ={**os.environ, **sent}, durable=False)
             assert running.new_admin_token is not None
             with ApiClient(running.url, running.new_admin_token) as admin:
                 yield RunningService(running.url, admin, log_file, running.settings, traces)
     finally:
         shutil.rmtree(folder)
+        shutil.rmtree(foreign)
         log_file.unlink()

@@ -43,6 +43,8 @@ SERVER_ADMIN_COMMANDS = (
     "verify-backup",
 )
 """Commands that only the server has: the client says so, instead of knowing nothing of them."""
+WITHOUT_A_SERVICE = frozenset({"recover", "score", "weights"})
+"""Those of them that need what computes, and none of the service's other packages."""
 ANYTHING = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
@@ -98,9 +100,10 @@ def client_app() -> typer.Typer:
 def _say_what_is_missing(app: typer.Typer, group: str, names: Sequence[str]) -> None:
     def missing(context: typer.Context) -> None:
         name = f"{group} {context.info_name}"
+        extras = "worker" if context.info_name in WITHOUT_A_SERVICE else "api,worker,standalone"
         raise Unreadable(
             f"`{name}` belongs to the server, and only the client is installed here. In the folder of Kennel's "
-            "sources: pip install ./client '.[api,worker,standalone]'"
+            f"sources: pip install ./client '.[{extras}]'"
         )
 
     for name in names:

@@ -241,7 +241,7 @@ def _started(
             folder, supervisor, settings, database, broker, web, url, admin, dsn, redis.url, log_file, mounted
         )
         for child in _children(environment, data.path, port):
-            stack.environments[child.name] = own = dict(environment)
+            stack.environments[child.name] = own = dict(child.env or {})
             stack.children[child.name] = replace(child, env=own)
             supervisor.start(stack.children[child.name])
         yield stack

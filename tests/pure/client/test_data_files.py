@@ -85,7 +85,9 @@ def test_what_has_arrived_is_kept_when_the_connection_breaks_off(tmp_path: Path)
         raise httpx.ReadError("gone")
 
     with pytest.raises(Unreachable):
-        download(client_of(lambda _: httpx.Response(200, content=chunks()), []), "dogs", FILE, tmp_path / "a.zip", print)
+        download(
+            client_of(lambda _: httpx.Response(200, content=chunks()), []), "dogs", FILE, tmp_path / "a.zip", print
+        )
     assert (tmp_path / "a.zip.part").read_bytes() == CONTENT[:500]
     download(client_of(ranged, []), "dogs", FILE, tmp_path / "a.zip", print)
     assert (tmp_path / "a.zip").read_bytes() == CONTENT
