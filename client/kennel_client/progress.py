@@ -1,8 +1,12 @@
-"""Progress of what takes long: bars on a terminal, a plain line every two seconds elsewhere, as in notebooks."""
+"""Progress of what takes long: bars on a terminal and in notebooks, a plain line every two seconds elsewhere."""
 
+import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from html import escape
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, TaskID, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -11,6 +15,8 @@ from rich.progress import Progress as Bars
 from kennel_client.submit import CHECKING, UPLOADING, StageProgress
 
 LINE_SECONDS = 2.0
+NOTEBOOK_SECONDS = 0.2
+"""Between two updates of a notebook's bar: more of them fill the file without being seen."""
 COMPARING, DOWNLOADING = "comparing", "downloading"
 STAGES = {
     CHECKING: "checking the images",
@@ -24,8 +30,11 @@ STAGES = {
 def show_progress(
     console: Console | None = None, stages: Mapping[str, str] = STAGES
 ) -> AbstractContextManager[StageProgress]:
-    """A context manager that yields a callback; what it is called with is shown on ``console`` (standard error), a
-    stage by its phrase in ``stages``, or by its name if it has none."""
+    """A context manager that yields a callback; what it is called with is shown on ``console`` (standard error), or
+    without one below the cell of a notebook: a stage by its phrase in ``stages``, or by its name if it has none."""
+    notebook = _notebook() if console is None else None
+    if notebook is not None:
+        return _cell(notebook, stages)
     console = console or Console(stderr=True, highlight=False)
     return _bars(console, stages) if console.is_terminal else _lines(console, stages, LINE_SECONDS)
 
@@ -52,6 +61,40 @@ def _bars(console: Console, stages: Mapping[str, str]) -> Iterator[StageProgress
             bars.update(current[1], completed=fraction)
 
         yield report
+
+
+def _notebook() -> Any:
+    """IPython where this is a notebook's kernel, else None. It is loaded then: nobody else has to install it."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return ipython if getattr(shell, "kernel", None) is not None else None
+
+
+@contextmanager
+def _cell(ipython: Any, stages: Mapping[str, str]) -> Iterator[StageProgress]:
+    """One bar for each stage, updated in place: HTML, or a line of text where a frontend shows none."""
+    current: tuple[str, Any, float] | None = None
+    """The stage that is shown, its display, and when that was updated."""
+
+    def report(stage: str, fraction: float) -> None:
+        nonlocal current
+        now = time.monotonic()
+        if current is None or current[0] != stage:
+            if current is not None:
+                current[1].update(_picture(stages, current[0], 1.0), raw=True)
+            current = stage, ipython.display.display(_picture(stages, stage, fraction), raw=True, display_id=True), now
+        elif fraction >= 1.0 or now - current[2] >= NOTEBOOK_SECONDS:
+            current[1].update(_picture(stages, stage, fraction), raw=True)
+            current = stage, current[1], now
+
+    yield report
+
+
+def _picture(stages: Mapping[str, str], stage: str, fraction: float) -> dict[str, str]:
+    """A stage's bar by media type."""
+    text = f"{stages.get(stage, stage)} {100 * fraction:.0f} %"
+    bar = f'<progress value="{fraction:.3f}" max="1"></progress> {escape(text)}'
+    return {"text/plain": text, "text/html": bar}
 
 
 @contextmanager

@@ -1,9 +1,11 @@
 """Progress of long commands, on a terminal and elsewhere."""
 
 import io
+import sys
 import threading
 import time
 from collections.abc import Callable
+from types import ModuleType, SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -88,6 +90,52 @@ def test_lines_are_no_more_than_one_in_the_time(monkeypatch: pytest.MonkeyPatch)
         for step in range(1000):
             report("features", step / 1000)
     assert written(file) == ""
+
+
+class Notebook(ModuleType):
+    """IPython in a kernel: its displays, each with what it has shown."""
+
+    def __init__(self, shell: object) -> None:
+        super().__init__("IPython")
+        self.displays: list[list[dict[str, str]]] = []
+        self.get_ipython = lambda: shell
+        self.display = SimpleNamespace(display=self._show)
+
+    def _show(self, picture: dict[str, str], *, raw: bool, display_id: bool) -> object:
+        assert raw
+        assert display_id
+        shown = [picture]
+        self.displays.append(shown)
+
+        def update(picture: dict[str, str], *, raw: bool) -> None:
+            assert raw
+            shown.append(picture)
+
+        return SimpleNamespace(update=update)
+
+
+def test_a_notebook_has_a_bar_for_each_stage_updated_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    notebook = Notebook(shell=SimpleNamespace(kernel=object()))
+    monkeypatch.setitem(sys.modules, "IPython", notebook)
+    monkeypatch.setattr(progress, "NOTEBOOK_SECONDS", 60.0)
+    with progress.show_progress(stages={"checking": "a <check>"}) as report:
+        for step in range(1000):
+            report("checking", step / 1000)
+        report("uploading", 0.25)
+        report("uploading", 1.0)
+    told = [[each["text/plain"] for each in display] for display in notebook.displays]
+    assert told == [["a <check> 0 %", "a <check> 100 %"], ["uploading 25 %", "uploading 100 %"]]
+    html = '<progress value="1.000" max="1"></progress> a &lt;check&gt; 100 %'
+    assert notebook.displays[0][-1]["text/html"] == html
+
+
+@pytest.mark.parametrize("shell", [None, SimpleNamespace(colors="Linux")])
+def test_ipython_on_a_terminal_is_no_notebook(shell: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    ipython = Notebook(shell)
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    with progress.show_progress() as report:
+        report("features", 0.5)
+    assert ipython.displays == []
 
 
 @pytest.mark.parametrize("terminal", [True, False])
