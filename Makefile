@@ -42,9 +42,10 @@ images: setup ## Build the images, by docker or by buildah (TARGETS="api worker"
 
 # As many processes as there are cores, five at most: another one would import and compile everything once more. One
 # thread of OpenBLAS in each: more of them wait for each other in loops, which costs half the time of numpy's tests.
-# Some machines forbid Python to keep compiled modules: each of the many processes that tests start would compile
-# everything anew.
-PYTEST = env -u PYTHONDONTWRITEBYTECODE OMP_WAIT_POLICY=PASSIVE OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest \
+# Some machines forbid Python to keep compiled modules: each of the many processes that tests start, and one for each
+# upload, would compile everything anew.
+COMPILED = env -u PYTHONDONTWRITEBYTECODE
+PYTEST = $(COMPILED) OMP_WAIT_POLICY=PASSIVE OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest \
   --numprocesses $$(nproc) --maxprocesses 5 --dist loadfile
 
 test: setup ## Run the everyday tests: none takes long, and fewer examples are tried (TESTS=what)
@@ -91,10 +92,10 @@ bench: setup ## Measure speed against the peers, write benchmarks/RESULTS.md (BE
 	$(if $(BENCH),,$(BIN)/python -m benchmarks.zoo)
 
 load: setup ## Load the real service over loopback, write benchmarks/LOAD.md; an hour and a half (LOAD=names)
-	$(BIN)/python -m benchmarks.load $(LOAD)
+	$(COMPILED) $(BIN)/python -m benchmarks.load $(LOAD)
 
 scale: setup ## Play a whole competition with 1 to 64 workers, write benchmarks/SCALE.md and the capacity page (SCALE=names DAYS=1 RENDER=1)
-	$(BIN)/python -m benchmarks.scale $(SCALE) $(if $(DAYS),--days $(DAYS)) $(if $(RENDER),--render)
+	$(COMPILED) $(BIN)/python -m benchmarks.scale $(SCALE) $(if $(DAYS),--days $(DAYS)) $(if $(RENDER),--render)
 
 gpu-check: setup ## Check this machine's GPU and print a page to paste: laid out for five minutes (DEVICE=cuda:3)
 	@$(BIN)/python -m benchmarks.gpu_check $(if $(DEVICE),--device $(DEVICE))

@@ -1,7 +1,12 @@
-"""``python -m benchmarks.scale [part ...]``: play the parts that are not stored, write SCALE.md and what follows."""
+"""``python -m benchmarks.scale [part ...]``: play the parts that are not stored, write SCALE.md and what follows.
+
+Each part has a process of its own, so that none is played by one whose memory and connections are another's.
+"""
 
 import argparse
 import logging
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -46,12 +51,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(message)s")
     logging.getLogger("benchmarks").setLevel(logging.INFO)
     missing = [name for name in NAMES if read_result(name, HERE / "results") is None]
-    for name in [] if options.render else options.names or missing:
+    names = [] if options.render else options.names or missing
+    if len(names) > 1:
+        for name in names:
+            command = [sys.executable, "-m", __package__, name, "--days", str(options.days)]
+            subprocess.run(command, cwd=HERE.parent, check=True)
+        return
+    for name in names:
         log.info("%s", name)
         write_result(BenchmarkResult(name, machine(), measure(name, options.days)), HERE / "results")
-        render()
-    if options.render:
-        render()
+    render()
 
 
 if __name__ == "__main__":

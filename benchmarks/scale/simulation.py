@@ -45,7 +45,7 @@ ZIPS = 20
 LEASE = timedelta(days=1)
 """By the database's clock, which is not set: no lease of a job under way may expire."""
 SWEEP_SECONDS = 3600.0
-REPORTED_SWEEPS = 4
+REPORTED_SWEEPS = 24
 """After so many of them the log says how far it is."""
 RETRY_SECONDS = 60.0
 """After its entry is scored a team needs this long to hand in the one that was refused."""

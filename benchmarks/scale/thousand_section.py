@@ -21,8 +21,7 @@ On the database alone, an ephemeral PostgreSQL that does not wait for the disk: 
 which were not made). {workers} threads of {processes} processes do, without web and queue server, what an entry
 needs: it is accepted, its check and its two scores are claimed and recorded, seven transactions by the service's own
 functions, while {waiting:,.0f} others wait. The clients share two cores with the database, and whatever else ran on
-the machine, whose load was {load:.0f}: the rates are the least that it does. The list of competitions asks for the
-state of each one by itself, so it is what grows too long first."""
+the machine, whose load was {load:.0f}: the rates are the least that it does."""
 
 
 def section(result: BenchmarkResult | None) -> list[str]:

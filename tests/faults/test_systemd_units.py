@@ -103,6 +103,8 @@ def test_secrets_memory_and_time_to_stop_are_those_of_the_compose_file() -> None
         container = composed[twins[process.name]]
         assert set(process.secrets) == set(container["secrets"]), process.name
         assert process.memory.lower() == str(container["mem_limit"]).lower(), process.name
+        if grace := container.get("stop_grace_period"):
+            assert process.stop_seconds == int(grace[:-1]) * {"s": 1, "m": 60}[grace[-1]], process.name
 
 
 def test_secrets_are_on_no_command_line_and_in_no_variable() -> None:

@@ -4,6 +4,8 @@ import ctypes
 import io
 import json
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,7 +13,7 @@ from typing import Any
 import psutil
 import pytest
 
-from scorer.archive import ImageSpec, list_images, list_references
+from scorer.archive import ImageSpec, limited_listing, list_images, list_references
 from scorer.archive.limited_listing import require_files, require_images, require_references
 from scorer.confinement import limited_call
 from scorer.confinement.limited_call import MAX_ANSWER_BYTES, call_limited
@@ -124,6 +126,20 @@ def test_directories_are_judged_as_in_this_process() -> None:
                     outcomes.append(None)
             assert outcomes[0] == outcomes[1], name
     assert refusal(lambda: list_images(files["many"], spec)).slug == "too-many-files"
+
+
+def test_an_upload_costs_no_import_of_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each upload starts a process that imports what its check needs, and nothing of the service."""
+    calls: list[Callable[..., Any]] = []
+    monkeypatch.setattr(limited_listing, "call_limited", lambda check, *_: calls.append(check))
+    require_images(zipped(pngs()), ImageSpec(3, 8), limited=True)
+    require_files(many_entries(3), MAX_FILES, MAX_DIRECTORY_BYTES, limited=True)
+    modules = {"scorer.confinement.limited_call", *(check.__module__ for check in calls)}
+    lines = [*(f"import {module}" for module in modules), "import sys", "print(*sys.modules)"]
+    command = [sys.executable, "-P", "-s", "-c", "\n".join(lines)]
+    imported = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert len(calls) == 2
+    assert not {"numpy", "PIL", "sqlalchemy", "scorer.archive"} & set(imported)
 
 
 def test_a_zip_of_code_lists_not_more_than_anybody_can_read() -> None:

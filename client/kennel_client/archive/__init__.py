@@ -5,16 +5,21 @@ Participants' files are untrusted: every read and loop is bounded by the image s
 faults: error messages about faulty members
 central_directory, zip_bombs, zip_reader: a zip's directory; limits on what it declares; members unpacked in threads
 listing: the cheap check, from the directory alone
+directory_checks: that check and others by the directory's bytes, for limited processes
 png_check, png_pixels: one PNG without its pixels; its pixels, where Pillow is installed
 zip_check: every image of a zip
 objections, training_images: what people would object to; the training images, where Pillow is installed
 zip_writing: deterministic zips of files
 """
 
-from kennel_client.archive.listing import ImageSpec, Listing, list_images
-from kennel_client.archive.objections import Objection, objections_to
-from kennel_client.archive.zip_check import ZipCheck, check_zip, has_pillow
-from kennel_client.archive.zip_writing import zip_folder
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kennel_client.archive.listing import ImageSpec, Listing, list_images
+    from kennel_client.archive.objections import Objection, objections_to
+    from kennel_client.archive.zip_check import ZipCheck, check_zip, has_pillow
+    from kennel_client.archive.zip_writing import zip_folder
 
 __all__ = [
     "ImageSpec",
@@ -27,3 +32,17 @@ __all__ = [
     "objections_to",
     "zip_folder",
 ]
+
+_MODULE_OF = {
+    **dict.fromkeys(("ImageSpec", "Listing", "list_images"), "listing"),
+    **dict.fromkeys(("Objection", "objections_to"), "objections"),
+    **dict.fromkeys(("ZipCheck", "check_zip", "has_pillow"), "zip_check"),
+    "zip_folder": "zip_writing",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """The package's names, imported when they are asked for: a process that reads one directory loads no more."""
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)

@@ -21,6 +21,7 @@ LOCAL_HEADER_BYTES = 30
 TAIL_BYTES = 1 << 20  # one read that holds the whole directory of 10,000 images with short names
 MAX_COMMENT_BYTES = 0xFFFF
 UTF8_FLAG = 1 << 11
+STORED, DEFLATED = 0, 8  # methods of compression
 
 _ENTRY = struct.Struct("<4s6H3L5H2L")
 _END = struct.Struct("<4s4H2LH")

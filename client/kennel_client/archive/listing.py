@@ -6,10 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from kennel_client.archive.central_directory import Directory, Member, find_directory, members_of
+from kennel_client.archive.central_directory import (
+    DEFLATED,
+    STORED,
+    Directory,
+    Member,
+    find_directory,
+    members_of,
+)
 from kennel_client.archive.faults import count_phrase, faulty_members_error, printable_name
 from kennel_client.archive.zip_bombs import refuse_bombs
-from kennel_client.archive.zip_reader import DEFLATED, STORED
 from kennel_client.errors import Invalid
 
 METADATA_BYTES = 64 << 10  # allowance for text, XMP and the like in one image
@@ -182,7 +188,7 @@ def _not_png(member: Member) -> str | None:
 def _misplaced(members: Sequence[Member]) -> Callable[[Member], str | None]:
     """A rule against members outside the most common folder."""
     folders = Counter("/".join(_parts(member)[:-1]) for member in members)
-    usual = folders.most_common(1)[0][0] if folders else ""
+    usual = max(folders, key=folders.__getitem__, default="")
 
     def rule(member: Member) -> str | None:
         *folder, _ = _parts(member)

@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import BinaryIO, TypeVar
 
-from kennel_client.archive.central_directory import LOCAL_HEADER_BYTES, Member, read_at
+from kennel_client.archive.central_directory import DEFLATED, LOCAL_HEADER_BYTES, Member, read_at
 from kennel_client.archive.faults import MemberError
 
-STORED, DEFLATED = 0, 8
 WINDOW_BYTES = 4 << 20  # read at once: 18 reads for 10,000 images of 64 x 64
 MAX_EXTRA_BYTES = 0xFFFF
 _LOCAL = struct.Struct("<4s5H3L2H")
