@@ -24,11 +24,11 @@ EXECUTED = (
     "start/demo.md",
     "start/organizer.md",
     "start/participant.md",
-    "how-to/start-from-a-kit.md",
     "start/reviewer.md",
     "start/operator.md",
     "start/gpu-server.md",
     "how-to/choose-a-threshold.md",
+    "how-to/start-from-a-kit.md",
     "how-to/publish-and-release.md",
     "how-to/runbook.md",
 )
