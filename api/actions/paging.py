@@ -1,8 +1,12 @@
-"""The paging of lists, newest first: ``after`` is the ``next_after`` of the page before."""
+"""The paging of lists: ``after`` is the ``next_after`` of the page before, ``limit`` the rows of a page at most."""
 
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from typing import Annotated, Generic, NamedTuple, TypeVar
 
 from fastapi import Depends, Query
+
+Row = TypeVar("Row")
+MAX_ROWS = 200
 
 
 def older_than(
@@ -16,3 +20,44 @@ def older_than(
 
 
 OlderThan = Annotated[int | None, Depends(older_than)]
+
+
+class RowsPage(NamedTuple, Generic[Row]):
+    """The rows of a page, and the ``after`` of the next one; None at the end."""
+
+    rows: Sequence[Row]
+    next_after: int | None
+
+
+class PageRequest(NamedTuple):
+    """Which page of a list."""
+
+    after: int | None
+    limit: int
+
+    @property
+    def one_more(self) -> int:
+        """How many rows to read in order to know whether another page follows."""
+        return self.limit + 1
+
+    def of_all(self, rows: Sequence[Row]) -> RowsPage[Row]:
+        """The page of a whole list: ``after`` is a position."""
+        begin = self.after or 0
+        end = begin + self.limit
+        return RowsPage(rows[begin:end], end if end < len(rows) else None)
+
+    def of_following(self, rows: Sequence[Row], number_of: Callable[[Row], int]) -> RowsPage[Row]:
+        """The page of the rows that follow, of which ``one_more`` were read: ``after`` is the number of a row."""
+        page = rows[: self.limit]
+        return RowsPage(page, number_of(page[-1]) if len(rows) > self.limit else None)
+
+
+def page_request(
+    after: Annotated[int | None, Query(ge=0, le=2**62)] = None,
+    limit: Annotated[int, Query(ge=1, le=MAX_ROWS)] = 50,
+) -> PageRequest:
+    """The page that a request asks for; the first one if it does not say."""
+    return PageRequest(after, limit)
+
+
+Paging = Annotated[PageRequest, Depends(page_request)]

@@ -29,6 +29,11 @@ def file_answer(*media_types: str, has_ranges: bool = False, is_cached: bool = F
     return answers | UNCHANGED if is_cached else answers
 
 
+def also_as(*media_types: str) -> Responses:
+    """The ``responses`` of a route that answers with JSON or, by ``format``, with one of these types."""
+    return {200: {"content": {media_type: {"schema": {"type": "string"}} for media_type in media_types}}}
+
+
 PICTURE = file_answer("image/png", is_cached=True)
 """Of routes that answer with one PNG."""
 FILE = file_answer(ANY_FILE, has_ranges=True)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from fastapi.routing import RouteContext
 
-from api.http import dependencies
+from api.http import dependencies, session_cookies
 from api.http.csrf import SAFE_METHODS
 from api.http.tus import TusRoute
 from api.openapi.route_dependencies import depends_on
@@ -74,6 +74,11 @@ def _answer(description: str) -> dict[str, Any]:
     return {"description": description, "content": {PROBLEM_TYPE: {"schema": schema}}}
 
 
+def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The ``responses`` of a route that refuses by rules of its own, with these statuses."""
+    return {status: {"$ref": f"#/components/responses/{component_name(status)}"} for status in statuses}
+
+
 def responses_of(route: RouteContext, method: str, *, has_body: bool) -> dict[str, Any]:
     """The errors of an operation, by status, and ``5XX`` for those that only a fault of ours can cause."""
     names = {str(status): component_name(status) for status in sorted(set(_statuses(route, method, has_body)))}
@@ -85,7 +90,9 @@ def _statuses(route: RouteContext, method: str, has_body: bool) -> Iterator[int]
     yield from (422, 503)
     if depends_on(route, dependencies.claimed_caller) or method not in SAFE_METHODS:
         yield from (401, 403, 429)  # without a caller: signing in and up
-    if route.dependant.path_params:
+    if depends_on(route, session_cookies.rater_secret):
+        yield 401
+    if "{" in (route.path_format or "") or method not in SAFE_METHODS:  # bodies name things, too
         yield 404
     if method not in SAFE_METHODS:
         yield 409

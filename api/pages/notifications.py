@@ -79,7 +79,7 @@ def _channels_page(
         viewer=viewer,
         names=notices.KIND_NAMES,
         mailed=notices.mail_choices(session, account),
-        webhooks=[(hook, next(iter(webhooks.deliveries(session, account, hook.id)), None)) for hook in hooks],
+        webhooks=[(hook, next(iter(webhooks.deliveries(session, account, hook.id, limit=1)), None)) for hook in hooks],
         teams=webhooks.teams_of(session, account),
         now=now,
         secret=secret,

@@ -18,6 +18,7 @@ from api.http.dependencies import (
     Visitor,
 )
 from api.http.etags import etag_of, is_known
+from api.openapi.files import UNCHANGED, also_as
 from api.schemas.leaderboard import (
     BenchmarkView,
     BoardVersionsView,
@@ -70,7 +71,12 @@ class BoardQuery(BaseModel):
         return self.model_dump(exclude={"format", "after", "limit"} if as_csv else {"format"})
 
 
-@router.get("/competitions/{slug}/leaderboard", response_model=BoardView, dependencies=[PastBoardCharge])
+@router.get(
+    "/competitions/{slug}/leaderboard",
+    response_model=BoardView,
+    responses=also_as("text/csv") | UNCHANGED,
+    dependencies=[PastBoardCharge],
+)
 def show(
     slug: str,
     request: Request,

@@ -9,6 +9,7 @@ from starlette.datastructures import State
 
 import migrations
 from api.http.dependencies import utc_now
+from api.openapi.problem_responses import refusals
 from scorer.db.session import ping, require_right_clock
 from scorer.errors import NotFound, Unauthenticated
 from scorer.monitoring.exposition import CONTENT_TYPE, is_authorised, metrics_text
@@ -65,7 +66,7 @@ def readyz(request: Request, response: Response) -> dict[str, str]:
     return answer
 
 
-@router.get("/metrics", response_class=PlainTextResponse)
+@router.get("/metrics", response_class=PlainTextResponse, responses=refusals(401, 404))
 def metrics(request: Request) -> Response:
     """The metrics for Prometheus, for whoever bears the operator's ``KENNEL_METRICS_TOKEN``."""
     state: Any = request.app.state

@@ -7,9 +7,11 @@ from fastapi import APIRouter, Query
 from sqlalchemy.orm import Session
 
 from api.actions import rescoring
+from api.actions.paging import Paging
 from api.http.dependencies import AppSettings, DbSession, Now, Organizer
 from api.schemas.rescoring import (
     CampaignDecision,
+    CampaignPage,
     CampaignView,
     NewCampaignBody,
     SwitchPreviewView,
@@ -24,9 +26,10 @@ router = APIRouter(prefix="/competitions/{slug}/rescoring", tags=["rescoring"])
 
 
 @router.get("")
-def list_campaigns(slug: str, session: DbSession, author: Organizer, now: Now) -> list[CampaignView]:
+def list_campaigns(slug: str, session: DbSession, author: Organizer, now: Now, wanted: Paging) -> CampaignPage:
     """The rescoring campaigns of a competition, newest first."""
-    return [campaign_view(each) for each in campaigns.list_campaigns(session, state_of(session, slug, now))]
+    page = wanted.of_all(campaigns.list_campaigns(session, state_of(session, slug, now)))
+    return CampaignPage(campaigns=[campaign_view(each) for each in page.rows], next_after=page.next_after)
 
 
 @router.post("", status_code=202)

@@ -170,6 +170,10 @@ class OpenSessionView(BaseModel):
     expires_at: datetime
 
 
+class OpenSessionPage(Page):
+    sessions: list[OpenSessionView]
+
+
 class NewToken(Request):
     """A request for an API token."""
 
@@ -185,6 +189,10 @@ class TokenView(BaseModel):
     scopes: list[str]
     created_at: datetime
     last_used_at: datetime | None
+
+
+class TokenPage(Page):
+    tokens: list[TokenView]
 
 
 class NewTokenView(TokenView):

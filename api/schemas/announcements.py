@@ -27,6 +27,10 @@ class AnnouncementView(BaseModel):
     created_at: datetime
 
 
+class AnnouncementPage(Page):
+    announcements: list[AnnouncementView]
+
+
 class NewMessage(Request):
     """A message to a team."""
 
@@ -39,6 +43,10 @@ class MessageView(BaseModel):
     text: str
     created_at: datetime
     author: str | None = Field(description="For organizers.")
+
+
+class MessagePage(Page):
+    messages: list[MessageView]
 
 
 class NewTeamRuling(Request):

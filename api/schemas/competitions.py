@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, StringConstraints
 
-from api.schemas.base import Request
+from api.schemas.base import Page, Request
 from scorer.accounts.accounts import MAX_EMAIL_LENGTH
 from scorer.competitions.competition_roles import RoleName
 from scorer.lifecycle import Phase, TrackKind
@@ -19,6 +19,10 @@ class DataFileView(BaseModel):
     sha256: str
     offered_at: datetime
     url: str = Field(description="Its address, for people who have accepted the rules.")
+
+
+class DataFilePage(Page):
+    files: list[DataFileView]
 
 
 class PreparationView(BaseModel):
@@ -76,6 +80,10 @@ class CompetitionView(BaseModel):
     missing: list[str] | None = Field(None, description="What an organizer has still to do (organizers only).")
 
 
+class CompetitionPage(Page):
+    competitions: list[CompetitionView]
+
+
 class ReferenceView(BaseModel):
     role: str
     sha256: str
@@ -114,9 +122,17 @@ class RoleView(BaseModel):
     accepted_at: datetime | None = Field(description="Null while it is only offered.")
 
 
+class RolePage(Page):
+    roles: list[RoleView]
+
+
 class GuestView(BaseModel):
     """A person who may enter."""
 
     who: str = Field(description="The handle or the mail address by which they are invited.")
     invited_by: str
     invited_at: datetime
+
+
+class GuestPage(Page):
+    guests: list[GuestView]

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from api.schemas.base import Request
+from api.schemas.base import Page, Request
 from scorer.import_export.data_release import ReleaseImages
 
 
@@ -50,3 +50,7 @@ class ReleaseView(BaseModel):
     created_at: datetime
     finished_at: datetime | None
     files: list[FileView]
+
+
+class ReleasePage(Page):
+    releases: list[ReleaseView]

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from api.schemas.base import FormerlyNamedPage, Request
+from api.schemas.base import FormerlyNamedPage, Page, Request
 from scorer.notifications.notices import Kind
 
 
@@ -60,6 +60,10 @@ class WebhookView(BaseModel):
     created_at: datetime
 
 
+class WebhookPage(Page):
+    webhooks: list[WebhookView]
+
+
 class NewWebhookView(WebhookView):
     """A new webhook."""
 
@@ -78,3 +82,7 @@ class DeliveryView(BaseModel):
     created_at: datetime
     due_at: datetime = Field(description="When the next attempt is due, while there is one.")
     sent_at: datetime | None
+
+
+class DeliveryPage(Page):
+    deliveries: list[DeliveryView]

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from api.schemas.base import Request
+from api.schemas.base import Page, Request
 from api.schemas.leaderboard import RankChangeView
 from scorer.competitions.reference_sets import ReferenceRole
 from scorer.lifecycle import TrackKind
@@ -70,6 +70,10 @@ class CampaignView(BaseModel):
     scorer_versions: list[str] = Field(description="Those that have measured.")
     allowed: list[str] = Field(description="What can be decided about it now.")
     acts: list[CampaignActView] = Field(description="Newest first.")
+
+
+class CampaignPage(Page):
+    campaigns: list[CampaignView]
 
 
 class AwardChangeView(BaseModel):

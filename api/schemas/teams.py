@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field, model_validator
 
-from api.schemas.base import Request
+from api.schemas.base import Page, Request
 from scorer.teams.teams import MAX_TEAM_NAME_LENGTH
 
 
@@ -70,6 +70,10 @@ class TeamInvitationView(BaseModel):
     invited_by: str
     state: Literal["open", "accepted", "declined", "withdrawn"]
     created_at: datetime
+
+
+class TeamInvitationPage(Page):
+    invitations: list[TeamInvitationView]
 
 
 class TeamView(BaseModel):

@@ -22,6 +22,7 @@ from kennel_client.steps import (
     Result,
     Step,
     StoreRequest,
+    all_pages,
     call,
     json_of,
 )
@@ -110,6 +111,10 @@ class ApiClient:
     def get(self, path: str, **params: Any) -> Any:
         """GET ``path`` with query parameters."""
         return self.call("GET", path, params=params)
+
+    def get_list(self, path: str, name: str, **params: Any) -> list[Any]:
+        """GET every page of a list, whose pages call it ``name``."""
+        return self.run(all_pages(path, name, **params))
 
     def post(self, path: str, body: Any = None) -> Any:
         """POST a JSON body to ``path``."""

@@ -102,7 +102,7 @@ def run_competition(running: service.RunningService, pictures: Photographs, plan
 
 def create_competition(organizer: ApiClient, plan: DemoPlan) -> str:
     """Create the competition under the first free slug, because competitions of earlier runs stay."""
-    taken = {each["slug"] for each in organizer.get("/competitions")}
+    taken = {each["slug"] for each in organizer.get_list("/competitions", "competitions")}
     slug = next(name for number in range(1, 10_000) if (name := _slug(number)) not in taken)
     now = datetime.now(UTC)
     title = "Photographs from a folder" if plan.folder else "Sixty-four pixels of the world"

@@ -41,9 +41,9 @@ def invite_people(
     new_secret: Callable[[], str],
     site: str,
     now: datetime,
-) -> Sequence[AllowlistEntry]:
+) -> None:
     """Add people (handles or mail addresses) to the allowlist and notify those who are new on it. ``Invalid``, and
-    nobody is added, if a handle is unknown or an address malformed. Returns the whole allowlist."""
+    nobody is added, if a handle is unknown or an address malformed."""
     competitions.lock_competition(session, state.competition.slug, share=False)
     invited = {entry.who.lower() for entry in competitions.list_allowlist(session, state.competition.id)}
     added: dict[str, AllowlistEntry] = {}
@@ -57,7 +57,6 @@ def invite_people(
     if added:
         after = {"who": [entry.who for entry in added.values()]}
         audit_log.record_action(session, "guests.invited", _subject(state), actor=author, now=now, after=after)
-    return competitions.list_allowlist(session, state.competition.id)
 
 
 def withdraw(session: Session, state: CompetitionState, who: str, *, author: Account, now: datetime) -> None:
@@ -76,9 +75,11 @@ def withdraw(session: Session, state: CompetitionState, who: str, *, author: Acc
     )
 
 
-def list_allowlist(session: Session, state: CompetitionState) -> Sequence[AllowlistEntry]:
-    """The allowlist, the latest invitation first."""
-    return competitions.list_allowlist(session, state.competition.id)
+def list_allowlist(
+    session: Session, state: CompetitionState, *, before: int | None = None, limit: int
+) -> Sequence[AllowlistEntry]:
+    """The allowlist, the latest invitation first; ``before``: only invitations older than the one with this id."""
+    return competitions.list_allowlist(session, state.competition.id, before=before, limit=limit)
 
 
 def is_invited(session: Session, competition: Competition, account: Account) -> bool:

@@ -55,6 +55,8 @@ def announce(
     return announcement
 
 
-def list_announcements(session: Session, state: CompetitionState) -> Sequence[Announcement]:
-    """The newest announcements, newest first."""
-    return rows.announcements_of(session, state.competition.id, MAX_SHOWN)
+def list_announcements(
+    session: Session, state: CompetitionState, *, before: int | None = None, limit: int = MAX_SHOWN
+) -> Sequence[Announcement]:
+    """The newest announcements, newest first; ``before``: only those older than the one with this id."""
+    return rows.announcements_of(session, state.competition.id, before=before, limit=limit)

@@ -75,11 +75,6 @@ def at_moment(state: CompetitionState, now: datetime) -> CompetitionState:
     return replace(state, phase=phase_at(now, published=state.phase if state.published else None, **times))
 
 
-def visible_states(session: Session, account: Account | None, now: datetime) -> list[CompetitionState]:
-    """Every competition that the account may see, newest first."""
-    return states_of(session, [each.id for each in visible_competitions(session, account, now)], now)
-
-
 def visible_competitions(session: Session, account: Account | None, now: datetime) -> list[ListedCompetition]:
     """What every competition that the account may see is chosen and ordered by, newest first: to read the states of
     some."""
@@ -89,9 +84,19 @@ def visible_competitions(session: Session, account: Account | None, now: datetim
 
 def is_draft(competition: ListedCompetition, now: datetime) -> bool:
     """Whether a listed competition is a draft."""
+    return _phase_of(competition, now) is Phase.DRAFT
+
+
+def _phase_of(competition: ListedCompetition, now: datetime) -> Phase:
     published = _published_phase(published=competition.published, final=competition.final)
-    times = {"opens_at": competition.opens_at, "closes_at": competition.closes_at}
-    return phase_at(now, published=published, **times) is Phase.DRAFT
+    return phase_at(now, opens_at=competition.opens_at, closes_at=competition.closes_at, published=published)
+
+
+def list_version(session: Session, listed: Sequence[ListedCompetition], now: datetime) -> tuple[object, ...]:
+    """What a list of these competitions depends on for those who organize none: another value whenever their phases,
+    rows, tracks, thresholds or publications have changed."""
+    digest = competitions.rows_digest(session, [each.id for each in listed])
+    return digest, *(_phase_of(each, now) for each in listed)
 
 
 def states_of(session: Session, ids: Sequence[int], now: datetime) -> list[CompetitionState]:

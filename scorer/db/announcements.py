@@ -11,9 +11,14 @@ from scorer.db.tables import Announcement, CodeRequest, CompetitionRole, RulesAc
 from scorer.db.teams import merges
 
 
-def announcements_of(session: Session, competition_id: int, limit: int) -> Sequence[Announcement]:
-    """A competition's newest announcements, newest first."""
-    return announcements_by_competition(session, [competition_id], limit).get(competition_id, [])
+def announcements_of(
+    session: Session, competition_id: int, *, before: int | None = None, limit: int
+) -> Sequence[Announcement]:
+    """A competition's newest announcements, newest first; ``before``: only those older than the one with this id."""
+    query = select(Announcement).where(Announcement.competition_id == competition_id)
+    if before is not None:
+        query = query.where(Announcement.id < before)
+    return session.scalars(query.order_by(Announcement.id.desc()).limit(limit)).all()
 
 
 def announcements_by_competition(
@@ -38,11 +43,16 @@ def readers_of(session: Session, competition_id: int) -> Sequence[int]:
     return session.scalars(accepted.union(judging)).all()
 
 
-def messages_to(session: Session, team_id: int) -> Sequence[TeamMessage]:
-    """The messages to a team and to those merged into it, newest first."""
+def messages_to(
+    session: Session, team_id: int, *, before: int | None = None, limit: int | None = None
+) -> Sequence[TeamMessage]:
+    """The messages to a team and to those merged into it, newest first: at most ``limit``, and if ``before`` is given
+    only those older than the one with this id."""
     teams = (team_id, *merges.absorbed_ids(session, team_id))
     messages = select(TeamMessage).where(TeamMessage.team_id.in_(teams))
-    return session.scalars(messages.order_by(TeamMessage.id.desc())).all()
+    if before is not None:
+        messages = messages.where(TeamMessage.id < before)
+    return session.scalars(messages.order_by(TeamMessage.id.desc()).limit(limit)).all()
 
 
 def newest_code_request(session: Session, ref: int) -> CodeRequest | None:

@@ -5,8 +5,8 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Select, false, func, select
-from sqlalchemy.dialects.postgresql import distinct_on
+from sqlalchemy import ColumnElement, Select, Text, cast, false, func, literal, literal_column, select, union_all
+from sqlalchemy.dialects.postgresql import aggregate_order_by, distinct_on
 from sqlalchemy.orm import Session, aliased
 
 from scorer.db.tables import (
@@ -18,6 +18,7 @@ from scorer.db.tables import (
     Preparation,
     Publication,
     ReferenceSet,
+    Threshold,
     Track,
 )
 from scorer.lifecycle import TrackKind
@@ -57,6 +58,22 @@ def competitions_by_id(session: Session, ids: Collection[int]) -> dict[int, Comp
     """These competitions by id."""
     rows = session.scalars(select(Competition).where(Competition.id.in_(ids)))
     return {competition.id: competition for competition in rows}
+
+
+def rows_digest(session: Session, ids: Collection[int]) -> str | None:
+    """A digest of these competitions' rows, those of their tracks, and the ids of the newest thresholds of these and of
+    all publications: another one whenever something of it is changed or added. None without competitions."""
+    tracks = Track.competition_id.in_(ids)
+    rows = union_all(
+        select(cast(literal_column(Competition.__tablename__), Text).label("row")).where(Competition.id.in_(ids)),
+        select(cast(literal_column(Track.__tablename__), Text)).where(tracks),
+        select(cast(func.max(Threshold.id), Text))
+        .join(Track, Track.id == Threshold.track_id)
+        .where(tracks)
+        .group_by(Threshold.track_id),
+        select(cast(Publication.id, Text)).where(Publication.competition_id.in_(ids)),
+    ).subquery("rows")
+    return session.scalar(select(func.md5(func.string_agg(rows.c.row, aggregate_order_by(literal("\n"), rows.c.row)))))
 
 
 def offered_files(session: Session, competition_id: int) -> Sequence[DataFile]:
@@ -106,11 +123,16 @@ def is_reference(session: Session, sha256: str, roles: Collection[str]) -> bool:
     return bool(session.scalar(attached.where(ReferenceSet.sha256 == sha256, CompetitionReference.role.in_(roles))))
 
 
-def list_allowlist(session: Session, competition_id: int) -> Sequence[AllowlistEntry]:
-    """The allowlist of a competition, the newest invitation first."""
+def list_allowlist(
+    session: Session, competition_id: int, *, before: int | None = None, limit: int | None = None
+) -> Sequence[AllowlistEntry]:
+    """The allowlist of a competition, the newest invitation first: at most ``limit``, and if ``before`` is given only
+    those older than the one with this id."""
     newest = _newest(AllowlistEntry.competition_id == competition_id).subquery("newest")
     query = select(AllowlistEntry).join(newest, newest.c.id == AllowlistEntry.id).where(newest.c.invited)
-    return session.scalars(query.order_by(AllowlistEntry.id.desc())).all()
+    if before is not None:
+        query = query.where(AllowlistEntry.id < before)
+    return session.scalars(query.order_by(AllowlistEntry.id.desc()).limit(limit)).all()
 
 
 def invited_to(session: Session, ids: Collection[int], account: Account) -> set[int]:

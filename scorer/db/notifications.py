@@ -209,10 +209,12 @@ def move_webhooks(session: Session, team_ids: Collection[int], to: int) -> None:
     session.execute(update(Webhook).where(Webhook.team_id.in_(team_ids)).values(team_id=to))
 
 
-def deliveries_of(session: Session, webhook_id: int, *, limit: int) -> Sequence[Delivery]:
-    """The newest deliveries of a webhook, newest first."""
-    query = select(Delivery).where(Delivery.webhook_id == webhook_id).order_by(Delivery.id.desc()).limit(limit)
-    return session.scalars(query).all()
+def deliveries_of(session: Session, webhook_id: int, *, before: int | None = None, limit: int) -> Sequence[Delivery]:
+    """The newest deliveries of a webhook, newest first; ``before``: only those older than the one with this id."""
+    query = select(Delivery).where(Delivery.webhook_id == webhook_id)
+    if before is not None:
+        query = query.where(Delivery.id < before)
+    return session.scalars(query.order_by(Delivery.id.desc()).limit(limit)).all()
 
 
 def claim_deliveries(session: Session, *, now: datetime, lease_until: datetime, limit: int) -> Sequence[Delivery]:

@@ -27,7 +27,6 @@ FIRST_RETRY_AFTER = timedelta(minutes=1)
 """Delay before the second attempt; it doubles with each further one."""
 GIVE_UP_AFTER = timedelta(days=1)
 SENDING_LEASE = timedelta(minutes=1)
-MAX_DELIVERIES_LISTED = 50
 PING = "ping"
 
 
@@ -125,11 +124,13 @@ def _end(session: Session, webhook: Webhook, now: datetime) -> None:
     notifications.cancel_deliveries(session, webhook.id, "The webhook was removed.")
 
 
-def deliveries(session: Session, account: Account, webhook_id: int) -> Sequence[Delivery]:
-    """The latest deliveries to a webhook with their outcomes, newest first."""
-    return notifications.deliveries_of(
-        session, find_webhook(session, account, webhook_id).id, limit=MAX_DELIVERIES_LISTED
-    )
+def deliveries(
+    session: Session, account: Account, webhook_id: int, *, before: int | None = None, limit: int
+) -> Sequence[Delivery]:
+    """The latest deliveries to a webhook with their outcomes, newest first; ``before``: only those older than the one
+    with this id."""
+    webhook = find_webhook(session, account, webhook_id)
+    return notifications.deliveries_of(session, webhook.id, before=before, limit=limit)
 
 
 def ping(session: Session, account: Account, webhook_id: int, *, now: datetime) -> Delivery:

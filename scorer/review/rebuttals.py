@@ -242,6 +242,9 @@ def rebuttal_history(session: Session, submission: Submission) -> list[Appeal]:
     return rows.appeals_of(session, submission.ref)
 
 
-def unanswered(session: Session, state: CompetitionState) -> Sequence[tuple[Rebuttal, Submission]]:
-    """The unanswered rebuttals of a competition with their submissions, oldest first."""
-    return rows.open_rebuttals(session, state.competition.id)
+def unanswered(
+    session: Session, state: CompetitionState, *, after: int = 0, limit: int | None = None
+) -> Sequence[tuple[Rebuttal, Submission]]:
+    """The unanswered rebuttals of a competition with their submissions, oldest first: at most ``limit``, newer than the
+    one with the id ``after``."""
+    return rows.open_rebuttals(session, state.competition.id, after=after, limit=limit)

@@ -52,6 +52,9 @@ def write(
     return message
 
 
-def list_messages(session: Session, team: Team) -> Sequence[TeamMessage]:
-    """What was written to a team and to those merged into it, newest first."""
-    return rows.messages_to(session, team.id)
+def list_messages(
+    session: Session, team: Team, *, before: int | None = None, limit: int | None = None
+) -> Sequence[TeamMessage]:
+    """What was written to a team and to those merged into it, newest first: at most ``limit``, and if ``before`` is
+    given only what is older than the message with this id."""
+    return rows.messages_to(session, team.id, before=before, limit=limit)

@@ -26,6 +26,8 @@ class OpenApiRequest:
     """A request of an operation; ``body`` is JSON, where the operation takes it."""
 
     method: str
+    template: str
+    """The path in the document, with the names of its parameters."""
     path: str
     query: Mapping[str, Any]
     body: Any = None
@@ -48,7 +50,7 @@ def _request(
     operation = document["paths"][path][method]
     call = CALLS.get(f"{method.upper()} {path}", RouteCall())
     known = {**parameters_of(planted), **call.words(planted)}
-    query = {}
+    template, query = path, {}
     for parameter in operation.get("parameters", ()):
         name, schema = parameter["name"], parameter.get("schema", {})
         if parameter["in"] == "path":
@@ -62,9 +64,9 @@ def _request(
             query[name] = _word(_value(document, schema, rng))
     content = operation.get("requestBody", {}).get("content", {})
     if "application/json" not in content:
-        return OpenApiRequest(method.upper(), path, query)
+        return OpenApiRequest(method.upper(), template, path, query)
     body = _value(document, content["application/json"].get("schema", {}), rng)
-    return OpenApiRequest(method.upper(), path, query, body, has_body=True)
+    return OpenApiRequest(method.upper(), template, path, query, body, has_body=True)
 
 
 def _word(value: Any) -> str:

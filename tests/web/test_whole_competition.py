@@ -124,9 +124,9 @@ def appealed_in_private(competition: Competition, page: Page) -> None:
     page.get_by_role("button", name="Ask them to look again").click()
     expect(page.get_by_text("against the penalty on the private track")).to_be_visible()
     assert competition.open_points()["rebuttals"] == 1
-    view = competition.service.call("organizer", "GET", f"{competition.path}/rebuttals").json()
+    (waiting,) = competition.service.call("organizer", "GET", f"{competition.path}/rebuttals").json()["rebuttals"]
     answer = {"ruling": "waive", "answer": "We have run your code."}
-    path = f"/rebuttals/{view[0]['id']}/answer"
+    path = f"/rebuttals/{waiting['id']}/answer"
     assert competition.service.call("organizer", "POST", path, json=answer).json()["granted"]
     assert "rebuttals" not in competition.open_points()
     page.reload()

@@ -4,18 +4,21 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
 
+from api.actions.paging import Paging
 from api.actions.sign_in import new_secret
 from api.http.dependencies import CurrentUser, DbSession, KnownCaller, Now, SignedIn
-from api.schemas.accounts import NewToken, NewTokenView, TokenView
+from api.schemas.accounts import NewToken, NewTokenView, TokenPage, TokenView
 from scorer.accounts import api_tokens
 
 router = APIRouter(prefix="/tokens", tags=["tokens"])
 
 
 @router.get("")
-def index(session: DbSession, account: CurrentUser) -> list[TokenView]:
+def index(session: DbSession, account: CurrentUser, wanted: Paging) -> TokenPage:
     """Your valid tokens, newest first."""
-    return [TokenView.model_validate(each, from_attributes=True) for each in api_tokens.list_tokens(session, account)]
+    page = wanted.of_all(api_tokens.list_tokens(session, account))
+    views = [TokenView.model_validate(each, from_attributes=True) for each in page.rows]
+    return TokenPage(tokens=views, next_after=page.next_after)
 
 
 @router.post("", status_code=201)

@@ -2,10 +2,11 @@
 
 from fastapi import APIRouter, Request, Response
 
+from api.actions.paging import Paging
 from api.actions.sign_in import AppSignInActions
 from api.http import csrf, session_cookies
 from api.http.dependencies import CurrentUser, DbSession, Now, SignedIn
-from api.schemas.accounts import OpenSessionView, SessionView, SignIn
+from api.schemas.accounts import OpenSessionPage, OpenSessionView, SessionView, SignIn
 from scorer.accounts import sessions
 
 router = APIRouter(tags=["sessions"])
@@ -31,12 +32,11 @@ def sign_out(request: Request, session: DbSession, caller: SignedIn, now: Now) -
 
 
 @router.get("/sessions")
-def index(session: DbSession, account: CurrentUser, now: Now) -> list[OpenSessionView]:
+def index(session: DbSession, account: CurrentUser, now: Now, wanted: Paging) -> OpenSessionPage:
     """Your open sessions, the last used first."""
-    return [
-        OpenSessionView.model_validate(each, from_attributes=True)
-        for each in sessions.list_sessions(session, account, now)
-    ]
+    page = wanted.of_all(sessions.list_sessions(session, account, now))
+    views = [OpenSessionView.model_validate(each, from_attributes=True) for each in page.rows]
+    return OpenSessionPage(sessions=views, next_after=page.next_after)
 
 
 @router.delete("/sessions/{session_id}", status_code=204)

@@ -2,8 +2,9 @@
 
 from fastapi import APIRouter
 
+from api.actions.paging import Paging
 from api.http.dependencies import DbSession, Now, Organizer, Visitor
-from api.schemas.announcements import AnnouncementView, NewAnnouncement
+from api.schemas.announcements import AnnouncementPage, AnnouncementView, NewAnnouncement
 from scorer.competitions import announcements
 from scorer.competitions.competition_state import state_of
 from scorer.leaderboard.standings import visible_state
@@ -12,11 +13,13 @@ router = APIRouter(prefix="/competitions/{slug}/announcements", tags=["competiti
 
 
 @router.get("")
-def index(slug: str, session: DbSession, account: Visitor, now: Now) -> list[AnnouncementView]:
+def index(slug: str, session: DbSession, account: Visitor, now: Now, wanted: Paging) -> AnnouncementPage:
     """The announcements of a competition, newest first."""
     state = visible_state(session, slug, account, now)
-    listed = announcements.list_announcements(session, state)
-    return [AnnouncementView.model_validate(each, from_attributes=True) for each in listed]
+    listed = announcements.list_announcements(session, state, before=wanted.after, limit=wanted.one_more)
+    page = wanted.of_following(listed, lambda each: each.id)
+    views = [AnnouncementView.model_validate(each, from_attributes=True) for each in page.rows]
+    return AnnouncementPage(announcements=views, next_after=page.next_after)
 
 
 @router.post("", status_code=201)

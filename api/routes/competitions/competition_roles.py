@@ -2,8 +2,9 @@
 
 from fastapi import APIRouter
 
+from api.actions.paging import Paging
 from api.http.dependencies import CurrentUser, DbSession, Now, Organizer, Submitter
-from api.schemas.competitions import OfferedRole, RoleView
+from api.schemas.competitions import OfferedRole, RolePage, RoleView
 from scorer.competitions import competition_roles
 from scorer.competitions.competition_state import state_of
 from scorer.db.tables import CompetitionRole
@@ -12,9 +13,10 @@ router = APIRouter(prefix="/competitions/{slug}", tags=["competitions"])
 
 
 @router.get("/roles")
-def index(slug: str, session: DbSession, author: Organizer, now: Now) -> list[RoleView]:
+def index(slug: str, session: DbSession, author: Organizer, now: Now, wanted: Paging) -> RolePage:
     """Who organizes and reviews the competition, or is asked to, the first one first. Organizers only."""
-    return [_view(slug, role) for role in competition_roles.list_roles(session, state_of(session, slug, now))]
+    page = wanted.of_all(competition_roles.list_roles(session, state_of(session, slug, now)))
+    return RolePage(roles=[_view(slug, role) for role in page.rows], next_after=page.next_after)
 
 
 @router.put("/roles/{handle}")

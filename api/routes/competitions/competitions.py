@@ -8,8 +8,10 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from sqlalchemy.orm import Session
 
+from api.actions.paging import Paging
 from api.actions.zip_uploads import declared_bytes, reads_limited, receive_blob, require_clean, unused_key_of
 from api.http.dependencies import (
+    AppResponseCache,
     AppSettings,
     BlobStore,
     CompetitionCreator,
@@ -21,10 +23,11 @@ from api.http.dependencies import (
     Transactions,
     Visitor,
 )
+from api.http.etags import etag_of, is_known
 from api.http.request_bodies import streamed_body
-from api.openapi.files import file_body
+from api.openapi.files import UNCHANGED, file_body
 from api.schemas.accounts import Acceptance, AcceptanceView
-from api.schemas.competitions import CompetitionView, PreparationView, ReferenceView, TrackView
+from api.schemas.competitions import CompetitionPage, CompetitionView, PreparationView, ReferenceView, TrackView
 from scorer.accounts import roles
 from scorer.archive.limited_listing import require_features, require_references
 from scorer.blobs import ReceivedBlob, require_bytes
@@ -38,6 +41,7 @@ from scorer.lifecycle import JobState, TrackKind
 from scorer.review import rebuttals
 
 router = APIRouter(prefix="/competitions", tags=["competitions"])
+LIST_HEADERS = {"Cache-Control": "private, no-cache", "Vary": "Authorization, Cookie"}
 
 
 @router.post("", status_code=201)
@@ -47,10 +51,25 @@ def create(body: CompetitionSpec, session: DbSession, author: CompetitionCreator
     return _view(session, competition_state.state_of(session, body.slug, now), author)
 
 
-@router.get("")
-def index(session: DbSession, account: Visitor, now: Now) -> list[CompetitionView]:
-    """Every competition; drafts only for organizers."""
-    return _views(session, competition_state.visible_states(session, account, now), account)
+@router.get("", response_model=CompetitionPage, responses=UNCHANGED)
+def index(
+    request: Request, session: DbSession, account: Visitor, cache: AppResponseCache, now: Now, wanted: Paging
+) -> Response:
+    """The competitions, newest first; drafts only for organizers."""
+    page = wanted.of_all(competition_state.visible_competitions(session, account, now))
+
+    def body() -> bytes:
+        states = competition_state.states_of(session, [each.id for each in page.rows], now)
+        view = CompetitionPage(competitions=_views(session, states, account), next_after=page.next_after)
+        return view.model_dump_json().encode()
+
+    if account is not None:
+        return Response(body(), media_type="application/json", headers=LIST_HEADERS)
+    etag = etag_of("competitions", page.next_after, *competition_state.list_version(session, page.rows, now))
+    headers = LIST_HEADERS | {"ETag": etag}
+    if is_known(request, etag):
+        return Response(status_code=304, headers=headers)
+    return Response(cache.answer(etag, body), media_type="application/json", headers=headers)
 
 
 @router.get("/{slug}")

@@ -9,6 +9,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 
 from api.actions.downloads import download
+from api.actions.paging import Paging
 from api.actions.zip_uploads import declared_bytes, receive_blob, require_clean
 from api.http.dependencies import (
     AppSettings,
@@ -23,7 +24,7 @@ from api.http.dependencies import (
 )
 from api.http.request_bodies import streamed_body
 from api.openapi.files import FILE, file_body
-from api.schemas.competitions import DataFileView
+from api.schemas.competitions import DataFilePage, DataFileView
 from scorer.blobs import ReceivedBlob, require_bytes
 from scorer.competitions import competition_state, data_files
 from scorer.db.tables import DataFile
@@ -33,11 +34,12 @@ router = APIRouter(prefix="/competitions/{slug}/data", tags=["data files"])
 
 
 @router.get("")
-def index(slug: str, session: DbSession, account: Visitor, now: Now) -> list[DataFileView]:
+def index(slug: str, session: DbSession, account: Visitor, now: Now, wanted: Paging) -> DataFilePage:
     """The files that a competition offers: training images, a sample submission and others. Everyone who sees the
     competition may read this list."""
     state = standings.visible_state(session, slug, account, now)
-    return [_view(slug, each) for each in state.files]
+    page = wanted.of_all(state.files)
+    return DataFilePage(files=[_view(slug, each) for each in page.rows], next_after=page.next_after)
 
 
 @router.get("/{name}", response_class=Response, responses=FILE)

@@ -3,11 +3,12 @@
 from fastapi import APIRouter, Request, Response
 
 from api.actions.data_releases import start_data_release
+from api.actions.paging import Paging
 from api.http import ranges
 from api.http.dependencies import BlobStore, DbSession, Now, Organizer, Visitor
 from api.http.ranges import BlobPart, Content
 from api.openapi.files import FILE
-from api.schemas.import_export import FileView, HandOut, NewRelease, ReleaseView
+from api.schemas.import_export import FileView, HandOut, NewRelease, ReleasePage, ReleaseView
 from scorer.accounts.roles import is_organizer
 from scorer.blobs import Blobs
 from scorer.competitions import competition_state
@@ -29,11 +30,12 @@ def start(slug: str, body: NewRelease, session: DbSession, author: Organizer, no
 
 
 @router.get("")
-def index(slug: str, session: DbSession, account: Visitor, now: Now) -> list[ReleaseView]:
+def index(slug: str, session: DbSession, account: Visitor, now: Now, wanted: Paging) -> ReleasePage:
     """The data releases that you may download: everybody those that are handed out, while the final board is
     published; organizers all."""
     state = standings.visible_state(session, slug, account, now)
-    return [release_view(each, account) for each in data_release.visible_releases(session, state, account)]
+    page = wanted.of_all(data_release.visible_releases(session, state, account))
+    return ReleasePage(releases=[release_view(each, account) for each in page.rows], next_after=page.next_after)
 
 
 @router.get("/{release_id}")

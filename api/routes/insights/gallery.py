@@ -2,10 +2,11 @@
 
 from fastapi import APIRouter, Request, Response
 
+from api.actions.paging import Paging
 from api.http.dependencies import BlobStore, DbSession, Now, Organizer
 from api.http.etags import etag_of, is_known
 from api.openapi.files import PICTURE
-from api.schemas.insights.insights import ExhibitView, Seed, TwinsView, TwinView
+from api.schemas.insights.insights import ExhibitPage, ExhibitView, Seed, TwinsPage, TwinsView, TwinView
 from scorer.competitions.competition_state import state_of
 from scorer.insights import gallery
 from scorer.lifecycle import TrackKind
@@ -24,11 +25,18 @@ PRIVATE_IMAGE_HEADERS = {
 
 @router.get("/gallery")
 def index(
-    slug: str, session: DbSession, viewer: Organizer, now: Now, track: TrackKind = "public", seed: Seed = 0
-) -> list[ExhibitView]:
+    slug: str,
+    session: DbSession,
+    viewer: Organizer,
+    now: Now,
+    wanted: Paging,
+    track: TrackKind = "public",
+    seed: Seed = 0,
+) -> ExhibitPage:
     """The entries at ranks 1, 2, 3, 5, 10, 50 and 100 of a board, with ten images each. Organizers only."""
-    entries = gallery.gallery_entries(session, state_of(session, slug, now), track, viewer)
-    return [ExhibitView.of(slug, each, seed) for each in entries]
+    page = wanted.of_all(gallery.gallery_entries(session, state_of(session, slug, now), track, viewer))
+    views = [ExhibitView.of(slug, each, seed) for each in page.rows]
+    return ExhibitPage(entries=views, next_after=page.next_after)
 
 
 @router.get("/gallery/{submission_id}", response_class=Response, responses=PICTURE)
@@ -53,10 +61,11 @@ def images(
 
 
 @router.get("/twins")
-def twins(slug: str, session: DbSession, viewer: Organizer, now: Now) -> list[TwinsView]:
+def twins(slug: str, session: DbSession, viewer: Organizer, now: Now, wanted: Paging) -> TwinsPage:
     """Entries of different teams with the same zip, or with the same images under other names. Organizers only."""
-    groups = gallery.shared_submissions_of(session, state_of(session, slug, now))
-    return [
+    page = wanted.of_all(gallery.shared_submissions_of(session, state_of(session, slug, now)))
+    views = [
         TwinsView.model_validate({"same": each.same, "entries": [TwinView.model_validate(row) for row in each.entries]})
-        for each in groups
+        for each in page.rows
     ]
+    return TwinsPage(twins=views, next_after=page.next_after)

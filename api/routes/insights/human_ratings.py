@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request, Response
 from sqlalchemy.orm import Session
 
+from api.actions.paging import Paging
 from api.actions.rating_seats import RATE_PATH, RowId, new_rater_secret, rater_by_link, rater_by_role, rating_link
 from api.http.dependencies import AppSettings, BlobStore, DbSession, Now, Organizer
 from api.http.etags import etag_of, is_known
@@ -20,6 +21,7 @@ from api.schemas.insights.human_ratings import (
     MeanView,
     NewRater,
     NewRatings,
+    StudyPage,
     StudyView,
 )
 from scorer.blobs import Blobs
@@ -44,10 +46,11 @@ def start(slug: str, body: StudySpec, session: DbSession, author: Organizer, now
 
 
 @router.get(STUDIES_PATH)
-def index(slug: str, session: DbSession, author: Organizer, now: Now) -> list[StudyView]:
+def index(slug: str, session: DbSession, author: Organizer, now: Now, wanted: Paging) -> StudyPage:
     """The rating studies of a competition, newest first. Organizers only."""
     state = competition_state.state_of(session, slug, now)
-    return [_view(each, {}) for each in human_ratings.list_studies(session, state)]
+    page = wanted.of_all(human_ratings.list_studies(session, state))
+    return StudyPage(studies=[_view(each, {}) for each in page.rows], next_after=page.next_after)
 
 
 @router.get(f"{STUDIES_PATH}/{{study_id}}")

@@ -7,11 +7,13 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
+from api.actions.paging import Paging
 from api.actions.request_charges import RowsCharge
 from api.http.dependencies import AppResponseCache, DbSession, Now, Transaction, Transactions, Visitor
 from api.http.etags import etag_of, is_known
+from api.openapi.files import UNCHANGED, also_as
 from api.rendering.charts.export import figure_csv_of, svg_of
-from api.schemas.insights.insights import FigureLink, FigureView, LabelChoice
+from api.schemas.insights.insights import FigureLink, FigurePage, FigureView, LabelChoice
 from scorer.competitions.competition_state import CompetitionState, may_see_results
 from scorer.insights import figures, overview
 from scorer.insights.figures import Figure
@@ -40,15 +42,16 @@ class FigureQuery(BaseModel):
 
 
 @router.get("")
-def index(slug: str, session: DbSession, account: Visitor, now: Now) -> list[FigureLink]:
+def index(slug: str, session: DbSession, account: Visitor, now: Now, wanted: Paging) -> FigurePage:
     """The figures that you may see: of the public track, and of both with the final board."""
     state = standings.visible_state(session, slug, account, now)
     everything = may_see_results(state, account)
-    names = figures.FIGURES if everything else tuple(figures.SINGLE)
-    return [FigureLink.of(slug, name, everything=everything) for name in names]
+    page = wanted.of_all(figures.FIGURES if everything else tuple(figures.SINGLE))
+    links = [FigureLink.of(slug, name, everything=everything) for name in page.rows]
+    return FigurePage(figures=links, next_after=page.next_after)
 
 
-@router.get("/{figure}", response_model=FigureView)
+@router.get("/{figure}", response_model=FigureView, responses=also_as("text/csv", "image/svg+xml") | UNCHANGED)
 def show(
     slug: str,
     figure: FigureName,

@@ -13,8 +13,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
 
+from api.actions.paging import Paging
 from api.http.dependencies import AppRateLimiter, AppSettings, CurrentUser, DbSession, Now, SignedIn
-from api.schemas.notifications import DeliveryView, NewWebhook, NewWebhookView, WebhookView
+from api.schemas.notifications import DeliveryPage, DeliveryView, NewWebhook, NewWebhookView, WebhookPage, WebhookView
 from scorer.competitions import competition_state
 from scorer.db.tables import Webhook
 from scorer.notifications import webhooks
@@ -25,9 +26,10 @@ RowId = Annotated[int, Path(ge=1, le=2**62)]
 
 
 @router.get("")
-def index(session: DbSession, account: CurrentUser) -> list[WebhookView]:
+def index(session: DbSession, account: CurrentUser, wanted: Paging) -> WebhookPage:
     """Your webhooks and those of your teams."""
-    return [_view(each) for each in webhooks.list_webhooks(session, account)]
+    page = wanted.of_all(webhooks.list_webhooks(session, account))
+    return WebhookPage(webhooks=[_view(each) for each in page.rows], next_after=page.next_after)
 
 
 @router.post("", status_code=201, description=(__doc__ or "").partition("\n\n")[2])
@@ -53,10 +55,12 @@ def end(webhook_id: RowId, session: DbSession, caller: SignedIn, now: Now) -> Re
 
 
 @router.get("/{webhook_id}/deliveries")
-def deliveries(webhook_id: RowId, session: DbSession, account: CurrentUser) -> list[DeliveryView]:
+def deliveries(webhook_id: RowId, session: DbSession, account: CurrentUser, wanted: Paging) -> DeliveryPage:
     """The latest deliveries of a webhook and their outcome, newest first."""
-    latest = webhooks.deliveries(session, account, webhook_id)
-    return [DeliveryView.model_validate(each, from_attributes=True) for each in latest]
+    latest = webhooks.deliveries(session, account, webhook_id, before=wanted.after, limit=wanted.one_more)
+    page = wanted.of_following(latest, lambda each: each.id)
+    views = [DeliveryView.model_validate(each, from_attributes=True) for each in page.rows]
+    return DeliveryPage(deliveries=views, next_after=page.next_after)
 
 
 @router.post("/{webhook_id}/ping", status_code=202)

@@ -2,6 +2,7 @@
 
 from fastapi import APIRouter
 
+from api.actions.paging import Paging
 from api.http.dependencies import CurrentUser, DbSession, Now, Organizer, Submitter
 from api.schemas.review.rulings import (
     AnswerView,
@@ -10,9 +11,10 @@ from api.schemas.review.rulings import (
     NewRebuttal,
     NewRuling,
     RebuttalId,
+    RebuttalPage,
     RebuttalView,
     RulingView,
-    StakeView,
+    StakePage,
     case_view,
     rebuttal_view,
     ruling_impact_view,
@@ -42,12 +44,13 @@ def show(submission_id: str, session: DbSession, account: CurrentUser, now: Now)
 
 
 @router.get("/submissions/{submission_id}/rulings/stakes")
-def stakes_of(submission_id: str, session: DbSession, author: Organizer, now: Now) -> list[StakeView]:
+def stakes_of(submission_id: str, session: DbSession, author: Organizer, now: Now, wanted: Paging) -> StakePage:
     """What would change on the boards if the newest ruling on an entry were another. Changes nothing. Organizers
     only."""
     submission, _ = access.find_with_rulings(session, submission_id, author)
     state = state_of(session, submission.competition.slug, now)
-    return [ruling_impact_view(each) for each in ruling_impact.ruling_impacts_of(session, state, submission)]
+    page = wanted.of_all(ruling_impact.ruling_impacts_of(session, state, submission))
+    return StakePage(stakes=[ruling_impact_view(each) for each in page.rows], next_after=page.next_after)
 
 
 @router.post("/submissions/{submission_id}/rebuttals", status_code=201)
@@ -58,10 +61,13 @@ def rebut(submission_id: str, body: NewRebuttal, session: DbSession, author: Sub
 
 
 @router.get("/competitions/{slug}/rebuttals")
-def unanswered(slug: str, session: DbSession, author: Organizer, now: Now) -> list[RebuttalView]:
+def unanswered(slug: str, session: DbSession, author: Organizer, now: Now, wanted: Paging) -> RebuttalPage:
     """The rebuttals without an answer, oldest first. Organizers only."""
-    waiting = rebuttals.unanswered(session, state_of(session, slug, now))
-    return [rebuttal_view(submission, Appeal(rebuttal, None)) for rebuttal, submission in waiting]
+    state = state_of(session, slug, now)
+    waiting = rebuttals.unanswered(session, state, after=wanted.after or 0, limit=wanted.one_more)
+    page = wanted.of_following(waiting, lambda each: each[0].id)
+    views = [rebuttal_view(submission, Appeal(rebuttal, None)) for rebuttal, submission in page.rows]
+    return RebuttalPage(rebuttals=views, next_after=page.next_after)
 
 
 @router.post("/rebuttals/{rebuttal_id}/answer", status_code=201)

@@ -10,6 +10,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
+from api.actions.paging import Paging
 from api.actions.zip_uploads import begin_upload, declared_bytes, finalise_upload
 from api.http import tus
 from api.http.dependencies import (
@@ -30,6 +31,7 @@ from api.schemas.submissions.uploads import (
     MAX_NOTE_LENGTH,
     NewUpload,
     UploadNote,
+    UploadPage,
     UploadView,
     upload_path_of,
     upload_view,
@@ -115,10 +117,13 @@ def create(
 
 
 @resumable.get("/competitions/{slug}/uploads")
-def list_uploads(slug: str, session: DbSession, store: BlobStore, account: Submitter, now: Now) -> list[UploadView]:
+def list_uploads(
+    slug: str, session: DbSession, store: BlobStore, account: Submitter, now: Now, wanted: Paging
+) -> UploadPage:
     """Your uploads that may still become entries: the page of uploads goes on with them after a reload."""
     state = visible_state(session, slug, account, now)
-    return [upload_view(each, store, now) for each in open_uploads.list_open_uploads(session, state, account, now=now)]
+    page = wanted.of_all(open_uploads.list_open_uploads(session, state, account, now=now))
+    return UploadPage(uploads=[upload_view(each, store, now) for each in page.rows], next_after=page.next_after)
 
 
 @resumable.head("/uploads/{upload_id}", response_class=Response)

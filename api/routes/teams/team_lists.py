@@ -6,11 +6,15 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import Response
+from sqlalchemy.orm import Session
 
+from api.actions.paging import PageRequest, Paging
 from api.http.dependencies import CurrentUser, DbSession, Now, Organizer
+from api.openapi.files import also_as
 from api.rendering.csv import escape_formula
 from api.schemas.announcements import (
     ListedMemberView,
+    MessagePage,
     MessageView,
     NewMessage,
     NewTeamRuling,
@@ -19,7 +23,7 @@ from api.schemas.announcements import (
 )
 from api.schemas.review.rulings import RulingView, ruling_view
 from scorer.competitions.competition_state import state_of, visible_state
-from scorer.db.tables import TeamMessage
+from scorer.db.tables import Team, TeamMessage
 from scorer.db.teams.team_lists import ListedTeam, list_teams
 from scorer.review import team_rulings
 from scorer.teams import team_messages, teams
@@ -29,7 +33,7 @@ TeamId = Annotated[int, Path(ge=1, le=2**62)]
 MEMBER_COLUMNS = ("team_id", "team", "submissions", "handle", "name", "leads", "joined_at")
 
 
-@router.get("/teams", response_model=TeamPage)
+@router.get("/teams", response_model=TeamPage, responses=also_as("text/csv"))
 def index(
     slug: str,
     session: DbSession,
@@ -66,10 +70,12 @@ def _members_csv(slug: str, listed: list[ListedTeam]) -> Response:
 
 
 @router.get("/teams/{team_id}/messages")
-def messages(slug: str, team_id: TeamId, session: DbSession, author: Organizer, now: Now) -> list[MessageView]:
+def messages(
+    slug: str, team_id: TeamId, session: DbSession, author: Organizer, now: Now, wanted: Paging
+) -> MessagePage:
     """What the organizers have written to a team, newest first. Organizers only."""
     team = team_messages.find_team(session, state_of(session, slug, now), team_id)
-    return [_message_view(each, inside=True) for each in team_messages.list_messages(session, team)]
+    return _message_page(session, team, wanted, inside=True)
 
 
 @router.post("/teams/{team_id}/messages", status_code=201)
@@ -90,10 +96,17 @@ def rule(
 
 
 @router.get("/team/messages")
-def own_messages(slug: str, session: DbSession, account: CurrentUser, now: Now) -> list[MessageView]:
+def own_messages(slug: str, session: DbSession, account: CurrentUser, now: Now, wanted: Paging) -> MessagePage:
     """What the organizers have written to your team, newest first."""
     team = teams.own_roster(session, visible_state(session, slug, account, now), account).team
-    return [_message_view(each, inside=False) for each in team_messages.list_messages(session, team)]
+    return _message_page(session, team, wanted, inside=False)
+
+
+def _message_page(session: Session, team: Team, wanted: PageRequest, *, inside: bool) -> MessagePage:
+    listed = team_messages.list_messages(session, team, before=wanted.after, limit=wanted.one_more)
+    page = wanted.of_following(listed, lambda each: each.id)
+    views = [_message_view(each, inside=inside) for each in page.rows]
+    return MessagePage(messages=views, next_after=page.next_after)
 
 
 def _message_view(message: TeamMessage, *, inside: bool) -> MessageView:

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
 
+from api.actions.paging import Paging
 from api.http.dependencies import AppRateLimiter, AppSettings, CurrentUser, DbSession, Now, Organizer, Submitter
 from api.schemas.teams import (
     Answer,
@@ -11,6 +12,7 @@ from api.schemas.teams import (
     MemberView,
     NewTeamInvitation,
     StorageView,
+    TeamInvitationPage,
     TeamInvitationView,
     TeamName,
     TeamStorageView,
@@ -81,10 +83,11 @@ def withdraw(slug: str, invitation_id: InvitationId, session: DbSession, account
 
 
 @router.get("/invitations")
-def received(slug: str, session: DbSession, account: CurrentUser, now: Now) -> list[TeamInvitationView]:
+def received(slug: str, session: DbSession, account: CurrentUser, now: Now, wanted: Paging) -> TeamInvitationPage:
     """The open invitations to you or to your team, oldest first."""
     state = visible_state(session, slug, account, now)
-    return [_invitation(each) for each in invitations.received_invitations(session, state, account)]
+    page = wanted.of_all(invitations.received_invitations(session, state, account))
+    return TeamInvitationPage(invitations=[_invitation(each) for each in page.rows], next_after=page.next_after)
 
 
 @router.put("/invitations/{invitation_id}/answer")

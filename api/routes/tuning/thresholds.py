@@ -4,17 +4,17 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
+from api.actions.paging import OlderThan, Paging
 from api.http.dependencies import DbSession, Now, Organizer
 from api.schemas.tuning.thresholds import (
-    HistoryQuery,
     ImpactPageQuery,
     ImpactPageView,
     ImpactSummaryQuery,
     NewThreshold,
     NewUndo,
-    OptionView,
+    OptionPage,
     RetuningView,
-    ThresholdView,
+    ThresholdPage,
     impact_page_view,
     option_view,
     retuning_view,
@@ -25,6 +25,7 @@ from scorer.errors import Invalid
 from scorer.lifecycle import TrackKind
 from scorer.tuning import impact_lists, threshold_history, thresholds
 from scorer.tuning.impact_lists import ListName
+from scorer.tuning.threshold_history import STEPS
 
 router = APIRouter(prefix="/competitions/{slug}/tracks/{kind}/thresholds", tags=["thresholds"])
 
@@ -68,11 +69,13 @@ def choices(
     session: DbSession,
     author: Organizer,
     now: Now,
+    wanted: Paging,
     alpha: Annotated[float, Query(ge=0, lt=1)] = 0.0,
-) -> list[OptionView]:
+) -> OptionPage:
     """What every automatic method would choose now, or what it lacks. Changes nothing. Organizers only."""
     entries = thresholds.entries_of(session, state_of(session, slug, now), kind)
-    return [option_view(each) for each in thresholds.method_options(entries, alpha=alpha)]
+    page = wanted.of_all(thresholds.method_options(entries, alpha=alpha))
+    return OptionPage(choices=[option_view(each) for each in page.rows], next_after=page.next_after)
 
 
 @router.get("/impact")
@@ -114,14 +117,15 @@ def history(
     session: DbSession,
     author: Organizer,
     now: Now,
-    query: Annotated[HistoryQuery, Query()],
-) -> list[ThresholdView]:
+    before: OlderThan,
+    limit: Annotated[int, Query(ge=1, le=100)] = STEPS,
+) -> ThresholdPage:
     """The choices of tau of the track, newest first: who chose it, how and why, and which entries it penalised or
     freed. Organizers only."""
     entries = thresholds.entries_of(session, state_of(session, slug, now), kind)
-    before = query.after or query.before
-    past = threshold_history.threshold_history(session, entries, before=before, limit=query.limit)
-    return [threshold_view(each) for each in past.steps]
+    steps = threshold_history.threshold_history(session, entries, before=before, limit=limit + 1).steps
+    views = [threshold_view(each) for each in steps[:limit]]
+    return ThresholdPage(thresholds=views, next_after=views[-1].id if len(steps) > limit else None)
 
 
 @router.get("/{threshold_id}/changes")

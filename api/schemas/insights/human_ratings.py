@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-from api.schemas.base import Request
+from api.schemas.base import Page, Request
 from scorer.insights.human_ratings import MAX_BATCH_LENGTH, RatingKind
 
 
@@ -62,6 +62,10 @@ class StudyView(BaseModel):
     ended_at: datetime | None
     kinds: list[KindView]
     means: list[MeanView] | None = Field(None, description="Only of one study, not in a list.")
+
+
+class StudyPage(Page):
+    studies: list[StudyView]
 
 
 class ItemView(BaseModel):

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
 
 from api.rendering.charts.captions import TITLES, sentence_of, title_of
+from api.schemas.base import Page
 from scorer.import_export.import_results import ImportResult
 from scorer.insights.figures import PAIRED, Figure, Transaction
 from scorer.insights.gallery import GalleryEntry
@@ -63,6 +64,10 @@ class FigureLink(BaseModel):
         return cls(figure=name, title=TITLES[name], tracks=tracks, data=f"/api/v1/competitions/{slug}/insights/{name}")
 
 
+class FigurePage(Page):
+    figures: list[FigureLink]
+
+
 class FigureView(BaseModel):
     """A figure as data: columns, rows, and statistics of them."""
 
@@ -110,6 +115,10 @@ class ExhibitView(BaseModel):
         return cls(**fields, submission_id=submission.id, images=path if submission.sprite_key else None)
 
 
+class ExhibitPage(Page):
+    entries: list[ExhibitView]
+
+
 class TwinView(BaseModel):
     """One of several entries with the same contents."""
 
@@ -127,6 +136,10 @@ class TwinsView(BaseModel):
 
     same: Literal["zip", "images"]
     entries: list[TwinView]
+
+
+class TwinsPage(Page):
+    twins: list[TwinsView]
 
 
 Seed = Annotated[int, Query(ge=0, le=2**31, description="Another seed draws other images.")]

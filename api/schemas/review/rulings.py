@@ -7,7 +7,7 @@ from fastapi import Path
 from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
-from api.schemas.base import Request
+from api.schemas.base import Page, Request
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.review.rulings import Appeal
 from scorer.db.tables import Ruling, Submission
@@ -65,6 +65,10 @@ class StakeView(BaseModel):
     turns: list[TurnView] = Field(description="The teams that would win something other than now, by their new ranks.")
 
 
+class StakePage(Page):
+    stakes: list[StakeView]
+
+
 class NewRebuttal(Request):
     """A team's appeal."""
 
@@ -102,6 +106,10 @@ class RebuttalView(BaseModel):
     written_by: str
     created_at: datetime
     answer: AnswerView | None
+
+
+class RebuttalPage(Page):
+    rebuttals: list[RebuttalView]
 
 
 class CaseView(BaseModel):

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from api.schemas.base import Request
+from api.schemas.base import Page, Request
 from scorer.blobs import Blobs
 from scorer.db.tables import Upload
 from scorer.submissions.uploads import staged_key
@@ -59,6 +59,10 @@ class UploadView(BaseModel):
     expires_at: datetime
     submission: str | None = Field(description="The id of the submission that was made of it.")
     problem: UploadProblem | None
+
+
+class UploadPage(Page):
+    uploads: list[UploadView]
 
 
 def upload_path_of(upload: Upload) -> str:

@@ -11,7 +11,7 @@ from api.schemas.leaderboard import RankChangeView
 from scorer.db.tables import Threshold
 from scorer.lifecycle import TrackKind
 from scorer.tuning.impact_lists import LISTED, ImpactPage
-from scorer.tuning.threshold_history import STEPS, ThresholdStep
+from scorer.tuning.threshold_history import ThresholdStep
 from scorer.tuning.thresholds import Option, Retuning, TuningRequest, choice_as_json
 
 Method = Literal["margin", "heldout", "otsu", "accuracy", "paper", "manual"]
@@ -59,14 +59,6 @@ class ImpactPageQuery(ImpactQuery):
 
     after: Annotated[int, Field(ge=0, le=10**9, description="Show rows after this many.")] = 0
     limit: Annotated[int, Field(ge=1, le=1000)] = 100
-
-
-class HistoryQuery(BaseModel):
-    """Which choices of tau."""
-
-    after: Annotated[int | None, Field(ge=1, description="Show choices older than the one with this id.")] = None
-    before: Annotated[int | None, Field(ge=1, description="The former name of `after`.")] = None
-    limit: Annotated[int, Field(ge=1, le=100)] = STEPS
 
 
 class NewUndo(Request):
@@ -156,6 +148,10 @@ class OptionView(BaseModel):
     lacks: LackView | None
 
 
+class OptionPage(Page):
+    choices: list[OptionView]
+
+
 class ThresholdView(BaseModel):
     """A past or present tau, and what it changed among the entries of that time."""
 
@@ -171,6 +167,10 @@ class ThresholdView(BaseModel):
     freed_count: int
     penalised: list[ChangeView] = Field(description="The first 30; `thresholds/{id}/changes` has all of them.")
     freed: list[ChangeView] = Field(description="As `penalised`.")
+
+
+class ThresholdPage(Page):
+    thresholds: list[ThresholdView]
 
 
 class ImpactPageView(Page):

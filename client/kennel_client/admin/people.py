@@ -22,7 +22,8 @@ class Guests(Methods[Api]):
     @Method
     def invite(self, slug: str, who: Sequence[str]) -> Operation[list[GuestView]]:
         """Invite people, by handle or mail address; the answer is everybody who is invited."""
-        return call("POST", path_of("competitions", slug, "guests"), json={"who": list(who)})
+        yield from call("POST", path_of("competitions", slug, "guests"), json={"who": list(who)})
+        return (yield from all_pages(path_of("competitions", slug, "guests"), "guests"))
 
     @Method
     def uninvite(self, slug: str, who: str) -> Operation[None]:

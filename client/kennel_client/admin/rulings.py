@@ -21,7 +21,7 @@ class Rulings(Methods[Api]):
     @Method
     def stakes(self, submission: str) -> Operation[list[StakeView]]:
         """What another ruling on an entry would change on the boards."""
-        return get(path_of("submissions", submission, "rulings", "stakes"))
+        return all_pages(path_of("submissions", submission, "rulings", "stakes"), "stakes")
 
     @Method
     def rule(

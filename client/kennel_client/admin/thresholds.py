@@ -26,7 +26,7 @@ class Thresholds(Methods[Api]):
     def choices(self, slug: str, track: Track, alpha: float = 0.0) -> Operation[list[OptionView]]:
         """What every automatic method would choose now, or what it lacks; ``alpha`` is the share of legitimate entries
         that may be penalised."""
-        return get(f"{_path(slug, track)}/choices", alpha=alpha)
+        return all_pages(f"{_path(slug, track)}/choices", "choices", alpha=alpha)
 
     @Method
     def preview(

@@ -21,6 +21,13 @@ class AnnouncementView(TypedDict):
     created_at: str
 
 
+class AnnouncementPage(TypedDict):
+    """AnnouncementPage of the API."""
+
+    next_after: int | None
+    announcements: list[AnnouncementView]
+
+
 class Medals(TypedDict):
     """The last place of each medal."""
 
@@ -73,35 +80,6 @@ class CompetitionChanges(TypedDict):
     private: NotRequired[TrackSpec]
 
 
-class CompetitionSpec(TypedDict):
-    """What an organizer decides when creating a competition."""
-
-    slug: str
-    title: str
-    description: NotRequired[str]
-    rules: NotRequired[str]
-    image_count: NotRequired[int]
-    image_size: NotRequired[int]
-    opens_at: NotRequired[str | None]
-    team_merge_deadline: NotRequired[str | None]
-    closes_at: NotRequired[str | None]
-    upload_grace_seconds: NotRequired[int]
-    review_days: NotRequired[int]
-    appeal_days: NotRequired[int]
-    daily_limit: NotRequired[int | None]
-    pending_limit: NotRequired[int]
-    rejected_limit: NotRequired[int]
-    max_team_size: NotRequired[int]
-    final_picks: NotRequired[int]
-    late_submissions: NotRequired[bool]
-    invitation_only: NotRequired[bool]
-    prizes: NotRequired[list[Prize]]
-    medals: NotRequired[Medals]
-    score_decimals: NotRequired[int]
-    public: TrackSpec
-    private: TrackSpec
-
-
 class TrackView(TypedDict):
     """TrackView of the API."""
 
@@ -146,12 +124,55 @@ class CompetitionView(TypedDict):
     missing: NotRequired[list[str] | None]
 
 
+class CompetitionPage(TypedDict):
+    """CompetitionPage of the API."""
+
+    next_after: int | None
+    competitions: list[CompetitionView]
+
+
+class CompetitionSpec(TypedDict):
+    """What an organizer decides when creating a competition."""
+
+    slug: str
+    title: str
+    description: NotRequired[str]
+    rules: NotRequired[str]
+    image_count: NotRequired[int]
+    image_size: NotRequired[int]
+    opens_at: NotRequired[str | None]
+    team_merge_deadline: NotRequired[str | None]
+    closes_at: NotRequired[str | None]
+    upload_grace_seconds: NotRequired[int]
+    review_days: NotRequired[int]
+    appeal_days: NotRequired[int]
+    daily_limit: NotRequired[int | None]
+    pending_limit: NotRequired[int]
+    rejected_limit: NotRequired[int]
+    max_team_size: NotRequired[int]
+    final_picks: NotRequired[int]
+    late_submissions: NotRequired[bool]
+    invitation_only: NotRequired[bool]
+    prizes: NotRequired[list[Prize]]
+    medals: NotRequired[Medals]
+    score_decimals: NotRequired[int]
+    public: TrackSpec
+    private: TrackSpec
+
+
 class GuestView(TypedDict):
     """A person who may enter."""
 
     who: str
     invited_by: str
     invited_at: str
+
+
+class GuestPage(TypedDict):
+    """GuestPage of the API."""
+
+    next_after: int | None
+    guests: list[GuestView]
 
 
 class PreparationView(TypedDict):
@@ -183,3 +204,10 @@ class RoleView(TypedDict):
     offered_by: str | None
     offered_at: str
     accepted_at: str | None
+
+
+class RolePage(TypedDict):
+    """RolePage of the API."""
+
+    next_after: int | None
+    roles: list[RoleView]

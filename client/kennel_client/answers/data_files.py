@@ -11,3 +11,10 @@ class DataFileView(TypedDict):
     sha256: str
     offered_at: str
     url: str
+
+
+class DataFilePage(TypedDict):
+    """DataFilePage of the API."""
+
+    next_after: int | None
+    files: list[DataFileView]

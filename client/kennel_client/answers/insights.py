@@ -13,6 +13,13 @@ class ExhibitView(TypedDict):
     images: str | None
 
 
+class ExhibitPage(TypedDict):
+    """ExhibitPage of the API."""
+
+    next_after: int | None
+    entries: list[ExhibitView]
+
+
 class FigureLink(TypedDict):
     """A figure that you may see, and the address of its data."""
 
@@ -20,6 +27,13 @@ class FigureLink(TypedDict):
     title: str
     tracks: list[Literal["public", "private"]]
     data: str
+
+
+class FigurePage(TypedDict):
+    """FigurePage of the API."""
+
+    next_after: int | None
+    figures: list[FigureLink]
 
 
 class FigureView(TypedDict):
@@ -74,3 +88,10 @@ class TwinsView(TypedDict):
 
     same: Literal["zip", "images"]
     entries: list[TwinView]
+
+
+class TwinsPage(TypedDict):
+    """TwinsPage of the API."""
+
+    next_after: int | None
+    twins: list[TwinsView]

@@ -47,17 +47,6 @@ class MeanView(TypedDict):
     ratings: int
 
 
-class StudySpec(TypedDict):
-    """What is rated in a study, and how often."""
-
-    teams: NotRequired[int]
-    submissions: NotRequired[list[str] | None]
-    images: NotRequired[int]
-    grids: NotRequired[int]
-    side: NotRequired[int]
-    wanted: NotRequired[int]
-
-
 class StudyView(TypedDict):
     """A rating study."""
 
@@ -75,3 +64,21 @@ class StudyView(TypedDict):
     ended_at: str | None
     kinds: list[KindView]
     means: NotRequired[list[MeanView] | None]
+
+
+class StudyPage(TypedDict):
+    """StudyPage of the API."""
+
+    next_after: int | None
+    studies: list[StudyView]
+
+
+class StudySpec(TypedDict):
+    """What is rated in a study, and how often."""
+
+    teams: NotRequired[int]
+    submissions: NotRequired[list[str] | None]
+    images: NotRequired[int]
+    grids: NotRequired[int]
+    side: NotRequired[int]
+    wanted: NotRequired[int]

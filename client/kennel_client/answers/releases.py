@@ -26,3 +26,10 @@ class ReleaseView(TypedDict):
     created_at: str
     finished_at: str | None
     files: list[FileView]
+
+
+class ReleasePage(TypedDict):
+    """ReleasePage of the API."""
+
+    next_after: int | None
+    releases: list[ReleaseView]

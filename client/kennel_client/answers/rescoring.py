@@ -62,6 +62,13 @@ class CampaignView(TypedDict):
     acts: list[CampaignActView]
 
 
+class CampaignPage(TypedDict):
+    """CampaignPage of the API."""
+
+    next_after: int | None
+    campaigns: list[CampaignView]
+
+
 class SwitchPreviewView(TypedDict):
     """SwitchPreviewView of the API."""
 

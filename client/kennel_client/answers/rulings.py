@@ -2,6 +2,15 @@
 
 from typing import Literal, TypedDict
 
+from kennel_client.answers.shared import RebuttalView
+
+
+class RebuttalPage(TypedDict):
+    """RebuttalPage of the API."""
+
+    next_after: int | None
+    rebuttals: list[RebuttalView]
+
 
 class WinView(TypedDict):
     """A rank, and the medal and prize that it wins."""
@@ -27,3 +36,10 @@ class StakeView(TypedDict):
     before: int | None
     after: int | None
     turns: list[TurnView]
+
+
+class StakePage(TypedDict):
+    """StakePage of the API."""
+
+    next_after: int | None
+    stakes: list[StakeView]

@@ -45,6 +45,13 @@ class MessageView(TypedDict):
     author: str | None
 
 
+class MessagePage(TypedDict):
+    """MessagePage of the API."""
+
+    next_after: int | None
+    messages: list[MessageView]
+
+
 class TeamStorageView(TypedDict):
     """What a team's zips take in the store."""
 
@@ -73,6 +80,13 @@ class TeamInvitationView(TypedDict):
     invited_by: str
     state: Literal["open", "accepted", "declined", "withdrawn"]
     created_at: str
+
+
+class TeamInvitationPage(TypedDict):
+    """TeamInvitationPage of the API."""
+
+    next_after: int | None
+    invitations: list[TeamInvitationView]
 
 
 class TeamLineView(TypedDict):

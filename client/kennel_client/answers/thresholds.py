@@ -59,6 +59,13 @@ class OptionView(TypedDict):
     lacks: LackView | None
 
 
+class OptionPage(TypedDict):
+    """OptionPage of the API."""
+
+    next_after: int | None
+    choices: list[OptionView]
+
+
 class ReviewsView(TypedDict):
     """How many entries must be reviewed until every medal place is held by an entry not labelled as memorising."""
 
@@ -105,3 +112,10 @@ class ThresholdView(TypedDict):
     freed_count: int
     penalised: list[ChangeView]
     freed: list[ChangeView]
+
+
+class ThresholdPage(TypedDict):
+    """ThresholdPage of the API."""
+
+    next_after: int | None
+    thresholds: list[ThresholdView]

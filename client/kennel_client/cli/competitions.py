@@ -21,7 +21,7 @@ app = typer.Typer()
 def competitions(as_json: AsJson = False) -> None:
     """List the competitions."""
     with connected_client(as_json=as_json, needs_token=False) as client:
-        views = client.get("/competitions")
+        views = client.get_list("/competitions", "competitions")
     tables.print_answer(views, partial(tables.print_competitions, views=views), as_json=as_json)
 
 

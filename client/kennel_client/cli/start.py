@@ -36,7 +36,7 @@ def start(
         data = _make_folder(target)
         if view["rules_sha256"] is not None and not view["rules_accepted"]:
             accepts_rules(client, view["slug"])  # without it, the service refuses the files
-        offered = client.get(f"/competitions/{segment(competition)}/data")
+        offered = client.get_list(f"/competitions/{segment(competition)}/data", "files")
         with interruptible(INTERRUPTED_MESSAGE), show_progress(err) as progress:
             for file in offered:
                 download(client, view["slug"], file, path_in(data, file["name"]), partial(progress, DOWNLOADING))

@@ -117,7 +117,8 @@ def status(
 
 def _own_submissions(client: ApiClient, competition: str | None) -> list[dict[str, Any]]:
     """The team's newest entries, of one competition or of all."""
-    slugs = [competition] if competition else [each["slug"] for each in client.get("/competitions")]
+    visible = [] if competition else client.get_list("/competitions", "competitions")
+    slugs = [competition] if competition else [each["slug"] for each in visible]
     views = [
         view
         for slug in slugs

@@ -65,13 +65,17 @@ def is_answered(session: Session, rebuttal_id: int) -> bool:
     return session.scalar(select(RebuttalAnswer.id).where(RebuttalAnswer.rebuttal_id == rebuttal_id)) is not None
 
 
-def open_rebuttals(session: Session, competition_id: int) -> list[tuple[Rebuttal, Submission]]:
-    """The unanswered rebuttals of a competition with their entries, oldest first."""
+def open_rebuttals(
+    session: Session, competition_id: int, *, after: int = 0, limit: int | None = None
+) -> list[tuple[Rebuttal, Submission]]:
+    """The unanswered rebuttals of a competition with their entries, oldest first: at most ``limit``, newer than the one
+    with the id ``after``."""
     query = (
         select(Rebuttal, Submission)
         .join(Submission, Submission.ref == Rebuttal.submission_ref)
         .outerjoin(RebuttalAnswer, RebuttalAnswer.rebuttal_id == Rebuttal.id)
-        .where(Submission.competition_id == competition_id, RebuttalAnswer.id.is_(None))
+        .where(Submission.competition_id == competition_id, RebuttalAnswer.id.is_(None), Rebuttal.id > after)
         .order_by(Rebuttal.id)
+        .limit(limit)
     )
     return [(unanswered, submission) for unanswered, submission in session.execute(query)]

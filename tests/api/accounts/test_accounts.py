@@ -273,7 +273,7 @@ def test_sessions_are_listed_and_ended(service: Service) -> None:
     signed_in(service)
     phone = service.http.cookies["kennel"]
     csrf = sign_in(service, **{"User-Agent": "Desk/1"}).json()["csrf_token"]
-    listed = browse(service, "GET", "/sessions").json()
+    listed = browse(service, "GET", "/sessions").json()["sessions"]
     assert [each["agent"] for each in listed] == ["Desk/1", "testclient"]
     assert browse(service, "DELETE", f"/sessions/{listed[1]['id']}", csrf).status_code == 204
     refused(browse(service, "DELETE", f"/sessions/{listed[1]['id']}", csrf), 404, "no-session-here")
@@ -285,10 +285,10 @@ def test_sessions_are_listed_and_ended(service: Service) -> None:
 
 def test_nobody_ends_anothers_session_or_token(service: Service) -> None:
     signed_in(service)
-    session_id = browse(service, "GET", "/sessions").json()[0]["id"]
+    session_id = browse(service, "GET", "/sessions").json()["sessions"][0]["id"]
     csrf = signed_in(service, handle="mallory", email="m@example.org")
     assert browse(service, "DELETE", f"/sessions/{session_id}", csrf).status_code == 404
-    adas = service.call("ada", "GET", "/tokens").json()[0]["id"]
+    adas = service.call("ada", "GET", "/tokens").json()["tokens"][0]["id"]
     assert browse(service, "DELETE", f"/tokens/{adas}", csrf).status_code == 404
     assert service.call("ada", "GET", "/me").status_code == 200
 
@@ -504,18 +504,18 @@ def test_a_token_makes_no_tokens_and_takes_no_account_over(service: Service) -> 
 def test_tokens_show_their_last_use_and_end_when_revoked(service: Service) -> None:
     csrf = signed_in(service)
     service.tokens["grace"] = token_with(service, csrf, "read")
-    (before,) = browse(service, "GET", "/tokens").json()
+    (before,) = browse(service, "GET", "/tokens").json()["tokens"]
     assert before["last_used_at"] is None
     assert "token" not in before
     cookie = service.http.cookies["kennel"]
     service.http.cookies.clear()
     assert service.call("grace", "GET", "/me").json()["scopes"] == ["read"]
     service.http.cookies.set("kennel", cookie)
-    (after,) = browse(service, "GET", "/tokens").json()
+    (after,) = browse(service, "GET", "/tokens").json()["tokens"]
     used = datetime.fromisoformat(after["last_used_at"])
     assert abs(datetime.now(UTC) - used) < timedelta(minutes=1)
     assert browse(service, "DELETE", f"/tokens/{after['id']}", csrf).status_code == 204
-    assert browse(service, "GET", "/tokens").json() == []
+    assert browse(service, "GET", "/tokens").json()["tokens"] == []
     service.http.cookies.clear()
     refused(service.call("grace", "GET", "/me"), 401, "bad-token")
 

@@ -42,8 +42,8 @@ def armed(service: Service) -> tuple[str, dict[str, int]]:
 
 def credentials(service: Service) -> list[str]:
     """The names of grace's tokens and the hosts of her webhooks, as she sees them in a new session."""
-    tokens = service.browse("grace", "GET", "/tokens").json()
-    hooks = service.browse("grace", "GET", "/webhooks").json()
+    tokens = service.browse("grace", "GET", "/tokens").json()["tokens"]
+    hooks = service.browse("grace", "GET", "/webhooks").json()["webhooks"]
     return sorted([each["name"] for each in tokens] + [each["url"].split(".")[0] for each in hooks])
 
 
@@ -74,7 +74,7 @@ def test_a_changed_password_ends_tokens_and_webhooks_that_are_not_kept(service: 
 
 def test_nobody_keeps_what_is_anothers(service: Service) -> None:
     csrf, _ = armed(service)
-    adas = service.call("ada", "GET", "/tokens").json()[0]["id"]
+    adas = service.call("ada", "GET", "/tokens").json()["tokens"][0]["id"]
     new = {"old": GOOD, "new": BETTER, "keep_tokens": [adas]}
     browse(service, "PUT", "/me/password", csrf, json=new)
     assert credentials(service) == []

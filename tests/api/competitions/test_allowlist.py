@@ -24,7 +24,7 @@ def invite(service: Service, slug: str, *who: str, by: str = "organizer") -> lis
     """Invite these; the allowlist afterwards."""
     answer = service.call(by, "POST", f"/competitions/{slug}/guests", json={"who": list(who)})
     assert answer.status_code == 200, answer.text
-    return [each["who"] for each in answer.json()]
+    return [each["who"] for each in answer.json()["guests"]]
 
 
 def notices(service: Service, who: str) -> list[dict[str, str]]:
@@ -63,7 +63,7 @@ def test_nobody_else_enters_by_any_way(service: Service) -> None:
     # The team of an invited person can only take invited people.
     asked = service.call("ada", "POST", f"{path}/team/invitations", json={"handle": "bob"})
     assert asked.status_code == 201, asked.text
-    (received,) = service.call("bob", "GET", f"{path}/invitations").json()
+    (received,) = service.call("bob", "GET", f"{path}/invitations").json()["invitations"]
     answer = f"{path}/invitations/{received['id']}/answer"
     refused(service.call("bob", "PUT", answer, json={"accept": True}), 403, "not-invited")
     invite(service, slug, "bob")

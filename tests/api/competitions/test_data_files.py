@@ -32,7 +32,7 @@ def test_a_file_is_offered_replaced_and_withdrawn(service: Service) -> None:
     slug = service.competition()
     offered = put(service, slug)
     assert (offered.status_code, offered.json()["sha256"]) == (200, hashlib.sha256(SAMPLE).hexdigest())
-    listed = service.call(None, "GET", f"/competitions/{slug}/data").json()
+    listed = service.call(None, "GET", f"/competitions/{slug}/data").json()["files"]
     assert listed == [offered.json()]
     assert listed[0]["url"] == f"{API}/competitions/{slug}/data/sample.bin"
     answer = get(service, slug)
@@ -44,7 +44,7 @@ def test_a_file_is_offered_replaced_and_withdrawn(service: Service) -> None:
     assert service.call("organizer", "DELETE", f"/competitions/{slug}/data/sample.bin").status_code == 204
     refused(get(service, slug), 404, "no-file")
     refused(service.call("organizer", "DELETE", f"/competitions/{slug}/data/sample.bin"), 404, "no-file")
-    assert service.call(None, "GET", f"/competitions/{slug}/data").json() == []
+    assert service.call(None, "GET", f"/competitions/{slug}/data").json()["files"] == []
     acts = service.call("admin", "GET", "/admin/audit").json()["entries"]
     files = [(act["action"], act["after"] and act["after"]["bytes"]) for act in acts if "data-file" in act["action"]]
     assert files == [("data-file.withdrawn", None), ("data-file.offered", 5), ("data-file.offered", len(SAMPLE))]
@@ -114,7 +114,7 @@ def test_an_organizer_offers_files_from_the_command_line(
     (tmp_path / "sample.bin").write_bytes(SAMPLE)
 
     def names() -> list[str]:
-        return [each["name"] for each in service.call(None, "GET", f"/competitions/{slug}/data").json()]
+        return [each["name"] for each in service.call(None, "GET", f"/competitions/{slug}/data").json()["files"]]
 
     with serve(service.app) as url:
         monkeypatch.setenv("KENNEL_URL", url)

@@ -9,12 +9,14 @@ import pytest
 from api.kaggle.competitions import BY_TEAMS
 from api.pages import competitions as pages
 from scorer.competitions import announcements, competition_state
-from scorer.db.tables import Account, AllowlistEntry, DataFile, RulesAcceptance
+from scorer.db.tables import Account, AllowlistEntry, Competition, DataFile, RulesAcceptance
 from tests.api.conftest import Service
 from tests.api.leaderboard.test_standings import Arena
+from tests.factories import set_tau
 from tests.sql_statements import counted_statements
 
 LIST = "/competitions.CompetitionApiService/ListCompetitions"
+MAX_STATEMENTS_OF_A_KEPT_LIST = 4
 
 
 def crowded(service: Service, **changes: Any) -> Arena:
@@ -73,6 +75,45 @@ def test_a_state_among_many_is_the_state_alone(service: Service) -> None:
         assert [len(state.files) for state in alone] == [2, 0, 2]
         assert [each.title for each in alone[2].announcements] == ["No. 3", "No. 2", "No. 1"]
         assert [state.phase.value for state in alone] == ["provisional", "draft", "provisional"]
+
+
+def test_the_list_for_visitors_is_kept_until_something_of_it_changes(service: Service) -> None:
+    arenas = [Arena(service) for _ in range(2)]
+    draft = Arena(service, opens_at=arenas[0].now + timedelta(days=1), closes_at=None)
+
+    def listed(etag: str = "") -> Any:
+        return service.call(None, "GET", "/competitions?limit=2", headers={"If-None-Match": etag})
+
+    def opens() -> None:
+        with arenas[0].begin() as session:
+            session.get_one(Competition, draft.state.competition.id).opens_at = arenas[0].now
+
+    def retitle() -> None:
+        title = {"title": "Another title"}
+        assert service.call("organizer", "PATCH", f"/competitions/{arenas[0].slug}", json=title).is_success
+
+    def retune() -> None:
+        with arenas[0].begin() as session:
+            set_tau(session, arenas[1].state, "public", 0.123, arenas[0].now)
+
+    changes: list[tuple[Callable[[], None], Callable[[Any], Any], Any]] = [
+        (retitle, lambda rows: rows[1]["title"], "Another title"),
+        (retune, lambda rows: rows[0]["tracks"][0]["tau"], 0.123),
+        (lambda: arenas[1].publish(final=False), lambda rows: rows[0]["phase"], "provisional"),
+        (opens, lambda rows: [each["slug"] for each in rows], [draft.slug, arenas[1].slug]),
+    ]
+    assert listed().json()["next_after"] is None
+    for change, seen, expected in changes:
+        known = listed()
+        with counted_statements() as taken:
+            assert (listed().content, listed(known.headers["etag"]).status_code) == (known.content, 304)
+        assert len(taken) / 2 <= MAX_STATEMENTS_OF_A_KEPT_LIST
+        change()
+        renewed = listed(known.headers["etag"])
+        assert (renewed.status_code, seen(renewed.json()["competitions"])) == (200, expected)
+    assert listed().json()["next_after"] == 2
+    (last,) = service.call(None, "GET", "/competitions?limit=2&after=2").json()["competitions"]
+    assert last["slug"] == arenas[0].slug
 
 
 def test_the_page_shows_some_competitions_at_a_time(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:

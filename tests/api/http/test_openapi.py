@@ -17,6 +17,32 @@ OPERATIONS = [(method, path) for path, methods in DOCUMENT["paths"].items() for 
 EXAMPLES = {"study_id": "1", "submission_id": "5f0c7a52-2f5e-4a39-9c3e-6f1f4a1f3c55", "kind": "public", "role": "train"}
 OTHERWISE_REFUSED = {"/metrics", f"{API}/session/passkey-options", f"{API}/session/second-factor"}
 """What asks for a token of the operator's, or for a sign-in that has begun."""
+MAX_PAGE = 1000
+SCALARS = {"string", "integer", "number", "boolean"}
+WHOLES = {
+    "BacklogView",
+    "BatchView",
+    "CampaignView",
+    "CaseView",
+    "ChecklistView",
+    "CompetitionView",
+    "DeskEntryView",
+    "EvidenceView",
+    "FigureView",
+    "GeneratorView",
+    "KeySetView",
+    "ReleaseView",
+    "RetuningView",
+    "SecondFactorsView",
+    "StorageView",
+    "StudyView",
+    "SubmissionView",
+    "SwitchPreviewView",
+    "TeamView",
+    "UncertaintyView",
+    "accounts.download_own_data",
+}
+"""Answers that are one thing with all its parts, or the first of each of several lists that are paged elsewhere."""
 
 
 def operations() -> Iterator[dict[str, Any]]:
@@ -51,6 +77,38 @@ def test_every_json_body_has_an_example_that_its_schema_accepts() -> None:
     for name in named:
         for example in schemas[name]["examples"]:
             jsonschema.validate(example, {**schemas[name], "components": DOCUMENT["components"]})
+
+
+def answers_with_lists() -> Iterator[tuple[dict[str, Any], str, dict[str, Any]]]:
+    """Every GET whose JSON holds a list of more than words and numbers: its operation, the name of its schema or, where
+    it has none, of the operation, and the schema."""
+    for methods in DOCUMENT["paths"].values():
+        operation = methods.get("get", {"responses": {}})
+        content = operation["responses"].get("200", {}).get("content", {})
+        schema = content.get("application/json", {}).get("schema", {})
+        name = schema.get("$ref", "").rpartition("/")[2]
+        schema = DOCUMENT["components"]["schemas"].get(name, schema)
+        parts = [schema, *schema.get("properties", {}).values(), schema.get("additionalProperties")]
+        arrays = [part for part in parts if isinstance(part, dict) and part.get("type") == "array"]
+        if any(each["items"].get("type") not in SCALARS for each in arrays):
+            yield operation, name or operation["operationId"], schema
+
+
+def test_every_list_is_paged_in_one_dialect() -> None:
+    """A GET that answers a list takes ``after`` and ``limit`` and says ``next_after``; whatever else holds lists is one
+    thing with its parts."""
+    wholes = set()
+    for operation, name, schema in answers_with_lists():
+        asked = {each["name"]: each["schema"] for each in operation.get("parameters", ()) if each["in"] == "query"}
+        if "next_after" not in schema.get("properties", {}):
+            assert name in WHOLES, f"{operation['operationId']} answers a list that cannot be paged"
+            wholes.add(name)
+            continue
+        assert {each["type"] for each in schema["properties"]["next_after"]["anyOf"]} == {"integer", "null"}
+        assert "next_after" in schema["required"], name
+        assert "integer" in str(asked["after"]), operation["operationId"]
+        assert asked["limit"]["maximum"] <= MAX_PAGE, operation["operationId"]
+    assert wholes == WHOLES
 
 
 def test_schemas_have_plain_names() -> None:

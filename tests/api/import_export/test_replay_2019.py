@@ -95,7 +95,7 @@ def test_every_row_is_an_entry_of_its_own(service: Service, rows: list[dict[str,
 def test_the_same_table_again_adds_nothing(service: Service) -> None:
     again = imported(service)
     assert (again.status_code, again.json()["added"], again.json()["known"]) == (200, 0, 1666)
-    history = service.call("organizer", "GET", f"/competitions/{SLUG}/tracks/private/thresholds").json()
+    history = service.call("organizer", "GET", f"/competitions/{SLUG}/tracks/private/thresholds").json()["thresholds"]
     assert [each["tau"] for each in history] == [0.25]
 
 

@@ -62,9 +62,8 @@ def publish(service: Service, slug: str) -> None:
 
 def test_what_is_not_published_is_for_organizers(service: Service, old: str) -> None:
     for who in (None, "ada"):
-        assert [each["figure"] for each in service.call(who, "GET", f"/competitions/{old}/insights").json()] == [
-            *PUBLIC
-        ]
+        listed = service.call(who, "GET", f"/competitions/{old}/insights").json()["figures"]
+        assert [each["figure"] for each in listed] == [*PUBLIC]
         for name in FIGURES:
             answer = figure(service, who, old, name)
             assert answer.status_code == (200 if name in PUBLIC else 403), name
@@ -180,7 +179,7 @@ def test_the_gallery_shows_the_entrys_own_images(service: Service) -> None:
     slug = service.competition(image_count=120, image_size=16)
     images = noise_images(10, 120)
     own = service.scored("ada", slug, images)
-    (exhibit,) = service.call("organizer", "GET", f"/competitions/{slug}/gallery").json()
+    (exhibit,) = service.call("organizer", "GET", f"/competitions/{slug}/gallery").json()["entries"]
     assert (exhibit["rank"], exhibit["team"], exhibit["submission_id"]) == (1, "Ada", own["id"])
     path = exhibit["images"].removeprefix("/api/v1")
     answer = service.call("organizer", "GET", path)
@@ -198,13 +197,13 @@ def test_the_gallery_shows_the_entrys_own_images(service: Service) -> None:
 
 
 def test_an_imported_entry_has_no_images_and_says_so(service: Service, old: str) -> None:
-    rows = service.call("organizer", "GET", f"/competitions/{old}/gallery?track=private").json()
+    rows = service.call("organizer", "GET", f"/competitions/{old}/gallery?track=private").json()["entries"]
     assert [(each["rank"], each["images"]) for each in rows] == [(rank, None) for rank in (1, 2, 3, 5)]
     path = f"/competitions/{old}/gallery/{rows[0]['submission_id']}"
     refused(service.call("organizer", "GET", path), 404, "no-sprite")
     page = service.http.get(f"/competitions/{old}/insights", headers={"Authorization": "Bearer secret-of-organizer"})
     assert page.text.count("there are no images of it") == 4
-    assert service.call("organizer", "GET", f"/competitions/{old}/twins").json() == []
+    assert service.call("organizer", "GET", f"/competitions/{old}/twins").json()["twins"] == []
 
 
 def test_the_same_zip_and_the_same_images_of_two_teams(service: Service) -> None:
@@ -214,9 +213,8 @@ def test_the_same_zip_and_the_same_images_of_two_teams(service: Service) -> None
         service.submit(who, slug, zip_of(content))
     service.submit("ada", slug, zip_of(second[::-1]))
     service.work()
-    by_kind = {
-        each["same"]: each["entries"] for each in service.call("organizer", "GET", f"/competitions/{slug}/twins").json()
-    }
+    groups = service.call("organizer", "GET", f"/competitions/{slug}/twins").json()["twins"]
+    by_kind = {each["same"]: each["entries"] for each in groups}
     assert [each["team"] for each in by_kind["zip"]] == ["Ada", "Ada", "Bob"]
     assert [each["team"] for each in by_kind["images"]] == ["Eve", "Ada"]
     page = service.http.get(f"/competitions/{slug}/insights", headers={"Authorization": "Bearer secret-of-organizer"})

@@ -135,10 +135,10 @@ def test_a_webhook_is_made_by_somebody_at_a_browser_and_its_secret_is_shown_once
     secret = made.json()["secret"]
     assert len(secret) >= 32
     listed = service.call("ada", "GET", "/webhooks")
-    assert [each["url"] for each in listed.json()] == [URL]
+    assert [each["url"] for each in listed.json()["webhooks"]] == [URL]
     assert secret not in listed.text
     refused(hook(service, csrf, url="http://hooks.example.org"), 422, "bad-url")
-    assert service.call("bob", "GET", "/webhooks").json() == []
+    assert service.call("bob", "GET", "/webhooks").json()["webhooks"] == []
 
 
 def test_a_trial_delivery_and_what_became_of_it(service: Service) -> None:
@@ -146,7 +146,7 @@ def test_a_trial_delivery_and_what_became_of_it(service: Service) -> None:
     webhook = hook(service, csrf).json()["id"]
     sent = browse(service, "POST", f"/webhooks/{webhook}/ping", csrf)
     assert sent.status_code == 202
-    (delivery,) = service.call("ada", "GET", f"/webhooks/{webhook}/deliveries").json()
+    (delivery,) = service.call("ada", "GET", f"/webhooks/{webhook}/deliveries").json()["deliveries"]
     assert (delivery["kind"], delivery["state"], delivery["id"]) == ("ping", "waiting", sent.json()["id"])
     refused(service.call("bob", "GET", f"/webhooks/{webhook}/deliveries"), 404, "no-webhook")
     assert browse(service, "DELETE", f"/webhooks/{webhook}", csrf).status_code == 204
@@ -169,10 +169,11 @@ def test_a_teams_webhook_ends_when_who_has_made_it_leaves(service: Service) -> N
     join(service, slug, "ada", "bob")
     for body in ({"competition": slug}, {"url": "https://mine.example.org"}):
         assert hook(service, csrf, **body).status_code == 201
-    assert [each["url"] for each in service.call("bob", "GET", "/webhooks").json()] == [URL]
+    assert [each["url"] for each in service.call("bob", "GET", "/webhooks").json()["webhooks"]] == [URL]
     assert service.call("ada", "DELETE", f"/competitions/{slug}/team/membership").status_code == 204
-    assert service.call("bob", "GET", "/webhooks").json() == []
-    assert [each["url"] for each in service.call("ada", "GET", "/webhooks").json()] == ["https://mine.example.org"]
+    assert service.call("bob", "GET", "/webhooks").json()["webhooks"] == []
+    (hers,) = service.call("ada", "GET", "/webhooks").json()["webhooks"]
+    assert hers["url"] == "https://mine.example.org"
 
 
 def test_a_webhook_of_a_team_of_one_ends_when_it_is_given_up(service: Service) -> None:
@@ -181,7 +182,7 @@ def test_a_webhook_of_a_team_of_one_ends_when_it_is_given_up(service: Service) -
     service.call("ada", "POST", f"/competitions/{slug}/teams", json={"name": "Alone"})
     assert hook(service, csrf, competition=slug).status_code == 201
     join(service, slug, "bob", "ada")
-    assert service.call("ada", "GET", "/webhooks").json() == []
+    assert service.call("ada", "GET", "/webhooks").json()["webhooks"] == []
     with service.context.sessions() as session:
         assert session.query(Webhook).one().ended_at is not None
 
@@ -196,7 +197,7 @@ def test_a_teams_webhook_gets_the_teams_notices(service: Service) -> None:
     assert (made.status_code, made.json()["team"]) == (201, "Ada")
     tell(service, "ada", Kind.INVITATION)
     service.scored("ada", slug, noise_images(11))
-    deliveries = service.call("ada", "GET", f"/webhooks/{made.json()['id']}/deliveries").json()
+    deliveries = service.call("ada", "GET", f"/webhooks/{made.json()['id']}/deliveries").json()["deliveries"]
     assert [each["kind"] for each in deliveries] == ["entry-scored"], "what one person is told is not the team's"
 
 
@@ -218,4 +219,4 @@ def test_nothing_is_marked_or_chosen_with_a_token_that_only_reads(service: Servi
 def test_a_browser_without_proof_makes_no_webhook(service: Service) -> None:
     signed_in(service, "ada")
     refused(hook(service, ""), 403, "csrf")
-    assert service.http.get(f"{API}/webhooks").json() == []
+    assert service.http.get(f"{API}/webhooks").json()["webhooks"] == []

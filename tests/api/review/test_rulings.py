@@ -116,7 +116,8 @@ def test_one_rebuttal_against_a_penalty_and_one_against_each_ruling(desk: Desk) 
     assert slug_of(rebut(desk, "bob", "near")) == (409, "rebutted")
     assert "A rebuttal in A competition" in desk.notices("organizer")
     path = f"/competitions/{desk.slug}/rebuttals"
-    assert [each["id"] for each in desk.service.call("organizer", "GET", path).json()] == [first.json()["id"]]
+    (waiting,) = desk.service.call("organizer", "GET", path).json()["rebuttals"]
+    assert waiting["id"] == first.json()["id"]
     assert slug_of(desk.service.call("rita", "GET", path)) == (403, "wrong-role")
 
     refused = reply(desk, first.json()["id"], None)
@@ -138,7 +139,7 @@ def test_one_rebuttal_against_a_penalty_and_one_against_each_ruling(desk: Desk) 
     assert desk.notices("bob")[0].endswith("your rebuttal is granted")
     assert desk.notices("bob")[1].endswith("a ruling")
     assert slug_of(rebut(desk, "bob", "near")) == (409, "nothing-to-rebut")
-    assert desk.service.call("organizer", "GET", path).json() == []
+    assert desk.service.call("organizer", "GET", path).json()["rebuttals"] == []
 
 
 def test_rebuttals_are_taken_while_the_review_lasts(desk: Desk) -> None:
@@ -190,7 +191,7 @@ def test_what_hangs_on_a_ruling_is_what_the_ruling_does(desk: Desk) -> None:
     assert slug_of(stakes(desk, "ada", "honest")) == (403, "wrong-role")
     teams = {"honest": "Ada", "near": "Bob"}
     for entry, ruled in (("honest", "disqualify"), ("near", "waive"), ("near", "disqualify"), ("honest", "keep")):
-        effects = [each for each in stakes(desk, "organizer", entry).json() if each["kind"] == ruled]
+        effects = [each for each in stakes(desk, "organizer", entry).json()["stakes"] if each["kind"] == ruled]
         before = {track: ranks(track) for track in ("private", "public")}
         rule(desk, entry, ruled)
         for each, track in zip(effects, ("private", "public"), strict=True):
@@ -202,4 +203,4 @@ def test_what_hangs_on_a_ruling_is_what_the_ruling_does(desk: Desk) -> None:
             gone = before[track].keys() ^ after.keys()
             assert gone <= turns.keys()
             assert turns == {name: (before[track].get(name), after.get(name)) for name in turns}
-    assert {each["kind"] for each in stakes(desk, "organizer", "honest").json()} == {"disqualify", "waive"}
+    assert {each["kind"] for each in stakes(desk, "organizer", "honest").json()["stakes"]} == {"disqualify", "waive"}

@@ -15,7 +15,8 @@ from tests.documents import ROOT, blocks
 from tests.factories import noise_images, zip_of
 from tests.http_server import serve
 
-PROGRAMS = {block.language: block.body for block in blocks((ROOT / "docs" / "how-to" / "use-the-api.md").read_text())}
+EXAMPLES = list(blocks((ROOT / "docs" / "how-to" / "use-the-api.md").read_text()))
+LISTING, PROGRAMS = EXAMPLES[0].body, {block.language: block.body for block in EXAMPLES}
 needs_tools = pytest.mark.skipif(
     not all(map(shutil.which, ("curl", "jq", "sha256sum"))), reason="needs curl, jq and sha256sum"
 )
@@ -36,6 +37,13 @@ def notes(service: Service) -> list[tuple[str, str]]:
     """Ada's entries, with their notes."""
     listed = service.call("ada", "GET", "/competitions/dogs/submissions").json()["submissions"]
     return [(each["note"], each["status"]) for each in listed]
+
+
+@needs_tools
+def test_curl_of_a_list(service: Service, tmp_path: Path) -> None:
+    slugs = [service.competition() for _ in range(3)]
+    program = LISTING.replace("limit=100", "limit=2")
+    assert run(service, tmp_path, "bash", "-euo", "pipefail", "-c", program).split() == slugs[::-1]
 
 
 @needs_tools

@@ -239,9 +239,9 @@ def test_a_person_at_a_terminal_signs_in_and_accepts_the_rules(
     login = saved_login(terminal)
     assert (login["handle"], login["url"]) == ("grace", terminal.url)
     headers = {"Authorization": f"Bearer {login['token']}"}
-    (made,) = httpx.get(f"{terminal.url}{API}/tokens", headers=headers).json()
+    (made,) = httpx.get(f"{terminal.url}{API}/tokens", headers=headers).json()["tokens"]
     assert (made["id"], sorted(made["scopes"])) == (login["token_id"], ["read", "submit"])
-    assert httpx.get(f"{terminal.url}{API}/sessions", headers=headers).json() == [], "the session has ended"
+    assert httpx.get(f"{terminal.url}{API}/sessions", headers=headers).json()["sessions"] == [], "the session has ended"
 
     slug = service.competition(rules="No copies.")
     file = file_of(tmp_path, zip_of(noise_images(9)))

@@ -102,7 +102,7 @@ def test_the_first_threshold_is_half_the_heldout_distance(service: Service) -> N
     prepared = service.call("organizer", "GET", f"/competitions/{slug}/tracks/public/preparation").json()
     assert prepared["state"] == "done"
     assert prepared["images"] == 40
-    (first,) = service.call("organizer", "GET", f"/competitions/{slug}/tracks/public/thresholds").json()
+    (first,) = service.call("organizer", "GET", f"/competitions/{slug}/tracks/public/thresholds").json()["thresholds"]
     assert first["method"] == "heldout"
     assert first["tau"] == prepared["heldout_distance"] / 2
 
@@ -273,7 +273,7 @@ def test_a_new_held_out_set_moves_the_first_threshold_until_a_person_chooses(ser
         return service.call("organizer", "GET", f"{public}/preparation").json()["heldout_distance"]
 
     distance = prepared_with(77)
-    assert service.call("organizer", "GET", thresholds).json()[0]["tau"] == distance / 2
+    assert service.call("organizer", "GET", thresholds).json()["thresholds"][0]["tau"] == distance / 2
     service.call("organizer", "POST", thresholds, json={"method": "manual", "tau": 0.07, "reason": "mine"})
     prepared_with(78)
-    assert service.call("organizer", "GET", thresholds).json()[0]["tau"] == 0.07
+    assert service.call("organizer", "GET", thresholds).json()["thresholds"][0]["tau"] == 0.07

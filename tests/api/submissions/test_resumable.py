@@ -418,7 +418,7 @@ def test_uploads_that_may_still_become_entries_are_listed_to_whoever_began_them(
     send(service, path, 0, ZIP[:10])
 
     def listed(who: str = "ada") -> Any:
-        return service.call(who, "GET", f"/competitions/{slug}/uploads").json()
+        return service.call(who, "GET", f"/competitions/{slug}/uploads").json()["uploads"]
 
     (upload,) = listed()
     assert (upload["file_name"], upload["note"], upload["offset"]) == ("mine.zip", "first words", 10)
@@ -439,7 +439,7 @@ def test_after_the_grace_period_nothing_is_listed_that_could_not_be_finished(ser
     begun(service, slug)
     change = {"closes_at": (datetime.now(UTC) - timedelta(hours=1)).isoformat()}
     assert service.call("organizer", "PATCH", f"/competitions/{slug}", json=change).is_success
-    assert service.call("ada", "GET", f"/competitions/{slug}/uploads").json() == []
+    assert service.call("ada", "GET", f"/competitions/{slug}/uploads").json()["uploads"] == []
 
 
 def test_an_upload_expires_and_progress_moves_that(service: Service, slug: str) -> None:

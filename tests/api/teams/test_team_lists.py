@@ -52,7 +52,8 @@ def test_announcements_reach_everybody(service: Service, slug: str) -> None:
     made = service.call("organizer", "POST", path, json=news)
     assert made.status_code == 201, made.text
     service.call("organizer", "POST", path, json={"title": "Second", "text": "Later."})
-    assert [each["title"] for each in service.call(None, "GET", path).json()] == ["Second", "The close moves"]
+    listed = service.call(None, "GET", path).json()["announcements"]
+    assert [each["title"] for each in listed] == ["Second", "The close moves"]
     for who in ("ada", "eve", "rita", "organizer"):
         assert subjects(service, who)[:2] == ["A competition: Second", "A competition: The close moves"], who
     assert subjects(service, "bob")[:1] == ["A competition: Second"], "he has accepted the rules"
@@ -88,11 +89,11 @@ def test_a_message_to_a_team_stays_on_record(service: Service, slug: str) -> Non
     assert subjects(service, "ada")[0] == "A competition: a message to Ada"
     assert "A competition: a message to Ada" not in subjects(service, "bob")
     own = f"/competitions/{slug}/team/messages"
-    assert [(each["text"], each["author"]) for each in service.call("ada", "GET", own).json()] == [
+    assert [(each["text"], each["author"]) for each in service.call("ada", "GET", own).json()["messages"]] == [
         ("Which data?", None)
     ]
-    assert service.call("bob", "GET", own).json() == []
-    assert service.call("organizer", "GET", path).json()[0]["author"] == "organizer"
+    assert service.call("bob", "GET", own).json()["messages"] == []
+    assert service.call("organizer", "GET", path).json()["messages"][0]["author"] == "organizer"
     with service.context.sessions() as session:
         logged = session.query(AuditEntry).filter_by(action="message.sent").one()
         assert (logged.subject, logged.after) == (f"team:{slug}/{ada['id']}", {"team": "Ada", "text": "Which data?"})
@@ -103,7 +104,7 @@ def test_a_message_to_a_team_stays_on_record(service: Service, slug: str) -> Non
     (merged,) = teams_of(service, slug)
     assert (merged["id"], merged["submissions"]) == (bob["id"], 2)
     assert [each["handle"] for each in merged["members"]] == ["bob", "ada"]
-    assert [each["text"] for each in service.call("bob", "GET", own).json()] == ["Which data?"]
+    assert [each["text"] for each in service.call("bob", "GET", own).json()["messages"]] == ["Which data?"]
 
 
 def test_code_is_wanted_by_a_time_that_outlives_the_close(service: Service, slug: str) -> None:

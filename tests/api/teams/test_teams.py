@@ -155,10 +155,10 @@ def test_an_invited_person_sees_it_gets_a_mail_and_joins(service: Service) -> No
     create(service, slug, "ada", "Loose Leash")
     asked = ask(service, slug, "ada", handle="BOB")
     assert asked.status_code == 201
-    (seen,) = service.call("bob", "GET", f"/competitions/{slug}/invitations").json()
+    (seen,) = service.call("bob", "GET", f"/competitions/{slug}/invitations").json()["invitations"]
     assert seen == asked.json()
     assert (seen["kind"], seen["team"], seen["handle"], seen["invited_by"]) == ("join", "Loose Leash", "bob", "ada")
-    assert service.call("eve", "GET", f"/competitions/{slug}/invitations").json() == []
+    assert service.call("eve", "GET", f"/competitions/{slug}/invitations").json()["invitations"] == []
     assert ask(service, slug, "ada", handle="bob").json()["id"] == seen["id"], "asking again is the same"
     ((recipient, body, link),) = rows(service, "SELECT recipient, body, link FROM mails")
     assert (recipient, link) == ("bob@example.org", f"/competitions/{slug}/team")
@@ -221,7 +221,7 @@ def test_an_invitation_is_declined_or_withdrawn_once_and_for_all(service: Servic
     for _ in range(2):
         assert service.call("ada", "DELETE", path).status_code == 204
     refused(answer(service, slug, "bob", withdrawn), 409, "answered")
-    assert service.call("bob", "GET", f"/competitions/{slug}/invitations").json() == []
+    assert service.call("bob", "GET", f"/competitions/{slug}/invitations").json()["invitations"] == []
 
 
 def test_a_team_of_one_is_given_up_for_another_unless_it_has_entered(service: Service) -> None:
@@ -236,9 +236,8 @@ def test_a_team_of_one_is_given_up_for_another_unless_it_has_entered(service: Se
     problem = refused(answer(service, slug, "eve", asked), 409, "has-entries")
     assert "merge" in problem["title"]
     assert members(service, slug, "eve") == ["eve"]
-    assert [each["state"] for each in service.call("eve", "GET", f"/competitions/{slug}/invitations").json()] == [
-        "open"
-    ], "nothing of a refused answer stays"
+    received = service.call("eve", "GET", f"/competitions/{slug}/invitations").json()["invitations"]
+    assert [each["state"] for each in received] == ["open"], "nothing of a refused answer stays"
 
 
 def test_a_member_of_another_team_leaves_it_first(service: Service) -> None:
@@ -341,9 +340,8 @@ def test_a_merge_is_for_leaders_and_for_other_teams(service: Service) -> None:
     slug = service.competition()
     join(service, slug, "ada", "bob")
     asked = ask(service, slug, "eve", team="Ada")
-    assert [each["id"] for each in service.call("bob", "GET", f"/competitions/{slug}/invitations").json()] == [
-        asked.json()["id"]
-    ], "all members see it"
+    received = service.call("bob", "GET", f"/competitions/{slug}/invitations").json()["invitations"]
+    assert [each["id"] for each in received] == [asked.json()["id"]], "all members see it"
     refused(answer(service, slug, "bob", asked), 403, "leader-needed")
     refused(answer(service, slug, "eve", asked), 404, "no-invitation")
     refused(ask(service, slug, "bob", team="Eve"), 403, "leader-needed")

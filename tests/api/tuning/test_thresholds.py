@@ -68,17 +68,17 @@ def choose(service: Service, slug: str, kind: str = "private", **body: Any) -> A
 
 def test_choices_previews_undo_and_history(service: Service) -> None:
     slug = random_competition(service)
-    choices = service.call("organizer", "GET", f"{path(slug)}/choices").json()
+    choices = service.call("organizer", "GET", f"{path(slug)}/choices").json()["choices"]
     assert [each["method"] for each in choices] == ["margin", "heldout", "otsu", "accuracy", "paper"]
     assert choices[1]["lacks"]["type"] == "no-heldout-distance"
     for each in choices:
         if each["lacks"] is None:
             preview = choose(service, slug, method=each["method"], preview=True).json()
             assert (preview["tau"], preview["choice"]) == (each["tau"], each["choice"])
-    wronged = [
-        service.call("organizer", "GET", f"{path(slug)}/choices?alpha={alpha}").json()[0]["choice"]["confusion"]
-        for alpha in (0.0, 0.5)
-    ]
+    wronged = []
+    for alpha in (0.0, 0.5):
+        chosen = service.call("organizer", "GET", f"{path(slug)}/choices?alpha={alpha}").json()["choices"]
+        wronged.append(chosen[0]["choice"]["confusion"])
     assert wronged[0]["false_positives"] == 0
     assert wronged[1]["true_positives"] > wronged[0]["true_positives"]
 
@@ -105,7 +105,7 @@ def test_choices_previews_undo_and_history(service: Service) -> None:
     assert {each["submission_id"] for each in back.json()["freed"]} == gone
     assert undo(reason="more").json()["type"].endswith("nothing-to-undo")
 
-    steps = service.call("organizer", "GET", path(slug)).json()
+    steps = service.call("organizer", "GET", path(slug)).json()["thresholds"]
     assert [(each["tau"], each["method"], each["standing"], each["author"]) for each in steps] == [
         (0.2, "undo", False, "organizer"), (0.35, "manual", False, "organizer"), (0.2, "manual", True, "organizer"),
     ]  # fmt: skip
@@ -180,10 +180,12 @@ def test_lists_come_by_pages(service: Service) -> None:
     assert (short["counts"], short["moves"]) == (done["counts"], done["moves"][:2])
     changes = service.call("organizer", "GET", f"{path(slug)}/{done['threshold_id']}/changes?limit=5").json()
     assert (changes["total"], changes["entries"]) == (done["counts"]["penalised"], done["penalised"][:5])
-    (newest,) = service.call("organizer", "GET", f"{path(slug)}?limit=1").json()
+    page = service.call("organizer", "GET", f"{path(slug)}?limit=1").json()
+    (newest,) = page["thresholds"]
+    assert page["next_after"] == newest["id"]
     assert newest["penalised_count"] == done["counts"]["penalised"]
     for name in ("after", "before"):
-        (older,) = service.call("organizer", "GET", f"{path(slug)}?{name}={newest['id']}").json()
+        (older,) = service.call("organizer", "GET", f"{path(slug)}?{name}={newest['id']}").json()["thresholds"]
         assert older["id"] == first
     unknown = service.call("organizer", "GET", f"{path(slug, 'public')}/impact?tau=0.3&previous={first}")
     assert (unknown.status_code, unknown.json()["type"].rpartition(":")[2]) == (404, "no-threshold")

@@ -148,7 +148,7 @@ def acts_are_kept(situation: Situation) -> Iterable[str]:
     kept = sum(
         each["reason"] == "race"
         for kind in ("public", "private")
-        for each in admin.get(f"/competitions/{slug}/tracks/{kind}/thresholds")
+        for each in admin.get_list(f"/competitions/{slug}/tracks/{kind}/thresholds", "thresholds")
     )
     if kept < situation.acts["thresholds"]:
         yield f"{situation.acts['thresholds']} thresholds were confirmed, {kept} are kept"

@@ -90,7 +90,7 @@ def test_a_release_is_made_watched_published_and_downloaded(
     page = read(service, here)
     (bundle,) = [each for each in page.all("a") if each.text == "Download the tables"]
     assert service.http.get(bundle.attributes["href"]).content[:2] == b"PK"
-    (made,) = service.call("organizer", "GET", f"/competitions/{slug}/releases").json()
+    (made,) = service.call("organizer", "GET", f"/competitions/{slug}/releases").json()["releases"]
     enter(service, None)
     assert "Nothing was released yet" in read(service, here).text
     enter(service, "organizer")

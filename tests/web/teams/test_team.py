@@ -169,9 +169,8 @@ def test_what_cannot_be_done_is_refused_on_the_same_page_and_nothing_of_it_stays
     sign_in(service, "bob")
     refused = press(service, here, f"{here}/invitations/{invitation['id']}/answer", accept="yes")
     assert "your entries must come along" in alert(refused, 409)
-    assert [each["state"] for each in service.call("bob", "GET", f"/competitions/{slug}/invitations").json()] == [
-        "open"
-    ]
+    received = service.call("bob", "GET", f"/competitions/{slug}/invitations").json()["invitations"]
+    assert [each["state"] for each in received] == ["open"]
     assert members(service, slug, "bob") == ["bob"]
 
 

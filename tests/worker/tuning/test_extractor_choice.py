@@ -153,7 +153,8 @@ def test_from_a_comparison_to_another_private_network(service: Service) -> None:
     after = service.call("organizer", "GET", f"/competitions/{slug}/leaderboard?track=private").json()
     assert after["entries"] == []
     assert service.call("ada", "GET", f"/competitions/{slug}").json()["missing"] is None
-    thresholds = service.call("organizer", "GET", f"/competitions/{slug}/tracks/private/thresholds").json()
+    path = f"/competitions/{slug}/tracks/private/thresholds"
+    thresholds = service.call("organizer", "GET", path).json()["thresholds"]
     assert [each["method"] for each in thresholds] == ["heldout"]
     assert thresholds[0]["tau"] == pytest.approx(other["heldout_distance"] / 2)
     bob = service.scored("bob", slug, noise_images(14))
@@ -250,7 +251,7 @@ def test_without_held_out_images_somebody_says_what_tau_is(service: Service) -> 
                 time.sleep(0.05)
         document = json.loads(words.result())
         assert [space["measured"] for space in document["spaces"] if not space["present"]][:1] == [1]
-    history = service.call("organizer", "GET", f"/competitions/{slug}/tracks/private/thresholds").json()
+    history = service.call("organizer", "GET", f"/competitions/{slug}/tracks/private/thresholds").json()["thresholds"]
     assert [(each["tau"], each["method"]) for each in history] == [(0.125, "undo"), (0.5, "manual"), (0.125, "manual")]
     with service.context.sessions.begin() as session:
         author = accounts.account_by_handle(session, "organizer")

@@ -61,7 +61,7 @@ def sign_out(handle: str, url: Url = "") -> None:
 def list_roles(slug: Slug, url: Url = "") -> None:
     """Show who organizes and reviews a competition, or is asked to."""
     with connected_organizer(url) as client:
-        for role in client.get(f"/competitions/{segment(slug)}/roles"):
+        for role in client.get_list(f"/competitions/{segment(slug)}/roles", "roles"):
             print(_role_text(role))
 
 

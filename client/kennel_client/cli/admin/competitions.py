@@ -52,7 +52,8 @@ def delete_draft(slug: str, url: Url = "") -> None:
 def invite_to(slug: str, who: Annotated[list[str], typer.Argument()], url: Url = "") -> None:
     """Invite people, by handle or mail address, into a competition that is by invitation; prints all who are."""
     with connected_organizer(url) as client:
-        for guest in client.post(f"/competitions/{segment(slug)}/guests", {"who": who}):
+        client.post(f"/competitions/{segment(slug)}/guests", {"who": who})
+        for guest in client.get_list(f"/competitions/{segment(slug)}/guests", "guests"):
             print(guest["who"])
 
 
@@ -68,7 +69,7 @@ def uninvite(slug: str, who: str, url: Url = "") -> None:
 def guests(slug: str, url: Url = "") -> None:
     """Print who is invited into a competition."""
     with connected_organizer(url) as client:
-        for guest in client.get(f"/competitions/{segment(slug)}/guests"):
+        for guest in client.get_list(f"/competitions/{segment(slug)}/guests", "guests"):
             print(f"{guest['who']}  (by {guest['invited_by']}, {guest['invited_at'][:10]})")
 
 

@@ -141,7 +141,7 @@ def rescore(
 def campaigns(slug: str, url: Url = "") -> None:
     """List the rescoring campaigns of a competition, as JSON."""
     with connected_organizer(url) as client:
-        _print(client.get(f"/competitions/{slug}/rescoring"))
+        _print(client.get_list(f"/competitions/{slug}/rescoring", "campaigns"))
 
 
 @app.command()
