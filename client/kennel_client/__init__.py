@@ -4,7 +4,7 @@ errors: errors meant for people
 archive: zips and PNGs, read and checked by the standard library alone
 client, async_client: what programs call
 receipts: whether a service has signed what a receipt says
-results: entries, boards and competitions, which notebooks show as tables
+results: entries and boards, which notebooks show as tables; competitions
 answers: the types of all other answers
 operations, submit, resumable, resumable_state, data_files: what participants do
 admin, references: what organizers and admins do

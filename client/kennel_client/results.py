@@ -1,4 +1,4 @@
-"""What the service answers, as objects; notebooks show them as tables. ``view`` is the whole answer."""
+"""What the service answers, as objects; notebooks show entries and boards as tables. ``view`` is the whole answer."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
