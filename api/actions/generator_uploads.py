@@ -15,6 +15,7 @@ from scorer.evidence import generator_audits, generator_uploads
 from scorer.evidence.generator_uploads import DeclaredLatent
 from scorer.onnx_files import MAGIC_BYTES, require_onnx
 from scorer.settings import Settings
+from scorer.teams import storage
 
 
 async def store_generator(
@@ -33,6 +34,7 @@ async def store_generator(
             generator_uploads.require_generator_change(session, submission_id, account, now)
 
     await run_in_threadpool(admit, utc_now())
+    limits = storage.limits_of(settings)
     key = f"generators/{submission_id}/{secrets.token_hex(8)}.onnx"
 
     def accept(received: ReceivedBlob, now: datetime) -> tuple[GeneratorView, str | None]:
@@ -41,7 +43,14 @@ async def store_generator(
         require_clean(store, received, settings)
         with begin() as session:
             generator = generator_uploads.accept_generator(
-                session, submission_id, received, declared, seed=secrets.randbits(32), account=account, now=now
+                session,
+                submission_id,
+                received,
+                declared,
+                seed=secrets.randbits(32),
+                account=account,
+                limits=limits,
+                now=now,
             )
             view = generator_view(submission_id, generator_audits.find_generator(session, submission_id, account))
             return view, unused_key_of(received, generator.blob_key)

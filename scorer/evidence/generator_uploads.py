@@ -20,6 +20,8 @@ from scorer.jobs import leases
 from scorer.lifecycle import JobState, Queue, Status, utc_day
 from scorer.onnx_files import Distribution
 from scorer.submissions.access import find_submission, is_own
+from scorer.teams import storage
+from scorer.teams.storage import UploadLimits
 
 MAX_UPLOADS_A_DAY = 5
 """Files that a team may upload for one entry on a UTC day, because each costs a worker minutes."""
@@ -62,9 +64,11 @@ def accept_generator(
     *,
     seed: int,
     account: Account,
+    limits: UploadLimits,
     now: datetime,
 ) -> GeneratorFile:
-    """Accept a received file as an entry's generator, in place of earlier ones, and queue its audit.
+    """Accept a received file as an entry's generator, in place of earlier ones, and queue its audit. ``Conflict`` if
+    it exceeds a quota of bytes: earlier ones stay in the store, too.
 
     The audit's random draws follow from ``seed``. If the same file with the same latent space is already there, that
     one is returned, unless its audit has failed.
@@ -75,6 +79,9 @@ def accept_generator(
     if earlier is not None and _is_same(earlier, received, declared) and not _has_failed(session, earlier):
         return earlier
     require_generator_change(session, submission_id, account, now)
+    others = not is_own(session, submission, account)
+    competition, wanted = submission.competition, received.bytes
+    storage.require_room(session, competition, account, limits, wanted=wanted, benchmark=others)
     rows.cancel_work(session, submission.ref, now)
     generator = GeneratorFile(
         submission_ref=submission.ref,
@@ -89,7 +96,7 @@ def accept_generator(
     session.add(generator)
     session.flush()
     leases.add_job(session, Queue.RECOVER, submission=submission, private=True, generator_id=generator.id, now=now)
-    if not is_own(session, submission, account):
+    if others:
         uploaded = {"sha256": generator.sha256, "bytes": generator.bytes, **vars(declared)}
         audit_log.record_action(
             session, "generator.handed-in", f"submission:{submission.id}", actor=account, now=now, after=uploaded

@@ -1,7 +1,8 @@
-"""Storage quotas: how many bytes the zips of a team, and of a whole competition, may take in the store.
+"""Storage quotas: how many bytes the zips and generators of a team, and of a whole competition, may take in the store.
 
 An upload is measured when it is admitted, by the length that it announces, beside what is stored and the whole lengths
-of the uploads under way. One that announces nothing may exceed a quota once, by less than its own limit.
+of the uploads under way. A file that is sent in one request is measured again when it is there: it may have announced
+nothing.
 """
 
 from collections.abc import Sequence
@@ -57,11 +58,13 @@ def require_room(
     if limits.team is not None and not benchmark:
         used = usage_of(session, competition, account).total
         if used + wanted > limits.team:
-            raise _refusal("team-storage", "Your team's zips and uploads", used, limits.team)
+            raise _refusal("team-storage", "Your team's zips, generators and uploads", used, limits.team)
     if limits.competition is not None:
         used = usage_of_competition(session, competition).total
         if used + wanted > limits.competition:
-            raise _refusal("competition-storage", "The zips and uploads of all teams", used, limits.competition)
+            raise _refusal(
+                "competition-storage", "The zips, generators and uploads of all teams", used, limits.competition
+            )
 
 
 def _refusal(slug: str, whose: str, used: int, limit: int) -> Conflict:

@@ -1,4 +1,4 @@
-"""SQL for the bytes that zips take in the store, and that uploads under way have announced."""
+"""SQL for the bytes that zips and generators take in the store, and that uploads under way have announced."""
 
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
@@ -6,12 +6,12 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
-from scorer.db.tables import Submission, Team, Upload
+from scorer.db.tables import GeneratorFile, Submission, Team, Upload
 from scorer.db.teams import merges
 
 
 class StorageUsage(NamedTuple):
-    """Bytes of zips that are stored, and the whole lengths of uploads that are not closed."""
+    """Bytes of zips and generators that are stored, and the whole lengths of uploads that are not closed."""
 
     stored: int
     staged: int
@@ -37,9 +37,13 @@ def usage_of_competition(session: Session, competition_id: int) -> StorageUsage:
 
 def _usage(session: Session, submitted: ColumnElement[bool], uploaded: ColumnElement[bool]) -> StorageUsage:
     stored = select(func.coalesce(func.sum(Submission.bytes), 0)).where(submitted, Submission.blob_key.is_not(None))
+    generators = select(func.coalesce(func.sum(GeneratorFile.bytes), 0)).join(
+        Submission, Submission.ref == GeneratorFile.submission_ref
+    )
     staged = select(func.coalesce(func.sum(Upload.length), 0)).where(uploaded, Upload.state == "receiving")
-    row = session.execute(select(stored.scalar_subquery(), staged.scalar_subquery())).one()
-    return StorageUsage(int(row[0]), int(row[1]))
+    sums = (stored, generators.where(submitted), staged)
+    zips, files, lengths = session.execute(select(*(each.scalar_subquery() for each in sums))).one()
+    return StorageUsage(int(zips) + int(files), int(lengths))
 
 
 def largest_teams(session: Session, competition_id: int, limit: int) -> Sequence[tuple[str, int]]:

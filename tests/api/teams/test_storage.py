@@ -57,6 +57,24 @@ def test_a_team_sees_what_it_has_and_may_have_no_more(service: Service, monkeypa
     assert used(service, slug) == (0, 40), "zips that are removed make room"
 
 
+def test_every_generator_of_a_team_counts(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    slug = service.competition()
+    entry = service.scored("ada", slug, noise_images(10))["id"]
+    zips, _ = used(service, slug)
+
+    def hand_in(who: str, generator: bytes) -> Any:
+        latent = {"latent": 8, "distribution": "normal"}
+        return service.call(who, "PUT", f"/submissions/{entry}/generator", params=latent, content=generator)
+
+    first, second, third = (b"\x08\x08" + bytes(size) for size in (1000, 2000, 3000))
+    limited(service, monkeypatch, max_team_bytes=zips + len(first) + len(second))
+    assert [hand_in("ada", each).status_code for each in (first, second)] == [202, 202]
+    assert used(service, slug)[0] == zips + len(first) + len(second), "the former one stays in the store"
+    refused(hand_in("ada", third), 409, "team-storage")
+    assert hand_in("ada", second).status_code == 202, "the same one again is none more"
+    assert hand_in("organizer", third).status_code == 202, "an organizer hands it in all the same"
+
+
 def test_a_competition_has_a_quota_too_and_organizers_see_who_has_most(
     service: Service, monkeypatch: pytest.MonkeyPatch, terminal: CliTerminal
 ) -> None:
