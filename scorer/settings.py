@@ -192,7 +192,7 @@ class Settings(LogSettings):
     """Who can do nothing here before a second factor is set up, with API tokens neither. Organizers: admins, too."""
     smtp_url: SecretStr | None = None
     """``smtps://user:password@host`` or ``smtp://host:25``. Without it mails stay in the outbox, and the operator
-    makes links with ``kennel admin reset-link``."""
+    makes links with ``kennel admin account reset-link``."""
     mail_from: str = "Kennel <kennel@localhost>"
     """The sender of mails."""
     trusted_proxies: Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode, BeforeValidator(parts_of)] = ()

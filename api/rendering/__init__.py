@@ -8,6 +8,5 @@ atom: announcements as a feed
 markdown: organizers' Markdown as safe HTML
 timeline: a competition's phases with their times
 quota: a team's remaining entries as a sentence
-csv: cells that no spreadsheet runs as formulas
 charts: figures as positions for SVG templates
 """

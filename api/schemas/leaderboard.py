@@ -10,8 +10,8 @@ from typing import Literal
 from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
-from api.rendering.csv import escape_formula
 from api.schemas.base import Page
+from kennel_client.cli.formatting import escape_formula
 from scorer.leaderboard.all_places import AllPlaces
 from scorer.lifecycle import TrackKind
 

@@ -1,11 +1,11 @@
 """The commands of ``kennel`` that need the server's packages; the others are the client's (``kennel_client.cli``).
 
 main: the whole command, and the subcommands that need no sub-package.
-admin: ``kennel admin``: accounts, directly in the database.
-admin_backups: ``kennel admin``: backup, verify-backup, restore.
-admin_secrets: ``kennel admin rotate-secrets``: new passwords for the servers of a ``kennel up``.
-admin_service: ``kennel admin service``: systemd units.
-doctor: ``kennel admin doctor``: what is wrong with an installation, and the remedy.
+admin: ``kennel admin account create``: accounts, directly in the database.
+admin_backups: ``kennel admin installation``: backup, verify-backup, restore.
+admin_secrets: ``kennel admin installation rotate-secrets``: new passwords for the servers of a ``kennel up``.
+admin_service: ``kennel admin installation service``: systemd units.
+doctor: ``kennel admin installation doctor``: what is wrong with an installation, and the remedy.
 migrate: ``kennel migrate``: the database's tables, or waiting for them.
 weights: ``kennel weights``: the extractors' weight files and their hashes.
 score: ``kennel score``: both measurements of a zip without a server.

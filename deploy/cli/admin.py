@@ -1,4 +1,4 @@
-"""``kennel admin``: accounts, directly in the database, for operators."""
+"""``kennel admin account create``: accounts, directly in the database, for operators."""
 
 import secrets
 from collections.abc import Iterator
@@ -11,6 +11,7 @@ import typer
 from sqlalchemy.orm import Session
 
 from deploy.standalone.data_folder import settings_of
+from kennel_client.cli.output import Answer, answers
 from scorer import audit_log, personal_data
 from scorer.accounts import accounts, api_tokens, password_resets, roles, second_factors
 from scorer.accounts.administration import find_account
@@ -32,35 +33,36 @@ def _database(data: Path | None) -> Iterator[tuple[Session, Settings]]:
 
 
 @app.command()
-def create_admin(handle: str, data: Data = None) -> None:
+@answers
+def create_admin(handle: str, data: Data = None) -> Answer:
     """Make an admin, or give an existing one a new token, directly in the database: DATABASE_URL, or --data."""
     now = datetime.now(UTC)
     with _database(data) as (session, _):
         account = account_by_handle(session, handle)
         if account is None:
             account = accounts.create_account(session, handle=handle, name="", role="admin", now=now)
-        secret = _new_token(session, roles.require_role(account), now)
-    print(secret)
+        return _new_token(session, roles.require_role(account), now)
 
 
 @app.command()
-def token(handle: str, data: Data = None) -> None:
+@answers
+def token(handle: str, data: Data = None) -> Answer:
     """Print a new API token of an account, with all scopes that its role may have; directly in the database."""
     with _database(data) as (session, _):
-        secret = _new_token(session, find_account(session, handle), datetime.now(UTC))
-    print(secret)
+        return _new_token(session, find_account(session, handle), datetime.now(UTC))
 
 
-def _new_token(session: Session, account: Account, now: datetime) -> str:
+def _new_token(session: Session, account: Account, now: datetime) -> Answer:
     secret = secrets.token_urlsafe(32)
     api_tokens.issue(session, account, secret, name="made by the operator", now=now)
     subject = f"account:{account.handle}"
     audit_log.record_action(session, "token.made", subject, actor=None, now=now, after={"by": "the operator"})
-    return secret
+    return Answer({"handle": account.handle, "token": secret}, secret)
 
 
 @app.command()
-def reset_link(handle: str, data: Data = None) -> None:
+@answers
+def reset_link(handle: str, data: Data = None) -> Answer:
     """Print a link with which somebody sets their password, within an hour; directly in the database."""
     secret = secrets.token_urlsafe(32)
     now = datetime.now(UTC)
@@ -70,24 +72,26 @@ def reset_link(handle: str, data: Data = None) -> None:
         audit_log.record_action(
             session, "reset-link.made", f"account:{account.handle}", actor=None, now=now, after={"by": "the operator"}
         )
-    print(link)
+    return Answer({"handle": handle, "link": link}, link)
 
 
 @app.command()
-def remove_second_factor(handle: str, data: Data = None) -> None:
+@answers
+def remove_second_factor(handle: str, data: Data = None) -> Answer:
     """Take the second factor away from somebody who has lost it, with its recovery codes; directly in the database."""
     with _database(data) as (session, _):
         account = find_account(session, handle)
         second_factors.remove_all(session, account, author=None, now=datetime.now(UTC))
-    print(f"{handle} signs in with the password alone.")
+    return Answer({"handle": handle}, f"{handle} signs in with the password alone.")
 
 
-@app.command()
+@app.command("delete")
+@answers
 def delete_account(
     handle: str,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     data: Data = None,
-) -> None:
+) -> Answer:
     """Delete an account for good, for somebody who asks for it and cannot sign in; directly in the database.
 
     Entries stay under a pseudonym. People who can sign in do it on their page /account, or with kennel delete-account.
@@ -96,25 +100,26 @@ def delete_account(
         typer.confirm(f"Delete the account {handle} for good?", abort=True)
     with _database(data) as (session, _):
         personal_data.delete_account(session, find_account(session, handle).id, author=None, now=datetime.now(UTC))
-    print(f"The account {handle} is deleted.")
+    return Answer({"handle": handle}, f"The account {handle} is deleted.")
 
 
 @app.command()
-def account(handle: str, name: str = "", data: Data = None) -> None:
+@answers
+def create(handle: str, name: str = "", data: Data = None) -> Answer:
     """Make a participant's account and print its first token; directly in the database: no API token may make one."""
     now = datetime.now(UTC)
     with _database(data) as (session, _):
         made = accounts.create_account(session, handle=handle, name=name, role="participant", now=now)
-        secret = _new_token(session, made, now)
-    print(secret)
+        return _new_token(session, made, now)
 
 
 @app.command()
-def role(handle: str, role: str, data: Data = None) -> None:
+@answers
+def set_role(handle: str, role: str, data: Data = None) -> Answer:
     """Give an account another role: participant, organizer or admin; directly in the database.
 
     An admin's API token may not do this: a leaked one could make admins. Admins do it on the page /admin/accounts.
     """
     with _database(data) as (session, _):
         changed = accounts.change_role(session, handle, role, author=None, now=datetime.now(UTC))
-        print(f"{changed.handle} is {changed.role} now.")
+        return Answer({"handle": changed.handle, "role": changed.role}, f"{changed.handle} is {changed.role} now.")

@@ -1,4 +1,4 @@
-"""``kennel admin backup``, ``verify-backup`` and ``restore``: an installation's database and blobs in a folder."""
+"""``kennel admin installation``: an installation's database and blobs in a folder: backup, verify-backup, restore."""
 
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -11,6 +11,8 @@ from sqlalchemy import make_url
 
 import migrations
 from deploy.standalone.data_folder import settings_of
+from kennel_client.cli.exit_codes import ExitCode
+from kennel_client.cli.output import Answer, answers
 from scorer.backups import backup as backups
 from scorer.backups import restore as restores
 from scorer.backups.manifest import BackupFolder, Manifest
@@ -26,11 +28,12 @@ Data = Annotated[Path | None, typer.Option(help="The data folder of a `kennel up
 
 
 @app.command()
+@answers
 def backup(
     folder: Folder,
     data: Data = None,
     keep: Annotated[int | None, typer.Option(min=1, help="Then remove all but the newest so many.")] = None,
-) -> None:
+) -> Answer:
     """Back up the database and all blobs of the environment's settings, or of --data, while the service runs.
 
     A further backup into the same folder copies new blobs alone.
@@ -55,23 +58,25 @@ def backup(
         if keep is not None:
             target.forget_all_but(keep)
     engine.dispose()
-    print(f"{made}: {_contents(manifest)}.")
     if manifest.missing:
         err.print(
             f"The store lacks {len(manifest.missing):,} blobs that rows refer to: {', '.join(manifest.missing[:5])} ..."
         )
-        raise typer.Exit(1)
+    state = ExitCode.FAULTY if manifest.missing else ExitCode.DONE
+    return _answer(made, manifest, f"{made}: {_contents(manifest)}.", state)
 
 
 @app.command()
-def verify_backup(folder: Folder, name: Name = None) -> None:
+@answers
+def verify_backup(folder: Folder, name: Name = None) -> Answer:
     """Read a backup through and compare every file with its SHA-256."""
     own, manifest = restores.verify_backup(BackupFolder(folder), name, progress=_report)
-    print(f"{own} is sound: {_contents(manifest)}.")
+    return _answer(own, manifest, f"{own} is sound: {_contents(manifest)}.")
 
 
 @app.command()
-def restore(folder: Folder, name: Name = None, data: Data = None) -> None:
+@answers
+def restore(folder: Folder, name: Name = None, data: Data = None) -> Answer:
     """Restore a backup into a new installation, on which nobody has worked yet.
 
     Its database and blob store are those of the environment's settings (with DATABASE_OWNER_URL), or of --data.
@@ -99,13 +104,30 @@ def restore(folder: Folder, name: Name = None, data: Data = None) -> None:
     analyse(engine)
     engine.dispose()
     migrations.upgrade(settings.migration_url, role)
-    print(f"{own} is restored: {_contents(manifest)}. Start the service anew.")
+    return _answer(own, manifest, f"{own} is restored: {_contents(manifest)}. Start the service anew.")
 
 
 def _report(what: str) -> None:
     err.print(what)
 
 
+def _answer(backup: Path, manifest: Manifest, text: str, exit_code: ExitCode = ExitCode.DONE) -> Answer:
+    document = {
+        "backup": str(backup),
+        "made_at": str(manifest.made_at),
+        "rows": _rows(manifest),
+        "blobs": manifest.blobs,
+        "blob_bytes": manifest.blob_bytes,
+        "missing": list(manifest.missing),
+    }
+    return Answer(document, text, exit_code)
+
+
+def _rows(manifest: Manifest) -> int:
+    return sum(table.rows for table in manifest.tables)
+
+
 def _contents(manifest: Manifest) -> str:
-    rows = sum(table.rows for table in manifest.tables)
-    return f"{rows:,} rows, {manifest.blobs:,} blobs of {manifest.blob_bytes:,} bytes, as of {manifest.made_at}"
+    return (
+        f"{_rows(manifest):,} rows, {manifest.blobs:,} blobs of {manifest.blob_bytes:,} bytes, as of {manifest.made_at}"
+    )

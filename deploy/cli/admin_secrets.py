@@ -1,4 +1,4 @@
-"""``kennel admin``: new passwords for the servers of a ``kennel up``; a new key for receipts."""
+"""``kennel admin installation``: new passwords for the servers of a ``kennel up``; a new key for receipts."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,6 +9,7 @@ import typer
 from deploy.standalone import redis
 from deploy.standalone.data_folder import open_data_folder, settings_of
 from deploy.standalone.database_roles import APP, OWNER
+from kennel_client.cli.output import Answer, answers
 from scorer.db.session import connected
 from scorer.submissions import signing_keys
 
@@ -18,22 +19,25 @@ STOP_SECONDS = 1.0
 
 
 @app.command()
+@answers
 def rotate_secrets(
     data: Annotated[Path, typer.Option(help="The data folder of a `kennel up` that has been stopped.")],
-) -> None:
+) -> Answer:
     """Give the database's two roles and the queue server new passwords, from the next start on. Accounts, sessions and
     tokens stay valid."""
     with open_data_folder(data, patience=STOP_SECONDS) as folder:
         folder.forget_secrets(OWNER, APP, redis.SECRET)
-    print(f"The next start of `kennel up --data {data}` makes new passwords for database and queue server.")
+    text = f"The next start of `kennel up --data {data}` makes new passwords for database and queue server."
+    return Answer({"data": str(data)}, text)
 
 
 @app.command()
+@answers
 def rotate_signing_key(
     data: Annotated[Path | None, typer.Option(help="The data folder of a `kennel up` that is running.")] = None,
-) -> None:
+) -> Answer:
     """Sign receipts with a new key from now on, directly in the database: DATABASE_URL, or --data. The former private
     key is removed; its public half stays, so receipts signed before can still be checked."""
     with connected(settings_of(data)) as sessions, sessions.begin() as session:
         made = signing_keys.rotate(session, author=None, now=datetime.now(UTC))
-    print(made["kid"])
+    return Answer(made, made["kid"])

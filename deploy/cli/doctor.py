@@ -1,4 +1,4 @@
-"""``kennel admin doctor``: what is wrong with an installation, and how it is mended."""
+"""``kennel admin installation doctor``: what is wrong with an installation, and how it is mended."""
 
 import json
 import os
@@ -12,6 +12,7 @@ from deploy.doctor.check import Outcome, State
 from deploy.doctor.examination import examine
 from deploy.doctor.installation import Installation
 from deploy.standalone.data_folder import METRICS, secret_files, settings_of
+from kennel_client.cli.options import AsJson
 from scorer.db.session import connected
 from scorer.monitoring.exposition import FOLDER_VARIABLE
 
@@ -22,7 +23,7 @@ LABELS: dict[State, str] = {"ok": "ok     ", "wrong": "WRONG  ", "skipped": "-  
 @app.command()
 def doctor(
     data: Annotated[Path | None, typer.Option(help="The data folder of a `kennel up` that is running.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Look for what is wrong with this installation, from database, queue server and blob store to workers, proxy and
     mail, with the settings of the environment, or of --data. Each finding has its remedy. Exit status 1 if something is

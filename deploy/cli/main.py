@@ -10,18 +10,20 @@ from rich.console import Console
 from deploy.cli import admin, admin_backups, admin_secrets, admin_service, doctor, weights
 from deploy.cli.recovery import command as recovery
 from deploy.standalone.extras import require_extras
-from kennel_client.cli.exit_codes import exit_on_error
+from kennel_client.cli.connection import exit_on_error
 from kennel_client.cli.main import make_admin, make_app
+from kennel_client.cli.options import AsJson
+from kennel_client.cli.output import Answer, answers
 from kennel_client.progress import show_progress
 from scorer.extractors.openmp import wait_passively
 from scorer.lifecycle import STAGES
 from scorer.monitoring.logs import configure_logging
 from scorer.settings import read_log_settings
 
-admin_app = make_admin()
-for each in (admin, admin_backups, admin_secrets, admin_service, doctor):
-    admin_app.add_typer(each.app)
-app = make_app(admin_app, "kennel")
+installation = typer.Typer(help="This installation: backup, restore, doctor, secrets, systemd units.")
+for each in (admin_backups, admin_secrets, admin_service, doctor):
+    installation.add_typer(each.app)
+app = make_app(make_admin({"account": admin.app, "installation": installation}), "kennel")
 app.add_typer(weights.app, name="weights")
 app.add_typer(recovery.app)
 err = Console(stderr=True, highlight=False)
@@ -84,7 +86,7 @@ def score(
     authors: Annotated[
         bool, typer.Option("--authors", help="With --evidence: C_T and relative MMD as in the code of their authors.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Score a zip against a reference without a server; the closest pairs of images are shown as evidence."""
     from deploy.cli.score import EvidenceOptions, score_files  # noqa: PLC0415 - torch is for scoring only
@@ -119,7 +121,7 @@ def rescore(
     submission: Annotated[str, typer.Argument(help="The id of a submission that was scored.")],
     verify: Annotated[bool, typer.Option("--verify", help="Compare; exit 1 unless all numbers are equal.")] = False,
     data: Annotated[Path | None, typer.Option(help="The data folder of a `kennel up` that is running.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Measure a recorded submission again from its stored zip, as its provenance says; records nothing.
 
@@ -138,17 +140,19 @@ def rescore(
 
 
 @app.command()
+@answers
 def migrate(
     wait: Annotated[
         bool, typer.Option("--wait", help="Change nothing: wait until another process has done it.")
     ] = False,
-) -> None:
+) -> Answer:
     """Bring the database at DATABASE_OWNER_URL (or DATABASE_URL) to the newest version."""
     from deploy.cli.migrate import migrate_database, wait_for_tables  # noqa: PLC0415
     from scorer.settings import read_settings  # noqa: PLC0415
 
     settings = read_settings()
-    print(wait_for_tables(settings) if wait else migrate_database(settings))
+    done = wait_for_tables(settings) if wait else migrate_database(settings)
+    return Answer({"message": done}, done)
 
 
 def log_to_stderr() -> None:

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from kennel_client.cli.exit_codes import ExitCode
+from kennel_client.cli.output import Answer, answers
 from scorer.errors import Invalid, KennelError, Unavailable
 from scorer.extractor_catalogue import EXTRACTORS, ExtractorSpec, find_extractor
 from scorer.extractors import ExtractorOptions, weights
@@ -18,51 +20,51 @@ app = typer.Typer(no_args_is_help=True, help="The extractors' weights in the fol
 
 
 @app.command()
+@answers
 def check(
     names: Annotated[
         list[str] | None, typer.Argument(help="Extractors whose weights must be there. Default: those that are.")
     ] = None,
     folder: Annotated[Path | None, typer.Option(help="Look here, without any settings.")] = None,
-) -> None:
+) -> Answer:
     """Hash the weights in the folder and compare them with the required hashes; print the setting that requires those
     that are there. Nothing is written. Exit status 1 if one is missing or another than the required one."""
     options = ExtractorOptions(weights_dir=folder) if folder else extractor_options_of(read_settings())
     specs = [find_extractor(name) for name in names or ()] or [each for each in EXTRACTORS.values() if _is_local(each)]
     faults: list[KennelError] = []
     hashes: dict[str, str] = {}
+    lines: list[str] = []
     for spec in specs:
         try:
             hashes[spec.name] = weights.sha256_of(spec, options)
         except KennelError as error:
-            print(f"{spec.name}: {error.message}")
+            lines.append(f"{spec.name}: {error.message}")
             faults += [error] if names or error.slug != "missing-weights" else []
         else:
             state = "as required" if weights.required_sha256(spec, options) else "not required yet"
-            print(f"{spec.name}: SHA-256 {hashes[spec.name]}, {state}")
+            lines.append(f"{spec.name}: SHA-256 {hashes[spec.name]}, {state}")
     if hashes:
-        print(f"KENNEL_WEIGHTS_SHA256='{json.dumps(hashes)}'")
-    if faults:
-        raise typer.Exit(1)
+        lines.append(f"KENNEL_WEIGHTS_SHA256='{json.dumps(hashes)}'")
+    document = {"sha256": hashes, "faults": [error.message for error in faults]}
+    return Answer(document, "\n".join(lines), ExitCode.FAULTY if faults else ExitCode.DONE)
 
 
 @app.command()
+@answers
 def convert(
     name: Annotated[str, typer.Argument(help="The extractor.")],
     source: Annotated[Path, typer.Argument(help="The published file.", exists=True, dir_okay=False)],
     folder: Annotated[Path, typer.Option(help="The folder to write NAME.safetensors to.")] = Path(),
-) -> None:
+) -> Answer:
     """Make an extractor's weight file of a published one: a frozen TensorFlow graph of the 2019 competition (.pb), or a
     file of tensors. It must fit the network. Nothing is overwritten."""
-    try:
-        target = folder / f"{find_extractor(name).name}.safetensors"
-        if target.exists():
-            raise Invalid("weights-exist", f"{target} exists already.")
-        content = _converted(find_extractor(name), source)
-        target.write_bytes(content)
-    except KennelError as error:
-        print(error.message)
-        raise typer.Exit(1) from None
-    print(f"{target}: SHA-256 {hashlib.sha256(content).hexdigest()}")
+    target = folder / f"{find_extractor(name).name}.safetensors"
+    if target.exists():
+        raise Invalid("weights-exist", f"{target} exists already.")
+    content = _converted(find_extractor(name), source)
+    target.write_bytes(content)
+    sha256 = hashlib.sha256(content).hexdigest()
+    return Answer({"file": str(target), "sha256": sha256}, f"{target}: SHA-256 {sha256}")
 
 
 def _converted(spec: ExtractorSpec, source: Path) -> bytes:

@@ -1,4 +1,4 @@
-"""``kennel admin doctor``: what is wrong with an installation, and how it is mended.
+"""``kennel admin installation doctor``: what is wrong with an installation, and how it is mended.
 
 examination: all checks, in order, and their outcomes.
 check: what a check is, and how it says that something is wrong.

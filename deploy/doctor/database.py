@@ -129,5 +129,5 @@ CHECKS = (
         ["database"],
     ),
     Check("pooler", _sessions_of_a_pooler, "Set DATABASE_OWNER_URL to PostgreSQL itself, for `kennel migrate`."),
-    Check("admin", _admin, "`kennel admin create-admin NAME` where the service runs.", ["migrations"]),
+    Check("admin", _admin, "`kennel admin account create-admin NAME` where the service runs.", ["migrations"]),
 )

@@ -90,7 +90,7 @@ def _request_size(installation: Installation) -> str:
 def _mail_server(installation: Installation) -> str:
     url = installation.settings.smtp_url
     if url is None:
-        raise Skipped("KENNEL_SMTP_URL is not set: links are made by `kennel admin reset-link`")
+        raise Skipped("KENNEL_SMTP_URL is not set: links are made by `kennel admin account reset-link`")
     smtp.connect(url.get_secret_value()).close()
     return "it takes us in"
 

@@ -120,11 +120,11 @@ CHECKS = (
     Check(
         "queues",
         _queues,
-        "`kennel admin work` and the log of that queue's worker say why it takes none.",
+        "`kennel admin queue show` and the log of that queue's worker say why it takes none.",
         ["migrations"],
     ),
-    Check("failed jobs", _failures, "Mend the cause, then `kennel admin requeue`.", ["migrations"]),
-    Check("pauses", _pauses, "`kennel admin resume`, or `kennel admin drain NAME --end` for a worker.", ["migrations"]),
+    Check("failed jobs", _failures, "Mend the cause, then `kennel admin queue requeue`.", ["migrations"]),
+    Check("pauses", _pauses, "`kennel admin queue resume`, `competition resume` or `worker resume`.", ["migrations"]),
     Check(
         "mails",
         _mails,

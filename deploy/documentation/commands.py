@@ -28,7 +28,7 @@ def commands_page() -> str:
 
 @cache
 def all_commands() -> dict[str, Any]:
-    """Every command by its full name, as it is typed: ``kennel up``, ``kennel admin create``, ..."""
+    """Every command by its full name, as it is typed: ``kennel up``, ``kennel admin competition create``, ..."""
     return dict(_commands(typer.main.get_command(app), "kennel"))
 
 
@@ -44,7 +44,7 @@ def _commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:
 def _section(name: str, command: Any) -> Iterator[str]:
     yield f"## {name}"
     yield "\n\n".join(text(paragraph) for paragraph in (command.help or "").split("\n\n"))
-    parameters = [each for each in command.params if each.name != "help"]
+    parameters = [each for each in command.params if each.name != "help" and not getattr(each, "hidden", False)]
     if command.ignore_unknown_options and command.allow_extra_args:
         yield PASSED_ON
     if parameters:

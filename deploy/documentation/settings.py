@@ -48,9 +48,9 @@ def settings_page() -> str:
         "## The command",
         table(("variable", "meaning"), ((code(name), meaning) for name, meaning in CLIENT)),
         "## A competition",
-        "The fields of the TOML file of `kennel admin create` and of `POST /api/v1/competitions`. In a draft, "
-        "`kennel admin update` and `PATCH` change every one of them. The last column says which may change later, and "
-        "how far.",
+        "The fields of the TOML file of `kennel admin competition create` and of `POST /api/v1/competitions`. In a "
+        "draft, `kennel admin competition update` and `PATCH` change every one of them. The last column says which may "
+        "change later, and how far.",
         table(("field", "type", "default", "meaning", "later"), _competition()),
     )
 

@@ -32,6 +32,6 @@ def print_greeting(running: service.RunningService, data: Path) -> None:
         if sys.stdout.isatty():
             print(f"The admin's token, shown only now: {running.new_admin_token}")
         else:
-            print(f"For a token: kennel admin token {service.ADMIN} --data {data}")
-        print(f"To sign in on the pages: kennel admin reset-link {service.ADMIN} --data {data}")
+            print(f"For a token: kennel admin account token {service.ADMIN} --data {data}")
+        print(f"To sign in on the pages: kennel admin account reset-link {service.ADMIN} --data {data}")
     print(flush=True)

@@ -118,16 +118,16 @@ def test_there_is_no_link_for_nobody(operator: CliRunner) -> None:
 
 
 def test_the_operator_gives_roles_and_tokens_that_can_use_them(service: Service, operator: CliRunner) -> None:
-    assert operator.invoke(admin.app, ["role", "eve", "organizer"]).output == "eve is organizer now.\n"
+    assert operator.invoke(admin.app, ["set-role", "eve", "organizer"]).output == "eve is organizer now.\n"
     assert entries(service, "role.changed") == [
         (None, "account:eve", {"role": "participant"}, {"role": "organizer"}),
     ]
     assert service.call("eve", "POST", "/admin/invitations", json={}).status_code == 403, "by a token of before"
     service.tokens["eve"] = operator.invoke(admin.app, ["token", "eve"]).output.strip()
     assert service.call("eve", "POST", "/admin/invitations", json={}).status_code == 201
-    service.tokens["new"] = operator.invoke(admin.app, ["account", "new"]).output.strip()
+    service.tokens["new"] = operator.invoke(admin.app, ["create", "new"]).output.strip()
     assert service.call("new", "GET", "/me").json()["scopes"] == ["read", "submit"]
-    refused = operator.invoke(admin.app, ["role", "admin", "participant"])
+    refused = operator.invoke(admin.app, ["set-role", "admin", "participant"])
     assert "last admin" in str(refused.exception)
 
 

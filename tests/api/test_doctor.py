@@ -1,4 +1,4 @@
-"""``kennel admin doctor``: nothing is wrong with an installation that is well, and each check finds its fault."""
+"""``kennel admin installation doctor``: nothing is wrong with an installation that is well; a fault is found."""
 
 import json
 import resource

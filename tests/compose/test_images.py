@@ -53,8 +53,8 @@ def compete(engine: Engine | Docker, domain: str) -> None:
     """Start everything and have an entry scored."""
     engine.start_all()
     tokens = []
-    for words in (("create-admin", "admin"), ("account", "ada", "--name", "Ada")):
-        made = engine.execute("api", "kennel", "admin", *words)
+    for words in (("create-admin", "admin"), ("create", "ada", "--name", "Ada")):
+        made = engine.execute("api", "kennel", "admin", "account", *words)
         assert made.returncode == 0, made.stderr
         tokens.append(made.stdout.strip())
     seen = engine.client("tests.compose.client", f"https://{domain}", *tokens)
@@ -62,7 +62,7 @@ def compete(engine: Engine | Docker, domain: str) -> None:
     answer = json.loads(seen.stdout)
     assert [each["track"] for each in answer["entry"]["measurements"]] == ["public", "private"]
     assert [place["team"] for place in answer["board"]["entries"]] == [answer["entry"]["team"]]
-    doctor = engine.execute("worker-check", "kennel", "admin", "doctor", "--json")
+    doctor = engine.execute("worker-check", "kennel", "admin", "installation", "doctor", "--json")
     wrong = [each for each in json.loads(doctor.stdout) if each["state"] == "wrong"]
     # The proxy's certificate is its own, and no container but the client's knows who has signed it.
     assert [each for each in wrong if each["name"] != "public address"] == []
@@ -122,7 +122,7 @@ def test_a_backup_of_kennel_up_is_restored_into_the_containers() -> None:
         images.build("api")
         with Engine({**VARIABLES, "BACKUPS_DIR": str(backups)}, {"api": "api", "worker": "api"}) as engine:
             engine.start_all()
-            assert "is restored" in engine.run("backup", "kennel", "admin", "restore", "/backups")
+            assert "is restored" in engine.run("backup", "kennel", "admin", "installation", "restore", "/backups")
             for name in ("api", "worker-check", "worker-cpu", "worker-gpu"):
                 engine.stop(name)
                 engine.start(name)
@@ -151,7 +151,7 @@ def back_up_standalone(backups: Path) -> tuple[str, dict[str, Any]]:
             api_tokens.issue(session, ada, PARTICIPANT, name="compose", now=now)
         seen = compete_at(running.url, token, PARTICIPANT)
         kennel = [sys.executable, "-c", "from deploy.cli.main import main; main()"]
-        command = [*kennel, "admin", "backup", str(backups), "--data", str(data.path)]
+        command = [*kennel, "admin", "installation", "backup", str(backups), "--data", str(data.path)]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
     return token, seen

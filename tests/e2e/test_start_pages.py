@@ -49,7 +49,7 @@ SAID = {
     "start/reviewer.md": ('"submission_id"', '"complete":true', '"aug"'),
     "start/operator.md": ("carl is organizer now.",),
     "start/gpu-server.md": ("units/kennel-web.service", "answer and take every queue", "rehearsal is open; complete."),
-    "how-to/choose-a-threshold.md": ('"method": "margin"', '"method": "undo"'),
+    "how-to/choose-a-threshold.md": ("by margin, before", "by undo, before"),
     "how-to/publish-and-release.md": ("The final board of dogs is published.", "Everybody may have it"),
     "how-to/runbook.md": ("paused: worker gpu-1", "is sound", "answer and take every queue"),
 }

@@ -159,7 +159,7 @@ def test_images_lack_what_their_extra_lacks(blockers: dict[str, Path]) -> None:
     [
         ("migrate", None),
         ("api", ["kennel", "migrate", "--wait"]),
-        ("api", ["kennel", "admin", "create-admin", "admin"]),
+        ("api", ["kennel", "admin", "account", "create-admin", "admin"]),
         ("worker-cpu", ["kennel", "weights", "check"]),
     ],
     ids=["migrate", "wait-for-tables", "create-admin", "weights-check"],

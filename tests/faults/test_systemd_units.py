@@ -1,4 +1,5 @@
-"""The systemd units of ``kennel admin service``: what they say, and that their commands hold a competition."""
+"""The systemd units of ``kennel admin installation service``: what they say, and that their commands hold a
+competition."""
 
 import json
 import os
@@ -255,11 +256,11 @@ def test_the_units_processes_score_an_entry_and_end_when_they_are_told_to(host: 
             "KENNEL_PUBLIC_URL": url,
         }
         kennel = str(Path(sys.executable).with_name("kennel"))
-        words = (("create-admin", "admin"), ("account", "ada", "--name", "Ada"))
-        tokens = [_run(variables, kennel, "admin", *each).strip() for each in words]
+        words = (("create-admin", "admin"), ("create", "ada", "--name", "Ada"))
+        tokens = [_run(variables, kennel, "admin", "account", *each).strip() for each in words]
         answer = json.loads(_run(variables, sys.executable, "-m", "tests.compose.client", url, *tokens))
         assert [each["track"] for each in answer["entry"]["measurements"]] == ["public", "private"]
-        examined = json.loads(_run(variables, kennel, "admin", "doctor", "--json", codes=(0, 1)))
+        examined = json.loads(_run(variables, kennel, "admin", "installation", "doctor", "--json", codes=(0, 1)))
         wrong = {each["name"]: each["finding"] for each in examined if each["state"] == "wrong"}
         assert set(wrong) == {"durability"}, wrong
         assert next(each for each in examined if each["name"] == "workers")["finding"].startswith("3 answer")

@@ -78,7 +78,7 @@ def corrected_and_announced(competition: Competition) -> None:
     """Whoever competes is told of both."""
     prizes = [{"place": 1, "amount": "$600"}]
     assert competition.service.call("organizer", "PATCH", competition.path, json={"prizes": prizes}).status_code == 200
-    announced = competition.admin("announce", competition.slug, "The prize", "It is *larger* now.")
+    announced = competition.admin("competition", "announce", competition.slug, "The prize", "It is *larger* now.")
     assert announced.status == 0, announced.err
     newest = notices(competition.service, "eve")[:2]
     assert newest[0][0] == "announcement"
@@ -91,15 +91,17 @@ def rescored_and_taken_back(competition: Competition, monkeypatch: pytest.Monkey
     before = places(competition.service, competition.slug, "private")
     with monkeypatch.context() as patch:
         new_version(patch, lambda fid: 1e6 - fid)
-        started = competition.admin("rescore", competition.slug, "private", "--reason", "Resized as in the paper.")
+        started = competition.admin(
+            *("campaign", "start", competition.slug, "private", "--json"), "--reason", "Resized as in the paper."
+        )
         competition.service.work(evidence=True)
     number = started.document["id"]
-    decide = ("campaign", competition.slug, number, "--reason", "As announced.")
-    switched = competition.admin(*decide, "--switch")
+    campaign = (competition.slug, number, "--json", "--reason", "As announced.")
+    switched = competition.admin("campaign", "switch", *campaign)
     assert switched.status == 0, switched.err
     turned = [team for team in competition.ranked() if team in HONEST]
     assert turned == [team for team, *_ in reversed(before) if team in HONEST]
-    assert competition.admin(*decide, "--undo").document["state"] == "taken back"
+    assert competition.admin("campaign", "undo", *campaign).document["state"] == "taken back"
     assert places(competition.service, competition.slug, "private") == before
     back, on = (body for _, body in notices(competition.service, "eve")[:2])
     assert on.startswith("Entries were measured anew, and these measurements count on the private track")
@@ -110,10 +112,10 @@ def labelled_and_not_ruled(competition: Competition, cheater: str) -> None:
     """A label takes no place away, and the checklist says so."""
     assert cheater in HONEST
     assert "unruled" not in competition.open_points()
-    assert competition.admin("label", competition.slug, competition.entries[cheater], "sup").status == 0
+    assert competition.admin("submission", "label", competition.slug, competition.entries[cheater], "sup").status == 0
     assert competition.ranked()[0] == cheater
     assert competition.open_points()["unruled"] == 1
-    checklist = competition.admin("checklist", competition.slug)
+    checklist = competition.admin("competition", "checklist", competition.slug)
     assert checklist.status == 1
     assert "   1 Every winner that is labelled as memorising has a ruling" in checklist.out
 
@@ -147,7 +149,7 @@ def withdrawn_and_published_again(competition: Competition, page: Page, cheater:
     page.get_by_role("button", name="Withdraw it").click()
     expect(page.get_by_role("status")).to_contain_text("The board is withdrawn")
     assert competition.rule(cheater).status_code == 201
-    again = competition.admin("publish", competition.slug, "--reason", "Ruled.", "--override", "A test.")
+    again = competition.admin("competition", "publish", competition.slug, "--reason", "Ruled.", "--override", "A test.")
     assert again.status == 0, again.err
     assert competition.ranked() == [team for team in before if team != cheater]
     others = [who for who in competition.entries if who != cheater]

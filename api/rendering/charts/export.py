@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from api.rendering.charts.insight_figures import FigureChart, figure_chart_of
-from api.rendering.csv import escape_formula
 from api.rendering.templates import STATIC_FILES, render
+from kennel_client.cli.formatting import escape_formula
 from scorer.errors import NotFound
 from scorer.insights.figures import Figure, Transaction
 

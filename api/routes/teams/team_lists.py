@@ -11,7 +11,6 @@ from sqlalchemy.orm import Session
 from api.actions.paging import PageRequest, Paging
 from api.http.dependencies import CurrentUser, DbSession, Now, Organizer
 from api.openapi.files import also_as
-from api.rendering.csv import escape_formula
 from api.schemas.announcements import (
     ListedMemberView,
     MessagePage,
@@ -22,6 +21,7 @@ from api.schemas.announcements import (
     TeamPage,
 )
 from api.schemas.review.rulings import RulingView, ruling_view
+from kennel_client.cli.formatting import escape_formula
 from scorer.competitions.competition_state import state_of, visible_state
 from scorer.db.tables import Team, TeamMessage
 from scorer.db.teams.team_lists import ListedTeam, list_teams

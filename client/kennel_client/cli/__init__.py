@@ -10,7 +10,10 @@ submissions: ``kennel submit``, ``status`` and ``cancel``.
 generators: ``kennel generator``.
 receipts: ``kennel receipt`` and ``verify``.
 kaggle: ``kennel kaggle``: the official kaggle client, pointed at Kennel.
-admin: ``kennel admin``, for organizers and admins.
+admin: ``kennel admin`` for organizers and admins, by noun.
+former_spellings: what the commands of ``kennel admin`` were called before.
+output: what commands answer, as text, table, CSV or JSON.
+polling: waiting for what the service does in its own time.
 follow: an entry's progress from its server-sent events.
 connection: the authenticated client of a command, and its errors.
 exit_codes: exit statuses, and errors as text or JSON.

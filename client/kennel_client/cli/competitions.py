@@ -4,25 +4,37 @@ import csv
 import io
 import sys
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from kennel_client.api import ApiClient, segment
 from kennel_client.cli import tables
-from kennel_client.cli.connection import connected_client, err
-from kennel_client.cli.options import IDS, PANEL, AsJson, Slug
+from kennel_client.cli.connection import connected_client, err, open_client
+from kennel_client.cli.options import IDS, PANEL, AsFormat, AsJson, Slug
+from kennel_client.cli.output import Listing, answers, columns, format_of
 from kennel_client.operations import accept_rules_of, board_view
 
 app = typer.Typer()
 
 
 @app.command(rich_help_panel=PANEL)
-def competitions(as_json: AsJson = False) -> None:
+@answers
+def competitions() -> Listing:
     """List the competitions."""
-    with connected_client(as_json=as_json, needs_token=False) as client:
+    with open_client(needs_token=False) as client:
         views = client.get_list("/competitions", "competitions")
-    tables.print_answer(views, partial(tables.print_competitions, views=views), as_json=as_json)
+    shown = columns("competition=slug", "title", "phase", "closes=closes_at") | {
+        "images": lambda view: f"{view['image_count']:,} of {view['image_size']}x{view['image_size']}",
+        "rules": _rules_state,
+    }
+    return Listing(views, shown, "There are no competitions yet.")
+
+
+def _rules_state(view: dict[str, Any]) -> str:
+    if view["rules_sha256"] is None:
+        return "none"
+    return "accepted" if view["rules_accepted"] else "to be accepted"
 
 
 @app.command(rich_help_panel=PANEL)
@@ -61,19 +73,19 @@ def leaderboard(
     search: Annotated[str, typer.Option(help="Only teams with this in their name.")] = "",
     limit: Annotated[int, typer.Option(min=1, help="So many places.")] = 50,
     as_json: AsJson = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="CSV on standard output, with every place.")] = False,
+    form: AsFormat = None,
+    as_csv: Annotated[bool, typer.Option("--csv", hidden=True)] = False,
 ) -> None:
-    """Show a competition's board."""
-    if as_json and as_csv:
-        raise typer.BadParameter("--json and --csv exclude each other.")
-    with connected_client(as_json=as_json, needs_token=False) as client:
-        if as_csv:
+    """Show a competition's board; as CSV with every place."""
+    form = format_of("csv" if as_csv else form, as_json=as_json)
+    with connected_client(as_json=form == "json", needs_token=False) as client:
+        if form == "csv":
             params = {"track": "private" if private else "public", "late": late, "format": "csv"}
             answer = client.send("GET", f"/competitions/{segment(competition)}/leaderboard", params=params)
             sys.stdout.write(_matching_csv_rows(answer.text, search))
             return
         board = client.run(board_view(competition, private=private, late=late, search=search, limit=limit))
-    tables.print_answer(board, partial(tables.print_board, view=board), as_json=as_json)
+    tables.print_answer(board, partial(tables.print_board, view=board), as_json=form == "json")
 
 
 def _matching_csv_rows(text: str, search: str) -> str:

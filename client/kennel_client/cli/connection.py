@@ -1,11 +1,13 @@
 """The authenticated client of a command, and its errors as messages with hints."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import typer
 from rich.console import Console
 
+from kennel_client.admin.admin import Admin
 from kennel_client.api import ApiClient
 from kennel_client.cli.exit_codes import ExitCode, exit_code_of, print_error
 from kennel_client.cli.formatting import format_duration
@@ -38,16 +40,37 @@ def reported_errors(*, as_json: bool = False, uploading: bool = False) -> Iterat
 
 
 @contextmanager
+def exit_on_error() -> Iterator[None]:
+    """An error meant for a person becomes one message and an exit status, without a traceback: around all commands."""
+    try:
+        yield
+    except (KennelError, Refused) as error:
+        print_error(error, err, hint=hint_for(error))
+        sys.exit(exit_code_of(error))
+
+
+@contextmanager
 def connected_client(
     *, as_json: bool = False, uploading: bool = False, needs_token: bool = True
 ) -> Iterator[ApiClient]:
     """A client with the current login; errors are handled by :func:`reported_errors`."""
-    with reported_errors(as_json=as_json, uploading=uploading):
-        login = current_login()
-        if needs_token:
-            require_token(login)
-        with ApiClient(login.url, login.token) as client:
-            yield client
+    with reported_errors(as_json=as_json, uploading=uploading), open_client(needs_token=needs_token) as client:
+        yield client
+
+
+def open_client(*, needs_token: bool = True) -> ApiClient:
+    """A client with the current login: that of the environment, else of ``kennel login``."""
+    login = current_login()
+    if needs_token:
+        require_token(login)
+    return ApiClient(login.url, login.token)
+
+
+@contextmanager
+def open_admin() -> Iterator[Admin[ApiClient]]:
+    """The methods of organizers and admins, with the current login."""
+    with open_client() as client:
+        yield Admin(client)
 
 
 def require_token(login: Login) -> str:

@@ -1,9 +1,6 @@
 """The exit statuses of ``kennel``, for scripts; errors as text or JSON."""
 
 import json
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import IntEnum
 from typing import Any
 
@@ -85,13 +82,3 @@ def print_error(error: Refused | KennelError, err: Console, *, as_json: bool = F
         print(json.dumps({"problem": problem_of(error)}))
     else:
         err.print("\n".join(filter(None, (message_of(error), hint))), markup=False, soft_wrap=True)
-
-
-@contextmanager
-def exit_on_error() -> Iterator[None]:
-    """An error meant for a person becomes one message and an exit status, without a traceback."""
-    try:
-        yield
-    except (KennelError, Refused) as error:
-        print_error(error, Console(stderr=True, highlight=False))
-        sys.exit(exit_code_of(error))

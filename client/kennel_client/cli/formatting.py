@@ -1,4 +1,4 @@
-"""Times and numbers as text, and text of others made safe to print on a terminal."""
+"""Times and numbers as text, and text of others made safe for terminals and for cells of CSV files."""
 
 import unicodedata
 from datetime import UTC, datetime
@@ -8,6 +8,7 @@ UNSAFE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 """Unicode categories that are invisible or that control a terminal."""
 JOINERS = frozenset("\u200c\u200d")
 """Invisible characters that some writing systems need."""
+FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def terminal_safe(text: object) -> str:
@@ -21,6 +22,12 @@ def terminal_safe(text: object) -> str:
 def terminal_safe_lines(text: str) -> str:
     """Like :func:`terminal_safe`, line by line."""
     return "\n".join(terminal_safe(line.expandtabs(4)) for line in text.splitlines())
+
+
+def escape_formula(cell: str) -> str:
+    """A cell of a CSV file, with a quote before it if a spreadsheet would run it as a formula; some read full-width
+    signs, too."""
+    return f"'{cell}" if cell.startswith(FORMULA_SIGNS) else cell
 
 
 def format_time(iso: str | None) -> str:

@@ -1,7 +1,7 @@
 """The ``kennel`` command: which subcommands it has follows from what is installed."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import entry_points, version
 from typing import Annotated
 
@@ -19,44 +19,89 @@ from kennel_client.cli import (
     start,
     submissions,
 )
-from kennel_client.cli.admin import accounts, pauses, publication, storage, tuning
+from kennel_client.cli.admin import (
+    accounts,
+    audit,
+    campaigns,
+    extractors,
+    files,
+    guests,
+    queues,
+    ratings,
+    rebuttals,
+    references,
+    releases,
+    reviews,
+    roles,
+    rulings,
+    teams,
+    thresholds,
+    workers,
+)
 from kennel_client.cli.admin import competitions as admin_competitions
+from kennel_client.cli.admin import submissions as admin_submissions
+from kennel_client.cli.connection import exit_on_error
+from kennel_client.cli.former_spellings import AdminGroup
 from kennel_client.errors import Unreadable
 
 SERVER_GROUP = "kennel.server"
 """The entry point by which an installed server offers the whole command."""
 SERVER_COMMANDS = ("demo", "migrate", "recover", "rescore", "score", "up", "weights")
-SERVER_ADMIN_COMMANDS = (
-    "account",
-    "backup",
-    "create-admin",
-    "delete-account",
-    "doctor",
-    "remove-second-factor",
-    "reset-link",
-    "restore",
-    "role",
-    "rotate-secrets",
-    "rotate-signing-key",
-    "service",
-    "token",
-    "verify-backup",
-)
-"""Commands that only the server has: the client says so, instead of knowing nothing of them."""
+SERVER_ADMIN_COMMANDS = {
+    "account": ("create", "create-admin", "delete", "remove-second-factor", "reset-link", "set-role", "token"),
+    "installation": (
+        "backup",
+        "doctor",
+        "restore",
+        "rotate-secrets",
+        "rotate-signing-key",
+        "service",
+        "verify-backup",
+    ),
+}
+"""Commands that only the server has, those of ``kennel admin`` by noun: the client says so, instead of knowing nothing
+of them."""
 WITHOUT_A_SERVICE = frozenset({"recover", "score", "weights"})
 """Those of them that need what computes, and none of the service's other packages."""
+NOUNS = {
+    "account": accounts.app,
+    "audit": audit.app,
+    "campaign": campaigns.app,
+    "competition": admin_competitions.app,
+    "extractor": extractors.app,
+    "file": files.app,
+    "guest": guests.app,
+    "queue": queues.app,
+    "rating": ratings.app,
+    "rebuttal": rebuttals.app,
+    "reference": references.app,
+    "release": releases.app,
+    "review": reviews.app,
+    "role": roles.app,
+    "ruling": rulings.app,
+    "submission": admin_submissions.app,
+    "team": teams.app,
+    "threshold": thresholds.app,
+    "worker": workers.app,
+}
+"""The nouns of ``kennel admin``."""
 ANYTHING = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
-def make_admin() -> typer.Typer:
-    """``kennel admin``: what organizers and admins do through the API."""
-    app = typer.Typer(
+def make_admin(server: Mapping[str, typer.Typer]) -> typer.Typer:
+    """``kennel admin``: what organizers and admins do through the API, by noun; ``server``: what is added to a noun."""
+    admin = typer.Typer(
+        cls=AdminGroup,
         no_args_is_help=True,
-        help="Accounts, competitions, references, tau: by `kennel login`, or KENNEL_URL and KENNEL_TOKEN.",
+        help="What organizers and admins do: by `kennel login --organize`, or KENNEL_URL and KENNEL_TOKEN.",
     )
-    for each in (admin_competitions, accounts, tuning, publication, pauses, storage):
-        app.add_typer(each.app)
-    return app
+    for noun in sorted(NOUNS.keys() | server.keys()):
+        parts = [apps[noun] for apps in (NOUNS, server) if noun in apps]
+        group = typer.Typer(no_args_is_help=True, help=parts[0].info.help, hidden=parts[0].info.hidden)
+        for part in parts:
+            group.add_typer(part)
+        admin.add_typer(group, name=noun)
+    return admin
 
 
 def make_app(admin: typer.Typer, distribution: str) -> typer.Typer:
@@ -90,10 +135,11 @@ def make_app(admin: typer.Typer, distribution: str) -> typer.Typer:
 
 def client_app() -> typer.Typer:
     """The command where only the client is installed."""
-    admin = make_admin()
-    app = make_app(admin, "kennel-client")
+    missing = {noun: typer.Typer(hidden=noun not in NOUNS) for noun in SERVER_ADMIN_COMMANDS}
+    app = make_app(make_admin(missing), "kennel-client")
+    for noun, names in SERVER_ADMIN_COMMANDS.items():
+        _say_what_is_missing(missing[noun], f"kennel admin {noun}", names)
     _say_what_is_missing(app, "kennel", SERVER_COMMANDS)
-    _say_what_is_missing(admin, "kennel admin", SERVER_ADMIN_COMMANDS)
     return app
 
 
@@ -114,5 +160,5 @@ def main() -> None:
     """The console script: the server's command where it is installed, else the client's."""
     for server in entry_points(group=SERVER_GROUP):
         sys.exit(server.load()())
-    with exit_codes.exit_on_error():
+    with exit_on_error():
         client_app()()

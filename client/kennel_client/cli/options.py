@@ -1,12 +1,21 @@
-"""Options and arguments that several participant commands share."""
+"""Options and arguments that several commands share."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 Slug = Annotated[str, typer.Argument(metavar="COMPETITION", help="Its short name, as in `kennel competitions`.")]
+EntryId = Annotated[str, typer.Argument(metavar="ID", help="The entry's id.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on standard output, and nothing else there.")]
+Format = Literal["table", "csv", "json"]
+AsFormat = Annotated[Format | None, typer.Option("--format", help="How to print the list: table if left out.")]
 Watch = Annotated[bool, typer.Option("--watch", "--wait", help="Follow it to its end; exit 1 unless it is scored.")]
+Label = Annotated[
+    Literal["legitimate", "mgan", "sup", "ae", "aug", "other"], typer.Argument(help="What made the entry.")
+]
+RulingKind = Annotated[Literal["keep", "disqualify", "waive"], typer.Argument(help="The ruling.")]
+Told = Annotated[str, typer.Option("--reason", help="Told to the team.")]
+Reason = Annotated[str, typer.Option(help="For the audit log.")]
 PANEL = "Taking part"
 IDS: dict[str, Any] = {"ignore_unknown_options": True, "help_option_names": ["--help"]}
 """For commands that take ids of entries, because an id may begin with a hyphen; an h in it does not ask for help."""

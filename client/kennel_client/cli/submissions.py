@@ -1,6 +1,7 @@
 """``kennel submit``, ``status`` and ``cancel``."""
 
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
@@ -10,10 +11,11 @@ import typer
 from kennel_client.api import ApiClient, open_file, segment
 from kennel_client.cli import tables
 from kennel_client.cli.competitions import accepts_rules
-from kennel_client.cli.connection import connected_client, err, interruptible
+from kennel_client.cli.connection import connected_client, err, interruptible, open_client
 from kennel_client.cli.exit_codes import ExitCode
 from kennel_client.cli.follow import follow_submission
 from kennel_client.cli.options import IDS, PANEL, AsJson, Slug, Watch
+from kennel_client.cli.output import Answer, Listing, answers, columns, format_of
 from kennel_client.errors import Refused
 from kennel_client.operations import MAX_NAME_LENGTH
 from kennel_client.progress import show_progress
@@ -49,9 +51,10 @@ def submit(
         if watch:
             _follow(client, submission)
         view = client.get(f"/submissions/{submission}")
+        answer = _answer(client, view)
     if watch or as_json:
-        _print_answer(client, view, as_json=as_json)
-    raise typer.Exit(_exit_code_of(view))
+        answer.print(format_of(None, as_json=as_json))
+    raise typer.Exit(answer.exit_code)
 
 
 def _submit_file(client: ApiClient, resumable: ResumableUpload, content: BinaryIO, *, check: bool, ask: bool) -> str:
@@ -81,9 +84,9 @@ def _follow(client: ApiClient, submission: str) -> None:
         follow_submission(client, submission, err)
 
 
-def _print_answer(client: ApiClient, view: dict[str, Any], *, as_json: bool) -> None:
+def _answer(client: ApiClient, view: dict[str, Any]) -> Answer:
     page = f"{client.url}/submissions/{view['id']}"
-    tables.print_answer(view | {"page": page}, partial(tables.print_submission, view=view, page=page), as_json=as_json)
+    return Answer(view | {"page": page}, partial(tables.print_submission, view=view, page=page), _exit_code_of(view))
 
 
 def _exit_code_of(*views: dict[str, Any]) -> ExitCode:
@@ -91,28 +94,32 @@ def _exit_code_of(*views: dict[str, Any]) -> ExitCode:
 
 
 @app.command(rich_help_panel=PANEL, context_settings=IDS)
+@answers
 def status(
     submission: Annotated[str | None, typer.Argument(metavar="[ID]", help="An entry; without it, all.")] = None,
     competition: Annotated[str | None, typer.Option(help="Only entries of this competition.")] = None,
     watch: Watch = False,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer | Listing:
     """Show your team's newest entries, or one of them; with --watch, follow what is under way to its end."""
-    with connected_client(as_json=as_json) as client:
+    with open_client() as client:
         if submission is not None:
             if watch:
                 _follow(client, submission)
-            view = client.get(f"/submissions/{segment(submission)}")
-            _print_answer(client, view, as_json=as_json)
-            raise typer.Exit(_exit_code_of(view))
+            return _answer(client, client.get(f"/submissions/{segment(submission)}"))
         views = _own_submissions(client, competition)
         watched = [view["id"] for view in reversed(views) if watch and view["status"] not in FINISHED]
         for each in watched:
             _follow(client, each)
         if watched:
             views = _own_submissions(client, competition)
-    tables.print_answer(views, partial(tables.print_submissions, views=views), as_json=as_json)
-    raise typer.Exit(_exit_code_of(*(view for view in views if view["id"] in watched)))
+    exit_code = _exit_code_of(*(view for view in views if view["id"] in watched))
+    shown = columns("id", "competition") | {
+        "status": tables.status_text,
+        "MiFID": tables.score_text,
+        "accepted": lambda view: view["accepted_at"],
+        "file": lambda view: " · ".join(filter(None, (view["file_name"], view["note"]))),
+    }
+    return Listing(views, shown, "There are no entries yet.", exit_code)
 
 
 def _own_submissions(client: ApiClient, competition: str | None) -> list[dict[str, Any]]:
@@ -128,8 +135,9 @@ def _own_submissions(client: ApiClient, competition: str | None) -> list[dict[st
 
 
 @app.command(rich_help_panel=PANEL, context_settings=IDS)
-def cancel(submission: Annotated[str, typer.Argument(metavar="ID")], as_json: AsJson = False) -> None:
+@answers
+def cancel(submission: Annotated[str, typer.Argument(metavar="ID")]) -> Answer:
     """Take an entry back before its scoring begins: it is not counted."""
-    with connected_client(as_json=as_json) as client:
+    with open_client() as client:
         view = client.post(f"/submissions/{segment(submission)}/cancel")
-    _print_answer(client, view, as_json=as_json)
+        return replace(_answer(client, view), exit_code=ExitCode.DONE)

@@ -46,49 +46,6 @@ def print_prose(out: Console, text: str) -> None:
     out.print(text, markup=False)
 
 
-def print_competitions(out: Console, views: Sequence[View]) -> None:
-    """Print competitions: phase, deadline, image specification, rules."""
-    columns = {"competition": LEFT, "title": LEFT, "phase": LEFT, "closes": LEFT, "images": RIGHT, "rules": LEFT}
-    rows = [
-        (
-            each["slug"],
-            terminal_safe(each["title"]),
-            each["phase"],
-            format_time(each["closes_at"]),
-            f"{each['image_count']:,} of {each['image_size']}x{each['image_size']}",
-            _rules(each),
-        )
-        for each in views
-    ]
-    print_table(out, columns, rows)
-
-
-def _rules(view: View) -> str:
-    if view["rules_sha256"] is None:
-        return "none"
-    return "accepted" if view["rules_accepted"] else "to be accepted"
-
-
-def print_submissions(out: Console, views: Sequence[View]) -> None:
-    """Print entries, in their order."""
-    if not views:
-        print_text(out, "There are no entries yet.")
-        return
-    columns = {"id": LEFT, "competition": LEFT, "status": LEFT, "MiFID": RIGHT, "accepted": LEFT, "file": LEFT}
-    rows = [
-        (
-            each["id"],
-            each["competition"],
-            status_text(each),
-            score_text(each),
-            format_time(each["accepted_at"]),
-            " · ".join(filter(None, (terminal_safe(each["file_name"]), terminal_safe(each["note"])))),
-        )
-        for each in views
-    ]
-    print_table(out, columns, rows)
-
-
 def status_text(view: View) -> str:
     """An entry's status, with its queue position while it waits and its progress while it runs."""
     if view["queue_position"]:

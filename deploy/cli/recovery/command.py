@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 
 from kennel_client.cli.connection import reported_errors
+from kennel_client.cli.options import AsJson
 from kennel_client.progress import show_progress
 from scorer.lifecycle import STAGES
 
@@ -55,7 +56,7 @@ def recover(
     accept_weaker_sandbox: Annotated[
         bool, typer.Option("--accept-weaker-sandbox", help="Open the file with what this system has of the sandbox.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Test by latent recovery whether a generator makes its training photographs better than others; in a sandbox."""
     # Only commands that look at images import torch.

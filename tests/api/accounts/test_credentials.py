@@ -233,11 +233,14 @@ def test_there_is_always_an_admin_who_can_sign_in(service: Service) -> None:
 
 
 def test_the_command_lists_suspends_and_ends(service: Service, terminal: CliTerminal) -> None:
-    listed = terminal.run("admin", "accounts", "ad", who="admin")
-    assert [line.split()[0] for line in listed.out.splitlines()] == ["admin", "ada"]
-    assert terminal.run("admin", "suspend", "ada", "--reason", "Sold.", who="admin").out == "ada is suspended.\n"
-    assert "suspended 20" in terminal.run("admin", "accounts", "ada", who="admin").out
-    assert terminal.run("admin", "suspend", "ada", "--end", who="admin").out == "ada may sign in again.\n"
-    assert terminal.run("admin", "sign-out", "bob", who="admin").status == 0
+    listed = terminal.run("admin", "account", "list", "ad", who="admin")
+    assert [line.split()[0] for line in listed.out.splitlines()] == ["handle", "admin", "ada"]
+    assert (
+        terminal.run("admin", "account", "suspend", "ada", "--reason", "Sold.", who="admin").out
+        == "ada is suspended.\n"
+    )
+    assert terminal.run("admin", "account", "list", "ada", "--json", who="admin").document[0]["suspended_at"]
+    assert terminal.run("admin", "account", "restore", "ada", who="admin").out == "ada may sign in again.\n"
+    assert terminal.run("admin", "account", "sign-out", "bob", who="admin").status == 0
     refused(service.call("bob", "GET", "/me"), 401, "bad-token")
-    assert terminal.run("admin", "suspend", "nobody", who="admin").status != 0
+    assert terminal.run("admin", "account", "suspend", "nobody", who="admin").status != 0

@@ -251,13 +251,13 @@ def test_who_has_duties_hands_over_first(service: Service) -> None:
 
 
 def test_the_operator_deletes_who_cannot_sign_in(service: Service, operator: Any) -> None:
-    assert operator.invoke(admin.app, ["delete-account", "ada"], input="n\n").exit_code == 1
+    assert operator.invoke(admin.app, ["delete", "ada"], input="n\n").exit_code == 1
     assert service.call("ada", "GET", "/me").status_code == 200
-    done = operator.invoke(admin.app, ["delete-account", "ada", "--yes"])
+    done = operator.invoke(admin.app, ["delete", "ada", "--yes"])
     assert (done.exit_code, done.output) == (0, "The account ada is deleted.\n")
     ((who, _, _, after),) = entries(service, "account.deleted")
     assert (who, after) == (None, {"by": "the operator"})
-    assert operator.invoke(admin.app, ["delete-account", "ada", "--yes"]).exit_code == 1
+    assert operator.invoke(admin.app, ["delete", "ada", "--yes"]).exit_code == 1
 
 
 @pytest.mark.heavy

@@ -144,17 +144,18 @@ def test_the_operators_commands(service: Service, terminal: CliTerminal, tmp_pat
     slug = service.competition(invitation_only=True)
     as_organizer = {"who": "organizer"}
     assert terminal.run("submit", slug, _file(tmp_path)).status == 3
-    done = terminal.run("admin", "invite-to", slug, "ada", "new@example.org", **as_organizer)
-    assert (done.status, done.out.split()) == (0, ["new@example.org", "ada"])
-    assert "ada  (by organizer, " in terminal.run("admin", "guests", slug, **as_organizer).out
+    done = terminal.run("admin", "guest", "invite", slug, "ada", "new@example.org", **as_organizer)
+    assert (done.status, [line.split()[0] for line in done.out.splitlines()]) == (0, ["who", "new@example.org", "ada"])
+    listed = terminal.run("admin", "guest", "list", slug, "--json", **as_organizer).document
+    assert ("ada", "organizer") in [(guest["who"], guest["invited_by"]) for guest in listed]
     assert terminal.run("submit", slug, _file(tmp_path)).status == 0
-    assert terminal.run("admin", "uninvite", slug, "new@example.org", **as_organizer).status == 0
-    assert "new@" not in terminal.run("admin", "guests", slug, **as_organizer).out
+    assert terminal.run("admin", "guest", "remove", slug, "new@example.org", **as_organizer).status == 0
+    assert "new@" not in terminal.run("admin", "guest", "list", slug, **as_organizer).out
     for content in (b"title = ", b"\xff\xfe"):
         broken = tmp_path / "broken.toml"
         broken.write_bytes(content)
         for command in (("update", slug), ("create",)):
-            done = terminal.run("admin", *command, broken, **as_organizer)
+            done = terminal.run("admin", "competition", *command, broken, **as_organizer)
             assert (done.status, "is not TOML" in done.err) == (2, True), done
 
 

@@ -184,12 +184,12 @@ def test_a_token_of_an_earlier_role_does_not_serve_a_new_one(service: Service) -
 
 def test_the_command_names_people(service: Service, terminal: CliTerminal) -> None:
     slug = service.competition()
-    asked = terminal.run("admin", "offer-role", slug, "bob", "reviewer", who="organizer")
+    asked = terminal.run("admin", "role", "offer", slug, "bob", "reviewer", who="organizer")
     assert asked.out.startswith(f"bob: reviewer of {slug}, asked at"), asked.err
-    assert terminal.run("admin", "accept-role", slug, "--decline", who="bob").out == f"You have no role in {slug}.\n"
-    assert terminal.run("admin", "accept-role", slug, who="bob").status == 3, "the offer is gone"
-    terminal.run("admin", "offer-role", slug, "bob", "reviewer", who="organizer")
-    assert "since" in terminal.run("admin", "accept-role", slug, who="bob").out
-    assert "bob: reviewer" in terminal.run("admin", "roles", slug, who="organizer").out
-    assert terminal.run("admin", "end-role", slug, "bob", who="organizer").status == 0
-    assert "bob" not in terminal.run("admin", "roles", slug, who="organizer").out
+    assert terminal.run("admin", "role", "decline", slug, who="bob").out == f"You have no role in {slug}.\n"
+    assert terminal.run("admin", "role", "accept", slug, who="bob").status == 3, "the offer is gone"
+    terminal.run("admin", "role", "offer", slug, "bob", "reviewer", who="organizer")
+    assert "since" in terminal.run("admin", "role", "accept", slug, who="bob").out
+    assert "reviewer" in terminal.run("admin", "role", "list", slug, who="organizer").out
+    assert terminal.run("admin", "role", "end", slug, "bob", who="organizer").status == 0
+    assert "bob" not in terminal.run("admin", "role", "list", slug, who="organizer").out

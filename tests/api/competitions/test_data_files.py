@@ -8,7 +8,6 @@ import pytest
 from typer.testing import CliRunner
 
 from deploy.cli.main import app
-from kennel_client.errors import Refused
 from tests.api.conftest import API, Service
 from tests.api.submissions.test_uploads import refused
 from tests.factories import noise_images, zip_of
@@ -120,17 +119,17 @@ def test_an_organizer_offers_files_from_the_command_line(
         monkeypatch.setenv("KENNEL_URL", url)
         monkeypatch.setenv("KENNEL_TOKEN", service.tokens["organizer"])
 
-        def data_file(*arguments: str) -> Any:
-            return CliRunner().invoke(app, ["admin", "data-file", slug, *arguments])
+        def data_file(act: str, *arguments: str) -> Any:
+            return CliRunner().invoke(app, ["admin", "file", act, slug, *arguments])
 
-        output = data_file(str(tmp_path / "sample.bin")).stdout
+        output = data_file("offer", str(tmp_path / "sample.bin")).stdout
         assert f"sample.bin: 1,024,000 bytes, SHA-256 {hashlib.sha256(SAMPLE).hexdigest()}" in output
-        assert data_file("--train").exit_code == 0
+        assert data_file("offer", "--train").exit_code == 0
         assert names() == ["sample.bin", "train.zip"]
-        assert "no longer" in data_file("--withdraw", "--name", "sample.bin").stdout
+        assert "no longer" in data_file("withdraw", "sample.bin").stdout
         assert names() == ["train.zip"]
-        for wrong in ((), ("--withdraw",), (str(tmp_path / "sample.bin"), "--train")):
-            assert isinstance(data_file(*wrong).exception, Refused)
+        for wrong in (("offer",), ("withdraw",), ("offer", str(tmp_path / "sample.bin"), "--train")):
+            assert data_file(*wrong).exit_code == 2
 
 
 def test_the_competitions_page_shows_at_once_what_is_offered(service: Service) -> None:

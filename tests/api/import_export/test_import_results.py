@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 from typer.testing import CliRunner
 
-from kennel_client.cli.admin import competitions
+from kennel_client.cli.main import make_admin
 from scorer.errors import Conflict
 from tests.api.conftest import Service
 from tests.api.submissions.test_uploads import refused
@@ -171,7 +171,8 @@ def test_the_command_loads_a_file(service: Service, tmp_path: Path) -> None:
     path = tmp_path / "results.csv"
     path.write_bytes(table().replace(b"FID_public", b"FID"))
     with serve(service.app) as address:
-        wanted = ["import-results", str(path), "--competition", "old", "--column", "fid_public=FID", "--url", address]
-        done = CliRunner(env={"KENNEL_TOKEN": "secret-of-organizer"}).invoke(competitions.app, wanted)
+        former = ["import-results", str(path), "--url", address, "--competition", "old", "--column", "fid_public=FID"]
+        done = CliRunner(env={"KENNEL_TOKEN": "secret-of-organizer"}).invoke(make_admin({}), former)
     assert done.exit_code == 0, done.output
-    assert json.loads(done.output)["added"] == 4
+    assert json.loads(done.stdout)["added"] == 4
+    assert done.stderr == "`kennel admin competition import` is now `kennel admin competition import --json`.\n"

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from kennel_client.api import ApiClient
-from kennel_client.cli.admin import publication
+from kennel_client.cli.main import make_admin
 from scorer.db.tables import Job
 from tests.api.conftest import API, Service
 from tests.factories import noise_images
@@ -41,7 +41,7 @@ def command(service: Service, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setenv("KENNEL_TOKEN", service.tokens["admin"])
 
     def run(*arguments: str, code: int = 0) -> str:
-        done = CliRunner().invoke(publication.app, list(arguments))
+        done = CliRunner().invoke(make_admin({}), list(arguments))
         assert done.exit_code == code, (done.output, done.exception)
         return done.output
 
@@ -84,8 +84,8 @@ def test_from_stuck_work_to_the_published_board(service: Service, command: Any) 
     assert [(each["id"], each["error"], each["track"]) for each in listed["failed"]] == [
         (job, "the disk was full", "private")
     ]
-    assert f"failed: job {job} score {slug} private {entry} (attempt 3): the disk was full" in command("work")
-    assert "1 Nobody's" not in command("checklist", slug, code=1)
+    assert f"failed: job {job} score {slug} private {entry} (attempt 3): the disk was full" in command("queue", "show")
+    assert "1 Nobody's" not in command("competition", "checklist", slug, code=1)
 
     refused = service.call("organizer", "POST", where, json={"published": True, "reason": "now"})
     assert refused.status_code == 409
@@ -100,15 +100,15 @@ def test_from_stuck_work_to_the_published_board(service: Service, command: Any) 
     service.call("organizer", "PUT", f"/competitions/{slug}/submissions/{entry}/label", json=body)
     assert [name for name, point in points(service, slug).items() if not point["passed"]] == []
     seen = service.call("organizer", "GET", where).json()["version"]
-    assert f"--after {seen}" in command("checklist", slug)
+    assert f"--after {seen}" in command("competition", "checklist", slug)
     tau = {"method": "manual", "tau": 0.001, "reason": "another"}
     assert service.call("organizer", "POST", f"/competitions/{slug}/tracks/private/thresholds", json=tau).is_success
     act = {"published": True, "reason": "All is done.", "after": seen}
     moved = service.call("organizer", "POST", where, json=act)
     assert (moved.status_code, moved.json()["type"]) == (409, "urn:kennel:problem:board-has-moved")
-    assert "published" in command("publish", slug, "--reason", "All is done.")
+    assert "published" in command("competition", "publish", slug, "--reason", "All is done.")
     assert service.call(None, "GET", f"/competitions/{slug}/leaderboard?track=private").status_code == 200
-    assert "withdrawn" in command("publish", slug, "--reason", "A mistake.", "--withdraw")
+    assert "withdrawn" in command("competition", "withdraw", slug, "--reason", "A mistake.")
     history = service.call("organizer", "GET", where).json()["history"]
     assert [(each["published"], each["final"], each["by"]) for each in history] == [
         (False, True, "admin"),
@@ -120,9 +120,9 @@ def test_one_job_or_all_are_set_going_again(service: Service, command: Any) -> N
     slug = service.competition()
     entries = [service.scored("ada", slug, noise_images(seed))["id"] for seed in (10, 11, 12)]
     failed = [fail_private(service, entry) for entry in entries]
-    assert command("requeue", str(failed[0])) == "1 to be tried again.\n"
-    assert command("requeue", "--competition", slug) == "2 to be tried again.\n"
-    assert command("requeue") == "0 to be tried again.\n"
+    assert command("queue", "requeue", str(failed[0])) == "1 to be tried again.\n"
+    assert command("queue", "requeue", "--competition", slug) == "2 to be tried again.\n"
+    assert command("queue", "requeue") == "0 to be tried again.\n"
     again = service.call("admin", "POST", "/admin/work/requeue", json={"job": failed[0]})
     assert (again.status_code, again.json()["type"]) == (409, "urn:kennel:problem:not-stuck")
     log = service.call("admin", "GET", "/admin/audit", params={"action": "job.requeued"}).json()["entries"]

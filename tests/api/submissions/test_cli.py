@@ -148,7 +148,7 @@ def test_refusals_have_statuses_and_say_what_to_do(terminal: CliTerminal, servic
     assert gone.status == ExitCode.NO_ANSWER
     assert gone.document["problem"]["type"] == "urn:kennel:problem:no-answer"
     assert terminal.run("competitions", url=f"{terminal.url}/static").status in {ExitCode.REFUSED, ExitCode.NO_ANSWER}
-    assert terminal.run("admin", "update", "none", tmp_path / "gone.toml").status == ExitCode.USAGE
+    assert terminal.run("admin", "competition", "update", "none", tmp_path / "gone.toml").status == ExitCode.USAGE
 
 
 def test_rules_are_shown_and_accepted(terminal: CliTerminal, service: Service, tmp_path: Path) -> None:
@@ -219,11 +219,11 @@ def test_signing_in_by_token(terminal: CliTerminal, service: Service) -> None:
 
 def test_organizers_and_participants_sign_in_alike(terminal: CliTerminal, service: Service) -> None:
     slug = service.competition()
-    assert terminal.run("admin", "roles", slug, who=None).status == ExitCode.SIGN_IN
+    assert terminal.run("admin", "role", "list", slug, who=None).status == ExitCode.SIGN_IN
     assert terminal.run("login", "--token-stdin", who=None, stdin=service.tokens["organizer"]).status == ExitCode.DONE
-    roles = terminal.run("admin", "roles", slug, who=None)
+    roles = terminal.run("admin", "role", "list", slug, who=None)
     assert (roles.status, "organizer" in roles.out) == (ExitCode.DONE, True), roles.err
-    assert terminal.run("admin", "roles", slug, who="a token of nobody").status == ExitCode.SIGN_IN
+    assert terminal.run("admin", "role", "list", slug, who="a token of nobody").status == ExitCode.SIGN_IN
 
 
 @pytest.mark.heavy

@@ -89,7 +89,7 @@ def test_a_competition_has_a_quota_too_and_organizers_see_who_has_most(
     assert seen["stored_bytes"] == sum(each["stored_bytes"] for each in seen["largest_teams"])
     assert (seen["max_bytes"], seen["max_team_bytes"]) == (len(ZIP) + len(SECOND), None)
     refused(service.call("ada", "GET", f"/competitions/{slug}/storage"), 403, "wrong-role")
-    printed = terminal.run("admin", "storage", slug, who="organizer")
+    printed = terminal.run("admin", "competition", "storage", slug, who="organizer")
     assert printed.status == 0
     assert {line.split("  ")[-1] for line in printed.out.splitlines()} >= {"Ada", "Held out"}
 

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -211,11 +212,12 @@ def test_the_command_talks(service: Service, slug: str, terminal: CliTerminal) -
         assert result.status == 0, result.err
         return result.out
 
-    assert "News" in run("announce", slug, "News", "The close stays.")
+    assert "News" in run("competition", "announce", slug, "News", "The close stays.")
     (team,) = teams_of(service, slug)
-    assert run("teams", slug) == f"{team['id']} Ada: ada\n"
-    assert run("teams", slug, "--csv").startswith("team_id,team,submissions,handle")
-    assert run("message", slug, team["id"], "Well done.") == "The team is told.\n"
+    listed = json.loads(run("team", "list", slug, "--json"))
+    assert [(each["team_id"], each["team"], each["handle"]) for each in listed] == [(team["id"], "Ada", "ada")]
+    assert run("team", "list", slug, "--format", "csv").startswith("team_id,team,submissions,handle")
+    assert run("team", "message", slug, team["id"], "Well done.") == "The team is told.\n"
     later = datetime.now(UTC) + timedelta(days=2)
-    assert f"{later:%Y-%m-%dT%H:%M}" in run("ask-code", entry, f"{later:%Y-%m-%dT%H:%M:%S}")
-    assert run("rule-team", slug, team["id"], "keep", "--reason", "It is fine.") == "1 entry: keep.\n"
+    assert f"{later:%Y-%m-%dT%H:%M}" in run("submission", "ask-code", entry, f"{later:%Y-%m-%dT%H:%M:%S}")
+    assert run("team", "rule", slug, team["id"], "keep", "--reason", "It is fine.") == "1 entry: keep.\n"

@@ -3,16 +3,37 @@
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import typer
+from typer.core import TyperGroup
 from typer.testing import CliRunner
 
 from deploy.cli.main import app as whole
 from deploy.documentation.commands import all_commands
 from kennel_client.cli import main
+from kennel_client.cli.former_spellings import FORMER_SPELLINGS
 from kennel_client.errors import Unreadable
 from scorer.errors import Unavailable
+
+DIALOGUE = "asks a person"
+PROCESS = "runs until Ctrl-C"
+DOCUMENT = "prints JSON always"
+WITHOUT_JSON = {
+    "demo": PROCESS,
+    "up": PROCESS,
+    "delete-account": DIALOGUE,
+    "login": DIALOGUE,
+    "logout": DIALOGUE,
+    "my-data": DOCUMENT,
+    "receipt": DOCUMENT,
+    "start": "writes a folder",
+    "kaggle": "is the official client's",
+}
+"""Commands without ``--json``, and why."""
 
 
 def names_of(app: typer.Typer, *group: str) -> set[str]:
@@ -26,10 +47,29 @@ def names_of(app: typer.Typer, *group: str) -> set[str]:
 def test_the_server_adds_the_commands_that_the_client_names() -> None:
     client = main.client_app()
     assert names_of(whole) - names_of(client) == set(main.SERVER_COMMANDS)
-    assert names_of(whole, "admin") - names_of(client, "admin") == set(main.SERVER_ADMIN_COMMANDS)
+    assert names_of(whole, "admin") - names_of(client, "admin") == {"installation"}
+    for noun, names in main.SERVER_ADMIN_COMMANDS.items():
+        assert names_of(whole, "admin", noun) - names_of(client, "admin", noun) == set(names)
     assert names_of(client) <= names_of(whole)
     assert {"submit", "status", "leaderboard", "check", "admin"} <= names_of(client)
-    assert {"create", "references", "label", "publish"} <= names_of(client, "admin")
+    assert {"create", "checklist", "publish"} <= names_of(client, "admin", "competition")
+
+
+@pytest.mark.parametrize(
+    ("words", "extras"),
+    [
+        (["up", "--port", "0"], "api,worker,standalone"),
+        (["score", "--help"], "worker"),
+        (["admin", "account", "create-admin", "ada"], "api,worker,standalone"),
+        (["admin", "installation", "doctor", "--json"], "api,worker,standalone"),
+    ],
+)
+def test_a_command_of_the_server_says_what_is_missing(words: list[str], extras: str) -> None:
+    done = CliRunner().invoke(main.client_app(), words)
+    assert isinstance(done.exception, Unreadable)
+    name = " ".join(words[:3] if words[0] == "admin" else words[:1])
+    assert f"`kennel {name}` belongs to the server" in str(done.exception)
+    assert f"pip install ./client '.[{extras}]'" in str(done.exception)
 
 
 def test_no_command_takes_a_secret_as_a_word() -> None:
@@ -42,22 +82,6 @@ def test_no_command_takes_a_secret_as_a_word() -> None:
         if re.search("token|password|secret", name)
     }
     assert words == set()
-
-
-@pytest.mark.parametrize(
-    ("words", "extras"),
-    [
-        (["up", "--port", "0"], "api,worker,standalone"),
-        (["score", "--help"], "worker"),
-        (["admin", "create-admin", "ada"], "api,worker,standalone"),
-    ],
-)
-def test_a_command_of_the_server_says_what_is_missing(words: list[str], extras: str) -> None:
-    done = CliRunner().invoke(main.client_app(), words)
-    assert isinstance(done.exception, Unreadable)
-    name = "kennel " + " ".join(word for word in words[:2] if word.isalpha() or word == "create-admin")
-    assert f"`{name}` belongs to the server" in str(done.exception)
-    assert f"pip install ./client '.[{extras}]'" in str(done.exception)
 
 
 def test_the_installed_server_offers_the_whole_command(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,3 +123,62 @@ def test_the_client_loads_nothing_of_the_server() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def commands_of(command: Any, *names: str) -> Iterator[tuple[str, Any]]:
+    """The commands of a group and of those in it, by their full names."""
+    for name, each in command.commands.items():
+        if hasattr(each, "commands"):
+            yield from commands_of(each, *names, name)
+        else:
+            yield " ".join([*names, name]), each
+
+
+def test_every_command_answers_programs() -> None:
+    """All of them have ``--json``, but for those with a reason."""
+    without = {
+        name
+        for name, command in commands_of(typer.main.get_command(whole))
+        if all("--json" not in parameter.opts for parameter in command.params)
+    }
+    assert without == WITHOUT_JSON.keys()
+
+
+def test_every_former_spelling_leads_to_a_command_that_is_there() -> None:
+    known = dict(commands_of(typer.main.get_command(whole)))
+    for former, present in FORMER_SPELLINGS.items():
+        noun, verb, *options = present.split()
+        parameters = known[f"admin {noun} {verb}"].params
+        assert set(options) - {"csv"} <= {name for parameter in parameters for name in parameter.opts}, former
+        assert not known.keys() & {f"admin {former}"}
+
+
+@pytest.mark.parametrize(
+    ("former", "present"),
+    [
+        ("work", "queue show"),
+        ("account ada --data x", "account create ada --data x"),
+        ("account list ada", "account list ada"),
+        ("account --help", "account --help"),
+        ("role ada organizer", "account set-role ada organizer"),
+        ("role list dogs", "role list dogs"),
+        ("campaign dogs 3 --switch --tau 0.1", "campaign switch --json dogs 3 --tau 0.1"),
+        ("campaign switch dogs 3", "campaign switch dogs 3"),
+        ("data-file dogs --withdraw --name=a.zip", "file withdraw dogs a.zip"),
+        ("data-file dogs --name a.zip a", "file offer dogs --name a.zip a"),
+        ("pause --queue score", "queue pause score"),
+        ("release dogs --to a", "release create dogs --to a"),
+    ],
+)
+def test_a_former_spelling_is_run_as_the_present_one(
+    former: str, present: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen: list[str] = []
+    monkeypatch.setattr(TyperGroup, "parse_args", lambda _self, _context, args: seen.__iadd__(args))
+    admin = typer.main.get_command(whole).commands["admin"]  # type: ignore[attr-defined]
+    context = SimpleNamespace(resilient_parsing=False, with_resource=lambda _: None)
+    admin.parse_args(context, former.split())
+    assert seen == present.split()
+    hints = capsys.readouterr().err.splitlines()
+    assert len(hints) == (former != present)
+    assert all(f"is now `kennel admin {' '.join(present.split()[:2])}" in hint for hint in hints)

@@ -19,4 +19,4 @@ def test_the_first_token_is_shown_on_a_terminal_and_in_no_log(
     print_greeting(running, Path("/data"))
     printed = capsys.readouterr().out
     assert ("first-token" in printed) is terminal
-    assert ("kennel admin token admin --data /data" in printed) is not terminal
+    assert ("kennel admin account token admin --data /data" in printed) is not terminal

@@ -40,7 +40,7 @@ def test_entries_of_two_teams_that_share_30_percent(service: Service, terminal: 
     assert look("eve")["comparison"] is None, "nobody compared it"
     compare = f"/competitions/{slug}/image-comparisons"
     assert service.call("rita", "POST", compare).status_code == 403
-    assert "3 to be compared." in terminal.run("admin", "compare-images", slug, who="organizer").out
+    assert "3 to be compared." in terminal.run("admin", "competition", "compare-images", slug, who="organizer").out
     assert service.call("organizer", "POST", compare).json() == {"queued": 0}, "they wait"
     service.work(evidence=True)
     assert service.call("organizer", "POST", compare).json() == {"queued": 0}, "they are compared"

@@ -6,8 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 from kennel_client.api import ApiClient
-from kennel_client.cli.admin import pauses
 from kennel_client.cli.follow import event_text
+from kennel_client.cli.main import make_admin
 from kennel_client.cli.tables import status_text
 from tests.api.conftest import API, Service
 from tests.factories import noise_images, zip_of
@@ -28,7 +28,7 @@ def command(service: Service, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setenv("KENNEL_TOKEN", service.tokens["admin"])
 
     def run(*arguments: str) -> str:
-        done = CliRunner().invoke(pauses.app, list(arguments))
+        done = CliRunner().invoke(make_admin({}), list(arguments))
         assert done.exit_code == 0, (done.output, done.exception)
         return done.output
 
@@ -38,9 +38,9 @@ def command(service: Service, monkeypatch: pytest.MonkeyPatch) -> Any:
 @pytest.mark.parametrize(
     ("stop", "go"),
     [
-        (("pause", "--queue", "check"), ("resume", "--queue", "check")),
-        (("pause", "--competition", "SLUG"), ("resume", "--competition", "SLUG")),
-        (("drain", "*"), ("drain", "*", "--end")),
+        (("queue", "pause", "check"), ("queue", "resume", "check")),
+        (("competition", "pause", "SLUG"), ("competition", "resume", "SLUG")),
+        (("worker", "drain", "*"), ("worker", "resume", "*")),
     ],
     ids=["queue", "competition", "workers"],
 )
@@ -49,7 +49,7 @@ def test_an_entry_waits_while_scoring_is_paused_and_its_team_is_told(
 ) -> None:
     slug = service.competition()
     stop, go = (tuple(slug if word == "SLUG" else word for word in words) for words in (stop, go))
-    assert "by admin: The machine is moved." in command(*stop, "--reason", "The machine is moved.")
+    assert "The machine is moved." in command(*stop, "--reason", "The machine is moved.")
     entry = service.submit("ada", slug, zip_of(noise_images(9))).json()["id"]
     service.work()
     view = service.call("ada", "GET", f"/submissions/{entry}").json()

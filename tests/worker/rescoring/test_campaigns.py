@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from kennel_client.cli.admin import tuning as admin_tuning
+from kennel_client.cli.admin import campaigns
 from scorer.db import competitions
 from scorer.db.blob_references import referenced_keys
 from scorer.db.tables import AuditEntry, Evidence, Job, Measurement, Submission, Track
@@ -193,24 +193,24 @@ def test_chosen_entries_by_command(service: Service, monkeypatch: pytest.MonkeyP
     one = rescoring(service, slug, reason="x", submissions=[entries["ada"]["id"]], extractor=OTHER)
     assert slug_of(one) == (422, "all-entries")
     with serve(service.app) as url:
+        organizer = {"KENNEL_URL": url, "KENNEL_TOKEN": service.tokens["organizer"]}
 
         def kennel(*words: str) -> Any:
-            token = {"KENNEL_TOKEN": service.tokens["organizer"]}
-            done = CliRunner(env=token).invoke(admin_tuning.app, [*words, "--url", url], catch_exceptions=False)
+            done = CliRunner(env=organizer).invoke(campaigns.app, [*words, "--json"], catch_exceptions=False)
             assert done.exit_code == 0, done.output
             return json.loads(done.stdout)
 
-        cancelled = kennel("rescore", slug, "public", "--reason", "no", "--submission", entries["bob"]["id"])
-        assert kennel("campaign", slug, str(cancelled["id"]), "--cancel", "--reason", "no")["state"] == "cancelled"
+        cancelled = kennel("start", slug, "public", "--reason", "no", "--submission", entries["bob"]["id"])
+        assert kennel("cancel", slug, str(cancelled["id"]), "--reason", "no")["state"] == "cancelled"
         service.work(evidence=True)
-        chosen = kennel("rescore", slug, "public", "--reason", "yes", "--submission", entries["ada"]["id"])
+        chosen = kennel("start", slug, "public", "--reason", "yes", "--submission", entries["ada"]["id"])
         service.work(evidence=True)
         number = str(chosen["id"])
-        assert kennel("campaign", slug, number)["measured"] == 1
-        (public, private) = kennel("campaign", slug, number, "--preview")["boards"]
+        assert kennel("show", slug, number)["measured"] == 1
+        (public, private) = kennel("preview", slug, number)["boards"]
         assert (public["track"], private["track"], private["moves"]) == ("public", "private", 0)
-        assert kennel("campaign", slug, number, "--switch", "--reason", "yes")["state"] == "in force"
-        assert [(each["id"], each["state"]) for each in kennel("campaigns", slug)] == [
+        assert kennel("switch", slug, number, "--reason", "yes")["state"] == "in force"
+        assert [(each["id"], each["state"]) for each in kennel("list", slug)] == [
             (chosen["id"], "in force"), (cancelled["id"], "cancelled"),
         ]  # fmt: skip
         by = {team: (fid, by) for team, fid, by in places(service, slug)}
@@ -219,13 +219,13 @@ def test_chosen_entries_by_command(service: Service, monkeypatch: pytest.MonkeyP
         assert by["bob"][0] == was["bob"]
         assert sorted(name or "" for _, name in by.values()) in (["", "scorer version 1"], ["", "scorer version 2"])
         # A newer campaign is taken back before an older one.
-        newer = kennel("rescore", slug, "public", "--reason", "all")
+        newer = kennel("start", slug, "public", "--reason", "all")
         service.work(evidence=True)
-        assert kennel("campaign", slug, str(newer["id"]), "--switch", "--reason", "all")["state"] == "in force"
+        assert kennel("switch", slug, str(newer["id"]), "--reason", "all")["state"] == "in force"
         assert {each[2] for each in places(service, slug)} == {None}
         assert slug_of(decide(service, slug, chosen, "undo")) == (409, "newer-campaign")
-        assert kennel("campaign", slug, str(newer["id"]), "--undo", "--reason", "all")["state"] == "taken back"
-        assert kennel("campaign", slug, number, "--undo", "--reason", "yes")["state"] == "taken back"
+        assert kennel("undo", slug, str(newer["id"]), "--reason", "all")["state"] == "taken back"
+        assert kennel("undo", slug, number, "--reason", "yes")["state"] == "taken back"
         assert places(service, slug) == first
 
 
@@ -249,9 +249,9 @@ def test_corrected_references_become_the_tracks_with_the_switch(service: Service
     )
     assert slug_of(refused) == (409, "references-fixed")
     with serve(service.app) as url:
-        options = ["--references", f"train={tmp_path / 'train.zip'}", "--url", url, "--reason", "One was wrong."]
-        terminal = CliRunner(env={"KENNEL_TOKEN": service.tokens["organizer"]})
-        done = terminal.invoke(admin_tuning.app, ["rescore", slug, "public", *options], catch_exceptions=False)
+        organizer = CliRunner(env={"KENNEL_URL": url, "KENNEL_TOKEN": service.tokens["organizer"]})
+        words = [slug, "public", "--references", f"train={tmp_path / 'train.zip'}", "--reason", "Wrong.", "--json"]
+        done = organizer.invoke(campaigns.app, ["start", *words], catch_exceptions=False)
     campaign = json.loads(done.stdout)
     assert (campaign["state"], campaign["new_references"], campaign["waiting"]) == ("preparing", True, 0)
     assert references() == former

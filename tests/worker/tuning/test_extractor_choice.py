@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from kennel_client.cli.admin import tuning as admin_tuning
+from kennel_client.cli.main import make_admin
 from scorer.db import accounts, competitions
 from scorer.db.jobs import job_queue
 from scorer.db.submissions import submissions
@@ -231,21 +231,21 @@ def test_without_held_out_images_somebody_says_what_tau_is(service: Service) -> 
     with serve(service.app) as url:
 
         def kennel(*words: str) -> str:
-            token = {"KENNEL_TOKEN": service.tokens["organizer"]}
-            done = CliRunner(env=token).invoke(admin_tuning.app, [*words, "--url", url], catch_exceptions=False)
+            organizer = {"KENNEL_URL": url, "KENNEL_TOKEN": service.tokens["organizer"]}
+            done = CliRunner(env=organizer).invoke(make_admin({}), words, catch_exceptions=False)
             assert done.exit_code == 0, done.output
             return str(done.stdout)
 
-        output = kennel("network", slug, "tiny", "--reason", "by command", "--tau", "0.125")
+        output = kennel("extractor", "choose", slug, "tiny", "--reason", "by command", "--tau", "0.125")
         assert output == "The private track has tiny@1; 0 entries are to be scored.\n"
         by_hand = ("--method", "manual", "--tau", "0.5", "--reason", "x")
-        assert json.loads(kennel("retune", slug, "private", *by_hand))["previous_tau"] == 0.125
-        undone = json.loads(kennel("retune", slug, "private", "--undo", "--reason", "y"))
+        assert json.loads(kennel("threshold", "retune", slug, "private", *by_hand, "--json"))["previous_tau"] == 0.125
+        undone = json.loads(kennel("threshold", "undo", slug, "private", "--reason", "y", "--json"))
         assert (undone["method"], undone["tau"]) == ("undo", 0.125)
         label(service, slug, service.scored("ada", slug, noise_images(11)), "legitimate")
         # Compared with the former space, whose references are ready: a worker finishes it in another thread.
         with ThreadPoolExecutor(1) as pool:
-            words = pool.submit(kennel, "compare", slug, OTHER)
+            words = pool.submit(kennel, "extractor", "compare", slug, OTHER, "--json")
             while not words.done():
                 service.work()
                 time.sleep(0.05)

@@ -1,7 +1,6 @@
-"""``kennel admin``: competitions, references, data files, imports and invitations."""
+"""``kennel admin competition``: setting competitions up, changing and publishing them."""
 
 import json
-import sys
 import tomllib
 from datetime import datetime
 from pathlib import Path
@@ -10,67 +9,42 @@ from typing import Annotated, Any
 import typer
 
 from kennel_client.api import open_file, segment
-from kennel_client.cli.admin.connection import Url, connected_organizer
-from kennel_client.errors import Refused, Unreadable
-from kennel_client.references import attach, prepare
+from kennel_client.cli.admin.queues import paused_answer
+from kennel_client.cli.connection import open_admin, open_client
+from kennel_client.cli.exit_codes import ExitCode
+from kennel_client.cli.options import Reason, Slug
+from kennel_client.cli.output import Answer, Listing, View, answers, columns
+from kennel_client.errors import Unreadable
 
-app = typer.Typer()
+app = typer.Typer(no_args_is_help=True, help="Competitions: create, change, announce, publish, pause.")
+GIGABYTE = 10**9
+Provisional = Annotated[
+    bool, typer.Option("--provisional", help="The provisional board, against which teams may appeal.")
+]
+After = Annotated[
+    str, typer.Option(help="The version that `checklist` showed: refused if the board is another one by now.")
+]
+Told = Annotated[str, typer.Option(help="Told to everybody who competes.")]
 
 
 @app.command()
-def invite(email: Annotated[str, typer.Argument()] = "", url: Url = "") -> None:
-    """Print a link with which one person can sign up, and mail it if there is an address."""
-    with connected_organizer(url) as client:
-        print(client.post("/admin/invitations", {"email": email or None})["link"])
-
-
-@app.command()
-def create(file: Path, url: Url = "") -> None:
-    """Create a competition from a TOML file (the fields of POST /competitions)."""
+@answers
+def create(file: Annotated[Path, typer.Argument(help="TOML: the fields of POST /competitions.")]) -> Answer:
+    """Create a competition from a TOML file, as a draft."""
     spec = _fields_in(file)
-    with connected_organizer(url) as client:
-        print(_still_missing(client.post("/competitions", spec)))
+    with open_admin() as admin:
+        return competition_answer(admin.competitions.create(spec))
 
 
 @app.command()
-def update(slug: str, file: Path, url: Url = "") -> None:
-    """Change a competition by a TOML file (the fields of PATCH /competitions/{slug}): a draft in everything."""
+@answers
+def update(
+    competition: Slug, file: Annotated[Path, typer.Argument(help="TOML: the fields of PATCH /competitions/{slug}.")]
+) -> Answer:
+    """Change a competition by a TOML file: a draft in everything."""
     changes = _fields_in(file)
-    with connected_organizer(url) as client:
-        print(_still_missing(client.call("PATCH", f"/competitions/{slug}", json=changes)))
-
-
-@app.command()
-def delete_draft(slug: str, url: Url = "") -> None:
-    """Delete a competition that is a draft and that nobody has entered."""
-    with connected_organizer(url) as client:
-        client.send("DELETE", f"/competitions/{segment(slug)}")
-    print(f"{slug} is deleted.")
-
-
-@app.command()
-def invite_to(slug: str, who: Annotated[list[str], typer.Argument()], url: Url = "") -> None:
-    """Invite people, by handle or mail address, into a competition that is by invitation; prints all who are."""
-    with connected_organizer(url) as client:
-        client.post(f"/competitions/{segment(slug)}/guests", {"who": who})
-        for guest in client.get_list(f"/competitions/{segment(slug)}/guests", "guests"):
-            print(guest["who"])
-
-
-@app.command()
-def uninvite(slug: str, who: str, url: Url = "") -> None:
-    """Take an invitation into a competition back; what was entered stays."""
-    with connected_organizer(url) as client:
-        client.send("DELETE", f"/competitions/{segment(slug)}/guests/{segment(who)}")
-    print(f"{who} is not invited to {slug} any more.")
-
-
-@app.command()
-def guests(slug: str, url: Url = "") -> None:
-    """Print who is invited into a competition."""
-    with connected_organizer(url) as client:
-        for guest in client.get_list(f"/competitions/{segment(slug)}/guests", "guests"):
-            print(f"{guest['who']}  (by {guest['invited_by']}, {guest['invited_at'][:10]})")
+    with open_admin() as admin:
+        return competition_answer(admin.competitions.change(competition, changes))
 
 
 def _fields_in(file: Path) -> Any:
@@ -86,69 +60,135 @@ def _iso(value: Any) -> str:
     return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
-@app.command()
-def references(
-    slug: str,
-    train: Annotated[Path, typer.Option(help="Zip or folder: what participants may train on.")],
-    held_out: Annotated[Path | None, typer.Option(help="Zip or folder: real, never published.")] = None,
-    private_extra: Annotated[
-        Path | None, typer.Option(help="Zip or folder: in the private track's reference only.")
-    ] = None,
-    public_features: Annotated[
-        Path | None, typer.Option(help="Features (.npz) that the public track is measured against.")
-    ] = None,
-    private_features: Annotated[Path | None, typer.Option(help="The same for the private track.")] = None,
-    url: Url = "",
-) -> None:
-    """Attach reference images to a competition and prepare both tracks; returns when they are ready."""
-    with connected_organizer(url) as client:
-        given = {"train": train, "held_out": held_out, "private_extra": private_extra}
-        given |= {"public_features": public_features, "private_features": private_features}
-        for role, path in given.items():
-            if path is not None:
-                attach(client, slug, role, path)
-                print(f"{role}: {path} is attached.")
-        prepare(client, slug, say=print)
-        print(_still_missing(client.get(f"/competitions/{slug}")))
+def competition_answer(competition: View) -> Answer:
+    """A competition, and what it lacks before it can open."""
+    missing = "; ".join(competition["missing"] or ())
+    lacks = f"still missing: {missing}." if missing else "complete."
+    return Answer(competition, f"{competition['slug']} is {competition['phase']}; {lacks}")
 
 
 @app.command()
-def data_file(
-    slug: str,
-    file: Annotated[Path | None, typer.Argument(help="What participants may download.")] = None,
-    train: Annotated[bool, typer.Option("--train", help="Offer the attached training images.")] = False,
-    withdraw: Annotated[bool, typer.Option("--withdraw", help="Offer it no longer.")] = False,
-    name: Annotated[str, typer.Option(help="Its name there. Default: the file's, or train.zip.")] = "",
-    url: Url = "",
-) -> None:
-    """Offer a file to the participants of a competition, in place of an earlier one of that name."""
-    if (file is None) is not train and not (withdraw and name):
-        raise Refused(0, {"title": "Name a file, or --train for the training images."})
-    name = name or (file.name if file is not None else "train.zip")
-    path = f"/competitions/{slug}/data/{segment(name)}"
-    with connected_organizer(url) as client:
-        if withdraw:
-            client.send("DELETE", path)
-            print(f"{name} is offered no longer.")
-            return
-        if file is None:
-            stored = client.call("PUT", path, params={"source": "train"})
-        else:
-            with open_file(file) as content:
-                stored = client.upload("PUT", path, content)
-    print(f"{name}: {stored['bytes']:,} bytes, SHA-256 {stored['sha256']}")
-
-
-def _still_missing(competition: dict[str, Any]) -> str:
-    missing = "; ".join(competition["missing"])
-    return f"{competition['slug']} is {competition['phase']}; " + (
-        f"still missing: {missing}." if missing else "complete."
-    )
+@answers
+def delete_draft(competition: Slug) -> Answer:
+    """Delete a competition that is a draft and that nobody has entered."""
+    with open_admin() as admin:
+        admin.competitions.delete_draft(competition)
+    return Answer({"slug": competition}, f"{competition} is deleted.")
 
 
 @app.command()
+@answers
+def announce(competition: Slug, title: str, text: Annotated[str, typer.Argument(help="Markdown.")]) -> Answer:
+    """Tell everybody who takes part something: on the page, in the feed, by notice, mail and webhook."""
+    with open_admin() as admin:
+        made = admin.announcements.announce(competition, title, text)
+    return Answer(made, f"Announced at {made['created_at']}: {made['title']}")
+
+
+@app.command()
+@answers
+def checklist(competition: Slug, provisional: Provisional = False) -> Answer:
+    """Show what is open before the final board is published, or the provisional one; exit 1 if anything is."""
+    with open_admin() as admin:
+        view = admin.publication.checklist(competition, final=not provisional)
+    lines = [
+        f"{'ok  ' if point['passed'] else format(point['count'], '4')} {point['title']}" for point in view["points"]
+    ]
+    zips = view["zips"]
+    if zips["kept_days"] is not None:
+        leaving = f"{zips['leaving']['zips']:,} entries' zips leave"
+        lines.append(f"Then, {zips['kept_days']} days after publication, {leaving}.")
+    lines.append(f"To publish this and nothing else: --after {view['version']}")
+    if not view["ready"]:
+        lines.append("There are open points.")
+    return Answer(view, "\n".join(lines), ExitCode.DONE if view["ready"] else ExitCode.FAULTY)
+
+
+@app.command()
+@answers
+def publish(
+    competition: Slug,
+    reason: Told,
+    override: Annotated[str, typer.Option(help="Why, though points are open; for the audit log.")] = "",
+    provisional: Provisional = False,
+    after: After = "",
+) -> Answer:
+    """Publish the final or the provisional board; refused with the open points unless --override says why."""
+    final = not provisional
+    with open_admin() as admin:
+        seen = after or admin.publication.checklist(competition, final=final)["version"]
+        published = admin.publication.publish(competition, reason, final=final, override=override or None, after=seen)
+    return Answer(published, f"The {'provisional' if provisional else 'final'} board of {competition} is published.")
+
+
+@app.command()
+@answers
+def withdraw(competition: Slug, reason: Told, provisional: Provisional = False, after: After = "") -> Answer:
+    """Take the published board back."""
+    final = not provisional
+    with open_admin() as admin:
+        seen = after or admin.publication.checklist(competition, final=final)["version"]
+        withdrawn = admin.publication.withdraw(competition, reason, final=final, after=seen)
+    return Answer(withdrawn, f"The board of {competition} is withdrawn.")
+
+
+@app.command()
+@answers
+def versions(competition: Slug) -> Listing:
+    """List when the boards were published and withdrawn, and why."""
+    with open_client() as client:
+        acts = client.get(f"/competitions/{segment(competition)}/leaderboard/versions")["versions"]
+    return Listing(acts, columns("at=created_at", "published", "final", "reason"), "No board was published.")
+
+
+@app.command()
+@answers
+def pause(competition: Slug, reason: Reason = "") -> Listing:
+    """Let no worker take jobs of a competition's entries. What runs goes on; places are kept."""
+    with open_admin() as admin:
+        return paused_answer(admin.jobs.pause(competition=competition, reason=reason))
+
+
+@app.command()
+@answers
+def resume(competition: Slug, reason: Reason = "") -> Listing:
+    """End a competition's pause; workers take its jobs within a sweep."""
+    with open_admin() as admin:
+        return paused_answer(admin.jobs.resume(competition=competition, reason=reason))
+
+
+@app.command()
+@answers
+def storage(competition: Slug) -> Answer:
+    """Show what the zips of a competition take in the store, and the teams that have most."""
+    with open_admin() as admin:
+        view = admin.competitions.storage(competition)
+    lines = [
+        f"stored    {_size(view['stored_bytes'])}",
+        f"under way {_size(view['staged_bytes'])}",
+        f"at most   {_size(view['max_bytes'])}, a team {_size(view['max_team_bytes'])}",
+    ]
+    lines += [f"{_size(each['stored_bytes'])}  {each['team']}" for each in view["largest_teams"]]
+    return Answer(view, "\n".join(lines))
+
+
+def _size(count: int | None) -> str:
+    return f"{count / GIGABYTE:10.2f} GB" if count is not None else "no limit"
+
+
+@app.command()
+@answers
+def compare_images(competition: Slug) -> Answer:
+    """Compare entries from before images were compared with those of other teams."""
+    with open_admin() as admin:
+        queued = admin.reviews.compare_images(competition)
+    return Answer(queued, f"{queued['queued']} to be compared.")
+
+
+@app.command("import")
+@answers
 def import_results(
-    file: Path,
+    file: Annotated[Path, typer.Argument(help="A table of results (CSV).")],
     competition: Annotated[str, typer.Option(help="Its slug; it is made if there is none.")],
     title: Annotated[str | None, typer.Option(help="Of a competition that is made.")] = None,
     public: Annotated[str, typer.Option(help="The network of the public numbers.")] = "inception_2015",
@@ -158,17 +198,22 @@ def import_results(
     tau_public: Annotated[float | None, typer.Option(help="Left out: retune later.")] = None,
     tau_private: Annotated[float | None, typer.Option(help="Left out: retune later.")] = None,
     sealed_score: Annotated[float | None, typer.Option(help="What stands for a disqualified entry: 999999.")] = None,
-    column: Annotated[list[str], typer.Option(help="fid_public=FID, where a column is called otherwise.")] = [],  # noqa: B006
-    url: Url = "",
-) -> None:
-    """Load a table of results of a competition held elsewhere; the same table again adds nothing. Prints JSON."""
+    column: Annotated[
+        list[str] | None, typer.Option(help="fid_public=FID, where a column is called otherwise.")
+    ] = None,
+) -> Answer:
+    """Load a table of results of a competition held elsewhere; the same table again adds nothing."""
     options = {
         "title": title, "public_extractor": public, "private_extractor": private, "opens_at": opens_at,
         "closes_at": closes_at, "tau_public": tau_public, "tau_private": tau_private, "sealed_score": sealed_score,
         "column": column, "file_name": file.name,
     }  # fmt: skip
     params = {name: value for name, value in options.items() if value is not None}
-    with open_file(file) as table, connected_organizer(url) as client:
-        report = client.upload("POST", f"/competitions/{competition}/imports", table, media="text/csv", **params)
-        json.dump(report, sys.stdout, indent=2)
-    print()
+    path = f"/competitions/{segment(competition)}/imports"
+    with open_file(file) as table, open_client() as client:
+        report = client.upload("POST", path, table, media="text/csv", **params)
+    text = (
+        f"{report['rows']:,} rows: {report['added']:,} entries added, {report['known']:,} known before; "
+        f"{report['labelled']:,} labelled, {report['disqualified']:,} disqualified."
+    )
+    return Answer(report, text)

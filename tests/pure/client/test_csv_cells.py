@@ -2,7 +2,7 @@
 
 import pytest
 
-from api.rendering.csv import escape_formula
+from kennel_client.cli.formatting import escape_formula
 
 
 @pytest.mark.parametrize(

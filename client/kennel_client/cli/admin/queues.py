@@ -1,0 +1,81 @@
+"""``kennel admin queue``: what waits, runs and has failed; pausing queues."""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+import typer
+
+from kennel_client.cli.connection import open_admin
+from kennel_client.cli.options import Reason
+from kennel_client.cli.output import Answer, Listing, View, answers, columns
+
+app = typer.Typer(no_args_is_help=True, help="Queues and their jobs: show, requeue, pause, resume.")
+Queue = Annotated[str, typer.Argument(help="The queue's name, as `show` has it.")]
+
+
+@app.command()
+@answers
+def show() -> Answer:
+    """Show what waits, what runs, and what has failed and why."""
+    with open_admin() as admin:
+        backlog = admin.jobs.backlog()
+    lines = list(_lines(backlog)) if any(backlog.values()) else ["Nothing waits, nothing runs, nothing has failed."]
+    return Answer(backlog, "\n".join(lines))
+
+
+def _lines(backlog: View) -> Iterator[str]:
+    for queue in backlog["queues"]:
+        since = f", the oldest since {queue['oldest_due_at']}" if queue["oldest_due_at"] else ""
+        yield f"{queue['queue']}: {queue['waiting']} waiting{since}; {queue['running']} running"
+    for state in ("running", "failed"):
+        for job in backlog[state]:
+            yield f"{state}: {_job_text(job)}"
+    for pause in backlog["pauses"]:
+        author = f" by {pause['author']}" if pause["author"] else ""
+        reason = f": {pause['reason']}" if pause["reason"] else ""
+        yield f"paused: {_subject(pause)} since {pause['created_at']}{author}{reason}"
+
+
+def _job_text(job: View) -> str:
+    subject = " ".join(str(job[name]) for name in ("competition", "track", "submission_id") if job[name])
+    state = job["error"] or (f"{job['stage']} {100 * (job['fraction'] or 0):.0f} %" if job["stage"] else "")
+    return f"job {job['id']} {job['queue']} {subject} (attempt {job['attempts']}): {state}"
+
+
+def _subject(pause: View) -> str:
+    """What is paused: a queue, a competition or a worker."""
+    return " ".join(f"{kind} {pause[kind]}" for kind in ("queue", "competition", "worker") if pause[kind] is not None)
+
+
+@app.command()
+@answers
+def requeue(
+    job: Annotated[int | None, typer.Argument(help="The job; without it, all that have failed.")] = None,
+    competition: Annotated[str, typer.Option(help="Only the failed work of this competition's private track.")] = "",
+) -> Answer:
+    """Try failed jobs again, or take a running job from its worker."""
+    with open_admin() as admin:
+        again = admin.publication.requeue(competition) if competition else admin.jobs.requeue(job)
+    return Answer(again, f"{again['requeued']} to be tried again.")
+
+
+@app.command()
+@answers
+def pause(queue: Queue, reason: Reason = "") -> Listing:
+    """Let no worker take jobs of a queue. What runs goes on; places are kept."""
+    with open_admin() as admin:
+        return paused_answer(admin.jobs.pause(queue=queue, reason=reason))
+
+
+@app.command()
+@answers
+def resume(queue: Queue, reason: Reason = "") -> Listing:
+    """End a queue's pause; workers take its jobs within a sweep."""
+    with open_admin() as admin:
+        return paused_answer(admin.jobs.resume(queue=queue, reason=reason))
+
+
+def paused_answer(pauses: Sequence[View]) -> Listing:
+    """Everything that is paused."""
+    shown = {"paused": _subject} | columns("since=created_at", "by=author", "reason")
+    return Listing(pauses, shown, "Nothing is paused.")

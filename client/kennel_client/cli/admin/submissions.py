@@ -1,0 +1,53 @@
+"""``kennel admin submission``: labels of entries, and their code."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kennel_client.cli.connection import open_admin
+from kennel_client.cli.options import IDS, EntryId, Label, Slug
+from kennel_client.cli.output import Answer, answers
+
+app = typer.Typer(no_args_is_help=True, help="Entries: decide or guess labels, ask for code and download it.")
+
+
+@app.command(context_settings=IDS)
+@answers
+def label(
+    competition: Slug,
+    submission: EntryId,
+    label: Label,
+    note: Annotated[str, typer.Option(help="Kept with a decided label.")] = "",
+    coarse: Annotated[bool, typer.Option("--coarse", help="An early guess, which decides nothing.")] = False,
+) -> Answer:
+    """Store the decided label of an entry, or an early guess; a later one replaces it."""
+    with open_admin() as admin:
+        if coarse:
+            guessed = admin.submissions.guess(submission, label)
+            return Answer(guessed, f"{submission} is guessed to be {label}; nothing is decided.")
+        decided = admin.submissions.label(competition, submission, label, note)
+    return Answer(decided, f"{submission} is labelled {label}.")
+
+
+@app.command(context_settings=IDS)
+@answers
+def ask_code(
+    submission: EntryId,
+    until: Annotated[datetime, typer.Argument(help="UTC; it may lie behind the close.")],
+    text: Annotated[str, typer.Option(help="Told to the team.")] = "",
+) -> Answer:
+    """Ask a team for the code of an entry, which it may attach until then."""
+    with open_admin() as admin:
+        made = admin.submissions.ask_for_code(submission, until.replace(tzinfo=UTC), text)
+    return Answer(made, f"The team is asked for it until {made['until']}.")
+
+
+@app.command(context_settings=IDS)
+@answers
+def code(submission: EntryId, to: Annotated[Path, typer.Argument(help="The file to write.")]) -> Answer:
+    """Download the code of an entry: a zip or a notebook."""
+    with open_admin() as admin:
+        admin.submissions.download_code(submission, to)
+    return Answer({"file": str(to)}, str(to))

@@ -1,0 +1,150 @@
+"""What commands answer, and the options that all of them share: ``--json``, and ``--format`` where a list is shown."""
+
+import csv
+import inspect
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+import typer
+from rich.console import Console
+
+from kennel_client.cli import tables
+from kennel_client.cli.connection import reported_errors
+from kennel_client.cli.exit_codes import ExitCode
+from kennel_client.cli.formatting import escape_formula, format_time, terminal_safe, terminal_safe_lines
+from kennel_client.cli.options import AsFormat, AsJson, Format
+
+View = Mapping[str, Any]
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One document for programs, and what people read instead: text, or what prints it."""
+
+    document: Any
+    text: str | Callable[[Console], None]
+    exit_code: ExitCode = ExitCode.DONE
+
+    def print(self, form: Format) -> None:
+        """Print it as text, or as JSON."""
+        if form == "csv":
+            raise typer.BadParameter("This is no list: --format table or json.")
+        tables.print_answer(self.document, self._show, as_json=form == "json")
+
+    def _show(self, out: Console) -> None:
+        if callable(self.text):
+            self.text(out)
+        else:
+            tables.print_text(out, terminal_safe_lines(self.text))
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A list of documents: as JSON whole; as a table or CSV by the columns, each with its value of a document."""
+
+    documents: Sequence[View]
+    columns: Mapping[str, Callable[[View], object]]
+    empty: str
+    """What a table without rows says."""
+    exit_code: ExitCode = ExitCode.DONE
+
+    def print(self, form: Format) -> None:
+        """Print it in one of the formats."""
+        if form == "csv":
+            writer = csv.writer(sys.stdout, lineterminator="\n")
+            writer.writerow(self.columns)
+            writer.writerows([csv_cell(value) for value in row] for row in self._rows())
+        else:
+            tables.print_answer(list(self.documents), self._show, as_json=form == "json")
+
+    def _rows(self) -> list[list[object]]:
+        return [[value_of(each) for value_of in self.columns.values()] for each in self.documents]
+
+    def _show(self, out: Console) -> None:
+        rows = self._rows()
+        if not rows:
+            tables.print_text(out, self.empty)
+            return
+        alignment = {
+            name: tables.RIGHT if all(isinstance(row[index], int | float | None) for row in rows) else tables.LEFT
+            for index, name in enumerate(self.columns)
+        }
+        tables.print_table(out, alignment, [[table_cell(value) for value in row] for row in rows])
+
+
+def table_cell(value: object) -> str:
+    """A value as people read it."""
+    match value:
+        case None | "":
+            return "-"
+        case bool():
+            return "yes" if value else "no"
+        case float():
+            return f"{value:.6g}"
+        case list() | tuple():
+            return ", ".join(map(table_cell, value)) or "-"
+    text = str(value)
+    return format_time(text) if TIME.fullmatch(text) else terminal_safe(text)
+
+
+def csv_cell(value: object) -> object:
+    """A value for a CSV file, in which no text is a spreadsheet's formula."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return str(value).lower()
+        case int() | float():
+            return value
+        case list() | tuple():
+            return escape_formula(" ".join(map(str, value)))
+    return escape_formula(str(value))
+
+
+def columns(*names: str) -> dict[str, Callable[[View], object]]:
+    """Columns that are fields of the documents: ``"handle"``, or ``"last seen=last_seen_at"`` with another heading."""
+    pairs = [name.partition("=") for name in names]
+    return {heading: _field(field or heading) for heading, _, field in pairs}
+
+
+def _field(name: str) -> Callable[[View], object]:
+    return lambda view: view[name]
+
+
+def answers(function: Callable[..., Answer | Listing]) -> Callable[..., None]:
+    """A command that prints what the function returns, in the format that its options ask for."""
+    signature = inspect.signature(function)
+    parameters = dict(signature.parameters)
+    parameters["as_json"] = _option("as_json", AsJson, default=False)
+    if signature.return_annotation is not Answer:
+        parameters["form"] = _option("form", AsFormat, default=None)
+
+    @wraps(function)
+    def command(*arguments: Any, as_json: bool = False, form: Format | None = None, **options: Any) -> None:
+        chosen = format_of(form, as_json=as_json)
+        with reported_errors(as_json=True) if chosen == "json" else nullcontext():
+            answer = function(*arguments, **options)
+        answer.print(chosen)
+        if answer.exit_code:
+            raise typer.Exit(answer.exit_code)
+
+    command.__dict__["__signature__"] = signature.replace(parameters=list(parameters.values()), return_annotation=None)
+    command.__annotations__ = {name: each.annotation for name, each in parameters.items()} | {"return": None}
+    return command
+
+
+def format_of(form: Format | None, *, as_json: bool) -> Format:
+    """The format that both options ask for."""
+    if as_json and form not in {None, "json"}:
+        raise typer.BadParameter(f"--json and --format {form} exclude each other.")
+    return "json" if as_json else form or "table"
+
+
+def _option(name: str, annotation: Any, *, default: object) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

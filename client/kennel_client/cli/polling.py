@@ -1,0 +1,22 @@
+"""Waiting for what the service does in its own time."""
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from kennel_client.cli.connection import err
+
+POLL_SECONDS = 0.5
+View = TypeVar("View")
+
+
+def wait_until(done: Callable[[View], bool], look: Callable[[], View], line_of: Callable[[View], str]) -> View:
+    """What ``look`` returns once it is done; until then, each new line goes to standard error."""
+    last_printed = ""
+    while not done(view := look()):
+        line = line_of(view)
+        if line != last_printed:
+            err.print(line, markup=False, soft_wrap=True)
+            last_printed = line
+        time.sleep(POLL_SECONDS)
+    return view

@@ -1,0 +1,236 @@
+"""``kennel admin`` held to the API's document: each command is run against a service that accepts and answers what the
+document says, and every operation for organizers, reviewers and admins is used by one of them."""
+
+import csv
+import hashlib
+import io
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+from urllib.parse import unquote
+
+import httpx
+import pytest
+import typer
+from fastapi import FastAPI
+from fastapi.routing import iter_route_contexts
+from jsonschema import Draft202012Validator
+
+from api.http import dependencies
+from api.main import create_app
+from kennel_client.cli.exit_codes import ExitCode
+from kennel_client.cli.main import make_admin
+from scorer.settings import Settings
+
+PREFIX = "/api/v1"
+CONTENT = b"What a file holds."
+FINISHED = ("done", "measured")
+"""States that commands wait for."""
+TIME = "2026-03-14T12:00:00Z"
+ROLES = {
+    dependencies.admin,
+    dependencies.any_organizer,
+    dependencies.competition_creator,
+    dependencies.organizer,
+    dependencies.reviewer,
+}
+A_PICTURE = "a picture, which the pages show"
+BY_PASSWORD = (
+    "not by an API token: `account create` and `set-role` do it in the database, the page /admin/accounts does it"
+)
+WITHOUT_COMMAND = {
+    "POST /admin/accounts": BY_PASSWORD,
+    "PUT /accounts/{handle}/role": BY_PASSWORD,
+    "GET /competitions/{slug}/gallery": "names the pictures of the gallery, which the pages show",
+    "GET /competitions/{slug}/gallery/{submission_id}": A_PICTURE,
+    "GET /competitions/{slug}/tracks/{kind}/thresholds/impact/{name}": "the whole lists of a preview, for its page",
+    "GET /submissions/{submission_id}/pairs/{kind}/{number}/{side}": A_PICTURE,
+    "GET /submissions/{submission_id}/shared-images/{other_ref}": A_PICTURE,
+}
+"""What organizers may do that has no command, and why."""
+NEED_NUMBERS = {"reference attach"}
+"""Commands that wait for something whose numbers stand in the answer then."""
+COMPETITION = """
+slug = "dogs"
+title = "Dogs"
+opens_at = 2026-03-14T12:00:00Z
+public = { extractor = "inception_v3" }
+private = { extractor = "nasnetalarge" }
+"""
+
+
+@dataclass
+class DocumentedService:
+    """Answers as an OpenAPI document says, with as much or as little as it allows; requests that it does not know are
+    ``AssertionError``."""
+
+    app: FastAPI
+    document: Mapping[str, Any]
+    generous: bool = True
+    used: set[str] = field(default_factory=set)
+
+    def answer(self, request: httpx.Request) -> httpx.Response:
+        """The answer to a request, which is noted."""
+        path, operation = self._operation(request.method, request.url.path)
+        self.used.add(f"{request.method} {path.removeprefix(PREFIX)}")
+        known = {each["name"] for each in operation.get("parameters", ()) if each["in"] == "query"}
+        assert set(request.url.params) <= known, f"{request.url} has parameters that the API does not know"
+        self._check_body(operation, request)
+        status, answer = next((code, each) for code, each in operation["responses"].items() if code.startswith("2"))
+        contents = answer.get("content", {})
+        if "application/json" not in contents:
+            return httpx.Response(int(status), content=CONTENT if contents else b"", request=request)
+        return httpx.Response(int(status), json=self._sample(contents["application/json"]["schema"]), request=request)
+
+    def _operation(self, method: str, path: str) -> tuple[str, Mapping[str, Any]]:
+        fitting = [
+            (template, methods[method.lower()])
+            for template, methods in self.document["paths"].items()
+            if method.lower() in methods and re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", template), unquote(path))
+        ]
+        assert fitting, f"{method} {path} is not in the API's document"
+        return min(fitting, key=lambda each: each[0].count("{"))
+
+    def _check_body(self, operation: Mapping[str, Any], request: httpx.Request) -> None:
+        contents = operation.get("requestBody", {}).get("content", {})
+        if "application/json" in contents:
+            schema = {**contents["application/json"]["schema"], "components": self.document["components"]}
+            Draft202012Validator(schema).validate(json.loads(request.read()))
+
+    def _sample(self, schema: Mapping[str, Any], name: str = "") -> Any:
+        """A value of a schema; ``name``: of the field."""
+        if "$ref" in schema:
+            return self._sample(self.document["components"]["schemas"][schema["$ref"].rpartition("/")[2]], name)
+        if "anyOf" in schema:
+            is_bare = name.startswith("next_") or not self.generous
+            nothing = [each for each in schema["anyOf"] if each.get("type") == "null"]
+            return None if is_bare and nothing else self._sample(schema["anyOf"][0], name)
+        if "enum" in schema:
+            return next((each for each in FINISHED if each in schema["enum"]), schema["enum"][0])
+        if schema.get("type") == "object":
+            return {each: self._sample(part, each) for each, part in schema.get("properties", {}).items()}
+        if schema.get("type") == "array":
+            return [self._sample(schema["items"], name)] if self.generous and "items" in schema else []
+        plain = {"boolean": self.generous, "integer": 7, "number": 0.25, "string": _text(schema, name)}
+        return schema["const"] if "const" in schema else plain.get(schema.get("type", ""), "anything")
+
+
+def _text(schema: Mapping[str, Any], name: str) -> str:
+    if schema.get("format") == "date-time":
+        return TIME
+    if name == "sha256":
+        return hashlib.sha256(CONTENT).hexdigest()
+    return name if name in {"id", "name"} else f"{name}\x1b[31m"
+
+
+def leaves(command: Any, *names: str) -> Iterator[tuple[str, Any]]:
+    """The commands of a group, by their full names."""
+    for name, each in command.commands.items():
+        if hasattr(each, "commands"):
+            yield from leaves(each, *names, name)
+        else:
+            yield " ".join([*names, name]), each
+
+
+ADMIN = typer.main.get_command(make_admin({}))
+COMMANDS = dict(leaves(ADMIN))
+
+
+def value_for(parameter: Any, folder: Path) -> list[str]:
+    """What stands for an argument or an option's value."""
+    annotation = parameter.type_descriptor.annotation
+    if get_origin(annotation) is Literal:
+        return [str(get_args(annotation)[0])]
+    if annotation is Path:
+        if parameter.name == "to":
+            return [str(folder / f"saved-{parameter.param_type_name}")]
+        (folder / "file").write_text(COMPETITION)
+        return [str(folder / "file")]
+    if parameter.name == "references":
+        return [f"train={folder / 'zip'}"]
+    return [{int: "3", float: "0.5", datetime: "2026-03-14"}.get(annotation, "dogs")]
+
+
+def words_for(name: str, folder: Path, *, complete: bool) -> list[str]:
+    """A command line with what must be given, or with all that can be."""
+    excluded = {"--train"} if name == "file offer" and complete else ()
+    words = ["--train"] if name == "file offer" and not complete else []
+    (folder / "zip").write_bytes(CONTENT)
+    for parameter in COMMANDS[name].params:
+        if parameter.name in {"as_json", "form", "help"} or not (parameter.required or complete):
+            continue
+        if parameter.param_type_name == "argument":
+            words += value_for(parameter, folder)
+        elif parameter.opts[0] not in excluded:
+            words += parameter.opts[:1] if parameter.is_flag else [parameter.opts[0], *value_for(parameter, folder)]
+    return words
+
+
+def run(words: Sequence[str]) -> tuple[int, str]:
+    """A command's exit status and what it prints."""
+    out = io.StringIO()
+    with redirect_stdout(out), redirect_stderr(io.StringIO()):
+        status = ADMIN.main([*words], prog_name="kennel admin", standalone_mode=False)
+    return int(status or 0), out.getvalue()
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DocumentedService]:
+    """A service that the commands of this module talk to."""
+    folder = tmp_path_factory.mktemp("blobs")
+    addresses = {"database_url": "postgresql://x/x", "redis_url": "redis://x", "blob_url": folder.as_uri()}
+    app = create_app(Settings.model_validate(addresses))
+    documented = DocumentedService(app, app.openapi())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KENNEL_URL", "http://kennel.test")
+        patch.setenv("KENNEL_TOKEN", "secret")
+        patch.setattr(httpx.HTTPTransport, "handle_request", lambda _, request: documented.answer(request))
+        yield documented
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_asks_and_answers_as_the_document_says(name: str, service: DocumentedService, tmp_path: Path) -> None:
+    for complete in (True, False):
+        service.generous = complete or name in NEED_NUMBERS
+        words = [*name.split(), *words_for(name, tmp_path, complete=complete)]
+        status, text = run(words)
+        assert status in {ExitCode.DONE, ExitCode.FAULTY}
+        assert text.strip()
+        assert "\x1b" not in text, "text of others is printed as it came"
+    service.generous = True
+    document = json.loads(run([*words, "--json"])[1])
+    if any(parameter.name == "form" for parameter in COMMANDS[name].params):
+        rows = list(csv.reader(io.StringIO(run([*words, "--format", "csv"])[1])))
+        assert len(rows) == 1 + len(document)
+        assert len({len(row) for row in rows}) == 1
+
+
+def test_every_act_of_organizers_and_admins_has_a_command(service: DocumentedService, tmp_path: Path) -> None:
+    service.used.clear()
+    for complete in (True, False):
+        service.generous = True
+        for name in COMMANDS:
+            run([*name.split(), *words_for(name, tmp_path, complete=complete)])
+    theirs = set(operations_for_roles(service))
+    assert theirs - service.used == set(WITHOUT_COMMAND)
+    assert {"GET /competitions/{slug}/audit", "POST /rebuttals/{rebuttal_id}/answer"} <= theirs
+
+
+def operations_for_roles(service: DocumentedService) -> Iterator[str]:
+    """The operations of the API that ask for one of the roles."""
+    for route in iter_route_contexts(service.app.routes):
+        path = route.path or ""
+        if path.startswith(PREFIX) and ROLES & set(calls_of(getattr(route, "dependant", None))):
+            yield from (f"{method} {path.removeprefix(PREFIX)}" for method in route.methods or ())
+
+
+def calls_of(dependant: Any) -> Iterator[Any]:
+    """The functions that a route depends on."""
+    for each in dependant.dependencies if dependant is not None else ():
+        yield each.call
+        yield from calls_of(each)
