@@ -1,5 +1,6 @@
 """From upload to score through the running service, and after its worker was killed."""
 
+import hashlib
 import io
 import os
 import signal
@@ -19,10 +20,13 @@ from kennel_client.errors import Refused
 from kennel_client.references import prepare
 from scorer.db.session import engine_of
 from scorer.monitoring.traces import trace_id_of
+from tests.api.kaggle.kaggle_client import KaggleClient, official
+from tests.e2e import clients
 from tests.e2e.collector import SeenSpan
 from tests.e2e.conftest import RunningService
 from tests.factories import make_spec, noise_images, zip_of
 
+__all__ = ["official"]
 PATIENCE = 90
 
 
@@ -72,6 +76,36 @@ def test_a_zip_goes_from_the_upload_to_both_boards(live: RunningService) -> None
         with pytest.raises(Refused) as refused:
             ada.get(f"/competitions/{slug}/leaderboard", track="private")
         assert refused.value.status == 403
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(600)  # the first one installs two clients from PyPI
+def test_five_clients_get_the_same_score_for_the_same_zip(
+    live: RunningService, official: KaggleClient, tmp_path: Path
+) -> None:
+    slug = competition(live)
+    content = zip_of(noise_images(10))
+    submitting: dict[str, Callable[[clients.Participant], clients.ScoreReader]] = {
+        "generated": clients.by_generated_client,
+        "kennel-client": clients.by_kennel_client,
+        "kaggle": lambda person: clients.by_kaggle_client(person, official),
+        "tuspy": clients.by_tuspy,
+        "curl": clients.by_curl,
+    }
+    readers = {}
+    for name, submit in submitting.items():
+        handle = f"{name}-{time.monotonic_ns()}"
+        token = new_token(live.settings, handle, "participant", name=handle)
+        person = clients.Participant(live.url, slug, handle, token, tmp_path / name)
+        person.folder.mkdir()
+        person.zip_file.write_bytes(content)
+        readers[name] = submit(person)
+    scores = {name: until(read, f"the score by {name}") for name, read in readers.items()}
+    entries = live.admin.get(f"/competitions/{slug}/submissions")["submissions"]
+    assert [each["sha256"] for each in entries] == [hashlib.sha256(content).hexdigest()] * len(submitting)
+    (mifid,) = {each["measurements"][0]["mifid"] for each in entries}
+    assert scores.pop("kaggle") == pytest.approx(mifid, abs=1e-5), "it prints five decimals"
+    assert scores == dict.fromkeys(scores, mifid)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: who starts it otherwise is who runs it")

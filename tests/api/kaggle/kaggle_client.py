@@ -1,16 +1,14 @@
 """The official ``kaggle`` client, unmodified, in its own environment."""
 
-import hashlib
 import os
 import subprocess
-import sys
 from dataclasses import dataclass
-from fcntl import LOCK_EX, flock
 from pathlib import Path
 from typing import Any
 
 import pytest
-from platformdirs import user_cache_path
+
+from tests.tool_environments import install, made_once, new_environment
 
 CLIENT = ("kaggle==2.2.4", "six==1.17.0")  # it imports six without asking for it
 NEWER = ("kaggle==2.2.5", "kagglesdk==0.1.38")
@@ -42,22 +40,12 @@ class KaggleClient:
 
 def install_client() -> KaggleClient:
     """The client, installed once for each set of versions."""
-    wanted = repr((sys.version_info[:2], CLIENT, NEWER))
-    folder = user_cache_path("kennel") / "clients" / hashlib.sha256(wanted.encode()).hexdigest()[:16]
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with folder.with_suffix(".lock").open("w") as lock:
-        flock(lock, LOCK_EX)
-        if not (folder / "installed").exists():
-            _run(sys.executable, "-m", "venv", "--clear", str(folder))
-            pip = (str(folder / "bin" / "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check")
-            _run(*pip, *CLIENT)
-            _run(*pip, "--no-deps", "--target", str(folder / "newer"), *NEWER)
-            (folder / "installed").touch()
-    return KaggleClient(folder)
 
+    def make(folder: Path) -> None:
+        new_environment(folder, *CLIENT)
+        install(folder, "--no-deps", "--target", str(folder / "newer"), *NEWER)
 
-def _run(*command: str) -> None:
-    subprocess.run(command, capture_output=True, text=True, timeout=280, check=True)
+    return KaggleClient(made_once((CLIENT, NEWER), make))
 
 
 @pytest.fixture(scope="session")
