@@ -175,4 +175,4 @@ def test_the_command_loads_a_file(service: Service, tmp_path: Path) -> None:
         done = CliRunner(env={"KENNEL_TOKEN": "secret-of-organizer"}).invoke(make_admin({}), former)
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["added"] == 4
-    assert done.stderr == "`kennel admin competition import` is now `kennel admin competition import --json`.\n"
+    assert done.stderr == "`kennel admin import-results` is now `kennel admin competition import --json`.\n"
