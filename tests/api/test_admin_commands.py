@@ -194,7 +194,10 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DocumentedServ
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_asks_and_answers_as_the_document_says(name: str, service: DocumentedService, tmp_path: Path) -> None:
+def test_a_command_asks_and_answers_as_the_document_says(
+    name: str, service: DocumentedService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     for complete in (True, False):
         service.generous = complete or name in NEED_NUMBERS
         words = [*name.split(), *words_for(name, tmp_path, complete=complete)]
@@ -210,7 +213,10 @@ def test_a_command_asks_and_answers_as_the_document_says(name: str, service: Doc
         assert len({len(row) for row in rows}) == 1
 
 
-def test_every_act_of_organizers_and_admins_has_a_command(service: DocumentedService, tmp_path: Path) -> None:
+def test_every_act_of_organizers_and_admins_has_a_command(
+    service: DocumentedService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     service.used.clear()
     for complete in (True, False):
         service.generous = True
