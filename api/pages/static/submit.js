@@ -96,7 +96,7 @@ async function findSavedUpload(file) {
 async function findUpload(file) {
   const saved = await findSavedUpload(file);
   if (saved) return saved;
-  const uploads = await (await request("GET", form.dataset.uploads)).json();
+  const { uploads } = await (await request("GET", form.dataset.uploads)).json();
   return uploads.find((upload) => upload.method === "tus" && upload.length === file.size
     && upload.file_name === [...file.name].slice(0, MAX_NAME_LENGTH).join("")
     && (upload.described.startsWith(describe(file)) || !upload.described.includes("lastmodified ")));
