@@ -157,6 +157,8 @@ SHOWN_TO_REVIEWERS: Mapping[str, frozenset[str]] = {
     "reviewer": frozenset({"score", "evidence", "recovery", "team", "code"})
 }
 """What reviewers see of an entry, private scores too; the references they never see."""
+THEIR_ACTS = RouteCall(shows={"reviewer": frozenset({"team"})})
+"""A person's own data have their acts: those of reviewers name the entries that they judged."""
 READS_CODE = RouteCall(shows={"reviewer": frozenset({"code"})})
 
 
@@ -315,6 +317,7 @@ CALLS: Mapping[str, RouteCall] = {
     f"PUT {API}/me/password": slow_call(json_call(old=PASSWORD, new="another long pass phrase")),
     f"PUT {API}/me/email": slow_call(json_call(email="another@example.org", password=PASSWORD)),
     f"POST {API}/me/deletion": slow_call(json_call(handle="ada", password=PASSWORD)),
+    "GET /account/data": THEIR_ACTS,
     "POST /account/deletion": slow_call(form_call(handle="ada", password=PASSWORD)),
     f"POST {API}/email-confirmations": json_call(link="confirm-link"),
     f"POST {API}/password-resets": json_call(email="zq-insider-mail@example.org"),

@@ -102,7 +102,7 @@ def names_asked(extractor: str) -> dict[str, str]:
 
 def run(*arguments: str) -> tuple[int, str]:
     done = CliRunner().invoke(command.app, ["convert", *arguments])
-    return done.exit_code, done.stdout
+    return done.exit_code, done.stdout + str(done.exception or "")
 
 
 @pytest.mark.parametrize("scope", ["", "FID_Inception_Net/"])
