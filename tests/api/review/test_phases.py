@@ -61,7 +61,7 @@ class Walk:
 
 def test_a_walk_through_all_phases(service: Service, command: Any) -> None:  # noqa: F811
     walk = Walk(service)
-    publish = ("publish", walk.arena.slug, "--reason", "See.", "--override", "A test.")
+    publish = ("competition", "publish", walk.arena.slug, "--reason", "See.", "--override", "A test.")
     before_the_close(walk)
     walk.change(closes_at=-1)
     in_review(walk)
@@ -73,7 +73,8 @@ def test_a_walk_through_all_phases(service: Service, command: Any) -> None:  # n
     assert "Teams could appeal against the provisional board: 1 open" not in walk.open_points()
     assert command(*publish) == f"The final board of {walk.arena.slug} is published.\n"
     once_final(walk)
-    assert command(*publish, "--withdraw") == f"The board of {walk.arena.slug} is withdrawn.\n"
+    withdraw = ("competition", "withdraw", walk.arena.slug, "--reason", "See.")
+    assert command(*withdraw) == f"The board of {walk.arena.slug} is withdrawn.\n"
     assert walk.view()["phase"] == "review"
     assert slug_of(walk.private_board("bob")) == (403, "not-published")
     assert retune(walk.arena, "private", 0.3).status_code == 201

@@ -80,11 +80,11 @@ def test_the_page_is_for_organizers_and_says_what_is_wrong(service: Service) -> 
     refused = post(here, reason="kept", method="nonsense")
     assert "no method" in refused.one(id="problem").text
     assert refused.one("input", id="reason").attributes["value"] == "kept"
-    assert service.call("organizer", "GET", path(slug)).json() == []
+    assert service.call("organizer", "GET", path(slug)).json()["thresholds"] == []
     read(service, f"{here}?tau=3", 422)
     done = service.http.post(here, data={**fields, "reason": "by the form"}, follow_redirects=False)
     assert done.status_code == 303
-    (row,) = service.call("organizer", "GET", path(slug)).json()
+    (row,) = service.call("organizer", "GET", path(slug)).json()["thresholds"]
     assert (row["method"], row["reason"]) == ("margin", "by the form")
     # What another has chosen in the meantime is not overwritten.
     choose(service, slug, tau=0.2)

@@ -122,7 +122,7 @@ def test_by_keyboard_from_the_slider_to_the_history(browser: Browser, service: S
         page.keyboard.type("by hand")
         page.keyboard.press("Enter")
         page.wait_for_url("**#history")
-        (newest, _) = service.call("organizer", "GET", thresholds_of(slug)).json()
+        (newest, _) = service.call("organizer", "GET", thresholds_of(slug)).json()["thresholds"]
         assert (newest["tau"], newest["method"], newest["reason"]) == (tau, "manual", "by hand")
         assert f"+{newest['penalised_count']}" == texts["newly"]
         page.wait_for_selector(".live-preview")
@@ -136,7 +136,7 @@ def test_by_keyboard_from_the_slider_to_the_history(browser: Browser, service: S
         page.get_by_label("Take the newest choice back").fill("no")
         page.keyboard.press("Enter")
         expect(page.locator(".threshold-history .badge").first).to_have_text("undo")
-        assert service.call("organizer", "GET", thresholds_of(slug)).json()[0]["tau"] == tau
+        assert service.call("organizer", "GET", thresholds_of(slug)).json()["thresholds"][0]["tau"] == tau
         assert tab.console_messages == []
 
 
@@ -201,7 +201,7 @@ def test_the_released_table_of_2019(browser: Browser, service: Service, address:
         page.get_by_label("Why this tau").fill("nobody is wronged")
         page.get_by_role("button", name="Apply tau").click()
         page.wait_for_url("**#history")
-        newest = service.call("organizer", "GET", thresholds_of("dogs-2019")).json()[0]
+        newest = service.call("organizer", "GET", thresholds_of("dogs-2019")).json()["thresholds"][0]
         assert (newest["method"], newest["penalised_count"]) == ("margin", 447)
         page.get_by_label("Take the newest choice back").fill("once more")
         page.get_by_role("button", name="Undo").click()

@@ -20,11 +20,11 @@ COMMANDS = {
     "recover": ["g.onnx", "--train", "t.zip", "--held-out", "h.zip", "--latent", "8"],
 }
 IMPORTED = {
-    "score": ["EvidenceOptions", "score_files"],
-    "rescore": ["rescore_submission", "track_lines"],
-    "recover": ["EntryFiles", "recover_files", "report_lines", "write_pairs"],
+    "score": ("score", ["EvidenceOptions", "score_files"]),
+    "rescore": ("rescore", ["rescore_submission", "track_lines"]),
+    "recover": ("recovery.files", ["EntryFiles", "recover_files", "report_lines", "write_pairs"]),
 }
-"""What the commands import of their modules."""
+"""What the commands import, of which module of ``deploy.cli``."""
 
 
 def printed(code: str, **environment: str) -> str:
@@ -36,9 +36,10 @@ def printed(code: str, **environment: str) -> str:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_that_run_networks_wait_passively(command: str) -> None:
+    module, names = IMPORTED[command]
     code = f"""
-fake = types.ModuleType("deploy.cli.{command}")
-vars(fake).update(dict.fromkeys({IMPORTED[command]!r}, seen))
+fake = types.ModuleType("deploy.cli.{module}")
+vars(fake).update(dict.fromkeys({names!r}, seen))
 sys.modules[fake.__name__] = fake
 sys.argv = ["kennel", "{command}", *{COMMANDS[command]!r}]
 from deploy.cli import main
