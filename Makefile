@@ -23,11 +23,13 @@ help: ## List what can be made
 setup: $(VENV)/installed ## Make .venv and install everything into it
 
 # The client is installed with the server, which needs it, so that no registry is asked for it.
+# Up to 0.1 the server was installed as `kennel`, which would stay beside it.
 # pip's releases before 22.2 resolve extras slowly; the one that comes with Python 3.11 is new enough.
 $(VENV)/installed: pyproject.toml client/pyproject.toml deploy/constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 15))' 2>/dev/null \
 	  || { echo "Kennel needs Python 3.11 to 3.14: install it, or name it with PYTHON=..."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip uninstall --quiet --quiet --yes kennel
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c deploy/constraints.txt -e ./client -e '.[api,worker,standalone,demo,docs,test,bench]'
 	@touch $@
 

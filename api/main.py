@@ -5,7 +5,6 @@ import logging
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from importlib.metadata import version
 from typing import Any
 
 from anyio import CapacityLimiter
@@ -49,6 +48,7 @@ from scorer.malloc import return_freed_memory
 from scorer.monitoring.exposition import FOLDER_VARIABLE, metrics_folder
 from scorer.monitoring.logs import configure_logging
 from scorer.monitoring.traces import configure_traces
+from scorer.product_version import product_version
 from scorer.review.flag_facts import FlagFactsCache
 from scorer.settings import Settings, read_settings
 from scorer.submissions import progress
@@ -112,7 +112,7 @@ def create_app(settings: Settings) -> FastAPI:
     """The application; its connections are closed when it shuts down."""
     app = Application(
         title="Kennel",
-        version=version("kennel"),
+        version=product_version(),
         summary="A competition scoring service for generative image models.",
         lifespan=_lifespan,
         openapi_url=f"{API_PREFIX}/openapi.json",

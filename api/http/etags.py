@@ -1,11 +1,12 @@
 """Weak ETags, and If-None-Match."""
 
 import hashlib
-from importlib.metadata import version
 
 from fastapi import Request
 
-PRODUCT = version("kennel")
+from scorer.product_version import product_version
+
+PRODUCT = product_version()
 
 
 def etag_of(*parts: object) -> str:

@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from api.http.response_cache import ResponseCache
 from api.rendering import formatting, markdown
 from api.rendering.charts import captions
 from scorer.accounts.roles import is_organizer, is_reviewer, may_open_competitions
+from scorer.product_version import product_version
 
 HERE = Path(__file__).parents[1] / "pages"
 MEDIA_TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
@@ -71,7 +71,7 @@ def _environment() -> Environment:
     )
     environment.globals.update(
         static=static_url,
-        product_version=version("kennel"),
+        product_version=product_version(),
         captions=captions,
         formatting=formatting,
         is_organizer=is_organizer,

@@ -1,7 +1,6 @@
 """``kennel admin installation``: an installation's database and blobs in a folder: backup, verify-backup, restore."""
 
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +18,7 @@ from scorer.backups.manifest import BackupFolder, Manifest
 from scorer.blobs import blobs_of
 from scorer.db.backups import analyse, drop_unused_tables, engine_for_backups, long_transaction, require_unused
 from scorer.errors import Invalid, Unavailable
+from scorer.product_version import product_version
 
 app = typer.Typer()
 err = Console(stderr=True, highlight=False)
@@ -51,7 +51,7 @@ def backup(
                 blobs_of(settings),
                 target,
                 revision=revision,
-                product=version("kennel"),
+                product=product_version(),
                 now=datetime.now(UTC),
                 progress=_report,
             )

@@ -15,6 +15,7 @@ from kennel_client.cli.main import make_admin, make_app
 from kennel_client.cli.options import AsJson
 from kennel_client.cli.output import Answer, answers
 from kennel_client.progress import show_progress
+from scorer import product_version
 from scorer.extractors.openmp import wait_passively
 from scorer.lifecycle import STAGES
 from scorer.monitoring.logs import configure_logging
@@ -23,7 +24,11 @@ from scorer.settings import read_log_settings
 installation = typer.Typer(help="This installation: backup, restore, doctor, secrets, systemd units.")
 for each in (admin_backups, admin_secrets, admin_service, doctor):
     installation.add_typer(each.app)
-app = make_app(make_admin({"account": admin.app, "installation": installation}), "kennel")
+app = make_app(
+    make_admin({"account": admin.app, "installation": installation}),
+    product_version.DISTRIBUTION,
+    product_version.product_version,
+)
 app.add_typer(weights.app, name="weights")
 app.add_typer(recovery.app)
 err = Console(stderr=True, highlight=False)

@@ -1,7 +1,6 @@
 """Checks of the work: whether workers take every queue, whether sweeps run, and what has waited for too long."""
 
 from datetime import datetime, timedelta
-from importlib.metadata import version
 
 import migrations
 from deploy.doctor.check import Check, Fault, Skipped
@@ -10,6 +9,7 @@ from scorer.db.diagnostics import Backlog, delivery_backlog, mail_backlog
 from scorer.db.jobs import failed_jobs, pauses, sweeps
 from scorer.jobs.broker import SWEEP_QUEUE
 from scorer.lifecycle import Queue
+from scorer.product_version import product_version
 
 MISSED_SWEEPS = 8
 """Sweeps that may be missing before beat counts as dead: a worker that cleans up holds some back."""
@@ -31,7 +31,7 @@ def _workers(installation: Installation) -> str:
 
 
 def _versions(installation: Installation) -> str:
-    own = version("kennel"), migrations.newest_revision()
+    own = product_version(), migrations.newest_revision()
     reported = {name: (each.get("version"), each.get("migration")) for name, each in installation.workers.items()}
     others = [f"{name} ({of or 'unknown'}, {at or '?'})" for name, (of, at) in reported.items() if (of, at) != own]
     if others:

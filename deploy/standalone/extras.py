@@ -15,7 +15,7 @@ PACKAGES: Mapping[str, Sequence[str]] = {
 
 def installation_of(*extras: str) -> str:
     """What to type for ``kennel up`` and further extras. By name alone, a registry would be asked, where `kennel` is
-    somebody else's."""
+    somebody else's, and `kennel-server` not published."""
     return f"pip install ./client '.[{','.join(dict.fromkeys(('api', 'worker', 'standalone', *extras)))}]'"
 
 

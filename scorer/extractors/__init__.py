@@ -101,7 +101,8 @@ def load(identity: str, *, options: ExtractorOptions) -> Extractor:
         from scorer.extractors.torch_extractor import TorchExtractor  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise Unavailable(
-            "no-torch", f"{spec.identity} needs PyTorch and timm, and there is no {error.name}: install kennel[worker]."
+            "no-torch",
+            f"{spec.identity} needs PyTorch and timm, and there is no {error.name}: pip install ./client '.[worker]'.",
         ) from error
     return TorchExtractor(spec, verified, options)
 

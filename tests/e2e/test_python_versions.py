@@ -29,7 +29,7 @@ SYSTEMS = {
 }
 """By name: ``sys.platform``, its name and machine in markers, and the platforms of wheels that run there."""
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-OWN = {"kennel", "kennel-client"}
+OWN = {"kennel-server", "kennel-client"}
 NEED_TORCH = {"torchmetrics"}
 """Of the packages for tests: they would bring what an installation without the worker does not have."""
 

@@ -40,9 +40,9 @@ def sources() -> set[str]:
 
 
 def test_wheel_and_sdist_hold_every_file_of_the_packages(dist: Path) -> None:
-    (wheel,) = dist.glob("kennel-*.whl")
+    (wheel,) = dist.glob("kennel_server-*.whl")
     assert sources() <= set(zipfile.ZipFile(wheel).namelist())
-    (sdist,) = dist.glob("kennel-*.tar.gz")
+    (sdist,) = dist.glob("kennel_server-*.tar.gz")
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert sources() | {"pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "Makefile"} <= names
@@ -52,7 +52,7 @@ def test_wheel_and_sdist_hold_every_file_of_the_packages(dist: Path) -> None:
 def test_the_bill_of_materials_names_every_package_with_its_hashes(dist: Path, image: str) -> None:
     bill = json.loads((dist / f"kennel-{image}.cdx.json").read_text())
     assert bill["bomFormat"] == "CycloneDX"
-    assert bill["metadata"]["component"]["name"] == "kennel"
+    assert bill["metadata"]["component"]["name"] == "kennel-server"
     named: dict[str, set[str]] = {}
     for each in bill["components"]:
         named.setdefault(each["name"], set()).add(each["version"])
@@ -69,7 +69,7 @@ def test_the_wheel_works_in_an_environment_of_its_own(dist: Path, tmp_path: Path
     pip = (python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
     run(*pip, "--require-hashes", "-r", LOCKED / "api.txt")
     run(*pip, "--no-deps", *wheels)
-    assert "kennel" in run(python.with_name("kennel"), "--version", cwd=tmp_path, PYTHONPATH="").lower()
+    assert run(python.with_name("kennel"), "--version", cwd=tmp_path, PYTHONPATH="").startswith("kennel-server ")
     program = (
         "from fastapi.testclient import TestClient\n"
         "import api; from api.main import create_app; from scorer.settings import Settings\n"

@@ -1,4 +1,4 @@
-"""The packages of an image: a Python that finds what ``kennel[EXTRA]`` brings, in an environment that has more."""
+"""The packages of an image: a Python that finds what ``kennel-server[EXTRA]`` brings, where more is installed."""
 
 import tomllib
 from collections.abc import Iterator
@@ -7,6 +7,8 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from scorer.product_version import DISTRIBUTION, FORMER_DISTRIBUTION
 
 PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 BLOCKER = """
@@ -31,7 +33,7 @@ sys.meta_path[:] = map(Blocked, sys.meta_path)
 
 
 def packages_of(extra: str) -> frozenset[str]:
-    """The names of the distributions that ``kennel[extra]`` brings, by ``pyproject.toml`` and their metadata."""
+    """The names of the distributions that ``kennel-server[extra]`` brings, by ``pyproject.toml`` and their metadata."""
     project = tomllib.loads(PYPROJECT.read_text())["project"]
     found: set[tuple[str, str]] = set()
     wanted = [Requirement(line) for line in (*project["dependencies"], *project["optional-dependencies"][extra])]
@@ -53,8 +55,8 @@ def _requirements(name: str, extra: str) -> Iterator[Requirement]:
 
 def block_other_packages(extra: str, folder: Path) -> None:
     """Write a ``sitecustomize.py`` into ``folder``: a Python with the folder in its PYTHONPATH finds the packages of
-    ``kennel[extra]`` and no others."""
-    allowed = {*packages_of(extra), "kennel"}
+    ``kennel-server[extra]`` and no others."""
+    allowed = {*packages_of(extra), DISTRIBUTION, FORMER_DISTRIBUTION}
     blocked = {
         module
         for module, distributions in packages_distributions().items()

@@ -5,7 +5,6 @@ import json
 import logging
 import time
 from collections.abc import Sequence
-from importlib.metadata import version
 
 import httpx
 
@@ -13,6 +12,7 @@ from scorer.db.tables import Delivery
 from scorer.jobs.broker import transaction
 from scorer.monitoring.instruments import WEBHOOK_DELIVERIES
 from scorer.notifications import webhook_signing, webhooks
+from scorer.product_version import product_version
 from worker.delivery.ssrf_guard import NotPublicAddress, public_address_of
 from worker.runtime.context import WorkerContext
 
@@ -81,7 +81,7 @@ async def _request(context: WorkerContext, delivery: Delivery) -> httpx.Request:
     headers = {
         "Host": url.netloc.decode(),
         "Content-Type": "application/json",
-        "User-Agent": f"Kennel/{version('kennel')}",
+        "User-Agent": f"Kennel/{product_version()}",
         "Kennel-Delivery": str(delivery.id),
         **webhook_signing.signed_headers(delivery.webhook.secret, str(delivery.id), timestamp, body),
     }

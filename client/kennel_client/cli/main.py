@@ -1,7 +1,7 @@
 """The ``kennel`` command: which subcommands it has follows from what is installed."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import entry_points, version
 from typing import Annotated
 
@@ -104,8 +104,8 @@ def make_admin(server: Mapping[str, typer.Typer]) -> typer.Typer:
     return admin
 
 
-def make_app(admin: typer.Typer, distribution: str) -> typer.Typer:
-    """The command for participants and organizers; ``--version`` tells that of a distribution."""
+def make_app(admin: typer.Typer, distribution: str, distribution_version: Callable[[], str]) -> typer.Typer:
+    """The command for participants and organizers; ``--version`` tells the name and version of a distribution."""
     app = typer.Typer(
         no_args_is_help=True,
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -115,7 +115,7 @@ def make_app(admin: typer.Typer, distribution: str) -> typer.Typer:
 
     def print_version(wanted: bool) -> None:
         if wanted:
-            print(f"{distribution} {version(distribution)}")
+            print(f"{distribution} {distribution_version()}")
             raise typer.Exit
 
     @app.callback()
@@ -136,7 +136,7 @@ def make_app(admin: typer.Typer, distribution: str) -> typer.Typer:
 def client_app() -> typer.Typer:
     """The command where only the client is installed."""
     missing = {noun: typer.Typer(hidden=noun not in NOUNS) for noun in SERVER_ADMIN_COMMANDS}
-    app = make_app(make_admin(missing), "kennel-client")
+    app = make_app(make_admin(missing), "kennel-client", lambda: version("kennel-client"))
     for noun, names in SERVER_ADMIN_COMMANDS.items():
         _say_what_is_missing(missing[noun], f"kennel admin {noun}", names)
     _say_what_is_missing(app, "kennel", SERVER_COMMANDS)
