@@ -241,9 +241,10 @@ def features(self, *arguments, **options):
     deadline = time.monotonic() + 60
     while len({pid for what, pid in read() if what == "decoded"}) < 2 and time.monotonic() < deadline:
         time.sleep(0.02)
-    computed = compute(self, *arguments, **options)
-    write("ends")
-    return computed
+    try:
+        return compute(self, *arguments, **options)
+    finally:
+        write("ends")  # also of a private score that lets go for a public one
 
 Tiny.features = features
 score.decoded_images.submission_images = images
