@@ -19,10 +19,12 @@ from kennel_client.steps import (
     LocalWork,
     Operation,
     Pause,
+    Request,
     Result,
     Step,
     StoreRequest,
     all_pages,
+    answer_to,
     call,
     json_of,
 )
@@ -76,7 +78,7 @@ class ApiClient:
         if isinstance(step, StoreRequest):
             with answers_required(self.url):
                 return httpx.request(step.method, step.path, content=content, **step.options())
-        return self.send(step.method, step.path, content=content, **step.options())
+        return self._send_once(step.method, step.path, content=content, **step.options())
 
     def _download(self, step: Download) -> None:
         with (
@@ -91,7 +93,11 @@ class ApiClient:
         return json_of(self.send(method, path, **options))
 
     def send(self, method: str, path: str, **options: Any) -> httpx.Response:
-        """Send a request and return the answer; raises ``Refused`` (``Unreachable`` if there is no answer)."""
+        """Send a request, again where that is safe, and return the answer; raises ``Refused`` (``Unreachable`` if there
+        is no answer). ``options`` are those of :class:`kennel_client.steps.Request`."""
+        return self.run(answer_to(Request(method, path, **options)))
+
+    def _send_once(self, method: str, path: str, **options: Any) -> httpx.Response:
         with answers_required(self.url):
             return require_success(self._http.request(method, path, **options))
 
@@ -167,7 +173,8 @@ def answers_required(url: str) -> Iterator[None]:
     try:
         yield
     except (httpx.TransportError, httpx.InvalidURL) as error:
-        raise Unreachable(f"No answer from {url}: {error}.") from None
+        lasting = isinstance(error, httpx.UnsupportedProtocol | httpx.InvalidURL)
+        raise Unreachable(f"No answer from {url}: {error}.", lasting=lasting) from None
 
 
 def require_success(response: httpx.Response) -> httpx.Response:

@@ -40,10 +40,11 @@ class Refused(Exception):
 
 
 class Unreachable(Refused):
-    """The service did not answer, or what answered is not Kennel."""
+    """The service did not answer, or what answered is not Kennel. ``lasting``: it will not answer later, either."""
 
-    def __init__(self, title: str) -> None:
+    def __init__(self, title: str, *, lasting: bool = False) -> None:
         super().__init__(0, {"type": "urn:kennel:problem:no-answer", "title": title})
+        self.lasting = lasting
 
 
 class Unreadable(Refused):

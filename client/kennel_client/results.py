@@ -1,4 +1,4 @@
-"""What the service answers, as objects; notebooks show entries and boards as tables. ``view`` is the whole answer."""
+"""What the service answers, as objects, which notebooks show as tables. ``view`` is the whole answer."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -148,6 +148,21 @@ class Competition:
         """From the service's answer."""
         names = [name for name in cls.__dataclass_fields__ if name != "view"]
         return cls(**{name: view[name] for name in names}, view=view)
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("phase", self.phase),
+            ("images", f"{self.image_count:,} of {self.image_size}x{self.image_size}"),
+            ("closes", self.closes_at or "-"),
+            ("rules", _rules_state(self)),
+        ]
+        return f"<p>{escape(self.title)} ({escape(self.slug)})</p>" + _table(("", ""), rows)
+
+
+def _rules_state(competition: Competition) -> str:
+    if competition.rules_sha256 is None:
+        return "none"
+    return "accepted" if competition.rules_accepted else "to be accepted"
 
 
 def _measurement_cells(each: Measurement) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import httpx
 
 from kennel_client.errors import KennelError, Refused, Unreachable
+from kennel_client.retries import MAX_REQUEST_RETRIES, Retries, is_repeatable
 
 Result = TypeVar("Result")
 STEP_ERRORS = (Refused, KennelError, OSError)
@@ -67,15 +68,29 @@ Step = Request | Download | Pause | LocalWork
 Operation = Generator[Step, Any, Result]
 
 
+def answer_to(request: Request) -> Operation[httpx.Response]:
+    """Send a request, again where that is safe (:func:`kennel_client.retries.is_repeatable`), and return the answer."""
+    retries = Retries(limit=MAX_REQUEST_RETRIES)
+    keyed = "Idempotency-Key" in (request.headers or {})
+    while True:
+        try:
+            answer: httpx.Response = yield request
+        except Refused as refusal:
+            if not is_repeatable(request.method, refusal, keyed=keyed, streamed=request.content is not None):
+                raise
+            yield Pause(retries.seconds_after(refusal))
+        else:
+            return answer
+
+
 def call(method: str, path: str, **options: Any) -> Operation[Any]:
     """Send a request, and return the JSON of the answer."""
-    response = yield Request(method, path, **options)
-    return json_of(response)
+    return json_of((yield from answer_to(Request(method, path, **options))))
 
 
 def send(method: str, path: str, **options: Any) -> Operation[None]:
     """Send a request whose answer says nothing."""
-    yield Request(method, path, **options)
+    yield from answer_to(Request(method, path, **options))
 
 
 def get(path: str, **params: Any) -> Operation[Any]:

@@ -13,9 +13,10 @@ from kennel_client.api import open_file, segment
 from kennel_client.archive import ImageSpec, Objection, ZipCheck, check_zip, has_pillow, objections_to
 from kennel_client.archive.objections import PixelHash
 from kennel_client.cli import tables
-from kennel_client.cli.connection import connected_client, err, reported_errors
+from kennel_client.cli.connection import err, open_client
 from kennel_client.cli.exit_codes import ExitCode
-from kennel_client.cli.options import PANEL, AsJson
+from kennel_client.cli.options import PANEL
+from kennel_client.cli.output import Answer, answers
 from kennel_client.errors import Invalid, Unreadable
 from kennel_client.progress import COMPARING, show_progress
 from kennel_client.submit import StageProgress, share_of
@@ -24,6 +25,7 @@ app = typer.Typer()
 
 
 @app.command(rich_help_panel=PANEL)
+@answers
 def check(
     submission: Annotated[Path, typer.Argument(help="The zip to look at.")],
     count: Annotated[int, typer.Option(min=1, help="How many images the competition asks for.")] = 10_000,
@@ -37,8 +39,7 @@ def check(
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit 1 also for what people would object to. Needs Pillow.")
     ] = False,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Check a zip as the service would, without sending it: exit 0, or the faults and exit 1.
 
     Pixels are decoded where Pillow is installed; without it everything else is checked. With Pillow, images that are
@@ -46,10 +47,10 @@ def check(
     """
     spec = ImageSpec(count=count, size=size)
     if competition is not None:
-        with connected_client(as_json=as_json, needs_token=False) as client:
+        with open_client(needs_token=False) as client:
             view = client.get(f"/competitions/{segment(competition)}")
         spec = ImageSpec(count=view["image_count"], size=view["image_size"])
-    with reported_errors(as_json=as_json), open_file(submission) as file, show_progress(err) as progress:
+    with open_file(submission) as file, show_progress(err) as progress:
         if (strict or train is not None) and not has_pillow():
             raise Unreadable("--strict and --train compare pixels, for which Pillow is missing: pip install pillow")
         checked = check_zip(file, spec, share_of(progress))
@@ -63,9 +64,7 @@ def check(
         "objections": [asdict(each) for each in objections],
     }
     show = partial(_print_check, submission=submission, checked=checked, objections=objections)
-    tables.print_answer(document, show, as_json=as_json)
-    if strict and objections:
-        raise typer.Exit(ExitCode.FAULTY)
+    return Answer(document, show, ExitCode.FAULTY if strict and objections else ExitCode.DONE)
 
 
 def _training_hashes(path: Path, size: int, progress: StageProgress) -> list[PixelHash]:

@@ -12,7 +12,7 @@ from kennel_client.api import ApiClient, segment
 from kennel_client.cli import tables
 from kennel_client.cli.connection import connected_client, err, open_client
 from kennel_client.cli.options import IDS, PANEL, AsFormat, AsJson, Slug
-from kennel_client.cli.output import Listing, answers, columns, format_of
+from kennel_client.cli.output import Answer, Listing, answers, columns, format_of
 from kennel_client.operations import accept_rules_of, board_view
 
 app = typer.Typer()
@@ -38,19 +38,19 @@ def _rules_state(view: dict[str, Any]) -> str:
 
 
 @app.command(rich_help_panel=PANEL)
+@answers
 def rules(
     competition: Slug,
     accept: Annotated[bool, typer.Option("--accept", help="Accept them as they stand now.")] = False,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Show the rules of a competition, or accept them."""
-    with connected_client(as_json=as_json, needs_token=accept) as client:
+    with open_client(needs_token=accept) as client:
         details = client.get(f"/competitions/{segment(competition)}")
         if accept:
             client.run(accept_rules_of(details["slug"], details["rules_sha256"]))
             details["rules_accepted"] = True
     view = {name: details[name] for name in ("slug", "title", "rules", "rules_sha256", "rules_accepted")}
-    tables.print_answer(view, partial(tables.print_rules, view=view), as_json=as_json)
+    return Answer(view, partial(tables.print_rules, view=view))
 
 
 def accepts_rules(client: ApiClient, slug: str) -> bool:
@@ -100,17 +100,17 @@ def _matching_csv_rows(text: str, search: str) -> str:
 
 
 @app.command(rich_help_panel=PANEL, context_settings=IDS)
+@answers
 def pick(
     competition: Slug,
     submissions: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="The entries to pick.")] = None,
     clear: Annotated[bool, typer.Option("--clear", help="Take the choice back.")] = False,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Pick the entries that your team will be ranked by in the end; without IDs, show what is picked."""
     if clear and submissions:
         raise typer.BadParameter("--clear takes no entries.")
     path = f"/competitions/{segment(competition)}/picks"
-    with connected_client(as_json=as_json) as client:
+    with open_client() as client:
         changed = clear or bool(submissions)
         picks = client.put(path, {"submissions": submissions or []}) if changed else client.get(path)
-    tables.print_answer(picks, partial(tables.print_final_picks, view=picks), as_json=as_json)
+    return Answer(picks, partial(tables.print_final_picks, view=picks))

@@ -10,12 +10,14 @@ from kennel_client.api import open_file, segment
 from kennel_client.cli import tables
 from kennel_client.cli.connection import connected_client
 from kennel_client.cli.exit_codes import ExitCode
-from kennel_client.cli.options import IDS, PANEL, AsJson
+from kennel_client.cli.options import IDS, PANEL
+from kennel_client.cli.output import Answer, answers
 
 app = typer.Typer()
 
 
 @app.command(rich_help_panel=PANEL, context_settings=IDS)
+@answers
 def generator(
     submission: Annotated[str, typer.Argument(metavar="ID", help="The entry that it made.")],
     file: Annotated[
@@ -25,8 +27,8 @@ def generator(
     distribution: Annotated[
         Literal["normal", "uniform"], typer.Option(help="How each is drawn; uniform is on [-1, 1].")
     ] = "normal",
-    as_json: AsJson = False,
-) -> None:
+    as_json: bool = False,
+) -> Answer:
     """Upload the generator that made an entry, as ONNX, or show the state and result of its audit."""
     if (file is None) != (latent is None):
         raise typer.BadParameter("A file needs its --latent, and --latent a file.")
@@ -38,5 +40,5 @@ def generator(
             with open_file(file) as content:
                 declared = {"latent": latent, "distribution": distribution}
                 view = client.upload("PUT", path, content, media="application/octet-stream", **declared)
-    tables.print_answer(view, partial(tables.print_generator, view=view), as_json=as_json)
-    raise typer.Exit(ExitCode.FAULTY if view["state"] in {"refused", "failed"} else ExitCode.DONE)
+    exit_code = ExitCode.FAULTY if view["state"] in {"refused", "failed"} else ExitCode.DONE
+    return Answer(view, partial(tables.print_generator, view=view), exit_code)

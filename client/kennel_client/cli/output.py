@@ -118,9 +118,11 @@ def _field(name: str) -> Callable[[View], object]:
 
 
 def answers(function: Callable[..., Answer | Listing]) -> Callable[..., None]:
-    """A command that prints what the function returns, in the format that its options ask for."""
+    """A command that prints what the function returns, in the format that its options ask for. A function with a
+    parameter ``as_json`` is told whether that is JSON."""
     signature = inspect.signature(function)
     parameters = dict(signature.parameters)
+    told = "as_json" in parameters
     parameters["as_json"] = _option("as_json", AsJson, default=False)
     if signature.return_annotation is not Answer:
         parameters["form"] = _option("form", AsFormat, default=None)
@@ -129,7 +131,7 @@ def answers(function: Callable[..., Answer | Listing]) -> Callable[..., None]:
     def command(*arguments: Any, as_json: bool = False, form: Format | None = None, **options: Any) -> None:
         chosen = format_of(form, as_json=as_json)
         with reported_errors(as_json=True) if chosen == "json" else nullcontext():
-            answer = function(*arguments, **options)
+            answer = function(*arguments, **options | ({"as_json": chosen == "json"} if told else {}))
         answer.print(chosen)
         if answer.exit_code:
             raise typer.Exit(answer.exit_code)

@@ -10,9 +10,10 @@ from rich.console import Console
 
 from kennel_client.api import ApiClient, segment
 from kennel_client.cli import tables
-from kennel_client.cli.connection import connected_client, reported_errors
+from kennel_client.cli.connection import open_client
 from kennel_client.cli.formatting import format_number, format_time, terminal_safe
-from kennel_client.cli.options import IDS, PANEL, AsJson
+from kennel_client.cli.options import IDS, PANEL
+from kennel_client.cli.output import Answer, answers
 from kennel_client.errors import Unreadable
 from kennel_client.receipts import KEYS_PATH, issuer_of, verified_receipt
 
@@ -20,30 +21,35 @@ app = typer.Typer()
 
 
 @app.command(rich_help_panel=PANEL, context_settings=IDS)
-def receipt(submission: Annotated[str, typer.Argument(metavar="ID", help="A scored entry.")]) -> None:
+@answers
+def receipt(submission: Annotated[str, typer.Argument(metavar="ID", help="A scored entry.")]) -> Answer:
     """Print a receipt of an entry's scores as JSON: signed by the service, to be shown to anybody."""
-    with connected_client() as client:
-        print(json.dumps(client.get(f"/submissions/{segment(submission)}/receipt"), indent=2, ensure_ascii=False))
+    with open_client() as client:
+        document = client.get(f"/submissions/{segment(submission)}/receipt")
+    return Answer(document, partial(_print_document, document=document))
+
+
+def _print_document(_out: Console, document: Any) -> None:
+    print(json.dumps(document, indent=2, ensure_ascii=False))
 
 
 @app.command(rich_help_panel=PANEL)
+@answers
 def verify(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The receipt.")],
     keys: Annotated[
         Path | None,
         typer.Option(help=f"The service's public keys, to check it offline. Default: those at its {KEYS_PATH}."),
     ] = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Check a receipt: exit 0 if the service that it names has signed exactly what it says, else 1."""
-    with reported_errors(as_json=as_json):
-        document = _read(file)
-        issuer = issuer_of(document)
-        key_set = _read(keys) if keys else _keys_of(issuer)
-        if not isinstance(key_set, dict) or not isinstance(key_set.get("keys"), list):
-            raise Unreadable(f"{keys or issuer + KEYS_PATH} is not a set of keys.")
-        contents = verified_receipt(document, key_set["keys"])
-    tables.print_answer(contents, partial(_print_receipt, receipt=contents), as_json=as_json)
+    document = _read(file)
+    issuer = issuer_of(document)
+    key_set = _read(keys) if keys else _keys_of(issuer)
+    if not isinstance(key_set, dict) or not isinstance(key_set.get("keys"), list):
+        raise Unreadable(f"{keys or issuer + KEYS_PATH} is not a set of keys.")
+    contents = verified_receipt(document, key_set["keys"])
+    return Answer(contents, partial(_print_receipt, receipt=contents))
 
 
 def _read(file: Path) -> Any:

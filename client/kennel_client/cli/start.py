@@ -10,8 +10,9 @@ import typer
 
 from kennel_client.api import segment
 from kennel_client.cli.competitions import accepts_rules
-from kennel_client.cli.connection import connected_client, err, interruptible
+from kennel_client.cli.connection import err, interruptible, open_client
 from kennel_client.cli.options import PANEL, Slug
+from kennel_client.cli.output import Answer, answers
 from kennel_client.data_files import download
 from kennel_client.errors import Unreadable
 from kennel_client.progress import DOWNLOADING, show_progress
@@ -23,27 +24,32 @@ INTERRUPTED_MESSAGE = "Stopped. What has arrived is kept: the same command goes 
 
 
 @app.command(rich_help_panel=PANEL)
+@answers
 def start(
     competition: Slug,
     folder: Annotated[
         Path | None, typer.Argument(metavar="[FOLDER]", help="A new folder. Default: the competition's name.")
     ] = None,
-) -> None:
+    as_json: bool = False,
+) -> Answer:
     """Write a folder with the competition's data and a baseline that trains in a minute: from nothing to an entry."""
-    with connected_client() as client:
+    with open_client() as client:
         view = client.get(f"/competitions/{segment(competition)}")
         target = folder or Path(competition)
         data = _make_folder(target)
-        if view["rules_sha256"] is not None and not view["rules_accepted"]:
+        if view["rules_sha256"] is not None and not view["rules_accepted"] and not as_json:
             accepts_rules(client, view["slug"])  # without it, the service refuses the files
         offered = client.get_list(f"/competitions/{segment(competition)}/data", "files")
         with interruptible(INTERRUPTED_MESSAGE), show_progress(err) as progress:
             for file in offered:
                 download(client, view["slug"], file, path_in(data, file["name"]), partial(progress, DOWNLOADING))
         _write_kit(target, view, client.url)
-    if TRAIN not in [each["name"] for each in offered]:
-        print(f"{view['slug']} offers no {TRAIN}: `python baseline.py --train FILE` takes training images of yours.")
-    print(f"{target} is ready. {target / 'README.md'} says what to do.")
+    names = [each["name"] for each in offered]
+    lines = [f"{target} is ready. {target / 'README.md'} says what to do."]
+    if TRAIN not in names:
+        lines.insert(0, f"{view['slug']} offers no {TRAIN}: `python baseline.py --train FILE` takes images of yours.")
+    document = {"competition": view["slug"], "folder": str(target.absolute()), "data": names}
+    return Answer(document, "\n".join(lines))
 
 
 def _make_folder(target: Path) -> Path:

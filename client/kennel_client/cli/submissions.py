@@ -14,8 +14,8 @@ from kennel_client.cli.competitions import accepts_rules
 from kennel_client.cli.connection import connected_client, err, interruptible, open_client
 from kennel_client.cli.exit_codes import ExitCode
 from kennel_client.cli.follow import follow_submission
-from kennel_client.cli.options import IDS, PANEL, AsJson, Slug, Watch
-from kennel_client.cli.output import Answer, Listing, answers, columns, format_of
+from kennel_client.cli.options import IDS, PANEL, Slug, Watch
+from kennel_client.cli.output import Answer, Listing, answers, columns
 from kennel_client.errors import Refused
 from kennel_client.operations import MAX_NAME_LENGTH
 from kennel_client.progress import show_progress
@@ -29,14 +29,15 @@ INTERRUPTED_MESSAGE = "Stopped. What has arrived is kept for a day: the same com
 
 
 @app.command(rich_help_panel=PANEL)
+@answers
 def submit(
     competition: Slug,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The zip of images.")],
     note: Annotated[str, typer.Option(help="What your team wants to remember of it.")] = "",
     watch: Watch = False,
     check: Annotated[bool, typer.Option("--check/--no-check", help="Look at the images here before sending.")] = True,
-    as_json: AsJson = False,
-) -> None:
+    as_json: bool = False,
+) -> Answer:
     """Submit an entry: check it here, upload it, and with --watch follow it to its score.
 
     An upload that breaks off goes on by itself; after a restart, the same command goes on where it stopped.
@@ -46,15 +47,13 @@ def submit(
             client.url, competition, content, file_name=file.name[-MAX_NAME_LENGTH:], note=note
         )
         submission = _submit_file(client, resumable, content, check=check, ask=not as_json)
-        if not as_json:
-            _print_accepted(client, resumable, submission, watch=watch)
+        accepted = _accepted_text(client, resumable, submission, watch=watch)
         if watch:
+            if not as_json:
+                print(accepted)
             _follow(client, submission)
-        view = client.get(f"/submissions/{submission}")
-        answer = _answer(client, view)
-    if watch or as_json:
-        answer.print(format_of(None, as_json=as_json))
-    raise typer.Exit(answer.exit_code)
+        answer = _answer(client, client.get(f"/submissions/{submission}"))
+        return answer if watch else replace(answer, text=accepted)
 
 
 def _submit_file(client: ApiClient, resumable: ResumableUpload, content: BinaryIO, *, check: bool, ask: bool) -> str:
@@ -70,12 +69,13 @@ def _submit_file(client: ApiClient, resumable: ResumableUpload, content: BinaryI
         return client.run(finish_upload(resumable, upload, content, progress, check=check))
 
 
-def _print_accepted(client: ApiClient, resumable: ResumableUpload, submission: str, *, watch: bool) -> None:
-    print(f"{resumable.pending.file_name} is entry {submission}: {client.url}/submissions/{submission}")
+def _accepted_text(client: ApiClient, resumable: ResumableUpload, submission: str, *, watch: bool) -> str:
+    lines = [f"{resumable.pending.file_name} is entry {submission}: {client.url}/submissions/{submission}"]
     with suppress(Refused):  # the entry is accepted; the quota is only extra information
-        print(tables.quota_text(client.get(f"/competitions/{segment(resumable.pending.slug)}/limits")))
+        lines.append(tables.quota_text(client.get(f"/competitions/{segment(resumable.pending.slug)}/limits")))
     if not watch:
-        print(f"`kennel status {submission} --watch` follows it.")
+        lines.append(f"`kennel status {submission} --watch` follows it.")
+    return "\n".join(lines)
 
 
 def _follow(client: ApiClient, submission: str) -> None:

@@ -44,8 +44,9 @@ def test_from_nothing_to_a_score(terminal: CliTerminal, service: Service, tmp_pa
     assert (refused.status, "kennel rules" in refused.err) == (ExitCode.REFUSED, True)
     assert not (kit / "README.md").exists()
     assert terminal.run("rules", slug, "--accept").status == ExitCode.DONE
-    done = terminal.run("start", slug, kit)
+    done = terminal.run("start", slug, kit, "--json")
     assert done.status == ExitCode.DONE, done.err
+    assert done.document == {"competition": slug, "folder": str(kit), "data": ["notes.txt", "train.zip"]}
     assert sorted(each.name for each in (kit / "data").iterdir()) == ["notes.txt", "train.zip"]
     assert (kit / "data" / "notes.txt").read_bytes() == b"Read me."
     told = (kit / "README.md").read_text()

@@ -16,8 +16,6 @@ from tests.api.cli_runner import CliTerminal, terminal, working_worker
 from tests.api.conftest import API, Service
 from tests.api.submissions.test_flow import with_a_wrong_image
 from tests.factories import noise_images, zip_of
-from tests.linear_generators import audit_in_process, generator_with_operator
-from worker.evidence import generator_audit
 
 __all__ = ["terminal"]
 pytestmark = pytest.mark.usefixtures("one_day")
@@ -254,26 +252,6 @@ def test_a_person_at_a_terminal_signs_in_and_accepts_the_rules(
 
     assert terminal.run("logout", who=None).status == ExitCode.DONE
     assert httpx.get(f"{terminal.url}{API}/me", headers=headers).status_code == 401, "the token is revoked"
-
-
-def test_a_generator_is_uploaded_and_its_end_is_shown(
-    terminal: CliTerminal, service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    entry = service.scored("ada", service.competition(), noise_images(9))["id"]
-    assert terminal.run("generator", entry).status == ExitCode.REFUSED, "none is there"
-    file = file_of(tmp_path, b"PK\3\4", "generator.onnx")
-    assert terminal.run("generator", entry, file).status == ExitCode.USAGE, "without its --latent"
-    refused = terminal.run("generator", entry, file, "--latent", "12")
-    assert (refused.status, "This is a zip" in refused.err) == (ExitCode.FAULTY, True)
-    file.write_bytes(generator_with_operator("Erf2"))
-    handed = terminal.run("generator", entry, file, "--latent", "12", "--json")
-    assert (handed.status, handed.document["state"], handed.document["latent"]) == (ExitCode.DONE, "waiting", 12)
-    monkeypatch.setattr(generator_audit, "audit_in_sandbox", audit_in_process)
-    service.work()
-    result = terminal.run("generator", entry)
-    assert result.status == ExitCode.FAULTY
-    assert "refused" in result.out
-    assert "Erf2" in result.out
 
 
 def test_ctrl_c_leaves_the_entry_alone(terminal: CliTerminal, service: Service, tmp_path: Path) -> None:

@@ -29,8 +29,6 @@ WITHOUT_JSON = {
     "login": DIALOGUE,
     "logout": DIALOGUE,
     "my-data": DOCUMENT,
-    "receipt": DOCUMENT,
-    "start": "writes a folder",
     "kaggle": "is the official client's",
 }
 """Commands without ``--json``, and why."""

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kennel_client.results import FINISHED, UNSUCCESSFUL, Board, Entry
+from kennel_client.results import FINISHED, UNSUCCESSFUL, Board, Competition, Entry
 from scorer.lifecycle import PENDING, UNCHARGED, Status
 
 MEASUREMENT = {
@@ -74,3 +74,21 @@ def test_a_board_is_a_table_of_its_places() -> None:
     board = Board.of({"competition": "dogs", "track": "public", "tau": None, "teams": 1, "entries": [place]})
     assert [(each.rank, each.team) for each in board.places] == [(1, "<i>us</i>")]
     assert "&lt;i&gt;us&lt;/i&gt;" in board._repr_html_()
+
+
+def test_a_competition_is_a_table_in_a_notebook() -> None:
+    view = {
+        "slug": "dogs",
+        "title": "<Dogs>",
+        "phase": "open",
+        "image_count": 10_000,
+        "image_size": 64,
+        "closes_at": None,
+        "rules_sha256": "ab",
+        "rules_accepted": None,
+    }
+    html = Competition.of(view)._repr_html_()
+    assert "<p>&lt;Dogs&gt; (dogs)</p><table>" in html
+    assert "<td>10,000 of 64x64</td>" in html
+    assert "<td>to be accepted</td>" in html
+    assert "<td>none</td>" in Competition.of({**view, "rules_sha256": None})._repr_html_()

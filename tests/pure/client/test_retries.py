@@ -1,9 +1,16 @@
 """When a client tries again: with jitter, and not for ever."""
 
+import asyncio
+from typing import Any
+
+import httpx
 import pytest
 
+from kennel_client.api import ApiClient
+from kennel_client.async_api import AsyncApiClient
 from kennel_client.errors import Refused, Unreachable
-from kennel_client.retries import MAX_TRIES, RETRY_SECONDS, Retries
+from kennel_client.retries import MAX_REQUEST_RETRIES, MAX_TRIES, RETRY_SECONDS, Retries, is_repeatable
+from kennel_client.steps import get
 
 GONE = Unreachable("Gone.")
 
@@ -43,3 +50,91 @@ def test_a_service_that_stays_away_is_given_up() -> None:
         retries.seconds_after(Refused(503, {}))
     with pytest.raises(Refused):
         retries.seconds_after(Refused(503, {}))
+
+
+def refused(status: int, slug: str = "", retry_after: int | None = None) -> Refused:
+    """The service's answer with a problem; without a slug, a proxy's."""
+    return Refused(status, {"type": f"urn:kennel:problem:{slug}"} if slug else {}, retry_after=retry_after)
+
+
+@pytest.mark.parametrize(
+    ("refusal", "repeated"),
+    [
+        (GONE, {"GET", "PUT"}),
+        (Unreachable("No address.", lasting=True), set()),
+        (refused(502), {"GET", "PUT"}),
+        (refused(500, "our-fault"), set()),
+        (refused(503, "no-clamd", 5), {"GET", "PUT", "POST", "DELETE", "PATCH"}),
+        (refused(503, "database-unavailable", 5), {"GET", "PUT"}),
+        (refused(429, "too-often", 5), {"GET", "PUT", "POST", "DELETE", "PATCH"}),
+        (refused(429, "too-often", 3600), set()),
+        (refused(429, "daily-limit", 5), set()),
+        (refused(429, retry_after=5), {"GET", "PUT", "POST", "DELETE", "PATCH"}),
+        (refused(409, "conflict"), set()),
+    ],
+)
+def test_a_single_request_is_repeated_where_it_is_safe(refusal: Refused, repeated: set[str]) -> None:
+    methods = ("GET", "PUT", "POST", "DELETE", "PATCH")
+    assert {each for each in methods if is_repeatable(each, refusal)} == repeated
+
+
+def test_a_key_makes_a_post_safe_and_a_file_makes_a_put_unsafe() -> None:
+    assert is_repeatable("POST", GONE, keyed=True)
+    assert not is_repeatable("PUT", GONE, streamed=True)
+
+
+class Flaky:
+    """Answers requests: fails so many times, then with ``{"done": true}``; notes their methods."""
+
+    def __init__(self, failures: int) -> None:
+        self.failures = failures
+        self.methods: list[str] = []
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        self.methods.append(request.method)
+        if len(self.methods) <= self.failures:
+            raise httpx.ReadError("gone")
+        return httpx.Response(200, json={"done": True})
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The pauses that a client takes, without waiting."""
+    taken: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        taken.append(seconds)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    return taken
+
+
+def get_with_both_clients(flaky: Flaky, pauses: list[float]) -> list[Any]:
+    """What a GET returns with the synchronous client, and with the other."""
+    transport = httpx.MockTransport(flaky)
+    with ApiClient("http://kennel.example.org") as client:
+        client._http = httpx.Client(base_url=client._http.base_url, transport=transport)
+        first = client.run(get("/competitions"), sleep=pauses.append)
+
+    async def second() -> Any:
+        async with AsyncApiClient("http://kennel.example.org") as other:
+            other._http = httpx.AsyncClient(base_url="http://kennel.example.org/api/v1", transport=transport)
+            return await other.run(get("/competitions"))
+
+    return [first, asyncio.run(second())]
+
+
+def test_both_clients_ask_again_after_pauses(pauses: list[float]) -> None:
+    flaky = Flaky(failures=2)
+    assert get_with_both_clients(flaky, pauses) == [{"done": True}] * 2
+    assert flaky.methods == ["GET"] * 4
+    assert len(pauses) == 2
+    assert all(longest / 2 <= pause <= longest for pause, longest in zip(pauses, RETRY_SECONDS, strict=False))
+
+
+def test_a_single_request_is_given_up_after_a_few_tries(pauses: list[float]) -> None:
+    flaky = Flaky(failures=99)
+    with pytest.raises(Unreachable):
+        get_with_both_clients(flaky, pauses)
+    assert len(flaky.methods) == MAX_REQUEST_RETRIES + 1
+    assert len(pauses) == MAX_REQUEST_RETRIES

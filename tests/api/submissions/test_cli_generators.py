@@ -1,0 +1,38 @@
+"""``kennel generator``: what is uploaded is read as the worker reads it, which needs torch."""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch", reason="The worker's packages are not installed.")
+
+from kennel_client.cli.exit_codes import ExitCode
+from tests.api.cli_runner import CliTerminal, terminal
+from tests.api.conftest import Service
+from tests.factories import noise_images
+from tests.linear_generators import audit_in_process, generator_with_operator
+from worker.evidence import generator_audit
+
+__all__ = ["terminal"]
+pytestmark = pytest.mark.usefixtures("one_day")
+
+
+def test_a_generator_is_uploaded_and_its_end_is_shown(
+    terminal: CliTerminal, service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = service.scored("ada", service.competition(), noise_images(9))["id"]
+    assert terminal.run("generator", entry).status == ExitCode.REFUSED, "none is there"
+    file = tmp_path / "generator.onnx"
+    file.write_bytes(b"PK\3\4")
+    assert terminal.run("generator", entry, file).status == ExitCode.USAGE, "without its --latent"
+    refused = terminal.run("generator", entry, file, "--latent", "12")
+    assert (refused.status, "This is a zip" in refused.err) == (ExitCode.FAULTY, True)
+    file.write_bytes(generator_with_operator("Erf2"))
+    handed = terminal.run("generator", entry, file, "--latent", "12", "--json")
+    assert (handed.status, handed.document["state"], handed.document["latent"]) == (ExitCode.DONE, "waiting", 12)
+    monkeypatch.setattr(generator_audit, "audit_in_sandbox", audit_in_process)
+    service.work()
+    result = terminal.run("generator", entry)
+    assert result.status == ExitCode.FAULTY
+    assert "refused" in result.out
+    assert "Erf2" in result.out
