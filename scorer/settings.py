@@ -134,11 +134,11 @@ class Settings(LogSettings):
     max_upload_bytes: int = 2 * 1024**3
     """The largest zip accepted, of an entry or of reference images."""
     max_team_bytes: int | None = Field(100 * 1024**3, ge=1)
-    """Bytes that the zips and generators of a team, and its uploads under way, may take in a competition. Without it
-    there is no limit."""
-    max_competition_bytes: int | None = Field(None, ge=1)
-    """Bytes that the zips and generators of all teams of a competition, and their uploads under way, may take. Without
+    """Bytes that the zips, generators and code of a team, and its uploads under way, may take in a competition. Without
     it there is no limit."""
+    max_competition_bytes: int | None = Field(None, ge=1)
+    """Bytes that the zips, generators and code of all teams of a competition, and their uploads under way, may take.
+    Without it there is no limit."""
     clamd: SocketAddress | None = None
     """The clamd (ClamAV) that scans uploads for malware: the path of its socket, or ``host:port``. What it finds
     something in is refused; while it is away, entries wait and other uploads are told to come later. Without it nothing

@@ -13,6 +13,7 @@ from scorer.blobs import Blobs, ReceivedBlob, require_bytes
 from scorer.db.tables import Account
 from scorer.evidence import code_uploads
 from scorer.settings import Settings
+from scorer.teams import storage
 
 CODE_MEDIA_TYPES = {"zip": "application/zip", "notebook": "application/x-ipynb+json"}
 
@@ -31,8 +32,10 @@ async def store_code(
 
     def admit(now: datetime) -> None:
         with begin() as session:
-            code_uploads.require_code_change(session, submission_id, account, now)
+            submission = code_uploads.require_code_change(session, submission_id, account, now)
+            code_uploads.require_room_for_code(session, submission, account, limits, wanted=declared or 0)
 
+    limits = storage.limits_of(settings)
     require_bytes(declared, code_uploads.MAX_CODE_BYTES)
     await run_in_threadpool(admit, utc_now())
     key = f"code/{submission_id}/{secrets.token_hex(8)}"
@@ -42,7 +45,9 @@ async def store_code(
         with store.open(received.key) as file:
             kind = code_uploads.kind_of(file, limited=reads_limited(settings))
         with begin() as session:
-            code, replaced = code_uploads.attach_code(session, submission_id, received, kind, account=account, now=now)
+            code, replaced = code_uploads.attach_code(
+                session, submission_id, received, kind, account=account, limits=limits, now=now
+            )
             return code_view(code), replaced.blob_key if replaced is not None else None
 
     return await receive_blob(store, key, chunks, limit=code_uploads.MAX_CODE_BYTES, accept=accept)

@@ -30,6 +30,9 @@ MAX_BODIES_OF_A_CLIENT = 32
 """Bodies but files that one network address may be sending at once to this process."""
 MAX_FILES_OF_AN_ACCOUNT = 8
 """Files that one account may be sending at once to this process."""
+MAX_FILE_BYTES_OF_AN_ACCOUNT = 4 << 30
+"""Of the files that one account sends at once to this process, by the lengths that they announce. A file alone may be
+larger: its route knows its limit."""
 MAX_WAITING_BYTES = 8 << 20
 """Of all bodies together that are being read into memory."""
 SCOPE_KEY = "kennel.body"
@@ -60,6 +63,7 @@ class RequestBodies:
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
         self._senders: Counter[Hashable] = Counter()
+        self._file_bytes: Counter[int] = Counter()
         self._waiting_bytes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -71,6 +75,7 @@ class RequestBodies:
             await self._app(scope, body.receive, send)
         finally:
             body.end()
+            body.end_file()
 
     def begin(self, sender: Hashable, limit: int) -> None:
         """Count a body that an address or account begins to send; ``RefusedBody`` if it is one too many."""
@@ -84,6 +89,21 @@ class RequestBodies:
         self._senders[sender] -= 1
         if not self._senders[sender]:
             del self._senders[sender]
+
+    def add_file_bytes(self, account_id: int, held: int, count: int) -> None:
+        """Count bytes of a file that an account sends, of which ``held`` are counted; ``RefusedBody`` if they are too
+        many with those of the account's other files."""
+        others = self._file_bytes[account_id] - held
+        if others and others + held + count > MAX_FILE_BYTES_OF_AN_ACCOUNT:
+            title = f"The files that you are sending at once may have {MAX_FILE_BYTES_OF_AN_ACCOUNT:,} bytes together."
+            raise RefusedBody(429, "too-many-file-bytes", title)
+        self._file_bytes[account_id] += count
+
+    def end_file(self, account_id: int, held: int) -> None:
+        """Count a file that is stored or refused."""
+        self._file_bytes[account_id] -= held
+        if not self._file_bytes[account_id]:
+            del self._file_bytes[account_id]
 
     def hold(self, count: int) -> None:
         """Count bytes that wait in memory for the rest of their body; ``RefusedBody`` if all together are too many."""
@@ -106,7 +126,9 @@ class _Body:
         self._scope = scope
         self._client = network_of(client[0]) if client else ""
         self._senders: list[Hashable] = []
-        self.is_streamed = False
+        self._account_id: int | None = None
+        self._file_bytes = 0
+        self._arrived = 0
         self._bytes = 0
         self._deadline: float | None = None
         self._is_over = False
@@ -122,8 +144,11 @@ class _Body:
             self._deadline = now + MAX_BODY_SECONDS
             self._require_size(content_length(self._scope) or 0)
         message = await self._next(now + IDLE_SECONDS if self.is_streamed else self._deadline)
-        if not self.is_streamed:
-            self._count(len(message.get("body", b"")))
+        size = len(message.get("body", b""))
+        if self._account_id is None:
+            self._count(size)
+        else:
+            self._count_file(self._account_id, size)
         if not message.get("more_body", False):
             self.end()
         return message
@@ -131,7 +156,13 @@ class _Body:
     def stream_from(self, account_id: int) -> None:
         """Take the body as a file that an account sends."""
         self._begin(("account", account_id), MAX_FILES_OF_AN_ACCOUNT)
-        self.is_streamed = True
+        self._add_file_bytes(account_id, content_length(self._scope) or 0)
+        self._account_id = account_id
+
+    @property
+    def is_streamed(self) -> bool:
+        """Whether the body is a file."""
+        return self._account_id is not None
 
     def _begin(self, sender: Hashable, limit: int) -> None:
         self._bodies.begin(sender, limit)
@@ -150,6 +181,15 @@ class _Body:
         self._bodies.hold(count)
         self._bytes += count
 
+    def _count_file(self, account_id: int, count: int) -> None:
+        self._arrived += count
+        if self._arrived > self._file_bytes:  # it has not announced its length
+            self._add_file_bytes(account_id, self._arrived - self._file_bytes)
+
+    def _add_file_bytes(self, account_id: int, count: int) -> None:
+        self._bodies.add_file_bytes(account_id, self._file_bytes, count)
+        self._file_bytes += count
+
     def _require_size(self, size: int) -> None:
         if size > MAX_BODY_BYTES and not self.is_streamed:
             title = f"The body of a request may have {MAX_BODY_BYTES:,} bytes here."
@@ -163,6 +203,12 @@ class _Body:
             self._bodies.release(self._bytes)
         self._is_over = True
 
+    def end_file(self) -> None:
+        """The request is over: what it has stored is counted by the quotas, or deleted."""
+        if self._account_id is not None:
+            self._bodies.end_file(self._account_id, self._file_bytes)
+            self._account_id = None
+
 
 def content_length(scope: Scope) -> int | None:
     """The ``Content-Length`` of a request, None without a valid one."""
@@ -172,7 +218,7 @@ def content_length(scope: Scope) -> int | None:
 
 def streamed_body(request: Request, account_id: int) -> AsyncIterator[bytes]:
     """The body as it arrives from an account, of any size, for a route that knows its limit. ``RefusedBody`` when no
-    byte has arrived for ``IDLE_SECONDS``, and for one of too many files at once."""
+    byte has arrived for ``IDLE_SECONDS``, and for too many files or bytes of files at once."""
     request.scope[SCOPE_KEY].stream_from(account_id)
     return request.stream()
 

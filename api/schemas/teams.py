@@ -102,22 +102,22 @@ class LimitsView(BaseModel):
     next_entry_at: datetime | None = Field(
         description="When the next entry is possible; null if it waits for one in progress or nothing can be entered."
     )
-    stored_bytes: int = Field(description="Bytes of your team's zips and generators that are stored.")
+    stored_bytes: int = Field(description="Bytes of your team's zips, generators and code that are stored.")
     staged_bytes: int = Field(description="Bytes that your team's uploads under way have announced.")
     max_bytes: int | None = Field(description="How many bytes both may be together.")
 
 
 class TeamStorageView(BaseModel):
-    """What a team's zips take in the store."""
+    """What a team's zips, generators and code take in the store."""
 
     team: str
     stored_bytes: int
 
 
 class StorageView(BaseModel):
-    """What a competition's zips take in the store. A limit of null is no limit."""
+    """What a competition's zips, generators and code take in the store. A limit of null is no limit."""
 
-    stored_bytes: int = Field(description="Bytes of the zips and generators of all teams and benchmarks.")
+    stored_bytes: int = Field(description="Bytes of the zips, generators and code of all teams and benchmarks.")
     staged_bytes: int = Field(description="Bytes that uploads under way have announced.")
     max_bytes: int | None = Field(description="How many bytes both may be together.")
     max_team_bytes: int | None = Field(description="How many bytes a team may have.")

@@ -20,6 +20,8 @@ from scorer.errors import Conflict, Forbidden, Invalid, NotFound
 from scorer.evidence import code_requests
 from scorer.lifecycle import Phase
 from scorer.submissions.access import find_submission, is_own, unknown_submission
+from scorer.teams import storage, teams
+from scorer.teams.storage import UploadLimits
 
 MAX_CODE_BYTES = 20 * 1024**2
 MAX_FILES, MAX_DIRECTORY_BYTES = 10_000, 1 << 20
@@ -71,12 +73,32 @@ def takes_code(session: Session, state: CompetitionState, submission: Submission
     return state.phase is Phase.OPEN or submission.late or code_requests.is_wanted(session, submission, now)
 
 
+def require_room_for_code(
+    session: Session, submission: Submission, account: Account, limits: UploadLimits, *, wanted: int
+) -> None:
+    """``Conflict`` if code of ``wanted`` bytes, in place of the entry's present code, exceeds a quota of bytes."""
+    replaced = code_attachments.newest_code(session, submission.ref)
+    more = wanted - (replaced.bytes if replaced is not None else 0)
+    if more > 0:
+        storage.require_room(session, submission.competition, account, limits, wanted=more, benchmark=False)
+
+
 def attach_code(
-    session: Session, submission_id: str, received: ReceivedBlob, kind: CodeKind, *, account: Account, now: datetime
+    session: Session,
+    submission_id: str,
+    received: ReceivedBlob,
+    kind: CodeKind,
+    *,
+    account: Account,
+    limits: UploadLimits,
+    now: datetime,
 ) -> tuple[CodeAttachment, CodeAttachment | None]:
-    """Attach received code to an entry. Returns it, and the attachment that it replaces, whose blob may be deleted."""
+    """Attach received code to an entry. Returns it, and the attachment that it replaces, whose blob may be deleted.
+    ``Conflict`` if it exceeds a quota of bytes."""
     submission = require_code_change(session, submission_id, account, now)
+    teams.find_or_create_team(session, submission.competition_id, account, now=now)  # locks it: one at a time counts
     submissions.lock_submission(session, submission.ref)
+    require_room_for_code(session, submission, account, limits, wanted=received.bytes)
     replaced = code_attachments.newest_code(session, submission.ref)
     attached = CodeAttachment(
         submission_ref=submission.ref,

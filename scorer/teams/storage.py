@@ -1,4 +1,4 @@
-"""Storage quotas: how many bytes the zips and generators of a team, and of a whole competition, may take in the store.
+"""Storage quotas: how many bytes the zips, generators and code of a team, and of a competition, may take in the store.
 
 An upload is measured when it is admitted, by the length that it announces, beside what is stored and the whole lengths
 of the uploads under way. A file that is sent in one request is measured again when it is there: it may have announced
@@ -47,7 +47,7 @@ def usage_of_competition(session: Session, competition: Competition) -> StorageU
 
 
 def largest_teams(session: Session, competition: Competition) -> Sequence[tuple[str, int]]:
-    """The teams whose zips take most, with their bytes."""
+    """The teams whose files take most, with their bytes."""
     return storage.largest_teams(session, competition.id, LISTED_TEAMS)
 
 
@@ -58,12 +58,12 @@ def require_room(
     if limits.team is not None and not benchmark:
         used = usage_of(session, competition, account).total
         if used + wanted > limits.team:
-            raise _refusal("team-storage", "Your team's zips, generators and uploads", used, limits.team)
+            raise _refusal("team-storage", "Your team's zips, generators, code and uploads", used, limits.team)
     if limits.competition is not None:
         used = usage_of_competition(session, competition).total
         if used + wanted > limits.competition:
             raise _refusal(
-                "competition-storage", "The zips, generators and uploads of all teams", used, limits.competition
+                "competition-storage", "The zips, generators, code and uploads of all teams", used, limits.competition
             )
 
 

@@ -53,14 +53,14 @@ class MessagePage(TypedDict):
 
 
 class TeamStorageView(TypedDict):
-    """What a team's zips take in the store."""
+    """What a team's zips, generators and code take in the store."""
 
     team: str
     stored_bytes: int
 
 
 class StorageView(TypedDict):
-    """What a competition's zips take in the store. A limit of null is no limit."""
+    """What a competition's zips, generators and code take in the store. A limit of null is no limit."""
 
     stored_bytes: int
     staged_bytes: int

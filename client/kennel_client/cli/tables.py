@@ -167,8 +167,7 @@ def quota_text(view: View) -> str:
 
 
 def storage_text(view: View) -> str:
-    """What zips, generators and uploads under way take in the store, and what they may."""
+    """What zips, generators, code and uploads under way take in the store, and what they may."""
     limit = f" of {view['max_bytes'] / GIGABYTE:.2f}" if view["max_bytes"] is not None else ""
-    return (
-        f"Zips, generators and uploads take {(view['stored_bytes'] + view['staged_bytes']) / GIGABYTE:.2f}{limit} GB."
-    )
+    taken = (view["stored_bytes"] + view["staged_bytes"]) / GIGABYTE
+    return f"Zips, generators, code and uploads take {taken:.2f}{limit} GB."

@@ -1,17 +1,17 @@
-"""SQL for the bytes that zips and generators take in the store, and that uploads under way have announced."""
+"""SQL for the bytes that zips, generators and code take in the store, and that uploads under way have announced."""
 
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, func, select
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, Select, func, select, union_all
+from sqlalchemy.orm import Session, aliased
 
-from scorer.db.tables import GeneratorFile, Submission, Team, Upload
+from scorer.db.tables import CodeAttachment, GeneratorFile, Submission, Team, Upload
 from scorer.db.teams import merges
 
 
 class StorageUsage(NamedTuple):
-    """Bytes of zips and generators that are stored, and the whole lengths of uploads that are not closed."""
+    """Bytes of zips, generators and code that are stored, and the whole lengths of uploads that are not closed."""
 
     stored: int
     staged: int
@@ -36,23 +36,39 @@ def usage_of_competition(session: Session, competition_id: int) -> StorageUsage:
 
 
 def _usage(session: Session, submitted: ColumnElement[bool], uploaded: ColumnElement[bool]) -> StorageUsage:
-    stored = select(func.coalesce(func.sum(Submission.bytes), 0)).where(submitted, Submission.blob_key.is_not(None))
-    generators = select(func.coalesce(func.sum(GeneratorFile.bytes), 0)).join(
-        Submission, Submission.ref == GeneratorFile.submission_ref
-    )
     staged = select(func.coalesce(func.sum(Upload.length), 0)).where(uploaded, Upload.state == "receiving")
-    sums = (stored, generators.where(submitted), staged)
-    zips, files, lengths = session.execute(select(*(each.scalar_subquery() for each in sums))).one()
-    return StorageUsage(int(zips) + int(files), int(lengths))
+    sums = [_sum(files.where(submitted)) for files in _stored_files()]
+    *stored, lengths = session.execute(select(*(each.scalar_subquery() for each in (*sums, staged)))).one()
+    return StorageUsage(sum(map(int, stored)), int(lengths))
+
+
+def _sum(files: Select[int, int]) -> Select[int]:
+    return files.with_only_columns(func.coalesce(func.sum(files.selected_columns.bytes), 0))
+
+
+def _stored_files() -> Sequence[Select[int, int]]:
+    """The team that submitted an entry and the bytes of each file of it that is stored: its zip, each generator, and
+    its newest code, which replaces what was attached before."""
+    later = aliased(CodeAttachment)
+    replaced = select(later.id).where(
+        later.submission_ref == CodeAttachment.submission_ref, later.id > CodeAttachment.id
+    )
+    generators = select(Submission.team_id, GeneratorFile.bytes).select_from(GeneratorFile)
+    code = select(Submission.team_id, CodeAttachment.bytes).select_from(CodeAttachment)
+    return (
+        select(Submission.team_id, Submission.bytes).where(Submission.blob_key.is_not(None)),
+        generators.join(Submission, Submission.ref == GeneratorFile.submission_ref),
+        code.join(Submission, Submission.ref == CodeAttachment.submission_ref).where(~replaced.exists()),
+    )
 
 
 def largest_teams(session: Session, competition_id: int, limit: int) -> Sequence[tuple[str, int]]:
-    """The teams whose stored zips take most, with their bytes; merged teams count for the one that they belong to."""
+    """The teams whose stored files take most, with their bytes; merged teams count for the one that they belong to."""
     merged = merges.newest_merges()
-    team_id = func.coalesce(merged.c.into_team_id, Submission.team_id)
-    total = func.sum(Submission.bytes)
-    query = select(Team.name, total).select_from(Submission)
-    query = query.outerjoin(merged, merged.c.team_id == Submission.team_id).join(Team, Team.id == team_id)
-    query = query.where(Submission.competition_id == competition_id, Submission.blob_key.is_not(None))
+    of_competition = (files.where(Submission.competition_id == competition_id) for files in _stored_files())
+    stored = union_all(*of_competition).subquery("stored")
+    total = func.sum(stored.c.bytes)
+    query = select(Team.name, total).select_from(stored).outerjoin(merged, merged.c.team_id == stored.c.team_id)
+    query = query.join(Team, Team.id == func.coalesce(merged.c.into_team_id, stored.c.team_id))
     query = query.group_by(Team.id, Team.name).order_by(total.desc(), Team.id).limit(limit)
     return [(name, int(count)) for name, count in session.execute(query)]

@@ -1,6 +1,7 @@
 """Requests that are too large, too slow or too many are ended, whatever their type and without an account."""
 
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from time import monotonic, sleep
@@ -9,6 +10,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 from fastapi import FastAPI, Request
+from fastapi.concurrency import run_in_threadpool
 
 from api import error_handlers
 from api.http import request_bodies, server_protocol
@@ -162,6 +164,43 @@ def test_an_account_sends_a_bounded_number_of_files_at_once(monkeypatch: pytest.
         raw.sendall(b"x" * 8)
         assert b" 200 " in raw.recv(1 << 16)
         assert httpx.post(f"{address}/1", content=b"y", trust_env=False).status_code == 200
+
+
+def test_the_files_that_an_account_sends_at_once_have_bounded_bytes_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = FastAPI()
+    arrived: list[int] = []
+    whole: list[int] = []
+    stored = threading.Event()
+
+    @app.post("/{account}")
+    async def receive(account: int, request: Request) -> int:
+        async for chunk in streamed_body(request, account):
+            arrived.append(len(chunk))  # noqa: PERF401 - the test looks at it meanwhile
+        whole.append(account)
+        await run_in_threadpool(stored.wait, 60)
+        return len(arrived)
+
+    def send(account: int, content: bytes | Iterator[bytes]) -> int:
+        return httpx.post(f"{address}/{account}", content=content, trust_env=False, timeout=60).status_code
+
+    app.add_middleware(RequestBodies)
+    app.add_exception_handler(RefusedBody, error_handlers.refused_body)
+    monkeypatch.setattr(request_bodies, "MAX_FILE_BYTES_OF_AN_ACCOUNT", 10)
+    with (
+        serve(app) as address,
+        connection(address, b"POST /1 HTTP/1.1\r\nHost: k\r\nContent-Length: 9\r\n\r\nx") as raw,
+    ):
+        _wait_until(lambda: len(arrived) == 1)
+        refused = [send(1, content) for content in (b"yy", iter([b"y", b"y"]))]
+        raw.sendall(b"x" * 8)
+        _wait_until(lambda: whole == [1])
+        refused.append(send(1, b"yy"))
+        stored.set()
+        assert refused == [429, 429, 429], "announced or not, and until what has arrived is stored"
+        assert send(2, b"yy") == 200, "another account has its own"
+        assert b" 200 " in raw.recv(1 << 16)
+        _wait_until(lambda: send(1, b"yy") == 200)
+        assert send(1, iter([b"y" * 6] * 2)) == 200, "a file alone may be larger"
 
 
 @pytest.mark.parametrize(

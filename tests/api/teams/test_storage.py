@@ -75,6 +75,33 @@ def test_every_generator_of_a_team_counts(service: Service, monkeypatch: pytest.
     assert hand_in("organizer", third).status_code == 202, "an organizer hands it in all the same"
 
 
+def test_the_code_of_a_team_counts_until_it_is_replaced(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    slug = service.competition()
+    first, second = (service.scored("ada", slug, noise_images(count))["id"] for count in (10, 11))
+    zips, _ = used(service, slug)
+
+    def attach(entry: str, code: Any) -> Any:
+        return service.call("ada", "PUT", f"/submissions/{entry}/code", content=code)
+
+    small, large = notebook(1000), notebook(2000)
+    limited(service, monkeypatch, max_team_bytes=zips + len(small) + len(large))
+    assert [attach(entry, code).status_code for entry, code in ((first, large), (second, small))] == [200, 200]
+    assert used(service, slug)[0] == zips + len(small) + len(large)
+    (team,) = service.call("organizer", "GET", f"/competitions/{slug}/storage").json()["largest_teams"]
+    assert team["stored_bytes"] == zips + len(small) + len(large)
+    for content in (large, iter([large])):
+        refused(attach(second, content), 409, "team-storage")
+    assert [attach(entry, code).status_code for entry, code in ((first, small), (second, large))] == [200, 200], (
+        "what is replaced makes room"
+    )
+    assert used(service, slug)[0] == zips + len(small) + len(large)
+
+
+def notebook(length: int) -> bytes:
+    """A notebook of so many bytes."""
+    return b'{"cells": [], "nbformat": 4}'.ljust(length)
+
+
 def test_a_competition_has_a_quota_too_and_organizers_see_who_has_most(
     service: Service, monkeypatch: pytest.MonkeyPatch, terminal: CliTerminal
 ) -> None:
