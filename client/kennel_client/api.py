@@ -78,7 +78,7 @@ class ApiClient:
         if isinstance(step, StoreRequest):
             with answers_required(self.url):
                 return httpx.request(step.method, step.path, content=content, **step.options())
-        return self._send_once(step.method, step.path, content=content, **step.options())
+        return self.send_once(step.method, step.path, content=content, **step.options())
 
     def _download(self, step: Download) -> None:
         with (
@@ -97,7 +97,7 @@ class ApiClient:
         is no answer). ``options`` are those of :class:`kennel_client.steps.Request`."""
         return self.run(answer_to(Request(method, path, **options)))
 
-    def _send_once(self, method: str, path: str, **options: Any) -> httpx.Response:
+    def send_once(self, method: str, path: str, **options: Any) -> httpx.Response:
         with answers_required(self.url):
             return require_success(self._http.request(method, path, **options))
 

@@ -11,7 +11,7 @@ import httpx
 from kennel_client.api import TIMEOUT, ApiClient, segment
 from kennel_client.errors import Refused
 from kennel_client.retries import RETRY_SECONDS, Retries
-from kennel_client.steps import Operation, Pause, Request, StoreRequest, call, get
+from kennel_client.steps import Operation, Pause, Request, StoreRequest, answer_to, json_of
 
 STALL_TIMEOUT = httpx.Timeout(30.0, read=90.0)
 """A connection that is silent for so long is given up, and the state of the upload is asked for again."""
@@ -35,11 +35,14 @@ class PendingUpload:
 
     def begin(self) -> Operation[dict[str, Any]]:
         """Begin the upload, or get the one begun with the same key; returns its state."""
+        view: dict[str, Any] = json_of((yield from answer_to(self.request())))
+        return view
+
+    def request(self) -> Request:
+        """The request of :meth:`begin`, sent once."""
         body = {"length": self.length, "file_name": self.file_name, "note": self.note, "sha256": self.sha256}
         headers = {"Idempotency-Key": self.key}
-        path = f"/competitions/{segment(self.slug)}/uploads"
-        view: dict[str, Any] = yield from call("POST", path, json=body, headers=headers)
-        return view
+        return Request("POST", f"/competitions/{segment(self.slug)}/uploads", json=body, headers=headers)
 
 
 def upload_resumably(
@@ -55,13 +58,14 @@ def upload_resumably(
 
 
 def upload(pending: PendingUpload, file: BinaryIO, progress: ByteProgress) -> Operation[str]:
-    """Upload an entry, and begin anew where a connection breaks off; returns the id of the submission."""
+    """Upload an entry, and begin anew where a connection breaks off; returns the id of the submission. Its requests are
+    sent once each: what failed is tried again here, by the state that the service has by then."""
     path = ""
     reached = 0
     retries = Retries()
     while True:
         try:
-            view = (yield from get(path)) if path else (yield from pending.begin())
+            view = json_of((yield Request("GET", path) if path else pending.request()))
             path = f"/uploads/{view['id']}"
             if view["offset"] > reached:
                 reached = view["offset"]
@@ -81,7 +85,7 @@ def _step(path: str, view: dict[str, Any], file: BinaryIO, progress: ByteProgres
         raise Refused(422, view["problem"])
     if view["state"] == "receiving" and view["method"] == "put":
         yield from _put(view, file, progress)
-        return _submission((yield from call("POST", f"{path}/complete")))
+        return _submission(json_of((yield Request("POST", f"{path}/complete"))))
     if view["state"] == "receiving":
         return (yield from _append(path, view, file, progress))
     return _submission(view)

@@ -37,7 +37,7 @@ def points(service: Service, slug: str) -> dict[str, Any]:
 @pytest.fixture
 def command(service: Service, monkeypatch: pytest.MonkeyPatch) -> Any:
     """``kennel admin`` against the service, as the admin."""
-    monkeypatch.setattr(ApiClient, "send", _through(service))
+    monkeypatch.setattr(ApiClient, "send_once", _through(service))
     monkeypatch.setenv("KENNEL_TOKEN", service.tokens["admin"])
 
     def run(*arguments: str, code: int = 0) -> str:

@@ -127,9 +127,11 @@ class Traffic:
             pending = PendingUpload(self.slug, name, len(attempt.body), attempt.key, sha256=digest)
             file = io.BytesIO(attempt.body)
             return upload_resumably(client, pending, file, sleep=lambda seconds: time.sleep(min(seconds, MAX_PAUSE)))
-        headers = {"Content-Type": "application/zip", "Idempotency-Key": attempt.key}
+        length = str(len(attempt.body))
+        headers = {"Content-Type": "application/zip", "Content-Length": length, "Idempotency-Key": attempt.key}
         path = f"/competitions/{self.slug}/submissions"
-        view = client.call("POST", path, params={"file_name": name}, headers=headers, content=attempt.body)
+        params = {"file_name": name}
+        view = client.call("POST", path, params=params, headers=headers, content=lambda: iter([attempt.body]))
         return str(view["id"])
 
     def _cancel(self, client: ApiClient, attempt: Attempt) -> None:

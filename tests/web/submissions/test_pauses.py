@@ -24,7 +24,7 @@ def command(service: Service, monkeypatch: pytest.MonkeyPatch) -> Any:
         assert answer.status_code < 300, answer.text
         return answer
 
-    monkeypatch.setattr(ApiClient, "send", send)
+    monkeypatch.setattr(ApiClient, "send_once", send)
     monkeypatch.setenv("KENNEL_TOKEN", service.tokens["admin"])
 
     def run(*arguments: str) -> str:
