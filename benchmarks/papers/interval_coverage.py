@@ -164,7 +164,7 @@ def null_simulation() -> Simulation:
         training, held_out = fresh_images(random, _TRAINING), fresh_images(random, _HELD_OUT)
         reference = _reference(training, held_out)
         analysis = _analysis(fresh_images(random, count), training, reference, number)
-        expected = {"c_t": 0.0, "ndb_share": 0.05}
+        expected = {"c_t": 0.0, "ndb_share": 0.05, "membership_auc": 0.5}
         expected |= dict.fromkeys(
             ("two_sample", "two_sample_real", "two_sample_generated"), (count - 1) / (2 * count - 1)
         )

@@ -31,6 +31,8 @@ class EvidenceKind:
 
     name: str
     value: Callable[[SpaceReading], float | None]
+    column: str | None = None
+    """The column of evidence that it reads, where results may be older than that."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,8 @@ EVIDENCE = (
     EvidenceKind("authenticity", _min_column("authenticity_share")),
     EvidenceKind("near copies", _max_column("near_copies_share")),
     EvidenceKind("upright alone", _max_column("partly_copied_share")),
+    EvidenceKind("relative distance", _max_column("relative_share"), "relative_share"),
+    EvidenceKind("membership", _max_column("membership_auc"), "membership_auc"),
     EvidenceKind("repeats", _max_column("repeats_share")),
     EvidenceKind("thumbnails", _max_column("thumbnail_share")),
     EvidenceKind("equal pixels", lambda read: -read.copied),
@@ -131,8 +135,18 @@ def opening_of(outcome: Outcome) -> Summary:
 
 def measured_rules(zoo: Zoo) -> tuple[Rule, ...]:
     """The rules whose evidence the zoo has: its results may be older than a sign."""
-    known = {name for outcome in zoo.outcomes for read in outcome.readings.values() for name in read.numbers}
+    known = _known_columns(zoo)
     return tuple(rule for rule in RULES if rule.columns <= known)
+
+
+def measured_evidence(zoo: Zoo) -> tuple[EvidenceKind, ...]:
+    """The kinds of evidence that the zoo has: its results may be older than one."""
+    known = {*_known_columns(zoo), None}
+    return tuple(kind for kind in EVIDENCE if kind.column in known)
+
+
+def _known_columns(zoo: Zoo) -> set[str]:
+    return {name for outcome in zoo.outcomes for read in outcome.readings.values() for name in read.numbers}
 
 
 def detection_of(zoo: Zoo, track: TrackKind, evidence: EvidenceKind, *methods: str) -> Detection:

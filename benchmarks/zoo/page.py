@@ -9,10 +9,10 @@ from scipy.stats import norm
 
 from benchmarks.harness.report import MarkdownTable, machine_line, markdown_of
 from benchmarks.zoo.detection import (
-    EVIDENCE,
     EvidenceKind,
     Rule,
     detection_of,
+    measured_evidence,
     measured_rules,
     opening_of,
     outcomes_found_by,
@@ -57,6 +57,15 @@ share of images with a near double within the entry. The last two need no networ
 *thumbnails* is the share of near copies of 8 x 8 pixels, mirrored or not; *equal pixels* the share that are training
 images, mirrored or not."""
 
+NEWER_EVIDENCE: Mapping[str, str] = MappingProxyType(
+    {
+        "relative distance": "*relative distance* is the share of images nearer to one training image, relative"
+        " to others, than 95 % of photographs.",
+        "membership": "*membership* is how often, of a training image and a photograph, the training image is the"
+        " nearer one to the entry.",
+    }
+)
+
 SENTENCE_EXPLANATION = """\
 An entry's page at the desk opens with one sentence, by a fixed rule from the signs of both tracks. It is right of a
 memorising or mixed entry if it says that there are copies, and of an honest one if it speaks of no training images;
@@ -80,7 +89,7 @@ count; all others ask that chance does not explain the number, too, and can be c
 def page(zoo: Zoo, figures: Sequence[str], explanation: str = "") -> str:
     """The whole page. ``figures`` are names of files in ``figures/zoo``."""
     lines = ["# What each kind of evidence sees", "", INTRODUCTION, "", *_sizes(zoo), ""]
-    lines += ["## Told from honest entries", "", AUC_EXPLANATION, ""]
+    lines += ["## Told from honest entries", "", _auc_explanation(zoo), ""]
     for track in TRACK_KINDS:
         lines += _titled(_auc_table(zoo, track))
     lines += ["## Found by the service's rules", "", RULES_EXPLANATION, ""]
@@ -122,12 +131,18 @@ def _rows(zoo: Zoo) -> Iterator[tuple[str, tuple[str, ...]]]:
     yield f"all memorising ({len(zoo.of(*MEMORISING))})", MEMORISING
 
 
+def _auc_explanation(zoo: Zoo) -> str:
+    """What the columns of the table mean, those of newer results too."""
+    named = {each.name for each in measured_evidence(zoo)}
+    return AUC_EXPLANATION + "".join(f" {words}" for name, words in NEWER_EVIDENCE.items() if name in named)
+
+
 def _auc_table(zoo: Zoo, track: TrackKind) -> MarkdownTable:
     rows = []
     for name, methods in _rows(zoo):
-        detections = [detection_of(zoo, track, evidence, *methods) for evidence in EVIDENCE]
+        detections = [detection_of(zoo, track, evidence, *methods) for evidence in measured_evidence(zoo)]
         rows.append((name, *(f"{each.auc:.2f}, {each.caught}/{each.entries}" for each in detections)))
-    return MarkdownTable(_of(zoo, track), ("AUC, caught", *(each.name for each in EVIDENCE)), rows)
+    return MarkdownTable(_of(zoo, track), ("AUC, caught", *(each.name for each in measured_evidence(zoo))), rows)
 
 
 def _rules_table(zoo: Zoo, track: TrackKind) -> MarkdownTable:
@@ -195,7 +210,7 @@ def _of(zoo: Zoo, track: TrackKind) -> str:
 def _missed_lines(zoo: Zoo) -> Iterator[str]:
     """One sentence for every kind of evidence: which methods it detects at zero false positives, over both spaces."""
     methods = [method for method in zoo.methods if method not in HONEST]
-    for evidence in EVIDENCE:
+    for evidence in measured_evidence(zoo):
         caught = {method: _caught_counts(zoo, evidence, method) for method in methods}
         complete = [method for method, (low, _, entries) in caught.items() if low == entries]
         none = [method for method, (_, high, _) in caught.items() if high == 0]

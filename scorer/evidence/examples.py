@@ -15,7 +15,7 @@ from scorer.db.tables import Evidence, Preparation, ReferenceSet, Submission
 from scorer.errors import NotFound
 from scorer.evidence.images import entry_images, entry_listing, listing_of, png_of, reference_images
 
-NEAR_DUPLICATE_GROUPS = ("near-copies", "thumbnail-copies", "hash-copies", "partly-copied")
+NEAR_DUPLICATE_GROUPS = ("near-copies", "thumbnail-copies", "hash-copies", "relative-copies", "partly-copied")
 """Groups of images near to training images, which mostly are the same images of the entry."""
 SIGNS_OF_GROUP: Mapping[str, Collection[str]] = MappingProxyType(
     {

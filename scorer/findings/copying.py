@@ -4,6 +4,7 @@ from scorer.findings.finding import HIGHER, LOWER, SHARE, SIGNIFICANCE_LEVEL, Fi
 from scorer.findings.formatting import format_p_value, format_percent
 from scorer.findings.signs import MAX_U_SHARE, MIN_SHARE
 from scorer.metrics.copying.data_copying import CellCopying, DataCopying, copied_cells, p_any_copied
+from scorer.metrics.copying.membership_inference import MembershipInference
 from scorer.metrics.copying.ndb import NDB_LEVEL, p_more
 from scorer.metrics.copying.partial_copying import PartialCopying, is_partly_copied
 from scorer.metrics.statistics.mann_whitney import MannWhitney
@@ -108,6 +109,8 @@ def _some_of(some: int, whole: int, what: str) -> str:
 
 DEVIATIONS, REGIONS, IMAGES, COSINE = "standard deviations", "regions", "images", "cosine distance"
 BALANCED = "0 is best; far below is copying"
+EVEN = "0.5 is best; far above is copying"
+ONE_PERCENT = "1 % is best; more is copying"
 FIVE_PERCENT = f"{format_percent(NDB_LEVEL)} of the regions is best"
 
 
@@ -149,6 +152,27 @@ def partial_copying_findings(test: PartialCopying) -> tuple[Finding, ...]:
         )
         for each in test.quantiles
     )
+
+
+def membership_findings(test: MembershipInference) -> tuple[Finding, ...]:
+    """How well the entry tells training images from held-out ones: AUC, and true positives at 1 % false ones."""
+    auc_p = test.ranks.p_larger
+    sentence = (
+        f"Of a training image and a held-out photograph the training image is the nearer one to the entry in"
+        f" {format_percent(test.auc)} of all comparisons; 50 % is expected of a generator that remembers none"
+        f" ({format_p_value(auc_p)})."
+    )
+    auc = Finding("membership_auc", test.auc, SHARE, EVEN, sentence, test.auc_error, auc_p, "null")
+    name, nearest = "membership_tpr", test.nearest
+    if not nearest.is_informative:
+        sentence = "Some held-out photographs are in the entry themselves, so training images can't be told by it."
+        return auc, Finding(name, None, SHARE, ONE_PERCENT, sentence)
+    sentence = (
+        f"{nearest.below:,} of {nearest.generated:,} training images ({format_percent(nearest.share)}) are nearer to"
+        f" the entry than {format_percent(1.0 - nearest.rank / nearest.held_out)} of the photographs; chance alone"
+        f" makes {format_percent(nearest.expected)} ({format_p_value(nearest.p_value)})."
+    )
+    return auc, Finding(name, nearest.share, SHARE, ONE_PERCENT, sentence, p_value=nearest.p_value)
 
 
 def quantile_name(level: float) -> str:

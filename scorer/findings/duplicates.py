@@ -77,6 +77,37 @@ def hash_copies_finding(duplicates: NearDuplicates) -> Finding:
     return Finding(name, closeness.share, SHARE, LOWER, sentence + conclusion, p_value=closeness.p_value)
 
 
+def relative_copies_finding(duplicates: NearDuplicates) -> Finding:
+    """The share of images that are near to one training image, relative to others, as held-out images are not."""
+    closeness = duplicates.closeness
+    name = "relative_copies"
+    if not closeness.is_informative:
+        sentence = "Some held-out photographs are training images themselves, so relative distances can't tell copies."
+        return Finding(name, None, SHARE, LOWER, sentence)
+    sentence = (
+        f"{closeness.below:,} of {closeness.generated:,} images ({format_percent(closeness.share)}) are nearer to one"
+        f" training image, relative to others, than {format_percent(1.0 - closeness.rank / closeness.held_out)} of the"
+        f" photographs; chance alone makes {format_percent(closeness.expected)}"
+    )
+    conclusion = ": nothing out of the ordinary."
+    if closeness.p_value < SIGNIFICANCE_LEVEL:
+        few = closeness.share - closeness.expected < MIN_SHARE * (1.0 - closeness.expected)
+        conclusion = (
+            f" ({format_p_value(closeness.p_value)}):"
+            f" {'more than chance, but few.' if few else 'altered copies among other images look so.'}"
+        )
+    return Finding(
+        name,
+        closeness.share,
+        SHARE,
+        LOWER,
+        sentence + conclusion,
+        closeness.standard_error,
+        closeness.p_value,
+        "sampling",
+    )
+
+
 def near_duplicates_finding(duplicates: NearDuplicates) -> Finding:
     """The share of images that are near duplicates of training images by their features."""
     closeness = duplicates.closeness

@@ -7,7 +7,7 @@ from typing import Literal
 
 from scorer.findings.formatting import format_percent
 
-EVIDENCE_VERSION = "4"
+EVIDENCE_VERSION = "5"
 """Raised whenever the same entry would get other evidence from the same references: part of the address of everything
 that is kept to make evidence."""
 SIGNIFICANCE_LEVEL = 0.01

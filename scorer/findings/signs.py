@@ -20,6 +20,10 @@ MAX_U_SHARE = 0.45
 """Among thousands of images even a small difference is significant: a share above this is called slight."""
 MIN_SHARE = 0.05
 """The smallest share of an entry's images that counts: fewer copies may be chance or accident."""
+MIN_AUC = 0.6
+"""An entry to which the training image is the nearer one of a training and a held-out image this often, or more, tells
+which images its generator was trained on. Whatever fits the training images is a little nearer to them: a kernel
+density of the likeliest width had 0.55."""
 MIN_DISTINCT_IMAGES = 20
 """An entry whose share of alike pairs is 1 / this or more has collapsed: it varies as little as so many different
 images repeated. The share of alike pairs does not depend on the number of images; the share of images alike to another
@@ -76,6 +80,16 @@ def _authentic(evidence: Any) -> Any:
     )
 
 
+def _relative(evidence: Any) -> Any:
+    return (evidence.relative_p < SIGNIFICANCE_LEVEL) & (
+        evidence.relative_share - evidence.relative_expected >= MIN_SHARE * (1.0 - evidence.relative_expected)
+    )
+
+
+def _membership(evidence: Any) -> Any:
+    return (evidence.membership_auc_p < SIGNIFICANCE_LEVEL) & (evidence.membership_auc >= MIN_AUC)
+
+
 def _identical(evidence: Any) -> Any:
     return evidence.identical + evidence.mirrored_twins >= MIN_SHARE * evidence.images
 
@@ -86,6 +100,8 @@ SIGNS = (
     Sign("thumbnail-copies", "thumbnail_copies", _thumbnails, "thumbnail_p"),
     Sign("hash-copies", "hash_copies", _hashes, "hash_p"),
     Sign("partly-copied", "partly_copied", _partly, "partly_copied_p"),
+    Sign("relative-copies", "relative_copies", _relative, "relative_p"),
+    Sign("membership", "membership_auc", _membership, "membership_auc_p"),
     Sign("data-copying", "z_u", _data, "z_u_p"),
     Sign("repeats", "repeats", _repeats, "repeats_p"),
     Sign("identical-images", "identical", _identical, None),

@@ -26,10 +26,11 @@ IMAGES_OF: Mapping[str, str] = MappingProxyType(
         "thumbnail-copies": "thumbnail",
         "hash-copies": "hash",
         "partly-copied": "partly_copied",
+        "relative-copies": "relative",
     }
 )
 """The signs about single images, each with the prefix of the columns that have its share."""
-CLOSENESS = frozenset({"data-copying", "not-authentic"})
+CLOSENESS = frozenset({"data-copying", "membership", "not-authentic"})
 MOST = 0.5
 """The part of the copies from which on they are called exact, or mirrored."""
 

@@ -49,16 +49,55 @@ def neighbours(
     ``bad-count`` for k < 1, ``too-few-images`` for fewer than k rows to choose from, and as
     :class:`Pairing` does.
     """
+    return _nearest_in(_pairing_for(own, other, k), k, progress)
+
+
+@dataclass(frozen=True, eq=False)
+class MutualNeighbours:
+    """The nearest rows of two sets to each other.
+
+    ``own``: of every row of the first set, the k nearest rows of the second. ``squares`` (m,) float64: the squared
+    distance of every row of the second set to the nearest row of the first.
+    """
+
+    own: Neighbours
+    squares: Vector
+
+
+def mutual_neighbours(
+    own: Features, other: Features, *, k: int = 1, progress: Callable[[float], None] | None = None
+) -> MutualNeighbours:
+    """The nearest rows of ``own`` (n, d) and ``other`` (m, d) to each other, by one pass over all pairs.
+
+    float32 or float64. ``progress`` is called with the finished share, rising to 1.0. Raises :class:`Invalid` as
+    :func:`neighbours` does.
+    """
+    pairing = _pairing_for(own, other, k)
+    nearest = np.full(len(other), np.inf)
+    return MutualNeighbours(_nearest_in(pairing, k, progress, nearest), nearest)
+
+
+def _pairing_for(own: Features, other: Features | None, k: int) -> "Pairing":
     pairing = Pairing(own, other)
     if k < 1:
         raise Invalid("bad-count", f"The number of neighbours must be at least 1, not {k}.")
     require_matrix(pairing.other, "reference" if other is not None else "given", min_rows=k + (other is None))
-    squares = np.empty((len(own), k))
-    index = np.empty((len(own), k), np.int64)
+    return pairing
+
+
+def _nearest_in(
+    pairing: "Pairing", k: int, progress: Callable[[float], None] | None, columns: Vector | None = None
+) -> Neighbours:
+    """The k nearest of every row; the least squares of every column are written into ``columns`` (m,), if given."""
+    count = len(pairing.own)
+    squares = np.empty((count, k))
+    index = np.empty((count, k), np.int64)
     for strip in pairing.strips():
         squares[strip.rows], index[strip.rows] = strip.nearest(k)
+        if columns is not None:
+            strip.lower_to_minima(columns)
         if progress:
-            progress(strip.rows.stop / len(own))
+            progress(strip.rows.stop / count)
     return Neighbours(squares, index)
 
 
@@ -192,6 +231,16 @@ class DistanceStrip:
         order = np.lexsort((columns, squares, rows))
         chosen = order[np.searchsorted(rows, np.arange(len(lower)))[:, None] + np.arange(k)]
         return squares[chosen], columns[chosen]
+
+    def lower_to_minima(self, squares: Vector) -> None:
+        """Lower each of ``squares`` (m,) to the least squared distance of its column, where that is smaller."""
+        lower, upper = self._bounds
+        reach = np.minimum(upper.min(axis=0), squares * self._pairing.scale**2).astype(lower.dtype)
+        rows, columns = np.nonzero(lower <= np.nextafter(reach, np.inf, dtype=lower.dtype))
+        if self._is_crowded(len(rows)):
+            self._in_float64.lower_to_minima(squares)
+            return
+        np.minimum.at(squares, columns, self._pairing.squares(rows + self.rows.start, columns))
 
     def within(self, limits: Vector, *, strict: bool) -> NDArray[np.bool_]:
         """Whether each squared distance is at most its limit, or below it where ``strict``; (rows, m).

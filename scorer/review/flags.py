@@ -45,6 +45,8 @@ _WEIGHTS: Mapping[str, int] = MappingProxyType(
         "thumbnail-copies": 2,
         "hash-copies": 2,
         "partly-copied": 2,
+        "relative-copies": 2,
+        "membership": 1,
         "data-copying": 1,
         "repeats": 1,
         "identical-images": 1,

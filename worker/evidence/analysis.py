@@ -8,15 +8,18 @@ import numpy as np
 
 from scorer.archive import ExactDuplicates, PixelHashes, TrainingImageCopies, find_exact_duplicates
 from scorer.extractors import Features
-from scorer.metrics.copying.authenticity import Authenticity, authenticity
+from scorer.metrics.copying.authenticity import Authenticity, authenticity_from
 from scorer.metrics.copying.data_copying import DataCopying, Scope, data_copying
 from scorer.metrics.copying.internal_duplicates import InternalDuplicates, internal_duplicates
+from scorer.metrics.copying.membership_inference import MembershipInference, membership_inference
 from scorer.metrics.copying.near_duplicates import NearDuplicates, near_duplicates, originals_of
 from scorer.metrics.copying.near_hashes import hash_originals
 from scorer.metrics.copying.partial_copying import PartialCopying, partial_copying
 from scorer.metrics.copying.perceptual_hashes import PerceptualHashes
+from scorer.metrics.copying.relative_distances import LOWER_TAIL, NEIGHBOURS, relative_originals
 from scorer.metrics.copying.thumbnails import MIN_CONTRAST, contrast_of
 from scorer.metrics.cosine import NormalisedFeatures, normalise
+from scorer.metrics.euclidean import MutualNeighbours, mutual_neighbours, neighbours
 from scorer.metrics.features import Vector
 from scorer.metrics.memorization import Nearest, nearest
 from scorer.metrics.sample_quality.frechet import Statistics
@@ -146,7 +149,22 @@ class Analysis:
     @cached_property
     def authenticity(self) -> Authenticity:
         """Of the entry's images against the training images."""
-        return authenticity(self.entry.features, self.manifold, progress=self.progress)
+        return authenticity_from(self.neighbours.own, self.manifold)
+
+    @cached_property
+    def neighbours(self) -> MutualNeighbours:
+        """The nearest training images of every image, by Euclidean distance, and how near an image is to each."""
+        count = min(NEIGHBOURS, len(self.training))
+        return mutual_neighbours(self.entry.features, self.training, k=count, progress=self.progress)
+
+    @cached_property
+    def relative_copies(self) -> NearDuplicates:
+        return near_duplicates(relative_originals(self.neighbours.own), self.held_out.relative, rare=LOWER_TAIL)
+
+    @cached_property
+    def membership(self) -> MembershipInference:
+        held_out = neighbours(self.held_out.features, self.entry.features)
+        return membership_inference(np.sqrt(self.neighbours.squares), np.sqrt(held_out.squares[:, 0]))
 
     @cached_property
     def influences(self) -> Vector | None:

@@ -2,14 +2,17 @@
 
 from collections.abc import Sequence
 from itertools import combinations
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from scorer.findings.finding import SIGNIFICANCE_LEVEL
 from scorer.findings.signs import MAX_U_SHARE
-from scorer.metrics.copying.authenticity import p_fewer
+from scorer.metrics.copying.authenticity import Authenticity, p_fewer
 from scorer.metrics.copying.data_copying import CellCopying, DataCopying, copied_cells
+from scorer.metrics.copying.internal_duplicates import InternalDuplicates
+from scorer.metrics.copying.membership_inference import MembershipInference
 from scorer.metrics.copying.near_duplicates import NearDuplicates
 from scorer.metrics.copying.partial_copying import PartialCopying
 from scorer.metrics.memorization import nearest
@@ -19,11 +22,21 @@ from worker.evidence.reference import NotComputable, few_images_not_computable
 MAX_CELL_EXAMPLES, MAX_CLOSE_EXAMPLES, MAX_GROUPS, MAX_GROUP_EXAMPLES = 6, 12, 12, 8
 """How many are stored: examples of a cell, close images, groups, and images of a group."""
 
+_NEAR_DUPLICATES = MappingProxyType(
+    {
+        "near_copies": "near_copies",
+        "thumbnail": "thumbnail_copies",
+        "hash": "hash_copies",
+        "relative": "relative_copies",
+    }
+)
+"""The tests, each with the prefix of its columns."""
+
 
 def details_of(analysis: Analysis, reference_names: Sequence[str]) -> dict[str, Any]:
     """Examples by the images' names, as JSON: ``cells``, ``near_copies``, ``thumbnail_copies``, ``hash_copies``,
-    ``partly_copied``, ``repeats``, ``identical``, ``mirrored_twins``. A list is empty where nothing was found or no
-    test could be made."""
+    ``relative_copies``, ``partly_copied``, ``repeats``, ``identical``, ``mirrored_twins``. A list is empty where
+    nothing was found or no test could be made."""
     names = analysis.entry.names
     duplicates = analysis.exact_duplicates
     return {
@@ -31,6 +44,7 @@ def details_of(analysis: Analysis, reference_names: Sequence[str]) -> dict[str, 
         "near_copies": _near_duplicate_examples(analysis, "near_copies", reference_names),
         "thumbnail_copies": _near_duplicate_examples(analysis, "thumbnail_copies", reference_names),
         "hash_copies": _near_duplicate_examples(analysis, "hash_copies", reference_names),
+        "relative_copies": _near_duplicate_examples(analysis, "relative_copies", reference_names),
         "partly_copied": _partial_copying_examples(analysis, reference_names)
         if _is_computable(analysis, "closeness")
         else [],
@@ -50,20 +64,15 @@ def evidence_columns_of(analysis: Analysis) -> dict[str, Any]:
         numbers |= _copying_columns(analysis.copying)
     if _is_computable(analysis, "closeness"):
         numbers |= _closeness_columns("partly_copied", analysis.closeness)
-    for prefix, test in (("near_copies", "near_copies"), ("thumbnail", "thumbnail_copies"), ("hash", "hash_copies")):
+    for prefix, test in _NEAR_DUPLICATES.items():
         if _is_computable(analysis, test):
-            near: NearDuplicates = getattr(analysis, test)
-            numbers |= _closeness_columns(prefix, near.closeness)
-            numbers |= {f"{prefix}_mirrored": near.mirrored} if near.closeness.is_informative else {}
+            numbers |= _near_duplicate_columns(prefix, getattr(analysis, test))
+    if _is_computable(analysis, "membership"):
+        numbers |= _membership_columns(analysis.membership)
     if _is_computable(analysis, "repeats"):
-        repeats = analysis.repeats
-        numbers |= {"repeats_share": repeats.share, "repeats_pairs": repeats.pairs, "repeats_p": repeats.p_value}
-        numbers |= {"repeats_expected_pairs": repeats.expected_pairs}
+        numbers |= _repeats_columns(analysis.repeats)
     if _is_computable(analysis, "authenticity") and analysis.reference.held_out is not None:
-        generated = analysis.authenticity
-        held_out = analysis.reference.held_out.authenticity
-        numbers |= {"authenticity_share": generated.share, "authenticity_expected": held_out.share}
-        numbers |= {"authenticity_p": p_fewer(generated, held_out)}
+        numbers |= _authenticity_columns(analysis.authenticity, analysis.reference.held_out.authenticity)
     return numbers
 
 
@@ -84,6 +93,36 @@ def _closeness_columns(prefix: str, closeness: PartialCopying) -> dict[str, Any]
         f"{prefix}_share": closeness.share,
         f"{prefix}_expected": closeness.expected,
         f"{prefix}_p": closeness.p_value,
+    }
+
+
+def _near_duplicate_columns(prefix: str, near: NearDuplicates) -> dict[str, Any]:
+    """Relative distances know no mirror images, so there is no number of mirrored ones."""
+    numbers = _closeness_columns(prefix, near.closeness)
+    return numbers | ({f"{prefix}_mirrored": near.mirrored} if numbers and prefix != "relative" else {})
+
+
+def _membership_columns(test: MembershipInference) -> dict[str, Any]:
+    told = {"membership_auc": test.auc, "membership_auc_p": test.ranks.p_larger}
+    if not test.nearest.is_informative:
+        return told
+    return told | {"membership_share": test.nearest.share, "membership_p": test.nearest.p_value}
+
+
+def _repeats_columns(repeats: InternalDuplicates) -> dict[str, Any]:
+    return {
+        "repeats_share": repeats.share,
+        "repeats_pairs": repeats.pairs,
+        "repeats_expected_pairs": repeats.expected_pairs,
+        "repeats_p": repeats.p_value,
+    }
+
+
+def _authenticity_columns(generated: Authenticity, held_out: Authenticity) -> dict[str, Any]:
+    return {
+        "authenticity_share": generated.share,
+        "authenticity_expected": held_out.share,
+        "authenticity_p": p_fewer(generated, held_out),
     }
 
 

@@ -103,6 +103,14 @@ def _authenticity(analysis: Analysis) -> tuple[Finding, ...]:
     return (sample_quality.authenticity_finding(analysis.authenticity, held_out.authenticity if held_out else None),)
 
 
+def _relative_distances(analysis: Analysis) -> tuple[Finding, ...]:
+    return (duplicates.relative_copies_finding(analysis.relative_copies),)
+
+
+def _membership(analysis: Analysis) -> tuple[Finding, ...]:
+    return copying.membership_findings(analysis.membership)
+
+
 def _two_sample(analysis: Analysis) -> tuple[Finding, ...]:
     result = two_sample(
         analysis.entry.features, analysis.training, random=analysis.random(1), progress=analysis.progress
@@ -244,6 +252,13 @@ TEST_METHODS = (
     ),
     TestMethod("repeats", _internal_duplicates, (Quantity("repeats", SHARE, LOWER),), 5),
     TestMethod("authenticity", _authenticity, (Quantity("authenticity", SHARE, HIGHER),), 10),
+    TestMethod("relative-distances", _relative_distances, (Quantity("relative_copies", SHARE, LOWER),), 0),
+    TestMethod(
+        "membership",
+        _membership,
+        (Quantity("membership_auc", SHARE, copying.EVEN), Quantity("membership_tpr", SHARE, copying.ONE_PERCENT)),
+        2,
+    ),
     TestMethod(
         "two-sample",
         _two_sample,

@@ -12,11 +12,14 @@ import numpy as np
 
 from scorer.errors import Invalid
 from scorer.extractors import Features
-from scorer.metrics.copying.authenticity import Authenticity, authenticity
+from scorer.metrics.copying.authenticity import Authenticity, authenticity_from
 from scorer.metrics.copying.cells import partition_from
 from scorer.metrics.copying.data_copying import CopyingReference, copying_reference, copying_reference_from
 from scorer.metrics.copying.ndb import TrainingBins, bins_of
+from scorer.metrics.copying.near_duplicates import Originals, originals_of
+from scorer.metrics.copying.relative_distances import NEIGHBOURS, relative_originals
 from scorer.metrics.cosine import NormalisedFeatures, normalise
+from scorer.metrics.euclidean import neighbours
 from scorer.metrics.features import Vector
 from scorer.metrics.memorization import Nearest, nearest
 from scorer.metrics.sample_quality.kid import reference_sums_of
@@ -56,6 +59,8 @@ class HeldOut:
     mirrored: Nearest
     """The nearest mirrored training images."""
     authenticity: Authenticity
+    relative: Originals
+    """The nearest training images, by relative distance."""
     cells: CopyingReference | str
     """A string says why there are none."""
 
@@ -132,8 +137,11 @@ def _held_out_of(
     def compare() -> Arrays:
         upright = nearest(held_out, training, signed=signed, progress=_part(progress, 0.0, 0.2))
         flipped = nearest(held_out, mirrored, signed=signed, progress=_part(progress, 0.2, 0.4))
-        around = manifold if isinstance(manifold, Manifold) else training.features
-        tested = authenticity(held_out, around, progress=_part(progress, 0.4, 0.6))
+        count = min(NEIGHBOURS, len(training))
+        around = neighbours(held_out, training.features, k=count, progress=_part(progress, 0.4, 0.6))
+        tested = authenticity_from(
+            around, manifold if isinstance(manifold, Manifold) else manifold_of(training.features, 1)
+        )
         return {
             "upright_distance": upright.distance,
             "upright_index": upright.index,
@@ -141,6 +149,7 @@ def _held_out_of(
             "turned_index": flipped.index,
             "authentic": tested.authentic,
             "authentic_index": tested.index,
+            "relative_distance": relative_originals(around).distance,
         }
 
     arrays = cache("fresh", compare)
@@ -153,6 +162,7 @@ def _held_out_of(
         Nearest(arrays["upright_distance"], arrays["upright_index"]),
         Nearest(arrays["turned_distance"], arrays["turned_index"]),
         Authenticity(arrays["authentic"], arrays["authentic_index"]),
+        originals_of(Nearest(arrays["relative_distance"], arrays["authentic_index"])),
         _reason(cells) or copying_reference_from(cells),
     )
 

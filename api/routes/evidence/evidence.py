@@ -19,7 +19,8 @@ router = APIRouter(prefix="/submissions/{submission_id}/evidence/{kind}", tags=[
 Group = Annotated[
     str,
     Path(
-        pattern=r"^(near-copies|thumbnail-copies|hash-copies|partly-copied|repeats|identical|mirrored-twins|cell-\d{1,4})$"
+        pattern=r"^(near-copies|thumbnail-copies|hash-copies|relative-copies|partly-copied|repeats|identical"
+        r"|mirrored-twins|cell-\d{1,4})$"
     ),
 ]
 

@@ -25,6 +25,7 @@ STRONG_SIGNS = frozenset(
         "thumbnail-copies",
         "hash-copies",
         "partly-copied",
+        "relative-copies",
     }
 )
 """The reasons by which a submission that wins something must not stand unpenalised before people have looked at it."""

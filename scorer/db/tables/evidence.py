@@ -81,6 +81,17 @@ class Evidence(Table):
     repeats_pairs: Mapped[int | None]
     repeats_expected_pairs: Mapped[float | None]
     repeats_p: Mapped[float | None]
+    relative_share: Mapped[float | None]
+    """Share of the images nearer to one training image, relative to others, than held-out images; null before version
+    5, as membership is."""
+    relative_expected: Mapped[float | None]
+    relative_p: Mapped[float | None]
+    membership_auc: Mapped[float | None]
+    """Share of all comparisons in which a training image is nearer to the entry than a held-out image."""
+    membership_auc_p: Mapped[float | None]
+    membership_share: Mapped[float | None]
+    """Share of the training images that are nearer to the entry than all but 1 % of the held-out images."""
+    membership_p: Mapped[float | None]
     identical: Mapped[int]
     """Images with an upright exact duplicate in the zip."""
     mirrored_twins: Mapped[int]

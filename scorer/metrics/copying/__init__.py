@@ -6,6 +6,8 @@ ndb: the number of statistically different bins, and of over- and under-represen
 partial_copying: how many images are closer to training images than held-out images are
 near_duplicates, thumbnails: near duplicates of training images, by features and at 8 x 8 pixels
 near_hashes: near duplicates of training images by perceptual hashes
+relative_distances: the distance to the nearest training image relative to those of the 50 nearest
+membership_inference: whether the entry's images tell which images the generator was trained on
 perceptual_hashes: 256 bits an image, and how many of them differ
 shared_images: images that an entry shares with others
 internal_duplicates: near duplicates within one submission

@@ -18,7 +18,7 @@ from scipy.stats import norm
 
 from scorer.metrics.copying.ndb import excess_of
 from scorer.metrics.cosine import Indices
-from scorer.metrics.euclidean import neighbours
+from scorer.metrics.euclidean import Neighbours, neighbours
 from scorer.metrics.features import Features, require_matrix
 from scorer.metrics.sample_quality.prdc import Manifold, manifold_of
 
@@ -62,6 +62,11 @@ def authenticity(
         training.features,
         progress=(lambda share: progress(1.0 - rest * (1.0 - share))) if progress else None,
     )
+    return authenticity_from(nearest, training)
+
+
+def authenticity_from(nearest: Neighbours, training: Manifold) -> Authenticity:
+    """The same where the nearest training images, (n, k) for any k, are known."""
     index = nearest.index[:, 0]
     return Authenticity(training.limits(1)[index] < nearest.squares[:, 0], index)
 

@@ -200,6 +200,8 @@ def test_facts_that_are_kept_are_those_of_the_tables(
         session.flush()
         add_shared_images(session, first.ref, entry.ref, share=0.05, now=now)
         assert same(kept.read(connection), fresh().read(connection)), number
+    entry = make_submission(session, state, teams[1], now=now, status="checking")
+    assert same(kept.read(connection), fresh().read(connection)), "not hashed yet"
     first.pixels_sha256 = f"{1:064x}"
     entry.pixels_sha256, other = first.pixels_sha256, make_entry(session, state, draw, teams, now)
     other.pixels_sha256 = first.pixels_sha256

@@ -216,3 +216,23 @@ def test_the_whole_matrix_is_never_held(kind: Any) -> None:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 4 * 10_000 * 20_000 / 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("pairs", [60, 4 << 20])
+def test_one_pass_finds_the_neighbours_of_both_sets(kind: Any, pairs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(euclidean, "_STRIP_PAIRS", pairs)
+    for precision in (np.float64, np.float32):
+        own, other = kind(1, 41, 5).astype(precision), kind(2, 30, 5).astype(precision)
+        both = euclidean.mutual_neighbours(own, other, k=4)
+        alone = neighbours(own, other, k=4)
+        np.testing.assert_array_equal(both.own.squares, alone.squares)
+        np.testing.assert_array_equal(both.own.index, alone.index)
+        np.testing.assert_array_equal(both.squares, neighbours(other, own).squares[:, 0])
+
+
+def test_columns_are_exact_where_all_rows_of_a_strip_compete() -> None:
+    """More open pairs than float32 bounds are good for."""
+    own, other = collapsed(1, 300, 64).astype(np.float32), collapsed(2, 90, 64).astype(np.float32)
+    both = euclidean.mutual_neighbours(own, other)
+    np.testing.assert_array_equal(both.squares, neighbours(other, own).squares[:, 0])

@@ -16,6 +16,7 @@ from benchmarks.zoo.detection import (
     EvidenceKind,
     Rule,
     detection_of,
+    measured_evidence,
     measured_rules,
     outcomes_found_by,
     signs_in,
@@ -221,6 +222,14 @@ def test_a_sign_that_was_not_measured_is_not_in_the_table() -> None:
     assert "hash-copies" not in {each.name for each in measured_rules(old)}
     assert "hash-copies" in {each.name for each in measured_rules(new)}
     assert "any sign" in {each.name for each in measured_rules(old)}
+    newer = zoo(("ae", reading(1.0, relative_share=0.5, membership_auc=0.7)), ("gan", reading(1.0)))
+    assert {each.name for each in measured_evidence(newer)} - {each.name for each in measured_evidence(old)} == {
+        "relative distance",
+        "membership",
+    }
+    assert detection_of(newer, "public", by_name("membership"), "ae") == Detection(auc=1.0, caught=1, entries=1)
+    assert "relative distance" in page(newer, [])
+    assert "relative distance" not in page(zoo(("ae", reading(1.0)), ("gan", reading(1.0))), [])
 
 
 def test_the_page_counts_the_sentences_that_are_right() -> None:

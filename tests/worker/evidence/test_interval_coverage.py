@@ -18,7 +18,7 @@ from benchmarks.papers.interval_coverage import (
 from scorer.findings.finding import INTERVALS_THAT_MISS, LOWER, SHARE, Finding, with_interval_coverage
 from worker.evidence.methods import TEST_METHODS
 
-BY_PVALUE = {"z_u", "copied_cells", "ndb_over", "ndb_under", "hash_copies"}
+BY_PVALUE = {"z_u", "copied_cells", "ndb_over", "ndb_under", "hash_copies", "membership_tpr"}
 """What has a p-value and no standard error."""
 
 
