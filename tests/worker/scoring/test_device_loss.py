@@ -206,6 +206,16 @@ main()
 """
 
 
+def stop(worker: subprocess.Popen[bytes]) -> None:
+    """End a worker, by force if it does not end when asked: a process that is left fails another test, too."""
+    worker.terminate()
+    try:
+        worker.wait(PATIENCE)
+    finally:
+        worker.kill()
+        worker.wait()
+
+
 @pytest.mark.heavy
 def test_a_worker_goes_on_with_a_new_process(service: Service, entries: list[str], tmp_path: Path) -> None:
     settings = service.context.settings
@@ -229,8 +239,7 @@ def test_a_worker_goes_on_with_a_new_process(service: Service, entries: list[str
                 sweep_once(service.context)
                 time.sleep(0.2)
         finally:
-            worker.terminate()
-            worker.wait(30)
+            stop(worker)
         log.seek(0)
         output = log.read()
     assert statuses(service, entries) == ["scored"] * ENTRIES, output
