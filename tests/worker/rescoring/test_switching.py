@@ -1,0 +1,94 @@
+"""What refuses a switch of a rescoring campaign, and which threshold is in force after a switch is taken back."""
+
+from typing import Any
+
+import pytest
+
+from scorer.lifecycle import Queue
+from tests.api.conftest import Service
+from tests.factories import noise_images
+from tests.worker.rescoring.test_campaigns import OTHER, decide, new_version, places, slug_of, started
+from worker.dispatch import run_next
+from worker.scoring import score
+
+
+def tau_of(service: Service, slug: str) -> float:
+    """The private track's threshold."""
+    tau: float = service.call("organizer", "GET", f"/competitions/{slug}/leaderboard?track=private").json()["tau"]
+    return tau
+
+
+def choose(service: Service, slug: str, tau: float) -> None:
+    body = {"method": "manual", "tau": tau, "reason": "Seen with our own eyes."}
+    answer = service.call("organizer", "POST", f"/competitions/{slug}/tracks/private/thresholds", json=body)
+    assert answer.status_code == 201, answer.text
+
+
+def switch(service: Service, slug: str, campaign: Any, **more: Any) -> None:
+    answer = decide(service, slug, campaign, "switch", **more)
+    assert (answer.status_code, answer.json().get("state")) == (201, "in force"), answer.text
+
+
+def undo(service: Service, slug: str, campaign: Any) -> None:
+    answer = decide(service, slug, campaign, "undo")
+    assert (answer.status_code, answer.json().get("state")) == (201, "taken back"), answer.text
+
+
+@pytest.mark.heavy
+def test_a_campaign_that_two_scorer_versions_measured_is_never_switched_on(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker that is upgraded in the middle of a campaign would mix two versions on the board."""
+    slug = service.competition()
+    for who, seed in (("ada", 11), ("bob", 12)):
+        service.scored(who, slug, noise_images(seed))
+    service.work(evidence=True)  # a campaign waits for it
+    before = places(service, slug, "private")
+    new_version(monkeypatch, lambda fid: fid / 2)
+    mixed = started(service, slug, track="private")
+    assert run_next(service.context, Queue.RESCORE)
+    monkeypatch.setattr(score, "SCORER_VERSION", "3")
+    assert run_next(service.context, Queue.RESCORE)
+    refused = decide(service, slug, mixed, "switch")
+    assert slug_of(refused) == (409, "mixed-versions")
+    assert "Scorer versions 2 and 3 have measured" in refused.text
+    assert places(service, slug, "private") == before
+    assert decide(service, slug, mixed, "cancel").json()["state"] == "cancelled"
+    another = started(service, slug, track="private")
+    service.work(evidence=True)
+    switch(service, slug, another)
+    assert {by for *_, by in places(service, slug, "private")} == {None}
+
+
+@pytest.mark.heavy
+def test_an_undo_restores_tau_unless_another_was_chosen_since(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slug = service.competition()
+    service.scored("ada", slug, noise_images(11))
+    former = tau_of(service, slug)
+    new_version(monkeypatch, lambda fid: fid / 2)
+    campaign = started(service, slug, track="private")
+    service.work()
+    switch(service, slug, campaign, tau=0.125)
+    assert tau_of(service, slug) == 0.125
+    undo(service, slug, campaign)
+    assert tau_of(service, slug) == former
+    switch(service, slug, campaign, tau=0.125)
+    choose(service, slug, 0.25)
+    undo(service, slug, campaign)
+    assert tau_of(service, slug) == 0.25, "a person chose it after the switch, in the same feature space"
+
+
+@pytest.mark.heavy
+def test_an_undo_of_another_network_restores_the_tau_of_its_feature_space(service: Service) -> None:
+    slug = service.competition()
+    service.scored("ada", slug, noise_images(11))
+    choose(service, slug, 0.0625)
+    campaign = started(service, slug, track="private", extractor=OTHER)
+    service.work()
+    switch(service, slug, campaign)
+    assert tau_of(service, slug) != 0.0625
+    choose(service, slug, 0.25)
+    undo(service, slug, campaign)
+    assert tau_of(service, slug) == 0.0625, "distances of two networks have no threshold in common"
