@@ -27,13 +27,12 @@ from api.rendering.quota import quota_message_of
 from api.rendering.timeline import timeline_of
 from api.schemas.leaderboard import UncertaintyView
 from scorer.accounts import roles
-from scorer.competitions import allowlist, competition_roles, competition_state, rules
+from scorer.competitions import allowlist, appeal_windows, competition_roles, competition_state, rules
 from scorer.competitions.competition_state import CompetitionState, takes_late
 from scorer.db.tables import Account
 from scorer.leaderboard import board_access, board_versions, standings
 from scorer.lifecycle import Phase, TrackKind
 from scorer.ranking.awards import MEDALS
-from scorer.review import rebuttals
 from scorer.teams import quotas, storage
 
 router = APIRouter(include_in_schema=False)
@@ -154,7 +153,7 @@ def _board_values(
         "page": board_page_of(board, after=after),
         "deadline": formatting.deadline(state, now),
         "timeline": timeline_of(state),
-        "window": rebuttals.window_of(state),
+        "window": appeal_windows.window_of(state),
         "former": board_versions.former_version(state),
         "tabs": board_tabs_of(state, account, now, late=query.late),
         "medals": [(medal, state.competition.medals.get(medal, 0)) for medal in MEDALS],

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from api.rendering.formatting import counted
+from scorer.competitions.appeal_windows import newest_provisional, window_of
 from scorer.competitions.competition_state import CompetitionState, grace_end
 from scorer.lifecycle import Phase
-from scorer.review.rebuttals import newest_provisional, window_of
 
 
 @dataclass(frozen=True)

@@ -11,4 +11,6 @@ data_files: files that participants download
 rules: versions of the rules and their acceptance
 allowlist: who may enter a competition by invitation
 announcements: what organizers tell everybody
+appeal_windows: when teams may appeal, and against what
+penalty_notices: who is told that an entry is penalised after the provisional board is published
 """

@@ -100,6 +100,24 @@ def switches_of_tracks(track_ids: Collection[int]) -> Select[datetime]:
     return query.where(RescoringCampaign.track_id.in_(track_ids), RescoringAct.kind.in_(SWITCHES))
 
 
+def newest_switch(session: Session, track_id: int) -> datetime | None:
+    """When a campaign of a track was last switched on or off; None if none ever was."""
+    switches = switches_of_tracks([track_id])
+    return session.scalar(switches.order_by(RescoringAct.created_at.desc()).limit(1))
+
+
+def newest_change(session: Session, track_id: int) -> datetime | None:
+    """When the measurements that count of a track's entries in time last changed: by a new one, or by a switch. None
+    without any."""
+    measured = (
+        select(func.max(Measurement.created_at))
+        .join(Submission, Submission.ref == Measurement.submission_ref)
+        .where(Measurement.track_id == track_id, ~Submission.late, counts(Measurement.campaign_id))
+    )
+    moments = (session.scalar(measured), newest_switch(session, track_id))
+    return max((at for at in moments if at is not None), default=None)
+
+
 def paused_campaigns(session: Session) -> frozenset[int]:
     """The campaigns that take no jobs for now."""
     newest = _newest_acts(("pause", "resume"))

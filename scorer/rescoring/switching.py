@@ -9,7 +9,7 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from scorer.competitions import reference_sets
+from scorer.competitions import penalty_notices, reference_sets
 from scorer.competitions.competition_state import CompetitionState, require_not_final
 from scorer.competitions.reference_sets import REFERENCE_ROLES
 from scorer.db import competitions, rescoring, tuning
@@ -20,8 +20,10 @@ from scorer.errors import Conflict, Invalid
 from scorer.jobs import retries
 from scorer.jobs.broker import send_after_commit
 from scorer.jobs.leases import MAX_ANNOUNCED
-from scorer.lifecycle import Queue
+from scorer.leaderboard.rows import read_ranked_board
+from scorer.lifecycle import Phase, Queue
 from scorer.notifications import notices
+from scorer.ranking.vectorised import JudgedEntries
 from scorer.rescoring.campaigns import CampaignStatus, add_act, require_state, status_of
 
 
@@ -48,12 +50,13 @@ def switch(
     require_state(status, "switch")
     _require_switchable(session, status)
     chosen = tau_of_switch(status, tau)
+    before = _judged_if_provisional(session, state)
     add_act(session, state, campaign, "switch", reason, author, now)
     if chosen is not None:
         _set_tau(session, status.track, chosen, reason, author, now)
     if not campaign.keeps_references:
         _set_references(session, status.track, campaign, campaign.preparation, author, now)
-    _notify(session, state, status.track, "Entries were measured anew, and these measurements count", now)
+    _notify(session, state, status.track, "Entries were measured anew, and these measurements count", before, now)
 
 
 def undo(
@@ -72,21 +75,35 @@ def undo(
     require_state(status, "undo")
     _require_newest(session, status)
     former = _former_tau(session, status)
+    before = _judged_if_provisional(session, state)
     add_act(session, state, campaign, "undo", reason, author, now)
     if former is not None:
         _set_tau(session, status.track, former, reason, author, now)
     if not campaign.keeps_references:
         _set_references(session, status.track, campaign, campaign.former_preparation, author, now)
-    _notify(session, state, status.track, "What counted before entries were measured anew counts again", now)
+    _notify(session, state, status.track, "What counted before entries were measured anew counts again", before, now)
 
 
-def _notify(session: Session, state: CompetitionState, track: Track, happened: str, now: datetime) -> None:
-    """Tell every team that competes. The campaign's reason is for organizers."""
+def _notify(
+    session: Session, state: CompetitionState, track: Track, happened: str, before: JudgedEntries | None, now: datetime
+) -> None:
+    """Tell every team that competes, and those that are penalised now and were not ``before`` that they may appeal. The
+    campaign's reason is for organizers."""
     title, link = state.competition.title, f"/competitions/{state.competition.slug}"
     subject = f"The {track.kind} track of {title} has other measurements"
     body = f"{happened} on the {track.kind} track of {title}: scores and ranks may be others."
     teams = competing_teams(session, state.competition.id)
     notices.notify_teams(session, teams, notices.Kind.CHANGE, subject, body, link, now)
+    after = _judged_if_provisional(session, state)
+    if before is not None and after is not None:
+        penalty_notices.notify_newly_penalised(session, state, before, after, f"{happened}.", now)
+
+
+def _judged_if_provisional(session: Session, state: CompetitionState) -> JudgedEntries | None:
+    """The entries of the private track as they are judged now; None unless the provisional board is published."""
+    if state.phase is not Phase.PROVISIONAL:
+        return None
+    return read_ranked_board(session, state.competition, state.tracks, "private").judged
 
 
 def _locked(session: Session, state: CompetitionState, campaign: RescoringCampaign) -> CampaignStatus:

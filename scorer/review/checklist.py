@@ -8,6 +8,7 @@ from datetime import datetime
 import numpy as np
 from sqlalchemy.orm import Session
 
+from scorer.competitions.appeal_windows import appeals_end, had_time_to_appeal, window_of
 from scorer.competitions.competition_state import CompetitionState, last_winning_rank
 from scorer.db import tuning
 from scorer.db.leaderboard.scores import Score
@@ -19,7 +20,6 @@ from scorer.lifecycle import Phase
 from scorer.ranking.columns import Ints
 from scorer.ranking.vectorised import RankedBoard
 from scorer.review import failed_scores
-from scorer.review.rebuttals import appeals_end, had_time_to_appeal, window_of
 from scorer.submissions.labels import MEMORISING
 
 BORDERLINE_STANDARD_ERRORS = 2.0
@@ -276,7 +276,7 @@ def _appeals(session: Session, state: CompetitionState, now: datetime) -> Checkl
     if may_appeal and ends is not None:
         words = (
             f"Until {ends:%Y-%m-%d %H:%M} UTC teams may appeal against what the provisional board shows: for {days}"
-            " days from then on, or from a ruling or threshold that came later."
+            " days from then on, or from a ruling, threshold or measurement that came later."
         )
     title = "Teams could appeal against the provisional board"
     open_ = may_appeal or not had_time_to_appeal(state, now)

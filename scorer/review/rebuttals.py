@@ -1,113 +1,29 @@
 """Rebuttals: a team's one appeal against a ruling or penalty of a submission, and the organizers' answer."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
-from typing import NamedTuple
+from datetime import datetime
 
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
 from scorer.accounts.roles import is_organizer
-from scorer.competitions import competition_roles
+from scorer.competitions import appeal_windows, competition_roles
 from scorer.competitions.competition_state import CompetitionState, state_of
-from scorer.db import tuning
-from scorer.db.leaderboard import board
 from scorer.db.review import rulings as rows
 from scorer.db.review.rulings import Appeal
 from scorer.db.submissions import submissions
-from scorer.db.tables import Account, Publication, Rebuttal, RebuttalAnswer, Ruling, Submission
+from scorer.db.tables import Account, Rebuttal, RebuttalAnswer, Ruling, Submission
 from scorer.db.teams import merges
 from scorer.errors import Conflict, Forbidden, Invalid, KennelError, NotFound
-from scorer.lifecycle import Phase, TrackKind
+from scorer.lifecycle import Phase
 from scorer.notifications import notices
 from scorer.review import rulings
 from scorer.review.rulings import RulingKind
 from scorer.submissions.access import find_submission, is_own
 
-__all__ = [
-    "Appeal",
-    "Window",
-    "answer",
-    "appeals_end",
-    "had_time_to_appeal",
-    "newest_provisional",
-    "rebut",
-    "rebuttal_history",
-    "rebuttal_refusal",
-    "unanswered",
-    "window_of",
-    "window_of_entry",
-]
+__all__ = ["Appeal", "answer", "rebut", "rebuttal_history", "rebuttal_refusal", "unanswered"]
 
 MAX_TEXT_LENGTH = 10_000
-
-
-class Window(NamedTuple):
-    """When rebuttals are taken. None: not known yet."""
-
-    begins: datetime | None
-    ends: datetime | None
-
-
-class Grounds(NamedTuple):
-    """What a rebuttal is against: a disqualification, or (with ``track``) a penalty, whatever the newest ruling is."""
-
-    ruling_id: int | None
-    track: TrackKind | None
-    since: datetime
-    """When it came to be: of a penalty, the time of the threshold or of a later ruling."""
-
-
-def window_of(state: CompetitionState) -> Window:
-    """When rebuttals are taken in this phase: in the review from the close on, for ``review_days``; once a provisional
-    board is published, from then on for ``appeal_days``."""
-    competition = state.competition
-    provisional = newest_provisional(state) if state.published else None
-    if provisional is not None:
-        return Window(provisional.created_at, provisional.created_at + timedelta(days=competition.appeal_days))
-    if competition.closes_at is None:
-        return Window(None, None)
-    return Window(competition.closes_at, competition.closes_at + timedelta(days=competition.review_days))
-
-
-def window_of_entry(session: Session, state: CompetitionState, submission: Submission) -> Window:
-    """When rebuttals are taken for a submission. Against what came to be only on the provisional board, by a ruling or
-    another threshold, they are taken for ``appeal_days`` from then on."""
-    return _window_against(state, _grounds(session, state, submission))
-
-
-def _window_against(state: CompetitionState, grounds: Grounds | None) -> Window:
-    window = window_of(state)
-    if grounds is None or window.ends is None or state.phase is not Phase.PROVISIONAL:
-        return window
-    return window._replace(ends=max(window.ends, grounds.since + timedelta(days=state.competition.appeal_days)))
-
-
-def appeals_end(session: Session, state: CompetitionState) -> datetime | None:
-    """Until when some team may appeal against what the provisional board shows; None unless one is published."""
-    ends = window_of(state).ends
-    if ends is None or state.phase is not Phase.PROVISIONAL:
-        return None
-    threshold = tuning.newest_threshold(session, state.tracks["private"].id)
-    disqualified_at = rows.newest_disqualification(session, state.competition.id)
-    later = [None if threshold is None else threshold.created_at, disqualified_at]
-    days = timedelta(days=state.competition.appeal_days)
-    return max([ends, *(at + days for at in later if at is not None)])
-
-
-def newest_provisional(state: CompetitionState) -> Publication | None:
-    """The newest publication of a provisional board, though it may have been withdrawn; None without any."""
-    return next((act for act in state.publications if act.published and not act.final), None)
-
-
-def had_time_to_appeal(state: CompetitionState, now: datetime) -> bool:
-    """Whether a provisional board has been public for ``appeal_days``."""
-    days = timedelta(days=state.competition.appeal_days)
-    if not days:
-        return True
-    ends = [now, *(act.created_at for act in state.publications)]
-    acts = zip(state.publications, ends, strict=False)  # an act counts until the next one
-    return any(act.published and not act.final and end - act.created_at >= days for act, end in acts)
 
 
 def rebuttal_refusal(
@@ -116,32 +32,18 @@ def rebuttal_refusal(
     """The error if the account tried to write a rebuttal for a submission now; None if it may."""
     if not is_own(session, submission, account):
         return Forbidden("not-yours", "A rebuttal is written by the team of the entry.")
-    grounds = _grounds(session, state, submission)
+    grounds = appeal_windows.grounds_of(session, state, submission)
     if grounds is None:
         return Conflict("nothing-to-rebut", "This entry is neither penalised nor disqualified.")
     appeals = rows.appeals_of(session, submission.ref)
     if any(grounds[:2] == (appeal.rebuttal.ruling_id, appeal.rebuttal.track) for appeal in appeals):
         return Conflict("rebutted", "Your team has written its one rebuttal against this already.")
-    window = _window_against(state, grounds)
+    window = appeal_windows.window_against(state, grounds)
     if state.phase in {Phase.DRAFT, Phase.OPEN} or window.ends is None:
         return Conflict("review-not-begun", "Rebuttals are taken once the competition has closed.")
     if state.phase is Phase.FINAL or now >= window.ends:
         return Conflict("review-over", "The time for rebuttals is over.")
     return None
-
-
-def _grounds(session: Session, state: CompetitionState, submission: Submission) -> Grounds | None:
-    """What there is to appeal against: a disqualification, or a penalty on the track that decides in this phase."""
-    ruling = rows.newest_ruling(session, submission.ref)
-    if ruling is not None and ruling.kind != "keep":
-        return Grounds(ruling.id, None, ruling.created_at) if ruling.kind == "disqualify" else None
-    track: TrackKind = "private" if state.published else "public"
-    score = board.score_of(session, state.tracks[track].id, submission.ref)
-    if score is None or not (score.penalised or score.copy):
-        return None
-    threshold = tuning.newest_threshold(session, state.tracks[track].id)
-    since = [at.created_at for at in (threshold, ruling) if at is not None]
-    return Grounds(None if ruling is None else ruling.id, track, max(since, default=submission.accepted_at))
 
 
 def rebut(session: Session, submission_id: str, text: str, *, author: Account, now: datetime) -> Rebuttal:
@@ -156,7 +58,7 @@ def rebut(session: Session, submission_id: str, text: str, *, author: Account, n
         raise refusal
     if not text.strip():
         raise Invalid("no-text", "A rebuttal needs words.")
-    grounds = _grounds(session, state, submission)
+    grounds = appeal_windows.grounds_of(session, state, submission)
     rebuttal = Rebuttal(
         submission_ref=submission.ref,
         ruling_id=grounds and grounds.ruling_id,

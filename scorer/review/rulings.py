@@ -9,7 +9,8 @@ from typing import Any, Literal
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
-from scorer.competitions.competition_state import lock_unless_final
+from scorer.competitions import penalty_notices
+from scorer.competitions.competition_state import lock_unless_final, state_of
 from scorer.db.review import rulings as rows
 from scorer.db.submissions import submissions
 from scorer.db.tables import Account, Ruling, Submission
@@ -89,7 +90,10 @@ def record_ruling(
     )
     if notify:
         title = f"Your entry {submission.file_name} in {submission.competition.title}"
-        notify_team(session, submission, "a ruling", f"{title} {RULING_EFFECTS[kind]}. The reason: {reason}", now)
+        body = f"{title} {RULING_EFFECTS[kind]}. The reason: {reason}"
+        state = state_of(session, submission.competition.slug, now)
+        body += penalty_notices.appeal_words(session, state, submission, now)
+        notify_team(session, submission, "a ruling", body, now)
     return ruling
 
 

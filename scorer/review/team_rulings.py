@@ -4,6 +4,7 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
+from scorer.competitions import penalty_notices
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.submissions import submissions
 from scorer.db.tables import Account, Ruling
@@ -44,12 +45,14 @@ def rule_on_team(
         )
     title = state.competition.title
     body = f"Each of the {len(made)} scored entries of {team.name} in {title} {rulings.RULING_EFFECTS[kind]}."
+    # Disqualified at one moment, they can be appealed until the same.
+    appeal = penalty_notices.appeal_words(session, state, scored[0], now) if kind == "disqualify" else ""
     notices.notify_team(
         session,
         team.id,
         notices.Kind.RULING,
         f"{title}: a ruling on all entries of {team.name}",
-        f"{body} The reason: {reason.strip()}",
+        f"{body} The reason: {reason.strip()}{appeal}",
         f"/competitions/{state.competition.slug}/entries",
         now,
     )

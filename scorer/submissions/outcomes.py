@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from scorer.archive import TrainingImageCopies
+from scorer.competitions import competition_state, penalty_notices
 from scorer.db import competitions, rescoring
 from scorer.db.evidence import shared_images
 from scorer.db.jobs import job_queue
@@ -116,6 +117,9 @@ def record_measurement(session: Session, claim: leases.Claim, measured: NewMeasu
             private = competitions.tracks_of(session, submission.competition_id)["private"]
             leases.add_job(session, Queue.SCORE, submission=submission, track_id=private.id, private=True, now=now)
         notices.notify_end(session, submission, notices.Kind.ENTRY_SCORED, now=now)
+    elif competitions.is_published(session, submission.competition_id):
+        state = competition_state.state_of(session, submission.competition.slug, now)
+        penalty_notices.notify_measured(session, state, submission, now)
     return True
 
 

@@ -13,8 +13,9 @@ from scorer.db.leaderboard.columns import to_microseconds
 from scorer.db.tables import Threshold
 from scorer.errors import NotFound
 from scorer.ranking.columns import Ints
+from scorer.tuning.effective_thresholds import effective_thresholds
 from scorer.tuning.impact_lists import ImpactPage, penalty_page
-from scorer.tuning.thresholds import TrackEntries, effective_thresholds
+from scorer.tuning.thresholds import TrackEntries
 
 STEPS = 20
 """Choices of tau that a page of the history has."""

@@ -7,7 +7,7 @@ of that answer, which say what the choice changed on the board that it was based
 new tau like all others, and the history, computed anew whenever it is read, has those accepted by then.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import cached_property
@@ -16,6 +16,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
+from scorer.competitions import penalty_notices
 from scorer.competitions.competition_state import CompetitionState, lock_unless_final, track_of
 from scorer.db import tuning
 from scorer.db.tables import Account, Threshold, Track
@@ -25,11 +26,11 @@ from scorer.lifecycle import TrackKind
 from scorer.metrics.statistics.threshold_selection import METHODS, LabelledDistances, ThresholdChoice
 from scorer.ranking.vectorised import JudgedEntries, RankedBoard, order_of
 from scorer.submissions.labels import LabelColumns, label_columns_of, label_info_of
+from scorer.tuning.effective_thresholds import UNDO, effective_thresholds
 from scorer.tuning.impact import AwardRules, ThresholdImpact
 from scorer.tuning.impact_lists import LISTED, ImpactPage, ListName, lists_of
 
 AUTOMATIC = tuple(method for method in METHODS if method != "manual")
-UNDO = "undo"
 
 
 @dataclass(frozen=True)
@@ -221,18 +222,10 @@ def _tune(
         threshold.method = UNDO
         threshold.choice = dict(restored)
     _record(session, entries, threshold)
+    if kind == "private":
+        before, after = retuning.impact.before.judged, retuning.impact.after.judged
+        penalty_notices.notify_newly_penalised(session, state, before, after, "Another threshold was chosen.", now)
     return threshold, retuning
-
-
-def effective_thresholds(newest_first: Sequence[Threshold]) -> list[Threshold]:
-    """The choices that no undo has taken back, oldest first; the next undo takes back the last one."""
-    standing: list[Threshold] = []
-    for row in reversed(newest_first):
-        if row.method == UNDO:
-            standing.pop()
-        else:
-            standing = [] if row.method == tuning.UNSET else [*standing, row]
-    return standing
 
 
 def method_options(entries: TrackEntries, *, alpha: float = 0.0) -> list[Option]:

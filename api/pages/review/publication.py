@@ -11,10 +11,10 @@ from api.http.dependencies import AppSettings, Caller, DbSession, Now, Organizer
 from api.http.forms import FormFields, text
 from api.http.problem_details import status_of
 from api.rendering.templates import render_page, see_other
-from scorer.competitions import competition_state
+from scorer.competitions import appeal_windows, competition_state
 from scorer.errors import KennelError
 from scorer.leaderboard import uncertainty
-from scorer.review import failed_scores, publication, rebuttals, zip_retention
+from scorer.review import failed_scores, publication, zip_retention
 from scorer.review.checklist import checklist
 from scorer.settings import Settings
 
@@ -60,14 +60,14 @@ def _page(
 ) -> Response:
     state = competition_state.state_of(session, slug, now)
     if final is None:
-        final = state.published or rebuttals.had_time_to_appeal(state, now)
+        final = state.published or appeal_windows.had_time_to_appeal(state, now)
     return render_page(
         "review/publication.html",
         status=status,
         viewer=viewer,
         state=state,
         final=final,
-        window=rebuttals.window_of(state),
+        window=appeal_windows.window_of(state),
         checklist=checklist(session, state, now, final=final),
         boundaries=uncertainty.award_boundaries(session, state),
         acts=publication.publication_history(session, state),

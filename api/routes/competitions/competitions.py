@@ -31,14 +31,13 @@ from api.schemas.competitions import CompetitionPage, CompetitionView, Preparati
 from scorer.accounts import roles
 from scorer.archive.limited_listing import require_features, require_references
 from scorer.blobs import ReceivedBlob, require_bytes
-from scorer.competitions import allowlist, competition_state, preparations, reference_sets, rules, setup
+from scorer.competitions import allowlist, appeal_windows, competition_state, preparations, reference_sets, rules, setup
 from scorer.competitions.competition_state import CompetitionState
 from scorer.competitions.reference_sets import FEATURES_ROLES, ReferenceRole
 from scorer.competitions.spec import CompetitionChanges, CompetitionSpec
 from scorer.db import tuning
 from scorer.db.tables import Account, ReferenceSet, Threshold
 from scorer.lifecycle import JobState, TrackKind
-from scorer.review import rebuttals
 
 router = APIRouter(prefix="/competitions", tags=["competitions"])
 LIST_HEADERS = {"Cache-Control": "private, no-cache", "Vary": "Authorization, Cookie"}
@@ -107,7 +106,7 @@ def _views(session: Session, states: Sequence[CompetitionState], account: Accoun
 
     def view(state: CompetitionState) -> CompetitionView:
         competition = state.competition
-        window = rebuttals.window_of(state)
+        window = appeal_windows.window_of(state)
         fields = {name: getattr(competition, name, None) for name in CompetitionView.model_fields}
         fields |= {
             "phase": state.phase,

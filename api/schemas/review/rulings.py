@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
 from api.schemas.base import Page, Request
+from scorer.competitions import appeal_windows
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.review.rulings import Appeal
 from scorer.db.tables import Ruling, Submission
@@ -121,13 +122,13 @@ class CaseView(BaseModel):
         description="The start of the time in which rebuttals are accepted: of the review, or of the provisional board."
     )
     rebuttals_until: datetime | None = Field(
-        description="Its end for this entry: later than for others where a ruling or threshold came later."
+        description="Its end for this entry: later than for others where a ruling, threshold or measurement came later."
     )
 
 
 def case_view(session: Session, state: CompetitionState, submission: Submission, *, inside: bool) -> CaseView:
     """Rulings and rebuttals of an entry; ``inside``: for reviewers and organizers, with the rulings' authors."""
-    window = rebuttals.window_of_entry(session, state, submission)
+    window = appeal_windows.window_of_entry(session, state, submission)
     return CaseView(
         rulings=[ruling_view(each, inside=inside) for each in rulings.ruling_history(session, submission)],
         rebuttals=[rebuttal_view(submission, each) for each in rebuttals.rebuttal_history(session, submission)],

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -52,13 +53,20 @@ def places(service: Service, slug: str, track: str = "public", **params: Any) ->
     return [(each["team"].lower(), each["fid"], each["measured_by"]) for each in answer.json()["entries"]]
 
 
-def new_version(monkeypatch: pytest.MonkeyPatch, change: Callable[[float], float]) -> None:
-    """From now on workers have scorer version 2, which measures another FID."""
+def new_version(
+    monkeypatch: pytest.MonkeyPatch, change: Callable[[float], float], distance: float | None = None
+) -> None:
+    """From now on workers have scorer version 2, which measures another FID, and with ``distance`` that one."""
     monkeypatch.setattr(score, "SCORER_VERSION", "2")
 
     def measured(*arguments: Any) -> Any:
         numbers = measure.measure(*arguments)
-        return replace(numbers, fid=change(numbers.fid))
+        numbers = replace(numbers, fid=change(numbers.fid))
+        if distance is None:
+            return numbers
+        return replace(
+            numbers, nearest=replace(numbers.nearest, distance=np.full_like(numbers.nearest.distance, distance))
+        )
 
     monkeypatch.setattr(score, "measure", measured)
 

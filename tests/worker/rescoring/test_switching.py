@@ -1,12 +1,16 @@
-"""What refuses a switch of a rescoring campaign, and which threshold is in force after a switch is taken back."""
+"""What refuses a switch of a rescoring campaign, which threshold is in force after one is taken back, and who is told
+that new measurements penalise them."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from scorer.db import competitions
+from scorer.db.tables import Publication
 from scorer.lifecycle import Queue
 from tests.api.conftest import Service
-from tests.factories import noise_images
+from tests.factories import noise_images, zip_of
 from tests.worker.rescoring.test_campaigns import OTHER, decide, new_version, places, slug_of, started
 from worker.dispatch import run_next
 from worker.scoring import score
@@ -92,3 +96,46 @@ def test_an_undo_of_another_network_restores_the_tau_of_its_feature_space(servic
     choose(service, slug, 0.25)
     undo(service, slug, campaign)
     assert tau_of(service, slug) == 0.0625, "distances of two networks have no threshold in common"
+
+
+def close_and_publish(service: Service, slug: str, days: float) -> None:
+    """The provisional board of a competition that has closed was published so many days ago."""
+    now = datetime.now(UTC)
+    with service.context.sessions.begin() as session:
+        competition = competitions.competition_by_slug(session, slug)
+        assert competition is not None
+        competition.closes_at = now - timedelta(days=days)
+        act = Publication(competition_id=competition.id, published=True, final=False, reason="")
+        act.author_id, act.created_at = competition.created_by, now - timedelta(days=days)
+        session.add(act)
+
+
+def penalties_told(service: Service, who: str) -> list[str]:
+    listed = service.call(who, "GET", "/notices").json()["notices"]
+    return [each["body"] for each in listed if "private track" in each["body"] and "penalised" in each["body"]]
+
+
+@pytest.mark.heavy
+def test_whom_new_measurements_penalise_on_the_provisional_board_may_appeal_and_is_told(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slug = service.competition(appeal_days=7)
+    ada = service.scored("ada", slug, noise_images(11))
+    bob = service.submit("bob", slug, zip_of(noise_images(12))).json()
+    assert run_next(service.context, Queue.CHECK)
+    assert run_next(service.context, Queue.SCORE), "of the public track"
+    new_version(monkeypatch, lambda fid: fid, distance=0.001)
+    campaign = started(service, slug, track="private", submissions=[ada["id"]])
+    close_and_publish(service, slug, days=8)
+    service.work(evidence=True)
+    (words,) = penalties_told(service, "bob")
+    assert f"until {datetime.now(UTC) + timedelta(days=7):%Y-%m-%d}" in words, "its private score has come only now"
+    appeal = {"text": "We trained it ourselves."}
+    assert service.call("bob", "POST", f"/submissions/{bob['id']}/rebuttals", json=appeal).status_code == 201
+    rebuttals = f"/submissions/{ada['id']}/rebuttals"
+    assert slug_of(service.call("ada", "POST", rebuttals, json=appeal)) == (409, "nothing-to-rebut")
+    switch(service, slug, campaign)
+    (words,) = penalties_told(service, "ada")
+    assert f"until {datetime.now(UTC) + timedelta(days=7):%Y-%m-%d}" in words
+    assert len(penalties_told(service, "bob")) == 1
+    assert service.call("ada", "POST", rebuttals, json=appeal).status_code == 201

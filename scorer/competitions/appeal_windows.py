@@ -1,0 +1,102 @@
+"""When teams may appeal, and against what: the windows of rebuttals."""
+
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from sqlalchemy.orm import Session
+
+from scorer.competitions.competition_state import CompetitionState
+from scorer.db import rescoring, tuning
+from scorer.db.leaderboard import board
+from scorer.db.review import rulings as rows
+from scorer.db.tables import Publication, Submission
+from scorer.lifecycle import Phase, TrackKind
+
+
+class Window(NamedTuple):
+    """When rebuttals are taken. None: not known yet."""
+
+    begins: datetime | None
+    ends: datetime | None
+
+
+class Grounds(NamedTuple):
+    """What a rebuttal is against: a disqualification, or (with ``track``) a penalty, whatever the newest ruling is."""
+
+    ruling_id: int | None
+    track: TrackKind | None
+    since: datetime
+    """When it came to be: of a penalty, the time of the measurement, or of a later threshold, ruling or switch of a
+    rescoring campaign."""
+
+
+def window_of(state: CompetitionState) -> Window:
+    """When rebuttals are taken in this phase: in the review from the close on, for ``review_days``; once a provisional
+    board is published, from then on for ``appeal_days``."""
+    competition = state.competition
+    provisional = newest_provisional(state) if state.published else None
+    if provisional is not None:
+        return Window(provisional.created_at, provisional.created_at + timedelta(days=competition.appeal_days))
+    if competition.closes_at is None:
+        return Window(None, None)
+    return Window(competition.closes_at, competition.closes_at + timedelta(days=competition.review_days))
+
+
+def window_of_entry(session: Session, state: CompetitionState, submission: Submission) -> Window:
+    """When rebuttals are taken for a submission. Against what came to be only on the provisional board, by a
+    ruling, another threshold or other measurements, they are taken for ``appeal_days`` from then on."""
+    return window_against(state, grounds_of(session, state, submission))
+
+
+def window_against(state: CompetitionState, grounds: Grounds | None) -> Window:
+    """When rebuttals are taken against such grounds: see :func:`window_of_entry`."""
+    window = window_of(state)
+    if grounds is None or window.ends is None or state.phase is not Phase.PROVISIONAL:
+        return window
+    return window._replace(ends=max(window.ends, grounds.since + timedelta(days=state.competition.appeal_days)))
+
+
+def appeals_end(session: Session, state: CompetitionState) -> datetime | None:
+    """Until when some team may appeal against what the provisional board shows; None unless one is published."""
+    ends = window_of(state).ends
+    if ends is None or state.phase is not Phase.PROVISIONAL:
+        return None
+    track_id = state.tracks["private"].id
+    threshold = tuning.newest_threshold(session, track_id)
+    disqualified_at = rows.newest_disqualification(session, state.competition.id)
+    chosen_at = None if threshold is None else threshold.created_at
+    later = [chosen_at, disqualified_at, rescoring.newest_change(session, track_id)]
+    days = timedelta(days=state.competition.appeal_days)
+    return max([ends, *(at + days for at in later if at is not None)])
+
+
+def newest_provisional(state: CompetitionState) -> Publication | None:
+    """The newest publication of a provisional board, though it may have been withdrawn; None without any."""
+    return next((act for act in state.publications if act.published and not act.final), None)
+
+
+def had_time_to_appeal(state: CompetitionState, now: datetime) -> bool:
+    """Whether a provisional board has been public for ``appeal_days``."""
+    days = timedelta(days=state.competition.appeal_days)
+    if not days:
+        return True
+    ends = [now, *(act.created_at for act in state.publications)]
+    acts = zip(state.publications, ends, strict=False)  # an act counts until the next one
+    return any(act.published and not act.final and end - act.created_at >= days for act, end in acts)
+
+
+def grounds_of(session: Session, state: CompetitionState, submission: Submission) -> Grounds | None:
+    """What there is to appeal against: a disqualification, or a penalty on the track that decides in this phase. None:
+    nothing."""
+    ruling = rows.newest_ruling(session, submission.ref)
+    if ruling is not None and ruling.kind != "keep":
+        return Grounds(ruling.id, None, ruling.created_at) if ruling.kind == "disqualify" else None
+    track: TrackKind = "private" if state.published else "public"
+    score = board.score_of(session, state.tracks[track].id, submission.ref)
+    if score is None or not (score.penalised or score.copy):
+        return None
+    threshold = tuning.newest_threshold(session, state.tracks[track].id)
+    since = [at.created_at for at in (threshold, ruling) if at is not None]
+    switched_at = rescoring.newest_switch(session, state.tracks[track].id)
+    since += [at for at in (score.measured_at, switched_at) if at is not None]
+    return Grounds(None if ruling is None else ruling.id, track, max(since))
