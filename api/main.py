@@ -35,7 +35,7 @@ from api.routes.notifications import notices, webhooks
 from api.routes.review import publication, review_queue, reviews, rulings
 from api.routes.submissions import receipts, submission_events, submission_files, submissions, uploads
 from api.routes.teams import final_picks, team_lists, teams
-from api.routes.tuning import private_extractor, thresholds
+from api.routes.tuning import private_extractor, shown_tracks, thresholds
 from scorer.accounts.rate_limits import RateLimiter
 from scorer.blobs import blobs_of
 from scorer.db.connection_budget import BOARD_CONNECTIONS, require_connections
@@ -156,6 +156,7 @@ def create_app(settings: Settings) -> FastAPI:
         generators,
         thresholds,
         private_extractor,
+        shown_tracks,
         rescoring,
         reviews,
         review_queue,

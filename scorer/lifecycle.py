@@ -107,6 +107,7 @@ STAGES: Mapping[str, str] = MappingProxyType(
         "features": "features",
         "neighbours": "nearest neighbours",
         "frechet": "Fréchet distance",
+        "metric": "the metric of a shown track",
         "comparing": "comparing with the images of other entries",
         "evidence": "evidence",
         "mirrored": "features of the mirrored training images",

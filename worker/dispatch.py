@@ -28,6 +28,7 @@ from worker.scoring.check import check_submission
 from worker.scoring.compare import measure_candidate
 from worker.scoring.prepare import prepare_references
 from worker.scoring.score import rescore_submission, score_submission
+from worker.scoring.shown_tracks import measure_shown
 
 log = logging.getLogger(__name__)
 
@@ -168,6 +169,12 @@ def _make_release(context: WorkerContext, claim: leases.Claim, heartbeat: Heartb
     make_release(context, claim, heartbeat)
 
 
+def _measure_again(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
+    """Measure an entry for a rescoring campaign, or on a shown track."""
+    measure = rescore_submission if claim.shown_track_id is None else measure_shown
+    measure(context, claim, heartbeat)
+
+
 JOB_FUNCTIONS = {
     Queue.CHECK: check_submission,
     Queue.SCORE: score_submission,
@@ -177,7 +184,7 @@ JOB_FUNCTIONS = {
     Queue.RATINGS: make_rating_images,
     Queue.EVIDENCE: make_evidence,
     Queue.RECOVER: run_generator_audit,
-    Queue.RESCORE: rescore_submission,
+    Queue.RESCORE: _measure_again,
 }
 PRECEDING_QUEUES = {
     Queue.COMPARE: (Queue.SCORE,),

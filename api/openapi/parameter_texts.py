@@ -13,6 +13,7 @@ TEXTS: Final[Mapping[tuple[str, str], tuple[str, object]]] = {
     ("path", "release_id"): ("The data release, by its number.", 1),
     ("path", "webhook_id"): ("The webhook, by its number.", 1),
     ("path", "team_id"): ("The team, by its number.", 1),
+    ("path", "shown_track"): ("The shown track, by its name.", "fd_dinov2"),
     ("path", "campaign_id"): ("The rescoring campaign, by its number.", 1),
     ("path", "invitation_id"): ("The invitation, by its number.", 1),
     ("path", "session_id"): ("The session, by its number.", 1),

@@ -16,6 +16,7 @@ from scorer.competitions.competition_state import CompetitionState, track_of
 from scorer.competitions.reference_sets import FEATURES_ROLES, REFERENCE_ROLES, ReferenceRole
 from scorer.db import competitions, tuning
 from scorer.db.jobs.job_queue import job_of_preparation
+from scorer.db.leaderboard import shown_tracks
 from scorer.db.submissions import submissions
 from scorer.db.tables import Account, Job, Preparation, ReferenceSet, Threshold, Track
 from scorer.errors import Conflict
@@ -85,11 +86,23 @@ def prepare(
     else:
         set_first_threshold(session, track, preparation, now=now)
     session.flush()
+    _prepare_shown(session, state, kind, weights, now)
     subject = f"track:{state.competition.slug}/{kind}"
     audit_log.record_action(
         session, "references.prepared", subject, actor=author, now=now, after={"preparation": preparation.key}
     )
     return preparation
+
+
+def _prepare_shown(
+    session: Session, state: CompetitionState, kind: TrackKind, weights: Mapping[str, str], now: datetime
+) -> None:
+    """Prepare the same references for the shown tracks that lack them, because others were attached since."""
+    for shown in shown_tracks.shown_tracks_of(session, state.competition.id):
+        if shown.reference == kind and shown.preparation_id is None:
+            space = space_of(shown.extractor, weights)
+            shown.preparation = preparation_of(session, state, kind, space, now=now)
+            require_work(session, shown.preparation, now=now)
 
 
 def preparation_of(

@@ -13,6 +13,7 @@ from scorer.competitions.competition_state import CompetitionState
 from scorer.competitions.data_files import SECRET_ROLES
 from scorer.db import competitions
 from scorer.db.competitions import is_file_offered
+from scorer.db.leaderboard import shown_tracks
 from scorer.db.submissions import submissions
 from scorer.db.tables import Account, CompetitionReference, ReferenceSet
 from scorer.errors import Conflict
@@ -55,6 +56,7 @@ def attach_reference_set(
     for kind, roles in REFERENCE_ROLES.items():
         if role in (*roles, "held_out", FEATURES_ROLES[kind]):
             state.tracks[kind].preparation_id = None
+            shown_tracks.forget_preparations(session, state.competition.id, kind)
     session.flush()
     subject = f"competition:{state.competition.slug}"
     attached = {"role": role, "sha256": reference_set.sha256}

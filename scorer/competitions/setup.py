@@ -12,7 +12,7 @@ from scorer.competitions.change_rules import Standing, faults_of
 from scorer.competitions.competition_state import CompetitionState, grace_end, state_of
 from scorer.competitions.spec import CompetitionChanges, CompetitionSpec, fault_of_times
 from scorer.db import competitions
-from scorer.db.leaderboard import final_picks
+from scorer.db.leaderboard import final_picks, shown_tracks
 from scorer.db.submissions import submissions
 from scorer.db.tables import Account, Competition, Track
 from scorer.db.teams import members
@@ -151,5 +151,8 @@ def _apply(session: Session, state: CompetitionState, after: Mapping[str, Any], 
             track.epsilon = value["epsilon"]
         else:
             setattr(state.competition, name, value)
+    if "image_size" in after:
+        for kind in TRACK_KINDS:
+            shown_tracks.forget_preparations(session, state.competition.id, kind)
     for kind in remeasured:
         preparations.unset_preparation(session, state.tracks[kind], now=now)

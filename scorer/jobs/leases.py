@@ -49,6 +49,7 @@ class Claim:
     study_id: int | None
     generator_id: int | None
     campaign_id: int | None
+    shown_track_id: int | None
     public: bool
     """Whether its progress is the submission's visible progress; False for the private track."""
     submission_id: str | None = None
@@ -66,11 +67,14 @@ def add_job(
     private: bool = False,
     **makes: int | str,
 ) -> Job:
-    """Queue a job and send its message after the commit. Public jobs go before private ones.
+    """Queue a job and send its message after the commit. Public jobs go before private ones, and those of shown tracks
+    behind both.
 
     A job without a submission names in ``makes`` what it makes: ``preparation_id``, ``release_id`` or ``study_id``; a
-    generator audit has both its submission and ``generator_id``, a rescoring campaign's job ``campaign_id``.
+    generator audit has both its submission and ``generator_id``, a rescoring campaign's job ``campaign_id``, and a
+    measurement on a shown track ``shown_track_id``.
     """
+    priority = job_queue.SHOWN_PRIORITY if "shown_track_id" in makes else int(private)
     team_id = merges.current_team(session, submission.team_id).id if submission is not None else None
     job = Job(
         queue=queue,
@@ -78,8 +82,8 @@ def add_job(
         track_id=track_id,
         team_id=team_id,
         state=JobState.WAITING,
-        priority=int(private),
-        turn=job_queue.next_turn(session, queue, int(private), team_id),
+        priority=priority,
+        turn=job_queue.next_turn(session, queue, priority, team_id),
         due_at=job_queue.due_in(),
         attempts=0,
         created_at=now,
@@ -158,6 +162,7 @@ def claim_job(
         study_id=job.study_id,
         generator_id=job.generator_id,
         campaign_id=job.campaign_id,
+        shown_track_id=job.shown_track_id,
         public=job.priority == 0,
         submission_id=job.submission.id if job.submission is not None else None,
         queued_at=job.created_at,

@@ -7,4 +7,5 @@ mifid: the score, MiFID = FID * penalty(s, tau)
 statistics: tests, correlations, agreement of raters, the choice of tau
 sample_quality: FID, KID, PRDC and other distances between two sets of features
 copying: tests for copied training images
+metric_catalogue: the metrics that a shown track can have, by name
 """

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from scorer.archive import TrainingImageCopies
-from scorer.competitions import competition_state, penalty_notices
+from scorer.competitions import competition_state, penalty_notices, shown_tracks
 from scorer.db import competitions, rescoring
 from scorer.db.evidence import shared_images
 from scorer.db.jobs import job_queue
@@ -111,9 +111,10 @@ def record_measurement(session: Session, claim: leases.Claim, measured: NewMeasu
     if claim.public:
         submissions.move_submission(session, ref, from_=Status.SCORING, to=Status.SCORED, now=now, finished_at=now)
         session.refresh(submission)
+        # Neither may the private track be replaced nor a shown one added meanwhile: that queues all that is scored.
+        competitions.lock_competition(session, submission.competition.slug, share=True)
+        shown_tracks.queue_entry(session, submission, now=now)
         if not submission.late:
-            # The private track must not be replaced meanwhile: replacing it queues all that is scored by then.
-            competitions.lock_competition(session, submission.competition.slug, share=True)
             private = competitions.tracks_of(session, submission.competition_id)["private"]
             leases.add_job(session, Queue.SCORE, submission=submission, track_id=private.id, private=True, now=now)
         notices.notify_end(session, submission, notices.Kind.ENTRY_SCORED, now=now)

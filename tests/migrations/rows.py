@@ -115,6 +115,11 @@ ROWS: Mapping[str, Sequence[Row]] = {
     ),
     "0039": (("competition_references", {"role": "public_features", "extractor": "tiny@1"}),),
     "0040": (("signing_keys", {}),),
+    "0042": (
+        ("shown_tracks", {"reference": "public", "visibility": "organizers"}),
+        ("jobs", {"queue": "rescore", "state": "done", "submission_ref": 1, "priority": 2, "shown_track_id": 1}),
+        ("shown_measurements", {"job_id": 1}),
+    ),
 }
 """By migration: rows of the tables that it brings, and of those that it lets have new ones. A column that is not named
 has a value of its type where it needs one; of rows that are referred to, the first is meant."""

@@ -45,6 +45,7 @@ from scorer.db.tables import (
     RescoringAct,
     RescoringCampaign,
     SharedImages,
+    ShownTrack,
     SigningKey,
     Submission,
     Team,
@@ -277,6 +278,21 @@ def _references(session: Session, planted: Canaries, state: CompetitionState, au
     session.flush()
     session.add(RescoringAct(campaign_id=campaign.id, kind="pause", reason="", author_id=author.id, created_at=now))
     planted.ids["campaign"] = campaign.id
+    planted.ids["shown track"] = planted.word("shown-track", "score", text="zqshowntrack")
+    shown = ShownTrack(
+        competition_id=state.competition.id,
+        name=planted.ids["shown track"],
+        metric="fid",
+        constants={},
+        extractor="tiny@1",
+        reference="private",
+        visibility="organizers",
+        preparation_id=preparation.id,
+        author_id=author.id,
+        created_at=now,
+    )
+    session.add(shown)
+    session.flush()
 
 
 def _entries(

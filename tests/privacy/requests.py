@@ -64,6 +64,7 @@ def parameters_of(planted: Canaries) -> Mapping[str, Sequence[Any]]:
         "rater_id": [ids["rater"]],
         "item_id": [FIRST_ITEM],
         "campaign_id": [ids["campaign"]],
+        "shown_track": [ids["shown track"]],
     }
 
 
@@ -410,6 +411,9 @@ CALLS: Mapping[str, RouteCall] = {
     ),
     f"POST {TEAM}/network/comparisons": json_call(extractors=["efficientnet_lite0"]),
     f"PUT {TEAM}/network": RouteCall(lambda _: {"json": {"extractor": "inception_v3", "reason": "No."}}, fails=409),
+    f"POST {TEAM}/shown-tracks": json_call(name="another", metric="kid", extractor="tiny"),
+    f"DELETE {TEAM}/shown-tracks/{{shown_track}}": RouteCall(),
+    f"POST {TEAM}/shown-tracks/{{shown_track}}/measurements": RouteCall(),
     f"POST {TEAM}/rescoring": json_call(track="public", reason="A corrected scorer."),
     f"POST {TEAM}/rescoring/{{campaign_id}}/decisions": json_call(decision="resume", reason="Go on."),
     f"PUT {TEAM}/submissions/{{submission_id}}/label": call_on("submission_id", "scored own", json_call(label="aug")),

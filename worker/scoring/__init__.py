@@ -10,6 +10,7 @@ prepare: the ``prepare`` job: a track's reference
 check: the ``check`` job: the deep check of a submission
 score: the ``score`` and ``rescore`` jobs: measure a submission on a track
 compare: the ``compare`` job: a labelled entry with a candidate for the private extractor
+shown_tracks: the ``rescore`` job of a shown track: a number that ranks nothing
 rescore: measures a recorded submission again
 verify: compares a repeated measurement with the recorded one
 """

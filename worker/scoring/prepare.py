@@ -2,7 +2,7 @@
 
 from sqlalchemy.orm import Session
 
-from scorer.competitions import preparations
+from scorer.competitions import preparations, shown_tracks
 from scorer.db import competitions
 from scorer.db.tables import Preparation
 from scorer.jobs import leases
@@ -47,6 +47,7 @@ def prepare_references(context: WorkerContext, claim: leases.Claim, heartbeat: H
         if recorded:
             extractor_comparison.continue_comparisons(session, preparation.id, now=context.now())
             campaigns.continue_campaigns(session, preparation.id, now=context.now())
+            shown_tracks.queue_prepared(session, preparation.id, now=context.now())
         return recorded
 
     record_result(context, heartbeat, record)

@@ -10,7 +10,7 @@ submissions: labels, requests for code and its download, benchmark entries
 reviews: the review queue
 rulings: rulings and rebuttals
 thresholds: tau, its preview and history
-private_extractor: the private track's extractor
+tracks: the private track's extractor; tracks that are shown and not ranked
 campaigns: rescoring campaigns
 publication: the checklist; publishing and withdrawing a board
 releases: data releases

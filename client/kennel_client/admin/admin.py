@@ -8,7 +8,6 @@ from kennel_client.admin.competitions import Competitions
 from kennel_client.admin.data_files import DataFiles
 from kennel_client.admin.jobs import Jobs
 from kennel_client.admin.people import Guests, Roles
-from kennel_client.admin.private_extractor import PrivateExtractor
 from kennel_client.admin.publication import Publication
 from kennel_client.admin.ratings import Ratings
 from kennel_client.admin.references import References
@@ -18,6 +17,7 @@ from kennel_client.admin.rulings import Rebuttals, Rulings
 from kennel_client.admin.submissions import Submissions
 from kennel_client.admin.teams import Teams
 from kennel_client.admin.thresholds import Thresholds
+from kennel_client.admin.tracks import PrivateExtractor, ShownTracks
 from kennel_client.methods import Api, Methods
 
 
@@ -44,6 +44,7 @@ class Admin(Methods[Api]):
         self.reviews = Reviews(api)
         self.roles = Roles(api)
         self.rulings = Rulings(api)
+        self.shown_tracks = ShownTracks(api)
         self.submissions = Submissions(api)
         self.teams = Teams(api)
         self.thresholds = Thresholds(api)

@@ -13,7 +13,8 @@ desk: AgreementView, ComparisonJobsView, DeskEntryView, DeskView, DoubleView, Fl
 evidence: CellView, EvidenceView, FindingView, MatchView, MatchesView, SummaryView
 insights: ExhibitPage, ExhibitView, FigureLink, FigurePage, FigureView, ImportView, ReproducedView, TwinView, TwinsPage,
   TwinsView
-network: ComparisonView, NetworkView, SpaceView
+network: ComparisonView, MissingMeasurementsView, NetworkView, ShownTrackPage, ShownTrackProgressView, ShownTrackView,
+  SpaceView
 publication: ActView, AwardBoundaryView, ChecklistView, ConcernView, PointView, PublicationView, RemovedZipsView,
   ZipRetentionView, ZipTotalView
 ratings: BatchView, InvitedView, ItemView, KindView, MeanView, StudyPage, StudySpec, StudyView

@@ -85,7 +85,11 @@ def lock_job(session: Session, job_id: int) -> Job | None:
 def _is_replaced() -> ColumnElement[bool]:
     later = aliased(Job)
     same = (
-        and_(later.submission_ref == Job.submission_ref, later.track_id.is_not_distinct_from(Job.track_id)),
+        and_(
+            later.submission_ref == Job.submission_ref,
+            later.track_id.is_not_distinct_from(Job.track_id),
+            later.shown_track_id.is_not_distinct_from(Job.shown_track_id),
+        ),
         later.preparation_id == Job.preparation_id,
         later.release_id == Job.release_id,
         later.study_id == Job.study_id,

@@ -35,6 +35,8 @@ NO_PAUSES = ActivePauses()
 SEEN_WITHIN = timedelta(minutes=10)
 """A worker is taken to be alive that has finished one of the ``RECENT_JOBS`` since."""
 RECENT_JOBS = 100
+SHOWN_PRIORITY = 2
+"""Of jobs that measure on shown tracks: they wait behind public (0) and private ones (1) of their queue."""
 ORDER = (Job.priority, Job.turn, Job.id)
 """The order of waiting jobs, by which they are claimed and queue positions are counted."""
 

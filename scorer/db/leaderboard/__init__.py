@@ -6,5 +6,6 @@ board: names, counts and reasons that a board shows, scores of single entries
 final_picks: a team's final picks
 standard_errors: standard errors of FIDs, and entries that share images
 changes: the change feed
+shown_tracks: numbers that are shown and not ranked, and their values by entry
 binary_copy: a query's rows as numpy arrays
 """

@@ -10,6 +10,7 @@ submissions: submissions, their events, resumable uploads
 jobs: the job queue; pauses; the last sweep
 rescoring: campaigns that measure entries anew, and what was decided about them
 measurements: measurements of submissions on tracks
+shown_tracks: numbers that are shown and not ranked, and their measurements
 evidence: evidence, generator uploads, audits, code attachments
 shared_images: hashed entries, comparisons, and images that two entries share
 tuning: thresholds and comparisons of extractors
@@ -46,6 +47,7 @@ from scorer.db.tables.notifications import Delivery, Mail, MailChoice, Notice, W
 from scorer.db.tables.rescoring import RescoringAct, RescoringCampaign
 from scorer.db.tables.review import CoarseLabel, Label, Rebuttal, RebuttalAnswer, Review, ReviewClaim, Ruling
 from scorer.db.tables.shared_images import HashedEntry, ImageComparison, SharedImages
+from scorer.db.tables.shown_tracks import ShownMeasurement, ShownTrack
 from scorer.db.tables.signing_keys import SigningKey
 from scorer.db.tables.submissions import Submission, SubmissionEvent, Upload
 from scorer.db.tables.teams import Membership, PickSet, Team, TeamInvitation, TeamMerge, TeamMessage, TeamRenaming
@@ -105,6 +107,8 @@ __all__ = [
     "Ruling",
     "SecondFactor",
     "SharedImages",
+    "ShownMeasurement",
+    "ShownTrack",
     "SigningKey",
     "Submission",
     "SubmissionEvent",

@@ -67,6 +67,7 @@ class Job(Table):
     study_id: Mapped[int | None] = mapped_column(ForeignKey("rating_studies.id"), index=True)
     generator_id: Mapped[int | None] = mapped_column(ForeignKey("generators.id"), index=True)
     campaign_id: Mapped[int | None] = mapped_column(ForeignKey("rescoring_campaigns.id"), index=True)
+    shown_track_id: Mapped[int | None] = mapped_column(ForeignKey("shown_tracks.id"), index=True)
     team_id: Mapped[int | None] = mapped_column(ForeignKey(Team.id))
     state: Mapped[str]
     priority: Mapped[int]

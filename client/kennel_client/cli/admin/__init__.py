@@ -15,6 +15,7 @@ releases: data releases
 reviews: flagged entries and their reviews
 roles: who organizes and reviews
 rulings: rulings on entries
+shown_tracks: numbers that are shown and not ranked
 submissions: labels and code of entries
 teams: members, messages, rulings on teams
 thresholds: tau

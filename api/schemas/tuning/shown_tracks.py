@@ -1,0 +1,87 @@
+"""Schemas of shown tracks, and how responses are made."""
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from api.schemas.base import Page, Request
+from scorer.competitions.shown_tracks import NAME, ShownState, ShownTrackStatus, Visibility
+from scorer.db.tables import ShownTrack
+from scorer.lifecycle import TrackKind
+from scorer.metrics.metric_catalogue import METRICS
+
+
+class NewShownTrackBody(Request):
+    """The number that is shown: a metric in a feature space, against a track's references."""
+
+    name: str = Field(pattern=f"^{NAME.pattern}$", examples=["fd_dinov2"], description="Its column's name everywhere.")
+    metric: str = Field(max_length=40, examples=["fid"], description=f"One of {', '.join(METRICS)}.")
+    extractor: str = Field(max_length=100, examples=["dinov2"])
+    reference: TrackKind = Field("public", description="The track whose references it is measured against.")
+    visibility: Visibility = Field(
+        "organizers", description="`everybody` at once, or `organizers` until the final board is published."
+    )
+    constants: dict[str, float] = Field(
+        default_factory=dict, max_length=10, description="The metric's constants, where they are not its defaults."
+    )
+
+
+class ShownTrackProgressView(BaseModel):
+    """How far a shown track is."""
+
+    state: ShownState
+    hidden: bool = Field(description="Whether participants do not see it now.")
+    measured: int
+    waiting: int
+    failed: int
+    missing: int = Field(description="Scored entries without a number, whether or not a job will measure them.")
+    without_zip: int = Field(description="Scored entries that cannot be measured.")
+    error: str | None = Field(description="Of the job that failed last.")
+
+
+class ShownTrackView(BaseModel):
+    """A number that is shown beside the ranked ones."""
+
+    name: str
+    metric: str
+    title: str = Field(description="The metric's name in words.")
+    better: Literal["lower", "higher"] = Field(description="Which values are better.")
+    constants: dict[str, float]
+    extractor: str
+    reference: TrackKind = Field(description="The track whose references it is measured against.")
+    visibility: Visibility
+    created_at: datetime
+    progress: ShownTrackProgressView | None = Field(None, description="Organizers only.")
+
+
+class ShownTrackPage(Page):
+    shown_tracks: list[ShownTrackView]
+
+
+class MissingMeasurementsView(BaseModel):
+    """What was queued."""
+
+    entries: int = Field(description="Entries that are measured now: those that had failed.")
+
+
+def shown_track_view(shown: ShownTrack, status: ShownTrackStatus | None = None) -> ShownTrackView:
+    """A shown track; for organizers with its ``status``."""
+    metric = METRICS[shown.metric]
+    progress = None
+    if status is not None:
+        progress = ShownTrackProgressView(
+            **{name: getattr(status, name) for name in ShownTrackProgressView.model_fields}
+        )
+    return ShownTrackView(
+        name=shown.name,
+        metric=metric.name,
+        title=metric.title,
+        better=metric.direction,
+        constants=shown.constants,
+        extractor=shown.extractor,
+        reference=shown.reference,
+        visibility=shown.visibility,
+        created_at=shown.created_at,
+        progress=progress,
+    )

@@ -1,0 +1,283 @@
+"""Shown tracks: numbers of entries that stand beside the ranked ones and rank nothing.
+
+- A shown track is a metric (:mod:`scorer.metrics.metric_catalogue`) with its constants, in an extractor's feature
+  space, against the references of the public or of the private track, under a name that is its column's everywhere.
+- Organizers add and remove them at any time; both are in the audit log. What one is never changes: a number by other
+  terms is another shown track.
+- Its ``visibility`` is ``everybody`` at once, or ``organizers`` until the final board is published. What would tell of
+  the private track (its references, or its network) is for organizers until then, whatever was chosen.
+- Its jobs are the last of the queue ``rescore``: they run when nothing else waits, yield to public scores, are tried
+  again as all jobs are, and move no entry's state. A failed one leaves a gap, which :func:`measure_missing` fills.
+- Entries are measured when they are scored, and those of before when it is added and its references are prepared.
+- Measurements are rows of their own, so that standings, thresholds and rulings cannot read them.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from sqlalchemy.orm import Session
+
+from scorer import audit_log
+from scorer.accounts.roles import is_organizer
+from scorer.competitions import preparations
+from scorer.competitions.competition_state import CompetitionState, track_of
+from scorer.db import competitions
+from scorer.db.jobs import shown_track_jobs
+from scorer.db.jobs.job_queue import job_of_preparation
+from scorer.db.leaderboard import shown_tracks
+from scorer.db.tables import Account, Competition, ShownMeasurement, ShownTrack, Submission
+from scorer.errors import Conflict, Invalid, NotFound
+from scorer.jobs import leases
+from scorer.jobs.broker import send_after_commit
+from scorer.jobs.leases import MAX_ANNOUNCED
+from scorer.lifecycle import UNFINISHED, JobState, Phase, Queue, TrackKind
+from scorer.metrics.metric_catalogue import complete_constants, find_metric
+
+Visibility = Literal["everybody", "organizers"]
+ShownState = Literal["unprepared", "preparing", "failed", "measuring", "measured"]
+"""``unprepared``: other references were attached, which are prepared with those of the ranked track; ``failed``: their
+preparation has failed; ``measured``: no job waits or runs."""
+NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+MAX_SHOWN_TRACKS = 20
+
+
+@dataclass(frozen=True)
+class NewShownTrack:
+    """The number that a new shown track is."""
+
+    name: str
+    metric: str
+    extractor: str
+    reference: TrackKind = "public"
+    """The track whose references it is measured against."""
+    visibility: Visibility = "organizers"
+    constants: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ShownTrackStatus:
+    """A shown track and how far it is."""
+
+    shown: ShownTrack
+    state: ShownState
+    hidden: bool
+    """Whether participants do not see it now."""
+    measured: int
+    waiting: int
+    failed: int
+    missing: int
+    """Scored entries without a number, whether or not a job will measure them."""
+    without_zip: int
+    """Scored entries that can't be measured."""
+    error: str | None
+    """Of the job that failed last."""
+
+
+@dataclass(frozen=True)
+class NewShownMeasurement:
+    """A worker's measurement of an entry on a shown track; ``value`` None where the metric gives no number."""
+
+    scorer_version: str
+    value: float | None
+    standard_error: float | None
+    provenance: dict[str, Any]
+
+
+def add(
+    session: Session,
+    state: CompetitionState,
+    wanted: NewShownTrack,
+    *,
+    weights: Mapping[str, str],
+    author: Account,
+    now: datetime,
+) -> ShownTrack:
+    """Add a shown track and queue all scored entries for it, once its references are prepared. ``weights``: as in
+    :func:`scorer.competitions.preparations.space_of`.
+
+    ``Invalid`` for a bad name (``bad-name``), metric, constants or extractor, and for one that everybody would see and
+    that tells of the private track (``reveals-private``); ``Conflict`` for a name that is taken (``name-taken``), too
+    many of them (``too-many-shown-tracks``) and references that nobody has prepared (``not-prepared``).
+    """
+    competition = state.competition
+    competitions.lock_competition(session, competition.slug, share=False)
+    if not NAME.fullmatch(wanted.name):
+        raise Invalid("bad-name", "A name has a small letter, then at most 39 small letters, digits and underscores.")
+    constants = complete_constants(find_metric(wanted.metric), wanted.constants)
+    space = preparations.space_of(wanted.extractor, weights)
+    if wanted.visibility == "everybody" and _reveals_private(state, wanted.reference, space.extractor):
+        raise Invalid(
+            "reveals-private",
+            "This number would tell of the private track: it is for organizers until the final board is published.",
+        )
+    existing = shown_tracks.shown_tracks_of(session, competition.id)
+    if any(each.name == wanted.name for each in existing):
+        raise Conflict("name-taken", f"There is a shown track {wanted.name} already.")
+    if len(existing) >= MAX_SHOWN_TRACKS:
+        raise Conflict("too-many-shown-tracks", f"A competition has at most {MAX_SHOWN_TRACKS} shown tracks.")
+    track = track_of(state, wanted.reference)
+    session.refresh(track)
+    if track.preparation_id is None:
+        raise Conflict("not-prepared", f"Prepare the references of the {wanted.reference} track first.")
+    shown = ShownTrack(
+        competition_id=competition.id,
+        name=wanted.name,
+        metric=wanted.metric,
+        constants=constants,
+        extractor=space.extractor,
+        reference=wanted.reference,
+        visibility=wanted.visibility,
+        preparation=preparations.preparation_of(session, state, wanted.reference, space, now=now),
+        author_id=author.id,
+        created_at=now,
+    )
+    session.add(shown)
+    session.flush()
+    _queue_missing(session, shown, now)
+    fields = ("metric", "constants", "extractor", "reference", "visibility")
+    _record_act(session, state, shown, "added", author, now, after={name: getattr(shown, name) for name in fields})
+    return shown
+
+
+def _reveals_private(state: CompetitionState, reference: str, extractor: str) -> bool:
+    """Whether a number by these terms tells of the private track what the public one does not."""
+    own = extractor == state.tracks["private"].extractor
+    return reference == "private" or (own and extractor != state.tracks["public"].extractor)
+
+
+def remove(session: Session, state: CompetitionState, name: str, *, author: Account, now: datetime) -> None:
+    """Remove a shown track: nobody sees it any more, and nothing more is measured; what was measured is kept."""
+    competitions.lock_competition(session, state.competition.slug, share=False)
+    shown = find_shown_track(session, state, name)
+    shown.removed_at = now
+    session.flush()
+    shown_track_jobs.cancel_jobs(session, shown.id, now)
+    _record_act(session, state, shown, "removed", author, now)
+
+
+def measure_missing(session: Session, state: CompetitionState, name: str, *, author: Account, now: datetime) -> int:
+    """Queue the entries that have no number on a shown track and no job for it, because theirs has failed; returns how
+    many. A failed preparation of its references begins anew."""
+    competitions.lock_competition(session, state.competition.slug, share=False)
+    shown = find_shown_track(session, state, name)
+    count = _queue_missing(session, shown, now)
+    _record_act(session, state, shown, "measured", author, now, after={"entries": count})
+    return count
+
+
+def _queue_missing(session: Session, shown: ShownTrack, now: datetime) -> int:
+    if shown.preparation is None:
+        return 0
+    preparations.require_work(session, shown.preparation, now=now)
+    if shown.preparation.finished_at is None:
+        return 0
+    refs = shown_tracks.missing_entries(session, shown)
+    count = shown_track_jobs.add_jobs(session, shown, refs, now=now)
+    send_after_commit(session, Queue.RESCORE, count=min(count, MAX_ANNOUNCED))
+    return count
+
+
+def queue_prepared(session: Session, preparation_id: int, *, now: datetime) -> None:
+    """Queue the scored entries on the shown tracks that waited for a preparation, which is now finished."""
+    for shown in shown_tracks.shown_tracks_with(session, preparation_id):
+        # No entry may be scored meanwhile that neither this nor queue_entry would see.
+        competition = session.get_one(Competition, shown.competition_id)
+        competitions.lock_competition(session, competition.slug, share=False)
+        _queue_missing(session, shown, now)
+
+
+def queue_entry(session: Session, submission: Submission, *, now: datetime) -> None:
+    """Queue an entry that has just been scored on every shown track that is prepared. The caller has locked the
+    competition."""
+    for shown in shown_tracks.shown_tracks_of(session, submission.competition_id):
+        if shown.preparation is not None and shown.preparation.finished_at is not None:
+            leases.add_job(session, Queue.RESCORE, submission=submission, shown_track_id=shown.id, now=now)
+
+
+def record(session: Session, claim: leases.Claim, measured: NewShownMeasurement, *, now: datetime) -> bool:
+    """Record a measurement on a shown track, once. False, and nothing is recorded, if the claim no longer holds the
+    job."""
+    if not leases.finish_job(session, claim, now):
+        return False
+    row = {"job_id": claim.job_id, "shown_track_id": claim.shown_track_id, "submission_ref": claim.submission_ref}
+    session.add(ShownMeasurement(**row, **vars(measured), created_at=now))
+    return True
+
+
+def find_shown_track(session: Session, state: CompetitionState, name: str) -> ShownTrack:
+    """A shown track of a competition by its name; ``NotFound`` if it has none with this name."""
+    for shown in shown_tracks.shown_tracks_of(session, state.competition.id):
+        if shown.name == name:
+            return shown
+    raise NotFound("no-shown-track", f"There is no shown track {name!r} here.")
+
+
+def is_hidden(state: CompetitionState, shown: ShownTrack) -> bool:
+    """Whether participants do not see a shown track now."""
+    if state.phase is Phase.FINAL:
+        return False
+    return shown.visibility == "organizers" or _reveals_private(state, shown.reference, shown.extractor)
+
+
+def visible_shown_tracks(session: Session, state: CompetitionState, account: Account | None) -> list[ShownTrack]:
+    """The shown tracks that this person may see, oldest first: organizers all, others those that are not hidden."""
+    tracks = shown_tracks.shown_tracks_of(session, state.competition.id)
+    organizes = is_organizer(account, state.competition.id)
+    return [shown for shown in tracks if organizes or not is_hidden(state, shown)]
+
+
+def list_statuses(session: Session, state: CompetitionState) -> Sequence[ShownTrackStatus]:
+    """All shown tracks of a competition and how far they are, oldest first."""
+    return [status_of(session, state, shown) for shown in shown_tracks.shown_tracks_of(session, state.competition.id)]
+
+
+def status_of(session: Session, state: CompetitionState, shown: ShownTrack) -> ShownTrackStatus:
+    """A shown track and how far it is."""
+    states = shown_track_jobs.job_states(session, shown.id)
+    waiting = sum(states.get(each, 0) for each in UNFINISHED)
+    failed = states.get(JobState.FAILED, 0)
+    return ShownTrackStatus(
+        shown=shown,
+        state=_state_of(session, shown, waiting),
+        hidden=is_hidden(state, shown),
+        measured=shown_tracks.count_measured(session, shown),
+        waiting=waiting,
+        failed=failed,
+        missing=len(shown_tracks.missing_entries(session, shown)),
+        without_zip=shown_tracks.count_without_zip(session, shown),
+        error=_error_of(session, shown, failed),
+    )
+
+
+def _state_of(session: Session, shown: ShownTrack, waiting: int) -> ShownState:
+    if shown.preparation is None:
+        return "unprepared"
+    if shown.preparation.finished_at is None:
+        job = job_of_preparation(session, shown.preparation.id)
+        return "failed" if job is not None and job.state == JobState.FAILED else "preparing"
+    return "measuring" if waiting else "measured"
+
+
+def _error_of(session: Session, shown: ShownTrack, failed: int) -> str | None:
+    if failed:
+        return shown_track_jobs.newest_error(session, shown.id)
+    job = None if shown.preparation_id is None else job_of_preparation(session, shown.preparation_id)
+    return job.error if job is not None and job.state == JobState.FAILED else None
+
+
+def _record_act(
+    session: Session,
+    state: CompetitionState,
+    shown: ShownTrack,
+    act: str,
+    author: Account,
+    now: datetime,
+    after: Mapping[str, object] | None = None,
+) -> None:
+    subject = f"shown-track:{state.competition.slug}/{shown.name}"
+    audit_log.record_action(
+        session, f"shown-track.{act}", subject, actor=author, now=now, after=dict(after) if after else None
+    )

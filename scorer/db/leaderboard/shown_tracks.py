@@ -1,0 +1,101 @@
+"""SQL for shown tracks: which a competition has, and the values of entries on them."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from sqlalchemy import ColumnElement, exists, func, select, update
+from sqlalchemy.dialects.postgresql import distinct_on
+from sqlalchemy.orm import Session
+
+from scorer.db.tables import ShownMeasurement, ShownTrack, Submission
+from scorer.lifecycle import Status, TrackKind
+
+
+class ShownValue(NamedTuple):
+    """An entry's value on a shown track, with its standard error over the choice of images; None: there is none."""
+
+    value: float | None
+    standard_error: float | None
+
+
+def shown_tracks_of(session: Session, competition_id: int) -> Sequence[ShownTrack]:
+    """The shown tracks of a competition, without those that were removed, oldest first."""
+    query = select(ShownTrack).where(ShownTrack.competition_id == competition_id, ShownTrack.removed_at.is_(None))
+    return session.scalars(query.order_by(ShownTrack.id)).all()
+
+
+def shown_tracks_with(session: Session, preparation_id: int) -> Sequence[ShownTrack]:
+    """The shown tracks that are measured against a preparation, without those that were removed."""
+    query = select(ShownTrack).where(ShownTrack.preparation_id == preparation_id, ShownTrack.removed_at.is_(None))
+    return session.scalars(query.order_by(ShownTrack.id)).all()
+
+
+def forget_preparations(session: Session, competition_id: int, reference: TrackKind) -> None:
+    """Have the shown tracks of a competition without a preparation that are measured against a track's references."""
+    session.execute(
+        update(ShownTrack)
+        .where(ShownTrack.competition_id == competition_id, ShownTrack.reference == reference)
+        .where(ShownTrack.removed_at.is_(None))
+        .values(preparation_id=None)
+    )
+
+
+def missing_entries(session: Session, shown: ShownTrack) -> Sequence[int]:
+    """The refs of the scored entries with a zip that have not been measured on a shown track."""
+    query = select(Submission.ref).where(*_scored(shown), Submission.blob_key.is_not(None), ~_is_measured(shown))
+    return session.scalars(query.order_by(Submission.ref)).all()
+
+
+def count_without_zip(session: Session, shown: ShownTrack) -> int:
+    """How many scored entries can't be measured on a shown track: they were imported, or their zip has left."""
+    query = select(func.count()).where(*_scored(shown), Submission.blob_key.is_(None), ~_is_measured(shown))
+    return int(session.scalar(query) or 0)
+
+
+def count_measured(session: Session, shown: ShownTrack) -> int:
+    """How many entries have been measured on a shown track."""
+    query = select(func.count(ShownMeasurement.submission_ref.distinct()))
+    return int(session.scalar(query.where(ShownMeasurement.shown_track_id == shown.id)) or 0)
+
+
+def _scored(shown: ShownTrack) -> tuple[ColumnElement[bool], ...]:
+    return Submission.competition_id == shown.competition_id, Submission.status == Status.SCORED
+
+
+def _is_measured(shown: ShownTrack) -> ColumnElement[bool]:
+    same = ShownMeasurement.shown_track_id == shown.id, ShownMeasurement.submission_ref == Submission.ref
+    return exists().where(*same)
+
+
+def values_of_entries(
+    session: Session, shown_ids: Collection[int], submission_ids: Collection[str], until: datetime | None = None
+) -> Mapping[str, Mapping[int, ShownValue]]:
+    """The newest values of entries, by the entry's public id and the shown track's; ``until``: as of that moment. What
+    has not been measured is left out."""
+    if not shown_ids or not submission_ids:
+        return {}
+    query = (
+        select(Submission.id, ShownMeasurement.shown_track_id, ShownMeasurement.value, ShownMeasurement.standard_error)
+        .ext(distinct_on(ShownMeasurement.shown_track_id, ShownMeasurement.submission_ref))
+        .join(Submission, Submission.ref == ShownMeasurement.submission_ref)
+        .where(Submission.id.in_(submission_ids), ShownMeasurement.shown_track_id.in_(shown_ids))
+        .order_by(ShownMeasurement.shown_track_id, ShownMeasurement.submission_ref, ShownMeasurement.id.desc())
+    )
+    if until is not None:
+        query = query.where(ShownMeasurement.created_at <= until)
+    values: dict[str, dict[int, ShownValue]] = {}
+    for submission_id, shown_id, value, standard_error in session.execute(query):
+        values.setdefault(submission_id, {})[shown_id] = ShownValue(value, standard_error)
+    return values
+
+
+def values_on(session: Session, shown_id: int) -> Mapping[int, float]:
+    """The newest values on a shown track by the entry's ref, of entries that have one."""
+    query = (
+        select(ShownMeasurement.submission_ref, ShownMeasurement.value)
+        .ext(distinct_on(ShownMeasurement.submission_ref))
+        .where(ShownMeasurement.shown_track_id == shown_id)
+        .order_by(ShownMeasurement.submission_ref, ShownMeasurement.id.desc())
+    )
+    return {ref: value for ref, value in session.execute(query) if value is not None}

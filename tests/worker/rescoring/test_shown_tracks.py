@@ -1,0 +1,226 @@
+"""Shown tracks from their addition to their removal, with a worker's own code."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from scorer.db import competitions
+from scorer.db.tables import AuditEntry, Job, Measurement, ShownMeasurement, ShownTrack, Submission
+from scorer.lifecycle import Queue, Status
+from tests.api.conftest import Service
+from tests.factories import noise_images, zip_of
+from worker.dispatch import run_next
+from worker.scoring import shown_tracks as worker_module
+
+OTHER = "efficientnet_lite0"
+
+
+def shown(service: Service, slug: str, who: str | None = "organizer") -> list[dict[str, Any]]:
+    """The shown tracks that somebody sees."""
+    answer = service.call(who, "GET", f"/competitions/{slug}/shown-tracks")
+    assert answer.status_code == 200, answer.text
+    return list(answer.json()["shown_tracks"])
+
+
+def add(service: Service, slug: str, name: str, metric: str = "fid", extractor: str = "tiny", **body: Any) -> Any:
+    wanted = {"name": name, "metric": metric, "extractor": extractor, **body}
+    return service.call("organizer", "POST", f"/competitions/{slug}/shown-tracks", json=wanted)
+
+
+def added(service: Service, slug: str, name: str, metric: str = "fid", extractor: str = "tiny", **body: Any) -> Any:
+    answer = add(service, slug, name, metric, extractor, **body)
+    assert answer.status_code == 201, answer.text
+    return answer.json()
+
+
+def slug_of(answer: Any) -> tuple[int, str]:
+    return answer.status_code, str(answer.json()["type"]).rpartition(":")[2]
+
+
+def values(service: Service, name: str) -> dict[str, float | None]:
+    """The values of entries on a shown track by the entry's id."""
+    with service.context.sessions() as session:
+        rows = session.query(Submission.id, ShownMeasurement.value, ShownMeasurement.provenance)
+        return {
+            id_: value
+            for id_, value, provenance in rows.join(ShownMeasurement, ShownMeasurement.submission_ref == Submission.ref)
+            if provenance["metric"] == name
+        }
+
+
+def close(service: Service, slug: str) -> None:
+    with service.context.sessions.begin() as session:
+        competition = competitions.competition_by_slug(session, slug)
+        assert competition is not None
+        competition.closes_at = datetime.now(UTC) - timedelta(days=1)
+
+
+def publish(service: Service, slug: str, **body: Any) -> None:
+    body = {"published": True, "reason": "Done.", "override": "a test", **body}
+    answer = service.call("organizer", "POST", f"/competitions/{slug}/publication", json=body)
+    assert answer.status_code == 201, answer.text
+
+
+def boards(service: Service, slug: str) -> Mapping[str, Any]:
+    """Both boards, without the moments at which they were read."""
+    path = f"/competitions/{slug}/leaderboard"
+    return {
+        track: service.call("organizer", "GET", path, params={"track": track}).json() for track in ("public", "private")
+    }
+
+
+def measure(service: Service) -> None:
+    """Do all work but evidence, which would go first."""
+    with service.context.sessions.begin() as session:
+        session.query(Job).filter_by(queue="evidence", state="waiting").update({"state": "cancelled"})
+    service.work()
+
+
+@pytest.mark.heavy
+def test_earlier_and_later_entries_are_measured_when_nothing_else_waits(service: Service) -> None:
+    slug = service.competition()
+    first = service.scored("ada", slug, noise_images(11))["id"]
+    before = boards(service, slug)
+    view = added(service, slug, "lite", extractor=OTHER, visibility="everybody")
+    assert (view["extractor"], view["better"], view["progress"]["state"]) == (f"{OTHER}@1", "lower", "preparing")
+    measure(service)
+    (view,) = shown(service, slug)
+    assert (view["progress"]["state"], view["progress"]["measured"], view["progress"]["missing"]) == ("measured", 1, 0)
+    assert boards(service, slug) == before, "nothing that is ranked has changed"
+    later = service.submit("bob", slug, zip_of(noise_images(12))).json()["id"]
+    assert run_next(service.context, Queue.CHECK)
+    for queue in (Queue.SCORE, Queue.SCORE):
+        assert run_next(service.context, queue)
+    with service.context.sessions() as session:
+        job = session.query(Job).filter_by(queue="rescore", state="waiting").one()
+        assert (job.priority, job.track_id, job.submission.id if job.submission else None) == (2, None, later)
+        measured = session.query(Measurement).count()
+    measure(service)
+    assert values(service, "fid").keys() == {first, later}
+    assert all(value is not None and value > 0 for value in values(service, "fid").values())
+    with service.context.sessions() as session:
+        assert session.query(Measurement).count() == measured, "ranked measurements are as many as before"
+        row = session.query(ShownMeasurement).order_by(ShownMeasurement.id).first()
+        assert row is not None
+        assert row.provenance["extractor"].startswith(OTHER)
+        assert row.provenance["weights_sha256"]
+
+
+def test_a_failure_leaves_the_entry_as_it_is_and_is_made_good_later(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slug = service.competition()
+    added(service, slug, "distance", "memorization_distance")
+    with monkeypatch.context() as patch:
+        patch.setattr(worker_module, "_finite", lambda _number: 1 / 0)
+        entry = service.scored("ada", slug, noise_images(11))
+        for _ in range(service.context.settings.max_attempts):
+            with service.context.sessions.begin() as session:
+                session.query(Job).filter_by(queue="rescore").update({"due_at": datetime(2020, 1, 1, tzinfo=UTC)})
+            measure(service)
+    (view,) = shown(service, slug)
+    assert (view["progress"]["failed"], view["progress"]["missing"], view["progress"]["measured"]) == (1, 1, 0)
+    assert "ZeroDivisionError" in view["progress"]["error"]
+    assert service.call("ada", "GET", f"/submissions/{entry['id']}").json()["status"] == Status.SCORED
+    again = service.call("organizer", "POST", f"/competitions/{slug}/shown-tracks/distance/measurements")
+    assert (again.status_code, again.json()) == (202, {"entries": 1})
+    measure(service)
+    assert values(service, "memorization_distance").keys() == {entry["id"]}
+    assert shown(service, slug)[0]["progress"]["missing"] == 0
+    # It is the ranked track's number: same network, same references.
+    board = boards(service, slug)["public"]["entries"][0]
+    assert values(service, "memorization_distance")[entry["id"]] == board["memorization_distance"]
+
+
+def test_participants_see_what_is_theirs_to_see(service: Service) -> None:
+    slug = service.competition(private={"extractor": OTHER, "epsilon": 1e-15})
+    for body in ({"extractor": OTHER}, {"reference": "private"}):
+        assert slug_of(add(service, slug, "told", visibility="everybody", **body)) == (422, "reveals-private")
+    added(service, slug, "open_kid", "kid", visibility="everybody")
+    added(service, slug, "later_kid", "kid")
+    added(service, slug, "private_kid", "kid", OTHER, reference="private")
+
+    def seen(who: str | None) -> list[str]:
+        return [each["name"] for each in shown(service, slug, who)]
+
+    assert seen("organizer") == ["open_kid", "later_kid", "private_kid"]
+    assert seen("ada") == seen(None) == ["open_kid"]
+    assert shown(service, slug, "ada")[0]["progress"] is None
+    close(service, slug)
+    publish(service, slug, final=False)
+    assert seen("ada") == ["open_kid"], "the provisional board does not show them"
+    publish(service, slug)
+    assert seen("ada") == seen(None) == ["open_kid", "later_kid", "private_kid"]
+    publish(service, slug, published=False)
+    assert seen(None) == ["open_kid"]
+
+
+def test_bad_ones_are_refused_and_removed_ones_gone(service: Service) -> None:
+    slug = service.competition()
+    assert slug_of(add(service, slug, "Bad name")) == (422, "bad-request")
+    assert slug_of(add(service, slug, "is", "inception")) == (422, "unknown-metric")
+    assert slug_of(add(service, slug, "fid", extractor="resnet")) == (422, "unknown-extractor")
+    assert slug_of(add(service, slug, "mifid", "mifid")) == (422, "bad-constants")
+    added(service, slug, "mifid", "mifid", constants={"tau": 0.2})
+    assert slug_of(add(service, slug, "mifid")) == (409, "name-taken")
+    path = f"/competitions/{slug}/shown-tracks"
+    for who, status in (("ada", 403), (None, 401)):
+        assert service.call(who, "POST", path, json={}).status_code == status
+        assert service.call(who, "DELETE", f"{path}/mifid").status_code == status
+    service.submit("ada", slug, zip_of(noise_images(11)))
+    for queue in (Queue.CHECK, Queue.SCORE, Queue.SCORE):
+        assert run_next(service.context, queue)
+    assert service.call("organizer", "DELETE", f"{path}/mifid").status_code == 204
+    measure(service)
+    assert values(service, "mifid") == {}, "what waited was cancelled"
+    assert shown(service, slug) == []
+    assert slug_of(service.call("organizer", "DELETE", f"{path}/mifid")) == (404, "no-shown-track")
+    added(service, slug, "mifid")
+    with service.context.sessions() as session:
+        acts = [each.action for each in session.query(AuditEntry).order_by(AuditEntry.id)]
+    assert [each for each in acts if each.startswith("shown-track.")] == [
+        "shown-track.added", "shown-track.removed", "shown-track.added",
+    ]  # fmt: skip
+
+
+def test_other_references_are_prepared_for_shown_tracks_as_well(service: Service) -> None:
+    slug = service.competition()
+    added(service, slug, "distance", "memorization_distance")
+    images = zip_of(noise_images(5, count=24))
+    answer = service.call("organizer", "PUT", f"/competitions/{slug}/references/train", content=images)
+    assert answer.status_code == 200, answer.text
+    assert shown(service, slug)[0]["progress"]["state"] == "unprepared"
+    assert slug_of(add(service, slug, "other")) == (409, "not-prepared")
+    for kind in ("public", "private"):
+        service.call("organizer", "POST", f"/competitions/{slug}/tracks/{kind}/preparation")
+    service.work()
+    assert shown(service, slug)[0]["progress"]["state"] == "measured"
+    entry = service.scored("ada", slug, noise_images(11))
+    measure(service)
+    board = boards(service, slug)["public"]["entries"][0]
+    assert values(service, "memorization_distance") == {entry["id"]: board["memorization_distance"]}
+
+
+def test_a_copy_has_no_mifid(service: Service) -> None:
+    slug = service.competition(references={"train": noise_images(5, count=24), "held_out": noise_images(6, count=24)})
+    added(service, slug, "mifid", "mifid", constants={"tau": 0.2})
+    entry = service.scored("ada", slug, noise_images(5, count=24)[:8])
+    measure(service)
+    assert values(service, "mifid") == {entry["id"]: None}
+
+
+def test_without_references_the_job_waits(service: Service) -> None:
+    slug = service.competition()
+    added(service, slug, "distance", "memorization_distance")
+    service.submit("ada", slug, zip_of(noise_images(11)))
+    for queue in (Queue.CHECK, Queue.SCORE, Queue.SCORE):
+        assert run_next(service.context, queue)
+    with service.context.sessions.begin() as session:
+        session.query(ShownTrack).update({"preparation_id": None})
+    measure(service)
+    with service.context.sessions() as session:
+        job = session.query(Job).filter_by(queue="rescore").one()
+        assert (job.state, job.attempts, job.deferrals) == ("waiting", 0, 1)
+        assert "not prepared" in (job.error or "")
