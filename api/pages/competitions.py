@@ -29,9 +29,11 @@ from api.schemas.leaderboard import UncertaintyView
 from scorer.accounts import roles
 from scorer.competitions import allowlist, appeal_windows, competition_roles, competition_state, rules
 from scorer.competitions.competition_state import CompetitionState, takes_late
+from scorer.competitions.shown_tracks import MAX_SHOWN_TRACKS
 from scorer.db.tables import Account
 from scorer.leaderboard import board_access, board_versions, standings
 from scorer.lifecycle import Phase, TrackKind
+from scorer.metrics.metric_catalogue import find_metric
 from scorer.ranking.awards import MEDALS
 from scorer.teams import quotas, storage
 
@@ -65,13 +67,14 @@ def list_competitions(
 
 class BoardQuery(BaseModel):
     """Which page of which board: from rank ``after + 1`` on, or of the teams whose name contains ``search``; ``late``:
-    of the entries after the deadline; ``as_of``: as it was then."""
+    of the entries after the deadline; ``as_of``: as it was then; ``columns``: with these shown tracks."""
 
     track: TrackKind = "public"
     after: Annotated[int, Field(ge=0, le=1_000_000_000)] = 0
     search: Annotated[str, Field(max_length=100)] = ""
     late: bool = False
     as_of: AsOfTime = None
+    columns: Annotated[list[str], Field(max_length=MAX_SHOWN_TRACKS)] = []
 
 
 @router.api_route("/competitions/{slug}", methods=["GET", "HEAD"], dependencies=[PastBoardCharge])
@@ -151,6 +154,8 @@ def _board_values(
         "storage": storage.usage_of_competition(session, state.competition) if organizes else None,
         "board": board,
         "page": board_page_of(board, after=after),
+        "shown_tracks": [(each, find_metric(each.metric)) for each in board.shown_tracks],
+        "columns": [each.name for each in board.shown_tracks if each.name in query.columns],
         "deadline": formatting.deadline(state, now),
         "timeline": timeline_of(state),
         "window": appeal_windows.window_of(state),

@@ -28,15 +28,17 @@ from api.schemas.leaderboard import (
     DisqualifiedView,
     PlaceView,
     RankChangeView,
+    ShownValueView,
     UncertaintyView,
     board_csv_of,
 )
+from api.schemas.tuning.shown_tracks import shown_track_view
 from scorer.accounts.roles import is_organizer
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account
 from scorer.leaderboard import board_access, board_versions, standings
 from scorer.leaderboard.all_places import all_places
-from scorer.leaderboard.board import Board, Place
+from scorer.leaderboard.board import Benchmark, Board, Place
 from scorer.lifecycle import TrackKind
 
 router = APIRouter(tags=["leaderboard"])
@@ -134,7 +136,7 @@ def _view(board: Board, account: Account | None) -> BoardView:
         return {name: value for name, value in vars(row).items() if name not in hidden}
 
     def place(row: Place) -> PlaceView:
-        return PlaceView.model_validate(fields(row) | {"shake_up": row.shake_up})
+        return PlaceView.model_validate(fields(row) | {"shake_up": row.shake_up, "shown": _shown_of(row)})
 
     last = board.places[-1].rank if board.places else None
     return BoardView(
@@ -146,12 +148,17 @@ def _view(board: Board, account: Account | None) -> BoardView:
         teams=board.teams,
         entries=[place(each) for each in board.places],
         own=place(board.own) if board.own else None,
-        benchmarks=[BenchmarkView.model_validate(vars(each)) for each in board.benchmarks],
+        benchmarks=[BenchmarkView.model_validate(vars(each) | {"shown": _shown_of(each)}) for each in board.benchmarks],
         copies=[CopyView.model_validate(fields(copy)) for copy in board.copies],
         disqualified=[DisqualifiedView.model_validate(fields(each)) for each in board.disqualified],
         measured_by=list(board.measured_by),
+        shown_tracks=[shown_track_view(each) for each in board.shown_tracks],
         next_after=last if last is not None and last < board.teams else None,
     )
+
+
+def _shown_of(row: Place | Benchmark) -> dict[str, ShownValueView]:
+    return {name: ShownValueView(**value._asdict()) for name, value in row.shown.items()}
 
 
 @router.get("/competitions/{slug}/leaderboard/versions", dependencies=[BoardVersionsCharge])

@@ -11,9 +11,17 @@ from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
 from api.schemas.base import Page
+from api.schemas.tuning.shown_tracks import ShownTrackView
 from kennel_client.cli.formatting import escape_formula
-from scorer.leaderboard.all_places import AllPlaces
+from scorer.leaderboard.all_places import AllPlaces, PlaceLine
 from scorer.lifecycle import TrackKind
+
+
+class ShownValueView(BaseModel):
+    """An entry's value on a shown track."""
+
+    value: float | None = Field(description="Null where the metric gives no number.")
+    standard_error: float | None = Field(description="Over the choice of the generated images, where it is known.")
 
 
 class PlaceView(BaseModel):
@@ -37,6 +45,9 @@ class PlaceView(BaseModel):
     )
     submission_id: str | None = Field(None, description="Organizers only.")
     label: str | None = Field(None, description="Organizers only.")
+    shown: dict[str, ShownValueView] = Field(
+        description="By name: the numbers of `shown_tracks` of the entry, where they have been measured."
+    )
 
 
 class BenchmarkView(BaseModel):
@@ -45,6 +56,7 @@ class BenchmarkView(BaseModel):
     fid: float
     memorization_distance: float
     measured_by: str | None = Field(None, description="As of a place.")
+    shown: dict[str, ShownValueView] = Field(description="As of a place.")
 
 
 class CopyView(BaseModel):
@@ -79,6 +91,7 @@ class BoardView(Page):
     measured_by: list[str] = Field(
         description="Scorer versions and references, if not all were measured alike: that of most entries first."
     )
+    shown_tracks: list[ShownTrackView] = Field(description="The numbers that stand beside the ranked ones.")
 
 
 class BoardVersionView(BaseModel):
@@ -150,17 +163,25 @@ ORGANIZER_COLUMNS = ("submission_id", "label")
 
 
 def board_csv_of(places: AllPlaces, begin: Callable[[], AbstractContextManager[Session]]) -> Iterator[bytes]:
-    """A board as CSV, piece by piece: a header, then one place a line; for organizers with the entry behind it."""
+    """A board as CSV, piece by piece: a header, then one place a line; for organizers with the entry behind it. A shown
+    track ``name`` has the columns ``shown_name`` and ``shown_name_se``, its standard error."""
     columns: Sequence[str] = FINAL_COLUMNS if places.kind == "private" else COLUMNS
     if places.organizer:
         columns = (*columns, *ORGANIZER_COLUMNS)
-    yield _csv_of([columns])
+    shown = [each.name for each in places.shown]
+    yield _csv_of([[*columns, *(f"shown_{name}{suffix}" for name in shown for suffix in ("", "_se"))]])
     for lines in places.lines(begin):
-        cells = (
-            line._asdict() | {"last_entry_at": line.last_entry_at.isoformat(), "team": escape_formula(line.team)}
-            for line in lines
-        )
-        yield _csv_of([values[column] for column in columns] for values in cells)
+        yield _csv_of([*_cells(line, columns), *_shown_cells(line, shown)] for line in lines)
+
+
+def _cells(line: PlaceLine, columns: Iterable[str]) -> list[object]:
+    values = line._asdict() | {"last_entry_at": line.last_entry_at.isoformat(), "team": escape_formula(line.team)}
+    return [values[column] for column in columns]
+
+
+def _shown_cells(line: PlaceLine, names: Iterable[str]) -> Iterator[float | None]:
+    for name in names:
+        yield from line.shown.get(name, (None, None))
 
 
 def _csv_of(lines: Iterable[Sequence[object]]) -> bytes:

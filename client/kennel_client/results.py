@@ -89,11 +89,14 @@ class Place:
     memorization_distance: float
     penalised: bool
     entries: int
+    shown: Mapping[str, float | None]
+    """The numbers beside the ranked ones by their name; None where the metric gives none."""
 
     @classmethod
     def of(cls, view: View) -> Self:
         """From the service's answer."""
-        return cls(**{name: view[name] for name in cls.__dataclass_fields__})
+        fields = {name: view[name] for name in cls.__dataclass_fields__ if name != "shown"}
+        return cls(**fields, shown={name: each["value"] for name, each in view.get("shown", {}).items()})
 
 
 @dataclass(frozen=True)
@@ -114,7 +117,8 @@ class Board:
         return cls(**{name: view[name] for name in names}, places=tuple(map(Place.of, view["entries"])), view=view)
 
     def _repr_html_(self) -> str:
-        columns = ("rank", "team", "MiFID", "FID", "distance", "entries")
+        shown = [each["name"] for each in self.view.get("shown_tracks", ())]
+        columns = ("rank", "team", "MiFID", "FID", "distance", *shown, "entries")
         rows = [
             (
                 str(each.rank),
@@ -122,6 +126,7 @@ class Board:
                 _number(each.score),
                 _number(each.fid),
                 _number(each.memorization_distance, 3),
+                *(_number(each.shown.get(name), 4) for name in shown),
                 str(each.entries),
             )
             for each in self.places

@@ -1,7 +1,7 @@
 """Shown tracks: numbers of entries that stand beside the ranked ones and rank nothing.
 
 - A shown track is a metric (:mod:`scorer.metrics.metric_catalogue`) with its constants, in an extractor's feature
-  space, against the references of the public or of the private track, under a name that is its column's everywhere.
+  space, against the references of the public or of the private track, under a name of its own.
 - Organizers add and remove them at any time; both are in the audit log. What one is never changes: a number by other
   terms is another shown track.
 - Its ``visibility`` is ``everybody`` at once, or ``organizers`` until the final board is published. What would tell of

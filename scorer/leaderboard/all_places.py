@@ -1,6 +1,6 @@
 """All places of a board as columns: for a hundred thousand teams, without an object for each."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,11 +10,13 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from scorer.accounts.roles import is_organizer
+from scorer.competitions import shown_tracks
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.leaderboard import board
 from scorer.db.leaderboard.columns import from_microseconds
+from scorer.db.leaderboard.shown_tracks import ShownValue, values_of_entries
 from scorer.db.submissions import labels
-from scorer.db.tables import Account
+from scorer.db.tables import Account, ShownTrack
 from scorer.leaderboard.board_access import state_of_board
 from scorer.leaderboard.rows import judged_entries_of, rows_of, teams_named, terms_names
 from scorer.lifecycle import TrackKind
@@ -44,6 +46,8 @@ class PlaceLine(NamedTuple):
     submission_id: str
     label: str | None
     """The decided label, for organizers."""
+    shown: Mapping[str, ShownValue]
+    """By shown track: the entry's value, where it has been measured."""
 
 
 class TeamEntries(NamedTuple):
@@ -72,6 +76,8 @@ class AllPlaces:
     """By terms: how entries were measured that were not measured as most of the board."""
     entries: TeamEntries | None
     """None for a past board, whose columns do not have every entry: they are counted team by team."""
+    shown: Sequence[ShownTrack]
+    """The shown tracks that the viewer may see."""
 
     def lines(self, begin: Callable[[], AbstractContextManager[Session]]) -> Iterator[list[PlaceLine]]:
         """The places from the first rank on, some thousands at a time. Names are read in a transaction for each part,
@@ -81,10 +87,11 @@ class AllPlaces:
             rows = self.board.rows[ranks - 1]
             with begin() as session:
                 entries = self._entries(session, rows)
-                shown = labels.labels_of(session, list(entries)) if self.organizer else {}
+                decided = labels.labels_of(session, list(entries)) if self.organizer else {}
+                shown = values_of_entries(session, self.shown, list(entries), self.as_of)
             numbers = zip(self._numbers(ranks, rows), self._public_ranks(rows), strict=True)
             yield [
-                self._line(values, *entries[values[1]], public_rank, shown.get(values[1]))
+                self._line(values, *entries[values[1]], public_rank, decided.get(values[1]), shown.get(values[1], {}))
                 for values, public_rank in numbers
             ]
 
@@ -127,6 +134,7 @@ class AllPlaces:
         submission_id: str,
         public_rank: int | None,
         label: str | None,
+        shown: Mapping[str, ShownValue],
     ) -> PlaceLine:
         rank, _, score, fid, distance, penalised, terms = values
         competition = self.state.competition
@@ -134,7 +142,7 @@ class AllPlaces:
         shake_up = None if public_rank is None else public_rank - rank
         numbers = (rank, team, score, fid, distance, penalised, entries, last_entry_at)
         mark = self.measured_by.get(terms)
-        return PlaceLine(*numbers, public_rank, shake_up, award.medal, award.prize, mark, submission_id, label)
+        return PlaceLine(*numbers, public_rank, shake_up, award.medal, award.prize, mark, submission_id, label, shown)
 
 
 def all_places(
@@ -162,7 +170,9 @@ def all_places(
         entries = _entries_of_teams(judged_entries_of(session, competition, tracks, "public"), late=late)
     measured_by = dict(list(terms_names(session, tracks[track.board_kind].id, rows, as_of).items())[1:])
     organizer = is_organizer(account, competition.id)
-    return AllPlaces(then, track.board_kind, late, as_of, rows.board, ranks, organizer, public, measured_by, entries)
+    shown = shown_tracks.visible_shown_tracks(session, state, account)
+    kind = track.board_kind
+    return AllPlaces(then, kind, late, as_of, rows.board, ranks, organizer, public, measured_by, entries, shown)
 
 
 def _entries_of_teams(public: JudgedEntries, *, late: bool) -> TeamEntries:

@@ -1,11 +1,12 @@
 """The content of a board: ranked places, benchmarks, and the teams listed without a rank. Plain data."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from scorer.competitions.competition_state import CompetitionState
-from scorer.db.tables import Threshold, Track
+from scorer.db.leaderboard.shown_tracks import ShownValue
+from scorer.db.tables import ShownTrack, Threshold, Track
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,8 @@ class Place:
     medal: str | None = None
     prize: str | None = None
     """What the rank wins, as ``medal`` (:func:`scorer.ranking.awards.award_of`)."""
+    shown: Mapping[str, ShownValue] = field(default_factory=dict)
+    """By shown track: the entry's value, where it has been measured."""
 
     @property
     def shake_up(self) -> int | None:
@@ -53,6 +56,8 @@ class Benchmark:
     submission_id: str
     measured_by: str | None = None
     """As :attr:`Place.measured_by`."""
+    shown: Mapping[str, ShownValue] = field(default_factory=dict)
+    """As :attr:`Place.shown`."""
 
 
 @dataclass(frozen=True)
@@ -99,3 +104,5 @@ class Board:
     """Where not all were measured alike: the scorer versions and references, that of most entries first."""
     as_of: datetime | None = None
     """The past moment that it shows; None: now."""
+    shown_tracks: Sequence[ShownTrack] = ()
+    """The shown tracks that the viewer may see."""

@@ -90,8 +90,8 @@ class CachedBoards:
         self.refreshed = self.begun_refreshes
 
     def _invalidate(self, change: FeedRow) -> None:
-        if change.kind == "label":
-            return  # labels are shown beside ranks and change none
+        if change.kind in {"label", "shown"}:
+            return  # they stand beside ranks and change none
         self.generation += 1
         if change.kind == "entries":
             self._invalidate_entries({change.track_id} if change.track_id else set(self._columns), change.refs)

@@ -15,7 +15,11 @@ from scorer.metrics.metric_catalogue import METRICS
 class NewShownTrackBody(Request):
     """The number that is shown: a metric in a feature space, against a track's references."""
 
-    name: str = Field(pattern=f"^{NAME.pattern}$", examples=["fd_dinov2"], description="Its column's name everywhere.")
+    name: str = Field(
+        pattern=f"^{NAME.pattern}$",
+        examples=["fd_dinov2"],
+        description="Its name on boards; in CSV it has the prefix `shown_`.",
+    )
     metric: str = Field(max_length=40, examples=["fid"], description=f"One of {', '.join(METRICS)}.")
     extractor: str = Field(max_length=100, examples=["dinov2"])
     reference: TrackKind = Field("public", description="The track whose references it is measured against.")

@@ -72,6 +72,9 @@ def leaderboard(
     late: Annotated[bool, typer.Option("--late", help="The board of entries after the close.")] = False,
     search: Annotated[str, typer.Option(help="Only teams with this in their name.")] = "",
     limit: Annotated[int, typer.Option(min=1, help="So many places.")] = 50,
+    column: Annotated[
+        list[str] | None, typer.Option(help="Print this number beside the ranked ones as well; CSV and JSON have all.")
+    ] = None,
     as_json: AsJson = False,
     form: AsFormat = None,
     as_csv: Annotated[bool, typer.Option("--csv", hidden=True)] = False,
@@ -85,7 +88,12 @@ def leaderboard(
             sys.stdout.write(_matching_csv_rows(answer.text, search))
             return
         board = client.run(board_view(competition, private=private, late=late, search=search, limit=limit))
-    tables.print_answer(board, partial(tables.print_board, view=board), as_json=form == "json")
+    shown = [each["name"] for each in board.get("shown_tracks", ())]
+    if unknown := [name for name in column or () if name not in shown]:
+        has = f"it has {', '.join(shown)}" if shown else "it has none"
+        raise typer.BadParameter(f"This board has no number {', '.join(unknown)}: {has}.", param_hint="--column")
+    printed = partial(tables.print_board, view=board, shown=column or ())
+    tables.print_answer(board, printed, as_json=form == "json")
 
 
 def _matching_csv_rows(text: str, search: str) -> str:

@@ -107,15 +107,17 @@ def print_generator(out: Console, view: View) -> None:
         print_prose(out, "What was found is shown once the final board is published.")
 
 
-def print_board(out: Console, view: View) -> None:
-    """Print a board: benchmarks, places, copies."""
-    columns = {"rank": RIGHT, "MiFID": RIGHT, "FID": RIGHT, "distance": RIGHT, "": LEFT, "entries": RIGHT, "team": LEFT}
+def print_board(out: Console, view: View, shown: Sequence[str] = ()) -> None:
+    """Print a board: benchmarks, places, copies; ``shown``: the names of shown tracks that are printed as well."""
+    columns = {"rank": RIGHT, "MiFID": RIGHT, "FID": RIGHT, "distance": RIGHT}
+    columns |= dict.fromkeys(shown, RIGHT) | {"": LEFT, "entries": RIGHT, "team": LEFT}
 
     def row(rank: str, each: View, remark: str) -> tuple[str, ...]:
         numbers = (
             format_number(each.get("score")),
             format_number(each.get("fid")),
             format_number(each["memorization_distance"], 3),
+            *(format_number(each.get("shown", {}).get(name, {}).get("value"), 4) for name in shown),
         )
         return rank, *numbers, remark, str(each.get("entries", "-")), terminal_safe(each["team"])
 

@@ -33,7 +33,7 @@ CHANGED_COMPETITIONS_QUERY = text("""
     SELECT feeds.horizon, change.competition_id, change.id, change.xid
     FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS horizon) AS feeds
     LEFT JOIN board_changes AS change
-    ON change.competition_id = ANY(:competitions) AND change.xid >= :horizon AND change.kind <> 'label'
+    ON change.competition_id = ANY(:competitions) AND change.xid >= :horizon AND change.kind NOT IN ('label', 'shown')
 """)
 
 

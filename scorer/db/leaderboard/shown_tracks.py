@@ -4,10 +4,11 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, exists, func, select, update
+from sqlalchemy import ColumnElement, any_, exists, func, select, update
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
+from scorer.db.leaderboard.scores import id_list
 from scorer.db.tables import ShownMeasurement, ShownTrack, Submission
 from scorer.lifecycle import Status, TrackKind
 
@@ -69,24 +70,25 @@ def _is_measured(shown: ShownTrack) -> ColumnElement[bool]:
 
 
 def values_of_entries(
-    session: Session, shown_ids: Collection[int], submission_ids: Collection[str], until: datetime | None = None
-) -> Mapping[str, Mapping[int, ShownValue]]:
-    """The newest values of entries, by the entry's public id and the shown track's; ``until``: as of that moment. What
+    session: Session, shown: Collection[ShownTrack], refs: Collection[int], until: datetime | None = None
+) -> Mapping[int, Mapping[str, ShownValue]]:
+    """The newest values of entries, by the entry's ref and the shown track's name; ``until``: as of that moment. What
     has not been measured is left out."""
-    if not shown_ids or not submission_ids:
+    if not shown or not refs:
         return {}
+    names = {each.id: each.name for each in shown}
+    columns = (ShownMeasurement.submission_ref, ShownMeasurement.shown_track_id)
     query = (
-        select(Submission.id, ShownMeasurement.shown_track_id, ShownMeasurement.value, ShownMeasurement.standard_error)
-        .ext(distinct_on(ShownMeasurement.shown_track_id, ShownMeasurement.submission_ref))
-        .join(Submission, Submission.ref == ShownMeasurement.submission_ref)
-        .where(Submission.id.in_(submission_ids), ShownMeasurement.shown_track_id.in_(shown_ids))
-        .order_by(ShownMeasurement.shown_track_id, ShownMeasurement.submission_ref, ShownMeasurement.id.desc())
+        select(*columns, ShownMeasurement.value, ShownMeasurement.standard_error)
+        .ext(distinct_on(*columns))
+        .where(ShownMeasurement.submission_ref == any_(id_list(refs)), ShownMeasurement.shown_track_id.in_(names))
+        .order_by(*columns, ShownMeasurement.id.desc())
     )
     if until is not None:
         query = query.where(ShownMeasurement.created_at <= until)
-    values: dict[str, dict[int, ShownValue]] = {}
-    for submission_id, shown_id, value, standard_error in session.execute(query):
-        values.setdefault(submission_id, {})[shown_id] = ShownValue(value, standard_error)
+    values: dict[int, dict[str, ShownValue]] = {}
+    for ref, shown_id, value, standard_error in session.execute(query):
+        values.setdefault(ref, {})[names[shown_id]] = ShownValue(value, standard_error)
     return values
 
 

@@ -1,11 +1,14 @@
 """Shown tracks from their addition to their removal, with a worker's own code."""
 
+import csv
+import io
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from api.rendering import formatting
 from scorer.db import competitions
 from scorer.db.tables import AuditEntry, Job, Measurement, ShownMeasurement, ShownTrack, Submission
 from scorer.lifecycle import Queue, Status
@@ -64,11 +67,19 @@ def publish(service: Service, slug: str, **body: Any) -> None:
 
 
 def boards(service: Service, slug: str) -> Mapping[str, Any]:
-    """Both boards, without the moments at which they were read."""
-    path = f"/competitions/{slug}/leaderboard"
-    return {
-        track: service.call("organizer", "GET", path, params={"track": track}).json() for track in ("public", "private")
-    }
+    """Both boards, without shown tracks."""
+    seen = {track: board(service, slug, "organizer", track=track) for track in ("public", "private")}
+    for each in seen.values():
+        del each["shown_tracks"]
+        for row in each["entries"]:
+            del row["shown"]
+    return seen
+
+
+def board(service: Service, slug: str, who: str | None = None, **params: str) -> dict[str, Any]:
+    answer = service.call(who, "GET", f"/competitions/{slug}/leaderboard", params=params)
+    assert answer.status_code == 200, answer.text
+    return dict(answer.json())
 
 
 def measure(service: Service) -> None:
@@ -130,8 +141,8 @@ def test_a_failure_leaves_the_entry_as_it_is_and_is_made_good_later(
     assert values(service, "memorization_distance").keys() == {entry["id"]}
     assert shown(service, slug)[0]["progress"]["missing"] == 0
     # It is the ranked track's number: same network, same references.
-    board = boards(service, slug)["public"]["entries"][0]
-    assert values(service, "memorization_distance")[entry["id"]] == board["memorization_distance"]
+    (row,) = boards(service, slug)["public"]["entries"]
+    assert values(service, "memorization_distance")[entry["id"]] == row["memorization_distance"]
 
 
 def test_participants_see_what_is_theirs_to_see(service: Service) -> None:
@@ -199,8 +210,8 @@ def test_other_references_are_prepared_for_shown_tracks_as_well(service: Service
     assert shown(service, slug)[0]["progress"]["state"] == "measured"
     entry = service.scored("ada", slug, noise_images(11))
     measure(service)
-    board = boards(service, slug)["public"]["entries"][0]
-    assert values(service, "memorization_distance") == {entry["id"]: board["memorization_distance"]}
+    (row,) = boards(service, slug)["public"]["entries"]
+    assert values(service, "memorization_distance") == {entry["id"]: row["memorization_distance"]}
 
 
 def test_a_copy_has_no_mifid(service: Service) -> None:
@@ -224,3 +235,74 @@ def test_without_references_the_job_waits(service: Service) -> None:
         job = session.query(Job).filter_by(queue="rescore").one()
         assert (job.state, job.attempts, job.deferrals) == ("waiting", 0, 1)
         assert "not prepared" in (job.error or "")
+
+
+def etag(service: Service, slug: str) -> str:
+    return str(service.call(None, "GET", f"/competitions/{slug}/leaderboard").headers["ETag"])
+
+
+def test_the_board_has_the_numbers_that_the_viewer_may_see(service: Service) -> None:
+    slug = service.competition()
+    entry = service.scored("ada", slug, noise_images(11))["id"]
+    before, begun = etag(service, slug), datetime.now(UTC)
+    assert board(service, slug)["shown_tracks"] == []
+    added(service, slug, "seen", "memorization_distance", visibility="everybody")
+    added_tag = etag(service, slug)
+    assert added_tag != before, "a new column is a change of the board"
+    assert board(service, slug)["entries"][0]["shown"] == {}
+    added(service, slug, "unseen", "memorization_distance")
+    assert etag(service, slug) != added_tag
+    measure(service)
+    (row,) = board(service, slug)["entries"]
+    value = {"value": row["memorization_distance"], "standard_error": row["shown"]["seen"]["standard_error"]}
+    assert value["standard_error"] > 0
+    assert row["shown"] == {"seen": value}
+    (track,) = board(service, slug)["shown_tracks"]
+    assert (track["name"], track["metric"], track["progress"]) == ("seen", "memorization_distance", None)
+    organizers = board(service, slug, "organizer")
+    assert organizers["entries"][0]["shown"] == {"seen": value, "unseen": value}
+    assert [each["name"] for each in organizers["shown_tracks"]] == ["seen", "unseen"]
+    assert organizers["entries"][0]["submission_id"] == entry
+    assert board(service, slug, as_of=begun.isoformat())["entries"][0]["shown"] == {}, "not measured by then"
+    measured_tag = etag(service, slug)
+    service.call("organizer", "DELETE", f"/competitions/{slug}/shown-tracks/seen")
+    assert etag(service, slug) != measured_tag
+    assert board(service, slug)["entries"][0]["shown"] == {}
+
+
+def test_the_csv_has_a_column_for_each_and_the_page_those_that_were_chosen(service: Service) -> None:
+    slug = service.competition()
+    service.scored("ada", slug, noise_images(11))
+    added(service, slug, "seen", "memorization_distance", visibility="everybody")
+    added(service, slug, "unseen", "kid")
+    service.scored("bob", slug, noise_images(12))
+    measure(service)
+    shown_value = board(service, slug)["entries"][0]["shown"]["seen"]
+
+    def csv_of(who: str | None) -> list[dict[str, str]]:
+        answer = service.call(who, "GET", f"/competitions/{slug}/leaderboard", params={"format": "csv"})
+        return list(csv.DictReader(io.StringIO(answer.text)))
+
+    first, second = csv_of(None)
+    assert float(first["shown_seen"]) == shown_value["value"]
+    assert float(first["shown_seen_se"]) == shown_value["standard_error"]
+    assert float(second["shown_seen"]) > 0
+    assert "shown_unseen" not in first
+    assert float(csv_of("organizer")[0]["shown_unseen"]) > 0
+
+    def page(who: str | None, query: str = "") -> str:
+        headers = {"Authorization": f"Bearer {service.tokens[who]}"} if who else {}
+        answer = service.http.get(f"/competitions/{slug}{query}", headers=headers)
+        assert answer.status_code == 200, answer.text
+        return str(answer.text)
+
+    plain = page(None)
+    assert 'value="seen"' in plain
+    assert 'data-label="seen"' not in plain, "nobody has chosen it"
+    assert "unseen" not in plain
+    chosen = page(None, "?columns=seen&columns=unseen")
+    assert chosen.count('data-label="seen"') == 2
+    assert formatting.significant(shown_value["value"], 4) in chosen
+    assert "unseen" not in chosen.replace("columns=unseen", "")
+    both = page("organizer", "?columns=seen&columns=unseen")
+    assert both.count('data-label="unseen"') == 2
