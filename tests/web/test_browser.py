@@ -8,12 +8,22 @@ from playwright.sync_api import Browser
 
 from tests.http_server import serve
 from tests.web import view_samples
-from tests.web.browser import DESKTOP, LINES_OF_NUMBERS, OVERFLOWING_ELEMENTS, PHONE, WIDTHS, browser, visit
+from tests.web.browser import (
+    DESKTOP,
+    LINES_OF_NUMBERS,
+    OVERFLOWING_ELEMENTS,
+    PHONE,
+    WIDTHS,
+    browser,
+    take_pictures,
+    visit,
+)
 from tests.web.view_samples import SampleSite
 
 __all__ = ["browser"]  # a fixture is found by its name here
 HERE = f"/competitions/{view_samples.SLUG}"
 LONG = "/competitions/long"
+MORE_COLUMNS = f"{LONG}?columns=fd_dinov2&columns=kid"
 
 
 @pytest.fixture(scope="module")
@@ -29,11 +39,12 @@ def address() -> Iterator[str]:
         view_samples.sample_data_file(1, "train.zip", 98_304_000),
         view_samples.sample_data_file(2, f"{'W' * 90}.csv", 7),
     ]
+    long = view_samples.with_shown_tracks(long)
     with SampleSite(demo, boards={"long": long}, files=files).app() as app, serve(app) as where:
         yield where
 
 
-@pytest.mark.parametrize("path", ["/", HERE, f"{HERE}?search=kernel", f"{LONG}?after=200"])
+@pytest.mark.parametrize("path", ["/", HERE, f"{HERE}?search=kernel", f"{LONG}?after=200", MORE_COLUMNS])
 def test_the_browser_has_nothing_to_complain_of(browser: Browser, address: str, path: str) -> None:
     with visit(browser, address + path) as tab:
         assert tab.page.locator("h1").is_visible()
@@ -53,7 +64,7 @@ def test_the_policy_holds_and_its_breach_would_be_noticed(browser: Browser, addr
         assert tab.page.evaluate("window.bad") is None
 
 
-@pytest.mark.parametrize("path", ["/", HERE, f"{LONG}?after=200"])
+@pytest.mark.parametrize("path", ["/", HERE, f"{LONG}?after=200", MORE_COLUMNS])
 def test_no_page_scrolls_sideways_and_no_number_is_broken(browser: Browser, address: str, path: str) -> None:
     with visit(browser, address + path) as tab:
         for width in WIDTHS:
@@ -61,6 +72,28 @@ def test_no_page_scrolls_sideways_and_no_number_is_broken(browser: Browser, addr
             assert tab.page.evaluate("document.documentElement.scrollWidth") == width
             assert tab.page.evaluate(OVERFLOWING_ELEMENTS, width) == []
             assert set(tab.page.evaluate(LINES_OF_NUMBERS)) <= {1}
+
+
+def test_columns_are_chosen_and_kept(browser: Browser, address: str) -> None:
+    with visit(browser, address + f"{LONG}?after=100") as tab:
+        page = tab.page
+        assert page.locator("td.shown").count() == 0
+        page.get_by_text("More columns").click()
+        page.get_by_label("kid").check()
+        page.get_by_label("fd_dinov2").check()
+        page.locator(".more-columns").get_by_role("button", name="Show").click()
+        assert page.locator("thead th").all_inner_texts()[5:7] == ["fd_dinov2", "kid"]
+        third = page.locator("tbody tr").nth(3).locator("td.shown")
+        assert third.nth(1).inner_text() == "none"
+        assert "±" in third.nth(0).inner_text()
+        assert page.locator("tbody tr").nth(2).locator("td.shown").nth(1).inner_text() == "–"
+        take_pictures(page, "board-more-columns")
+        page.get_by_role("link", name="Ranks 101").click()
+        assert page.locator("td.shown").count() == 200, "the next page keeps them"
+        page.get_by_role("searchbox").fill("Ada")
+        page.get_by_role("button", name="Search").click()
+        page.wait_for_url("**search=Ada**")
+        assert page.locator("td.shown").count() > 0, "and a search"
 
 
 def test_dark_is_dark_and_light_is_light(browser: Browser, address: str) -> None:

@@ -18,7 +18,8 @@ from scorer.accounts.api_tokens import SCOPES
 from scorer.accounts.roles import is_organizer
 from scorer.competitions import competition_roles, competition_state, rules
 from scorer.competitions.competition_state import CompetitionState
-from scorer.db.tables import Account, Competition, CompetitionRole, DataFile, Threshold, Track
+from scorer.db.leaderboard.shown_tracks import ShownValue
+from scorer.db.tables import Account, Competition, CompetitionRole, DataFile, ShownTrack, Threshold, Track
 from scorer.db.teams.storage import StorageUsage
 from scorer.errors import NotFound
 from scorer.leaderboard import board_cache, standings
@@ -174,6 +175,26 @@ def long_board(teams: int) -> Board:
         ],
         benchmarks=[sample_benchmark(20.5), sample_benchmark(25.123, "Baseline"), sample_benchmark(1e6, "Noise")],
     )
+
+
+def with_shown_tracks(board: Board) -> Board:
+    """A board with three shown tracks: all entries measured on the first, every other on the second, and no number for
+    one of them; nobody on the third, whose name is the longest."""
+    names = ("fd_dinov2", "kid", "memorization_distance_of_copy_detection_")
+    metrics = ("fid", "kid", "memorization_distance")
+    shown = [
+        ShownTrack(name=name, metric=metric, extractor="dinov2@1", reference="public", visibility="everybody")
+        for name, metric in zip(names, metrics, strict=True)
+    ]
+    places = [replace(each, shown=_sample_values(each.rank, each.score)) for each in board.places]
+    return replace(board, places=places, shown_tracks=shown)
+
+
+def _sample_values(rank: int, score: float) -> dict[str, ShownValue]:
+    values = {"fd_dinov2": ShownValue(7 * score, 0.0131 * score)}
+    if rank % 2:
+        values["kid"] = ShownValue(None if rank == 3 else 0.0001234 * rank, None)
+    return values
 
 
 def sample_board(
