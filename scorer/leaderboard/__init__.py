@@ -10,6 +10,7 @@ rows: the rows of a track's board, from the cache or the database
 board: what a board shows, as plain data
 board_access: who may see which board, of which moment
 standings: a page of a board for a viewer, its version for ETags, boards of past moments
+board_reader: what stands beside the ranking's rows: names, labels, shown values, reasons
 rank_changes: teams whose rank changes, with their names
 board_versions: the versions of the private board that were published, and whose rank differs between them
 all_places: every place of a board as columns, for CSV
