@@ -151,8 +151,9 @@ def value_for(parameter: Any, folder: Path) -> list[str]:
             return [str(folder / f"saved-{parameter.param_type_name}")]
         (folder / "file").write_text(COMPETITION)
         return [str(folder / "file")]
-    if parameter.name == "references":
-        return [f"train={folder / 'zip'}"]
+    pairs = {"references": f"train={folder / 'zip'}", "constant": "tau=0.5"}
+    if parameter.name in pairs:
+        return [pairs[parameter.name]]
     return [{int: "3", float: "0.5", datetime: "2026-03-14"}.get(annotation, "dogs")]
 
 

@@ -42,6 +42,7 @@ WITHOUT_HER_DATA = {
     "rebuttal_answers": "likewise",
     "thresholds": "likewise",
     "comparisons": "likewise",
+    "shown_tracks": "likewise",
     "team_merges": "told by the memberships that it has made",
 }
 """Tables that refer to people, and why nothing of them is among a person's data."""

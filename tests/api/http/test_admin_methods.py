@@ -174,11 +174,13 @@ def values_of(kind: Any, file: Path) -> list[Any]:
         return list(inner)
     if origin is Sequence:
         return [[each] for each in values_of(inner[0], file)]
+    if origin is Mapping:
+        return [{"train": each} for each in values_of(inner[1], file)]
     if is_typeddict(kind):
         return [{name: values_of(each, file)[0] for name, each in get_type_hints(kind).items()}]
     plain: dict[Any, list[Any]] = {str: ["dogs"], int: [7], float: [0.5], bool: [True, False], type(None): [None]}
     plain |= {datetime: [datetime(2026, 3, 1, tzinfo=UTC)]}
-    several: dict[Any, list[Any]] = {Callable: [lambda _: None], Mapping: [{"train": "0" * 64}], list: [[]], dict: [{}]}
+    several: dict[Any, list[Any]] = {Callable: [lambda _: None], list: [[]], dict: [{}]}
     return plain[kind] if kind in plain else several[origin]
 
 

@@ -70,6 +70,14 @@ def test_a_command_of_the_server_says_what_is_missing(words: list[str], extras: 
     assert f"pip install ./client '.[{extras}]'" in str(done.exception)
 
 
+@pytest.mark.parametrize("text", ["dogs", "tau", "tau=", "=0.5", "tau=much", "tau=nan", "tau=inf"])
+def test_a_constant_of_a_shown_track_is_a_name_and_a_number(text: str) -> None:
+    words = ["admin", "shown-track", "add", "dogs", "mifid_2", "mifid", "dinov2", "--constant", text]
+    done = CliRunner().invoke(main.client_app(), words)
+    assert isinstance(done.exception, Unreadable)
+    assert str(done.exception) == f"{text} is not NAME=NUMBER."
+
+
 def test_no_command_takes_a_secret_as_a_word() -> None:
     """Everybody on a machine sees the command lines of all processes."""
     words = {

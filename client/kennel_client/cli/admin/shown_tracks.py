@@ -1,5 +1,6 @@
 """``kennel admin shown-track``: numbers that stand on the board beside the ranked ones, and rank nothing."""
 
+import math
 from collections.abc import Callable
 from typing import Annotated, Literal
 
@@ -47,6 +48,7 @@ def add(
     constant: Annotated[list[str] | None, typer.Option(help="A constant of the metric: NAME=NUMBER.")] = None,
 ) -> Answer:
     """Show another number beside the ranked ones; entries are measured when nothing else waits."""
+    constants = dict(map(_name_and_number, constant or ()))
     with open_admin() as admin:
         shown = admin.shown_tracks.add(
             competition,
@@ -55,17 +57,20 @@ def add(
             extractor,
             reference=reference,
             visibility="everybody" if everybody else "organizers",
-            constants=dict(map(_name_and_number, constant or ())),
+            constants=constants,
         )
     return Answer(shown, _text(shown))
 
 
 def _name_and_number(text: str) -> tuple[str, float]:
-    name, _, number = text.partition("=")
+    name, _, written = text.partition("=")
     try:
-        return name, float(number)
-    except ValueError as error:
-        raise Unreadable(f"{text} is not NAME=NUMBER.") from error
+        number = float(written)
+    except ValueError:
+        number = math.nan
+    if not name or not math.isfinite(number):  # JSON has no number for the others
+        raise Unreadable(f"{text} is not NAME=NUMBER.")
+    return name, number
 
 
 def _text(shown: ShownTrackView) -> str:
