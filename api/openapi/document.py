@@ -1,5 +1,6 @@
 """The OpenAPI document of the application."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ DESCRIPTION: Final = """\
 What the pages and the `kennel` command do, as an API. Errors are `application/problem+json` (RFC 9457); their `type` is
 stable. What is new at an address is told by its `ETag`: send it as `If-None-Match`.
 """
+HEADLINE: Final = re.compile(r".*?(?=[.:;](?:\s|$))", re.DOTALL)
 
 
 def openapi_document(app: FastAPI) -> dict[str, Any]:
@@ -36,8 +38,7 @@ def openapi_document(app: FastAPI) -> dict[str, Any]:
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             _describe(operation, routes[path, method.upper()], method.upper())
-    for unused in ("HTTPValidationError", "ValidationError"):
-        components["schemas"].pop(unused, None)
+    _drop_unused(document)
     return document
 
 
@@ -49,7 +50,26 @@ def _api_routes(app: FastAPI) -> Iterator[RouteContext]:
 
 def _describe(operation: dict[str, Any], route: RouteContext, method: str) -> None:
     errors: Mapping[str, Any] = problem_responses.responses_of(route, method, has_body="requestBody" in operation)
+    operation["summary"] = _headline(operation["description"])
     operation["responses"] = {**operation["responses"], **errors}
     operation["security"] = security.security_of(route, method)
     for parameter in operation.get("parameters", ()):
         describe_parameter(parameter)
+
+
+def _drop_unused(document: dict[str, Any]) -> None:
+    """Remove FastAPI's schemas of errors, and errors that no operation answers with."""
+    for name in ("HTTPValidationError", "ValidationError"):
+        document["components"]["schemas"].pop(name, None)
+    operations = [operation for methods in document["paths"].values() for operation in methods.values()]
+    used = {answer.get("$ref") for operation in operations for answer in operation["responses"].values()}
+    answers = document["components"]["responses"]
+    for name in [name for name in answers if f"#/components/responses/{name}" not in used]:
+        del answers[name]
+
+
+def _headline(description: str) -> str:
+    """The beginning of a description, up to its first full stop, colon or semicolon. FastAPI takes the name of a
+    function."""
+    match = HEADLINE.match(description)
+    return (match[0] if match else description).replace("\n", " ")

@@ -95,7 +95,7 @@ def _operation(document: Mapping[str, Any], method: str, path: str, operation: M
 
 def _answers(document: Mapping[str, Any], operation: Mapping[str, Any]) -> Iterator[Answer]:
     shared = document["components"]["responses"]
-    for status, described in operation["responses"].items():
+    for status, described in sorted(operation["responses"].items()):
         answer = shared[described["$ref"].rpartition("/")[2]] if "$ref" in described else described
         if status != "5XX":
             yield Answer(status, answer["description"].partition(".")[0], _content(answer))

@@ -1,13 +1,14 @@
 """Schemas of competitions, tracks, reference sets, data files and allowlists."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, StringConstraints
 
 from api.schemas.base import Page, Request
 from scorer.accounts.accounts import MAX_EMAIL_LENGTH
 from scorer.competitions.competition_roles import RoleName
+from scorer.competitions.spec import Prize
 from scorer.lifecycle import Phase, TrackKind
 
 
@@ -73,7 +74,7 @@ class CompetitionView(BaseModel):
     late_submissions: bool
     invitation_only: bool = Field(description="Whether only invited people may enter.")
     invited: bool | None = Field(None, description="Whether you may enter, as far as invitations go.")
-    prizes: list[dict[str, Any]]
+    prizes: list[Prize]
     medals: dict[str, int]
     score_decimals: int
     tracks: list[TrackView]

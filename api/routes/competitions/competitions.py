@@ -162,11 +162,11 @@ async def attach(
     now: Now,
     attach: Annotated[bool, Query(description="`false`: only store it, for a rescoring campaign.")] = True,
 ) -> ReferenceView:
-    """Attach a zip of reference images (PNG, JPEG or WebP, any size) in the role `train` (participants train on
-    them), `held_out` (real, in no statistic) or `private_extra` (in the private track's reference only). In the role
-    `public_features` or `private_features` attach a numpy archive (`features`, their mean `m`, their covariance `s`):
-    the track is measured against them in place of its images' features, as long as it has the extractor that it has
-    now.
+    """Attach reference images or features in a role: a zip of images (PNG, JPEG or WebP, any size) as `train`
+    (participants train on them), `held_out` (real, in no statistic) or `private_extra` (in the private track's
+    reference only); as `public_features` or `private_features` a numpy archive (`features`, their mean `m`, their
+    covariance `s`), against which the track is measured in place of its images' features, as long as it has the
+    extractor that it has now.
 
     The body is the file itself. The same bytes are stored and prepared once, whichever competitions use them.
     """

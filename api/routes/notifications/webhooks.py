@@ -23,6 +23,7 @@ from scorer.notifications.webhook_signing import KEY_BYTES, encode_secret
 
 router = APIRouter(prefix="/webhooks", tags=["notices"])
 RowId = Annotated[int, Path(ge=1, le=2**62)]
+REGISTERING = "Register a webhook. " + (__doc__ or "").partition("\n\n")[2]
 
 
 @router.get("")
@@ -32,11 +33,11 @@ def index(session: DbSession, account: CurrentUser, wanted: Paging) -> WebhookPa
     return WebhookPage(webhooks=[_view(each) for each in page.rows], next_after=page.next_after)
 
 
-@router.post("", status_code=201, description=(__doc__ or "").partition("\n\n")[2])
+@router.post("", status_code=201, description=REGISTERING)
 def create(
     body: NewWebhook, response: Response, session: DbSession, caller: SignedIn, settings: AppSettings, now: Now
 ) -> NewWebhookView:
-    """Register a webhook. Needs a session: a leaked API token must not be able to make one."""
+    """A session is needed: a leaked API token must not be able to make a webhook."""
     secret = encode_secret(secrets.token_bytes(KEY_BYTES))
     account = caller.account
     state = competition_state.visible_state(session, body.competition, account, now) if body.competition else None

@@ -27,6 +27,15 @@ class CodeView(BaseModel):
     created_at: datetime
 
 
+class ClosestPairView(BaseModel):
+    """An image of an entry and the reference image nearest to it."""
+
+    image: int = Field(description="Its place among the zip's images, from 0.")
+    reference: int = Field(description="The place of the nearest one among the reference images, from 0.")
+    reference_name: str = Field(description="The first letters of the reference zip's hash, and the name in it.")
+    distance: float = Field(description="The cosine distance of their features.")
+
+
 class MeasurementView(BaseModel):
     """A measurement, judged with the newest threshold. ``mifid`` is null for a copy."""
 
@@ -44,7 +53,7 @@ class MeasurementView(BaseModel):
     explanation: str = Field(description="Whether and why it is penalised, in a sentence.")
     histogram: dict[str, Any]
     measured_at: datetime
-    closest_pairs: list[dict[str, Any]] | None = Field(None, description="Organizers only.")
+    closest_pairs: list[ClosestPairView] | None = Field(None, description="Organizers only.")
     provenance: dict[str, Any] | None = Field(None, description="Organizers only.")
 
 

@@ -22,8 +22,8 @@ releases: FileView, ReleasePage, ReleaseView
 rescoring: AwardChangeView, BoardImpactView, CampaignActView, CampaignPage, CampaignView, SwitchPreviewView
 results: CodeRequestView, KeySetView, PicksView, PublicKeyView, ReceiptScoreView, ReceiptView, SignedReceiptView
 rulings: RebuttalPage, StakePage, StakeView, TurnView, WinView
-shared: AnswerView, CaseView, CodeView, GuessView, LabelView, MeasurementView, Phase, RankChangeView, ReasonView,
-  RebuttalView, RequeuedView, RulingView, Status, SubmissionView
+shared: AnswerView, CaseView, ClosestPairView, CodeView, GuessView, LabelView, MeasurementView, Phase, RankChangeView,
+  ReasonView, RebuttalView, RequeuedView, RulingView, Status, SubmissionView
 submissions: SubmissionPage
 teams: LimitsView, ListedMemberView, MemberView, MessagePage, MessageView, StorageView, TeamInvitationPage,
   TeamInvitationView, TeamLineView, TeamPage, TeamStorageView, TeamView

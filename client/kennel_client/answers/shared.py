@@ -45,6 +45,15 @@ class CaseView(TypedDict):
     rebuttals_until: str | None
 
 
+class ClosestPairView(TypedDict):
+    """An image of an entry and the reference image nearest to it."""
+
+    image: int
+    reference: int
+    reference_name: str
+    distance: float
+
+
 class CodeView(TypedDict):
     """The code attached to a submission, which reviewers and organizers can download."""
 
@@ -89,7 +98,7 @@ class MeasurementView(TypedDict):
     explanation: str
     histogram: dict[str, Any]
     measured_at: str
-    closest_pairs: NotRequired[list[dict[str, Any]] | None]
+    closest_pairs: NotRequired[list[ClosestPairView] | None]
     provenance: NotRequired[dict[str, Any] | None]
 
 

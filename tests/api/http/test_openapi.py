@@ -68,6 +68,16 @@ def test_operations_and_parameters_are_described() -> None:
             assert parameter.get("description"), (operation["operationId"], parameter["name"])
 
 
+def test_summaries_say_what_operations_do() -> None:
+    """Lists of operations and generated clients show them; a rating link's operations do the same as those without."""
+    operation_of: dict[str, str] = {}
+    for operation in operations():
+        name = operation["operationId"].removesuffix("_by_link")
+        assert operation["description"].replace("\n", " ").startswith(operation["summary"]), name
+        assert operation_of.setdefault(operation["summary"], name) == name
+        assert len(operation["summary"]) <= 120, name
+
+
 def test_every_json_body_has_an_example_that_its_schema_accepts() -> None:
     bodies = [operation["requestBody"]["content"] for operation in operations() if "requestBody" in operation]
     named = {each["application/json"]["schema"]["$ref"].rpartition("/")[2] for each in bodies if "$ref" in str(each)}
@@ -109,6 +119,11 @@ def test_every_list_is_paged_in_one_dialect() -> None:
         assert "integer" in str(asked["after"]), operation["operationId"]
         assert asked["limit"]["maximum"] <= MAX_PAGE, operation["operationId"]
     assert wholes == WHOLES
+
+
+def test_every_described_answer_is_one_of_an_operation() -> None:
+    used = {answer.get("$ref") for operation in operations() for answer in operation["responses"].values()}
+    assert {f"#/components/responses/{name}" for name in DOCUMENT["components"]["responses"]} == used - {None}
 
 
 def test_schemas_have_plain_names() -> None:
