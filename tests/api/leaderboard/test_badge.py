@@ -1,12 +1,23 @@
 """Badges, and how to cite: what everybody sees on the board, for pages and papers elsewhere."""
 
+import os
+import re
+import shutil
+import subprocess
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from tests.api.conftest import Service
-from tests.factories import noise_images
+import pytest
 
+from tests.api.conftest import Service
+from tests.documents import ROOT, blocks
+from tests.factories import noise_images
+from tests.http_server import serve
+
+GUIDE = (ROOT / "docs" / "how-to" / "verify-a-score.md").read_text()
+EXAMPLES = {block.language: block.body for block in blocks(GUIDE)}
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -68,3 +79,26 @@ def test_a_competition_and_an_entry_are_cited(service: Service) -> None:
     cited = service.call("ada", "GET", f"/submissions/{entry['id']}/citation").text
     assert f"note = {{public MiFID {entry['measurements'][0]['mifid']:.6g}}}" in cited
     assert service.call("bob", "GET", f"/submissions/{entry['id']}/citation").status_code == 404
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
+def test_the_examples_of_the_guide(service: Service, tmp_path: Path) -> None:
+    """Its badge is one, and its commands write both entries, with the fields that it shows."""
+    service.competition(slug="dogs", title="Generative dogs")
+    entry = service.scored("ada", "dogs", noise_images(10))
+    (address,) = re.findall(r"!\[[^]]+\]\(https://kennel\.example\.org(/[^)]+)\)", EXAMPLES["markdown"])
+    assert texts(service.http.get(address))[0] == "Generative dogs"
+    with serve(service.app) as url:
+        variables = {"KENNEL_URL": url, "KENNEL_TOKEN": service.tokens["ada"], "ID": entry["id"]}
+        command = ("bash", "-euo", "pipefail", "-c", EXAMPLES["sh"])
+        subprocess.run(command, cwd=tmp_path, env={**os.environ, **variables}, check=True)
+    written = (tmp_path / "references.bib").read_text()
+    of_competition, of_entry = written.split("@misc")[1:]
+    assert of_competition.startswith("{kennel-dogs,\n")
+    assert _fields(of_entry) == _fields(EXAMPLES["text"].replace("ID", entry["id"]))
+    assert "author = {{Ada}}" in of_entry
+
+
+def _fields(bibtex: str) -> list[str]:
+    """The key of an entry, and the names of its fields."""
+    return re.findall(r"\{(kennel-[^,]+),|^  (\w+) = ", bibtex, re.MULTILINE)
