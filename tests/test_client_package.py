@@ -25,7 +25,8 @@ def test_server_and_client_have_one_version_and_one_licence() -> None:
 
 def test_the_client_holds_nobody_back() -> None:
     """It lives where people train: whatever versions they have, from the lowest that work."""
-    specifiers = [each for line in CLIENT["project"]["dependencies"] for each in Requirement(line).specifier]
+    lines = [*CLIENT["project"]["dependencies"], *CLIENT["project"]["optional-dependencies"]["verify"]]
+    specifiers = [each for line in lines for each in Requirement(line).specifier]
     assert [str(each) for each in specifiers if each.operator != ">="] == []
 
 

@@ -23,6 +23,8 @@ pytestmark = pytest.mark.usefixtures("one_day")
 def test_a_fresh_environment_submits_with_the_client_alone(service: Service, tmp_path: Path) -> None:
     slug = service.competition()
     (tmp_path / "fine.zip").write_bytes(zip_of(noise_images(9)))
+    (tmp_path / "receipt.json").write_text('{"receipt": {"issuer": "http://127.0.0.1:9"}, "jws": "a.b.c"}')
+    (tmp_path / "keys.json").write_text('{"keys": []}')
     (tmp_path / "wrong.zip").write_bytes(with_a_wrong_image(noise_images(9)))
     environment = tmp_path / "environment"
     venv.create(environment, with_pip=True)
@@ -47,8 +49,10 @@ with Client() as client:
         assert told.stdout == "False received\n"
         entry = json.loads(run(kennel, "submit", slug, "fine.zip", "--json", folder=tmp_path, login=login).stdout)
         faulty = run(kennel, "submit", slug, "wrong.zip", folder=tmp_path, status=1, login=login)
+        receipt = run(kennel, "verify", "receipt.json", "--keys", "keys.json", folder=tmp_path, status=2, login=login)
         checked = run(kennel, "check", "fine.zip", "--competition", slug, folder=tmp_path, login=login)
     assert (entry["status"], entry["file_name"]) == ("received", "fine.zip")
+    assert "pip install cryptography" in receipt.stderr
     assert "1 of 8 images can't be used." in faulty.stderr
     assert "pixels were not decoded, because Pillow is not installed" in checked.stdout
     assert len(service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]) == 2
