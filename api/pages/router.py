@@ -22,7 +22,7 @@ from api.pages.competitions import router
 from api.pages.insights import human_ratings, insights
 from api.pages.review import code_requests, publication, review_queue
 from api.pages.submissions import submissions, submit
-from api.pages.tuning import private_extractor, thresholds
+from api.pages.tuning import private_extractor, shown_tracks, thresholds
 from api.rendering import templates
 
 
@@ -50,6 +50,7 @@ def mount_pages(app: FastAPI) -> None:
         code_requests,
         thresholds,
         private_extractor,
+        shown_tracks,
         rescoring,
         insights,
         publication,

@@ -28,11 +28,10 @@ from api.schemas.leaderboard import (
     DisqualifiedView,
     PlaceView,
     RankChangeView,
-    ShownValueView,
     UncertaintyView,
     board_csv_of,
 )
-from api.schemas.tuning.shown_tracks import shown_track_view
+from api.schemas.tuning.shown_tracks import ShownValueView, shown_track_view
 from scorer.accounts.roles import is_organizer
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account

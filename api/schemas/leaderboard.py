@@ -11,17 +11,10 @@ from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
 from api.schemas.base import Page
-from api.schemas.tuning.shown_tracks import ShownTrackView
+from api.schemas.tuning.shown_tracks import ShownTrackView, ShownValueView
 from kennel_client.cli.formatting import escape_formula
 from scorer.leaderboard.all_places import AllPlaces, PlaceLine
 from scorer.lifecycle import TrackKind
-
-
-class ShownValueView(BaseModel):
-    """An entry's value on a shown track."""
-
-    value: float | None = Field(description="Null where the metric gives no number.")
-    standard_error: float | None = Field(description="Over the choice of the generated images, where it is known.")
 
 
 class PlaceView(BaseModel):

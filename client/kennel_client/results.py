@@ -43,6 +43,8 @@ class Entry:
     reason: str | None
     faults: tuple[str, ...]
     measurements: tuple[Measurement, ...]
+    shown: Mapping[str, float | None] = field(hash=False)
+    """The numbers beside the ranked ones by their name; None where the metric gives none."""
     page: str
     view: View = field(repr=False, compare=False)
 
@@ -54,6 +56,7 @@ class Entry:
             **{name: view[name] for name in names},
             faults=tuple(view["faults"] or ()),
             measurements=tuple(map(Measurement.of, view["measurements"])),
+            shown={each["name"]: each["value"] for each in view.get("shown", ())},
             page=f"{url}/submissions/{view['id']}",
             view=view,
         )
@@ -75,7 +78,9 @@ class Entry:
         if not self.measurements:
             return head + told
         columns = ("track", "MiFID", "FID", "distance", "rank", "")
-        return head + told + _table(columns, map(_measurement_cells, self.measurements))
+        shown = [(name, significant(value)) for name, value in self.shown.items()]
+        more = _table(("number", "value"), shown) if shown else ""
+        return head + told + _table(columns, map(_measurement_cells, self.measurements)) + more
 
 
 @dataclass(frozen=True)
@@ -89,7 +94,7 @@ class Place:
     memorization_distance: float
     penalised: bool
     entries: int
-    shown: Mapping[str, float | None]
+    shown: Mapping[str, float | None] = field(hash=False)
     """The numbers beside the ranked ones by their name; None where the metric gives none."""
 
     @classmethod
@@ -126,7 +131,7 @@ class Board:
                 _number(each.score),
                 _number(each.fid),
                 _number(each.memorization_distance, 3),
-                *(_number(each.shown.get(name), 4) for name in shown),
+                *(significant(each.shown.get(name)) for name in shown),
                 str(each.entries),
             )
             for each in self.places
@@ -173,11 +178,25 @@ def _rules_state(competition: Competition) -> str:
 def _measurement_cells(each: Measurement) -> tuple[str, ...]:
     score = "copy" if each.copy else _number(each.mifid)
     rank = str(each.rank or "-")
-    return each.track, score, _number(each.fid), _number(each.memorization_distance, 4), rank, each.explanation
+    return (
+        each.track,
+        score,
+        _number(each.fid),
+        _number(each.memorization_distance, 4),
+        rank,
+        each.explanation,
+    )
 
 
 def _number(value: float | None, digits: int = 2) -> str:
     return "-" if value is None else f"{value:.{digits}f}"
+
+
+def significant(value: float | None, digits: int = 4) -> str:
+    """A measured number of any magnitude with so many significant digits, or a dash."""
+    if value is None:
+        return "-"
+    return f"{value:.{digits}g}" if abs(value) < 10**digits else f"{value:.0f}"
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -7,7 +7,8 @@ change_rules, change_notices: what of it may still change, and who is told
 competition_state: a competition with its tracks and phase at a moment, as an account may see it
 reference_sets: reference images by role
 preparations: the references of a track in a feature space, computed once for equal inputs
-shown_tracks: numbers that are shown and not ranked: which, who sees them, their jobs
+shown_tracks: numbers that are shown and not ranked: which, how far they are, their jobs
+shown_track_access: who sees which of them
 data_files: files that participants download
 rules: versions of the rules and their acceptance
 allowlist: who may enter a competition by invitation

@@ -4,8 +4,8 @@
   space, against the references of the public or of the private track, under a name of its own.
 - Organizers add and remove them at any time; both are in the audit log. What one is never changes: a number by other
   terms is another shown track.
-- Its ``visibility`` is ``everybody`` at once, or ``organizers`` until the final board is published. What would tell of
-  the private track (its references, or its network) is for organizers until then, whatever was chosen.
+- Its ``visibility`` is ``everybody`` at once, or ``organizers`` until the final board is published
+  (:mod:`scorer.competitions.shown_track_access`).
 - Its jobs are the last of the queue ``rescore``: they run when nothing else waits, yield to public scores, are tried
   again as all jobs are, and move no entry's state. A failed one leaves a gap, which :func:`measure_missing` fills.
 - Entries are measured when they are scored, and those of before when it is added and its references are prepared.
@@ -21,15 +21,15 @@ from typing import Any, Literal
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
-from scorer.accounts.roles import is_organizer
 from scorer.competitions import preparations
 from scorer.competitions.competition_state import CompetitionState, track_of
+from scorer.competitions.shown_track_access import is_hidden, named, reveals_private
 from scorer.db import competitions
 from scorer.db.jobs import shown_track_jobs
 from scorer.db.jobs.job_queue import job_of_preparation
 from scorer.db.leaderboard import shown_tracks
 from scorer.db.tables import Account, Competition, ShownMeasurement, ShownTrack, Submission
-from scorer.errors import Conflict, Invalid, NotFound
+from scorer.errors import Conflict, Invalid
 from scorer.jobs import leases
 from scorer.jobs.broker import send_after_commit
 from scorer.jobs.leases import MAX_ANNOUNCED
@@ -108,7 +108,7 @@ def add(
         raise Invalid("bad-name", "A name has a small letter, then at most 39 small letters, digits and underscores.")
     constants = complete_constants(find_metric(wanted.metric), wanted.constants)
     space = preparations.space_of(wanted.extractor, weights)
-    if wanted.visibility == "everybody" and _reveals_private(state, wanted.reference, space.extractor):
+    if wanted.visibility == "everybody" and reveals_private(state.tracks, wanted.reference, space.extractor):
         raise Invalid(
             "reveals-private",
             "This number would tell of the private track: it is for organizers until the final board is published.",
@@ -140,12 +140,6 @@ def add(
     fields = ("metric", "constants", "extractor", "reference", "visibility")
     _record_act(session, state, shown, "added", author, now, after={name: getattr(shown, name) for name in fields})
     return shown
-
-
-def _reveals_private(state: CompetitionState, reference: str, extractor: str) -> bool:
-    """Whether a number by these terms tells of the private track what the public one does not."""
-    own = extractor == state.tracks["private"].extractor
-    return reference == "private" or (own and extractor != state.tracks["public"].extractor)
 
 
 def remove(session: Session, state: CompetitionState, name: str, *, author: Account, now: datetime) -> None:
@@ -209,24 +203,7 @@ def record(session: Session, claim: leases.Claim, measured: NewShownMeasurement,
 
 def find_shown_track(session: Session, state: CompetitionState, name: str) -> ShownTrack:
     """A shown track of a competition by its name; ``NotFound`` if it has none with this name."""
-    for shown in shown_tracks.shown_tracks_of(session, state.competition.id):
-        if shown.name == name:
-            return shown
-    raise NotFound("no-shown-track", f"There is no shown track {name!r} here.")
-
-
-def is_hidden(state: CompetitionState, shown: ShownTrack) -> bool:
-    """Whether participants do not see a shown track now."""
-    if state.phase is Phase.FINAL:
-        return False
-    return shown.visibility == "organizers" or _reveals_private(state, shown.reference, shown.extractor)
-
-
-def visible_shown_tracks(session: Session, state: CompetitionState, account: Account | None) -> list[ShownTrack]:
-    """The shown tracks that this person may see, oldest first: organizers all, others those that are not hidden."""
-    tracks = shown_tracks.shown_tracks_of(session, state.competition.id)
-    organizes = is_organizer(account, state.competition.id)
-    return [shown for shown in tracks if organizes or not is_hidden(state, shown)]
+    return named(shown_tracks.shown_tracks_of(session, state.competition.id), name)
 
 
 def list_statuses(session: Session, state: CompetitionState) -> Sequence[ShownTrackStatus]:
@@ -242,7 +219,7 @@ def status_of(session: Session, state: CompetitionState, shown: ShownTrack) -> S
     return ShownTrackStatus(
         shown=shown,
         state=_state_of(session, shown, waiting),
-        hidden=is_hidden(state, shown),
+        hidden=is_hidden(shown, state.tracks, final=state.phase is Phase.FINAL),
         measured=shown_tracks.count_measured(session, shown),
         waiting=waiting,
         failed=failed,

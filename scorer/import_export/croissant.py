@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Any
 
 from scorer.db.tables import Competition
-from scorer.import_export.release_tables import TABLES, Column, ColumnKind
+from scorer.import_export.release_columns import TABLES, Column, ColumnKind
 
 VERSION = "http://mlcommons.org/croissant/1.0"
 PARQUET, ZIP, MARKDOWN = "application/x-parquet", "application/zip", "text/markdown"

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from scorer.db.tables import Competition
-from scorer.import_export.release_tables import TABLES
+from scorer.import_export.release_columns import TABLES
 from scorer.lifecycle import TrackKind
 
 

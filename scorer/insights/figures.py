@@ -59,6 +59,8 @@ class Figure:
     statistics: Mapping[str, Any]
     groups: Sequence[Mapping[str, Any]]
     tau: float | None = None
+    shown: str | None = None
+    """The name of the shown track whose numbers it has."""
     named: NameColumns | None = None
     """Gives the columns of names for some rows, whose values are given by column; None where there are none."""
 
@@ -111,7 +113,10 @@ def _names_of_teams(session: Session, part: Mapping[str, list[Any]]) -> Mapping[
     return {"team": [names[team] for team in part["team"]]}
 
 
-def _single(data: InsightsData, name: str, track: TrackKind, value: str, statistics: Mapping[str, Any]) -> Figure:
+def figure_of_track(
+    data: InsightsData, name: str, track: TrackKind, value: str, statistics: Mapping[str, Any]
+) -> Figure:
+    """A figure of one track's submissions; ``value``: the column whose quantiles are given by label."""
     entries = data.by_track[track]
     columns, values = _identity(data, entries)
     return Figure(
@@ -155,7 +160,7 @@ def _groups(data: InsightsData, entries: TrackColumns, values: Vector) -> list[M
 
 def _distances(data: InsightsData, track: TrackKind) -> Figure:
     entries = data.by_track[track]
-    return _single(data, "distances", track, "distance", _separation(data, entries, data.taus[track]))
+    return figure_of_track(data, "distances", track, "distance", _separation(data, entries, data.taus[track]))
 
 
 def _separation(data: InsightsData, entries: TrackColumns, tau: float | None) -> dict[str, Any]:
@@ -177,7 +182,7 @@ def _separation(data: InsightsData, entries: TrackColumns, tau: float | None) ->
 
 
 def _fid(data: InsightsData, track: TrackKind) -> Figure:
-    return _single(data, "fid", track, "fid", {})
+    return figure_of_track(data, "fid", track, "fid", {})
 
 
 def _fid_distance(data: InsightsData, track: TrackKind) -> Figure:
@@ -188,7 +193,7 @@ def _fid_distance(data: InsightsData, track: TrackKind) -> Figure:
         "spearman": spearman(entries.fid, entries.distance),
         "pearson_of_the_lowest_100_fids": pearson(entries.fid[top], entries.distance[top]),
     }
-    return _single(data, "fid-distance", track, "fid", statistics)
+    return figure_of_track(data, "fid-distance", track, "fid", statistics)
 
 
 def _both(data: InsightsData) -> tuple[TrackColumns, TrackColumns]:

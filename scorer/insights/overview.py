@@ -19,7 +19,7 @@ from scorer.db import tuning
 from scorer.db.tables import Account
 from scorer.errors import Invalid
 from scorer.leaderboard.rows import ranked_board_of
-from scorer.leaderboard.standings import change_counts
+from scorer.leaderboard.standings import change_counts, visible_changes
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.metrics.features import Vector
 from scorer.metrics.mifid import mifid
@@ -78,7 +78,8 @@ def insights_version(session: Session, state: CompetitionState, account: Account
     """A version (for ETags) that changes whenever this account's figures do, and with nothing that it may not see."""
     everything = may_see_results(state, account)
     kinds = TRACK_KINDS if everything else TRACK_KINDS[:1]
-    rows = [change_counts(session, state, state.tracks[kind], labels=everything) for kind in kinds]
+    beside = visible_changes(state, account)
+    rows = [change_counts(session, state, state.tracks[kind], beside=beside) for kind in kinds]
     return (state.competition.id, state.phase, is_organizer(account, state.competition.id), *rows)
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from scorer.accounts.roles import is_organizer
-from scorer.competitions import shown_tracks
 from scorer.competitions.competition_state import CompetitionState
+from scorer.competitions.shown_track_access import visible_shown_tracks
 from scorer.db.leaderboard import board
 from scorer.db.leaderboard.columns import from_microseconds
 from scorer.db.leaderboard.shown_tracks import ShownValue, values_of_entries
@@ -170,7 +170,7 @@ def all_places(
         entries = _entries_of_teams(judged_entries_of(session, competition, tracks, "public"), late=late)
     measured_by = dict(list(terms_names(session, tracks[track.board_kind].id, rows, as_of).items())[1:])
     organizer = is_organizer(account, competition.id)
-    shown = shown_tracks.visible_shown_tracks(session, state, account)
+    shown = visible_shown_tracks(session, state, account)
     kind = track.board_kind
     return AllPlaces(then, kind, late, as_of, rows.board, ranks, organizer, public, measured_by, entries, shown)
 

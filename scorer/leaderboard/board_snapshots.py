@@ -1,6 +1,7 @@
 """What names a board, and the state of a competition that its boards depend on."""
 
 import time
+from collections.abc import Collection
 from datetime import datetime
 from typing import NamedTuple
 
@@ -29,9 +30,10 @@ class BoardSnapshot(NamedTuple):
     public_id: int
     counts: ChangeCounts
 
-    def version(self, track_id: int, *, labels: bool) -> tuple[int, ...]:
-        """The version of a track's board: equal versions, equal boards."""
-        return self.counts.version({track_id, self.public_id}, labels=labels)
+    def version(self, track_id: int, *, beside: Collection[str] = ()) -> tuple[int, ...]:
+        """The version of a track's board: equal versions, equal boards; ``beside``: with these of
+        :data:`scorer.db.leaderboard.changes.BESIDE_RANKS`."""
+        return self.counts.version({track_id, self.public_id}, beside=beside)
 
 
 class FormerSnapshot(NamedTuple):

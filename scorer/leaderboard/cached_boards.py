@@ -15,7 +15,7 @@ import numpy as np
 
 from scorer.competitions.competition_state import CompetitionState, may_see_private
 from scorer.db.leaderboard import board, columns
-from scorer.db.leaderboard.changes import ChangeFeed, FeedRow
+from scorer.db.leaderboard.changes import BESIDE_RANKS, ChangeFeed, FeedRow
 from scorer.db.session import Connection
 from scorer.leaderboard.board_snapshots import BoardKey, BoardSnapshot, FormerSnapshot
 from scorer.leaderboard.past_boards import PastBoard, judged_by
@@ -90,8 +90,8 @@ class CachedBoards:
         self.refreshed = self.begun_refreshes
 
     def _invalidate(self, change: FeedRow) -> None:
-        if change.kind in {"label", "shown"}:
-            return  # they stand beside ranks and change none
+        if change.kind in BESIDE_RANKS:
+            return
         self.generation += 1
         if change.kind == "entries":
             self._invalidate_entries({change.track_id} if change.track_id else set(self._columns), change.refs)

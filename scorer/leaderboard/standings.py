@@ -5,15 +5,17 @@ over the rows that there were then. ``board_version`` names all inputs of a boar
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 
 from sqlalchemy.orm import Session
 
 from scorer.accounts.roles import is_organizer
-from scorer.competitions import competition_state, shown_tracks
-from scorer.competitions.competition_state import CompetitionState, visible_track
+from scorer.competitions import competition_state
+from scorer.competitions.competition_state import CompetitionState, may_see_results, visible_track
+from scorer.competitions.shown_track_access import visible_shown_tracks
 from scorer.db.leaderboard import board
+from scorer.db.leaderboard.changes import BESIDE_RANKS, SEEN_BY_ALL
 from scorer.db.tables import Account, Track
 from scorer.db.teams import members
 from scorer.errors import NotFound
@@ -56,20 +58,28 @@ def board_version(
     that show who has moved since the day began."""
     track = visible_track(state, kind, account)
     organizer = is_organizer(account, state.competition.id)
-    counts = change_counts(session, state, track, labels=organizer)
+    counts = change_counts(session, state, track, beside=visible_changes(state, account))
     day = None if now is None else utc_day(now)[0]
     inputs = (track.id, state.phase, organizer, day, _own_team_id(session, state, account), counts)
     return hashlib.sha256(repr(inputs).encode()).hexdigest()[:20]
 
 
-def change_counts(session: Session, state: CompetitionState, track: Track, *, labels: bool) -> tuple[int, ...]:
-    """How many changes of a track's board there have been: equal counts, equal boards. ``labels``: of the board that
-    organizers see."""
+def visible_changes(state: CompetitionState, account: Account | None) -> frozenset[str]:
+    """The kinds of changes beside ranks (:data:`scorer.db.leaderboard.changes.BESIDE_RANKS`) that this person's board
+    may show: no others may be told by an ETag."""
+    return BESIDE_RANKS if may_see_results(state, account) else SEEN_BY_ALL
+
+
+def change_counts(
+    session: Session, state: CompetitionState, track: Track, *, beside: Collection[str] = ()
+) -> tuple[int, ...]:
+    """How many changes of a track's board there have been: equal counts, equal boards; ``beside``: with these of
+    :data:`scorer.db.leaderboard.changes.BESIDE_RANKS`."""
     snapshot = session.info.get(SNAPSHOT_KEY)
     if snapshot is not None and snapshot.state is state:  # taken by this very request
-        counts: tuple[int, ...] = snapshot.version(track.id, labels=labels)
+        counts: tuple[int, ...] = snapshot.version(track.id, beside=beside)
         return counts
-    return board.version_of(session, track, labels=labels)
+    return board.version_of(session, track, beside=beside)
 
 
 def _own_team_id(session: Session, state: CompetitionState, account: Account | None) -> int | None:
@@ -97,7 +107,7 @@ def standings(  # noqa: PLR0913 - every option of a board
     teams have gained since the UTC day began. ``Forbidden`` for the private track before publication.
     """
     track, then = state_of_board(session, state, kind, account, late=late, as_of=as_of)
-    shown = shown_tracks.visible_shown_tracks(session, state, account)
+    shown = visible_shown_tracks(session, state, account)
     own_team_id = _own_team_id(session, state, account)
     organizer = is_organizer(account, state.competition.id)
     reader = BoardReader(session, then, track, own_team_id, organizer, late, as_of, now, shown)

@@ -72,7 +72,7 @@ def uncertainty_version(session: Session, state: CompetitionState, kind: TrackKi
     """A hash of all that a board's uncertainty depends on, equal for whoever may see it; errors as of
     :func:`board_uncertainty`."""
     track, competition = visible_track(state, kind, account), state.competition
-    counts = change_counts(session, state, track, labels=False)
+    counts = change_counts(session, state, track)
     evidence = newest_evidence_id(session.connection()), standard_errors.newest_share_id(session)
     inputs = (track.id, state.phase, competition.medals, competition.prizes, counts, evidence)
     return hashlib.sha256(repr(inputs).encode()).hexdigest()[:20]

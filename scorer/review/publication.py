@@ -116,8 +116,8 @@ def _board_version(session: Session, state: CompetitionState, now: datetime) -> 
     track = state.tracks["private"]
     cache = board_cache.cache_of(session)
     if cache is None:
-        return board.version_of(session, track, labels=True)
-    return cache.current_snapshot(state.competition.slug, now).version(track.id, labels=True)
+        return board.version_of(session, track, beside={"label"})
+    return cache.current_snapshot(state.competition.slug, now).version(track.id, beside={"label"})
 
 
 def _require_override(open_: Sequence[ChecklistPoint], override: str | None) -> None:

@@ -120,6 +120,7 @@ ROWS: Mapping[str, Sequence[Row]] = {
         ("jobs", {"queue": "rescore", "state": "done", "submission_ref": 1, "priority": 2, "shown_track_id": 1}),
         ("shown_measurements", {"job_id": 1}),
     ),
+    "0043": (("board_changes", {"kind": "hidden-shown"}),),
 }
 """By migration: rows of the tables that it brings, and of those that it lets have new ones. A column that is not named
 has a value of its type where it needs one; of rows that are referred to, the first is meant."""

@@ -45,6 +45,7 @@ from scorer.db.tables import (
     RescoringAct,
     RescoringCampaign,
     SharedImages,
+    ShownMeasurement,
     ShownTrack,
     SigningKey,
     Submission,
@@ -162,6 +163,7 @@ def plant_canaries(session: Session, settings: Settings, now: datetime) -> Canar
         add_measurement(session, state, add, fid=3000.0 + number_, distance=0.4, now=now, kind="private")
     _attachments(session, planted, store, people["insider"], now)
     _compare(session, planted, state, now)
+    _shown_numbers(session, planted, now)
     _recovered(session, planted, store, people["insider"], now)
     _private_work(session, planted, state, own, now)
     _correspondence(session, planted, state, own, people, now)
@@ -399,6 +401,29 @@ def _compare(session: Session, planted: Canaries, state: CompetitionState, now: 
     pair = {"submission_ref": max(refs), "other_ref": min(refs), "images": 3, "equal": 1, "share": share}
     row = SharedImages(competition_id=state.competition.id, examples=[[0, 1]], created_at=now, **pair)
     session.add(row)
+    session.flush()
+
+
+def _shown_numbers(session: Session, planted: Canaries, now: datetime) -> None:
+    """Both scored entries are measured on the shown track that organizers and reviewers alone see."""
+    shown = session.query(ShownTrack).filter_by(name=planted.ids["shown track"]).one()
+    for whose, value, error in (("own", 7718.2817, 0.0631917), ("other", 5514.1592, 0.0271927)):
+        scored = session.query(Submission).filter_by(id=planted.ids[f"scored {whose}"]).one()
+        job = Job(
+            queue="rescore", submission_ref=scored.ref, shown_track_id=shown.id, team_id=scored.team_id, state="done",
+            priority=2, turn=0, due_at=now, attempts=1, created_at=now, finished_at=now,
+        )  # fmt: skip
+        session.add(job)
+        session.flush()
+        session.add(
+            ShownMeasurement(
+                job_id=job.id, shown_track_id=shown.id, submission_ref=scored.ref, created_at=now,
+                value=planted.number(f"shown-value-{whose}", "score", value),
+                standard_error=planted.number(f"shown-error-{whose}", "score", error),
+                scorer_version=planted.word(f"shown-version-{whose}", "evidence"),
+                provenance={"worker": planted.word(f"shown-worker-{whose}", "storage")},
+            )
+        )  # fmt: skip
     session.flush()
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from api.http.csrf import csrf_token
+from scorer.insights import shown_tracks
 from scorer.insights.figures import FIGURES
 from scorer.tuning.impact_lists import LIST_NAMES
 from tests.factories import noise_images, zip_of
@@ -65,6 +66,7 @@ def parameters_of(planted: Canaries) -> Mapping[str, Sequence[Any]]:
         "item_id": [FIRST_ITEM],
         "campaign_id": [ids["campaign"]],
         "shown_track": [ids["shown track"]],
+        "shown": [ids["shown track"]],
     }
 
 
@@ -359,7 +361,9 @@ CALLS: Mapping[str, RouteCall] = {
     f"PUT {TEAM}/references/{{role}}": RouteCall(lambda _: {"content": ENTRY}, fails=409),
     f"POST {TEAM}/tracks/{{kind}}/preparation": RouteCall(),
     f"POST {TEAM}/imports": RouteCall(lambda _: {"content": RESULTS}, fails=409),
-    f"GET {TEAM}/insights/{{figure}}": RouteCall(words=lambda _: {"figure": FIGURES, "format": ["json", "svg"]}),
+    f"GET {TEAM}/insights/{{figure}}": RouteCall(
+        words=lambda _: {"figure": (*FIGURES, shown_tracks.FIGURE), "format": ["json", "svg"]}
+    ),
     f"GET {TEAM}/gallery/{{submission_id}}": RouteCall(words=FINISHED),
     f"POST {TEAM}/publication": RouteCall(lambda _: {"json": {"published": True, "reason": "Over."}}, fails=409),
     # Everybody here has a team already, or judges.
@@ -474,6 +478,11 @@ CALLS: Mapping[str, RouteCall] = {
     f"POST {PAGE}/tau/undo": RouteCall(lambda _: {"data": {"track": "public", "reason": "No."}}, fails=409),
     f"POST {PAGE}/network/comparisons": form_call(extractor="efficientnet_lite0"),
     f"POST {PAGE}/network": RouteCall(lambda _: {"data": {"extractor": "inception_v3", "reason": "No."}}, fails=409),
+    f"POST {PAGE}/shown-tracks": form_call(
+        name="another_one", metric="kid", extractor="tiny", reference="public", visibility="organizers"
+    ),
+    f"POST {PAGE}/shown-tracks/{{shown_track}}/removal": RouteCall(),
+    f"POST {PAGE}/shown-tracks/{{shown_track}}/measurements": RouteCall(),
     f"POST {PAGE}/rescoring": form_call(track="public", reason="A corrected scorer."),
     f"POST {PAGE}/rescoring/{{campaign_id}}": form_call(decision="resume", reason="Go on."),
     f"POST {PAGE}/team": replace(form_call(name="Gamma Kennel"), fails=409),

@@ -24,6 +24,8 @@ from scorer.db.tables import (
     Preparation,
     Recovery,
     ReferenceSet,
+    ShownMeasurement,
+    ShownTrack,
     Submission,
     TeamInvitation,
     Threshold,
@@ -38,6 +40,8 @@ from tests.privacy.environment import NOW, Environment
 
 RECOVERED: dict[str, Any] = {"findings": [], "errors": {}, "pairs": {}}
 COMPETING = ("visitor", "outsider", "insider")
+SHOWN_TRACK = frozenset({"shown-track", "shown-value-own", "shown-error-own"})
+"""What participants see with the final board."""
 
 
 def named(world: Environment, *kinds: str) -> set[str]:
@@ -117,6 +121,7 @@ def test_publication_shows_scores_and_nothing_else(world: Environment, put_back:
     assert not [str(each) for each in result.leaks + own.leaks]
     on_the_board = {f"private-{what}-{whose}" for what in ("fid", "distance", "score") for whose in ("own", "other")}
     assert on_the_board | {"private-tau", "private-extractor", "private-epsilon"} <= result.seen["visitor"]
+    assert SHOWN_TRACK | {"shown-value-other", "shown-error-other"} <= result.seen["visitor"]
     assert {"private-se-own", "recovery-sentence", "recovery-gap"} <= own.seen["insider"]
     assert "private-se-own" not in result.seen["outsider"]
     assert {f"{what}-{track}-own" for what in ("found", "sentence") for track in ("public", "private")} <= (
@@ -140,6 +145,7 @@ def test_a_provisional_board_shows_scores_and_to_its_team_an_entrys_evidence(
     evidence = {f"{what}-{track}-own" for what in ("found", "sentence") for track in ("public", "private")}
     assert not evidence & (result.seen["visitor"] | result.seen["outsider"]), "others wait for the final board"
     assert evidence <= own.seen["insider"]
+    assert not SHOWN_TRACK & (result.seen["visitor"] | result.seen["outsider"] | own.seen["insider"])
 
 
 @pytest.mark.heavy
@@ -181,10 +187,24 @@ def change_what_is_private(session: Session) -> None:
         .where(Job.priority == 1, Job.state == "running")
         .values(state="done", holder=None, finished_at=NOW + timedelta(seconds=5))
     )
+    change_shown_tracks(session)
     session.execute(update(Evidence).values(findings=[], details={}, near_copies_share=0.0))
     session.execute(update(Recovery).values(p_value=0.5, gap=-0.1, report={**RECOVERED, "sentence": "Another."}))
     session.execute(update(Preparation).where(Preparation.id == track.preparation_id).values(count=5))
     session.execute(update(ReferenceSet).values(bytes=ReferenceSet.bytes + 1, blob_key="elsewhere"))
+
+
+def change_shown_tracks(session: Session) -> None:
+    """Another number of an entry on the shown track that participants do not see, and one such track more."""
+    measured = session.scalars(select(ShownMeasurement).order_by(ShownMeasurement.id).limit(1)).one()
+    shown = session.get_one(ShownTrack, measured.shown_track_id)
+    of_entry = {"submission_ref": measured.submission_ref, "shown_track_id": shown.id, "created_at": NOW}
+    job = Job(**of_entry, queue="rescore", state="done", priority=2, turn=0, due_at=NOW, attempts=1, finished_at=NOW)
+    session.add(job)
+    session.flush()
+    session.add(ShownMeasurement(**of_entry, job_id=job.id, scorer_version="1", value=1.0, provenance={}))
+    names = ("competition_id", "metric", "constants", "extractor", "reference", "visibility", "author_id", "created_at")
+    session.add(ShownTrack(**{name: getattr(shown, name) for name in names}, name="another"))
 
 
 @pytest.mark.heavy

@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from scorer.import_export.release_tables import Column, TableRow
+from scorer.import_export.release_columns import Column
+from scorer.import_export.release_tables import TableRow
 
 WRITER = f"pyarrow {pa.__version__}"
 ROW_GROUP_SIZE = 20_000

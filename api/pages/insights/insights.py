@@ -11,12 +11,13 @@ from api.http.etags import etag_of, is_known
 from api.rendering.charts.captions import CHOICES
 from api.rendering.charts.insight_figures import figure_chart_of
 from api.rendering.templates import BUILD_DIGEST, not_modified, page_from_cache, render, render_page
-from api.schemas.insights.insights import LabelChoice, Seed
+from api.schemas.insights.insights import LabelChoice, Seed, ShownName
 from scorer.accounts.roles import is_organizer
 from scorer.archive.sprite_sheet import layout_of
 from scorer.competitions.competition_state import CompetitionState, may_see_results, require_results
+from scorer.competitions.shown_track_access import visible_shown_tracks
 from scorer.db.tables import Account
-from scorer.insights import figures, gallery, overview
+from scorer.insights import figures, gallery, overview, shown_tracks
 from scorer.leaderboard.standings import visible_state
 from scorer.lifecycle import TrackKind
 
@@ -35,38 +36,45 @@ def show_insights(
     track: TrackKind = "public",
     label: Annotated[LabelChoice, Query()] = "all",
     seed: Seed = 0,
+    shown: ShownName = "",
 ) -> Response:
-    """Every figure that this person may see, of one track and of entries with one kind of label."""
+    """Every figure that this person may see, of one track and of entries with one kind of label; ``shown``: with the
+    numbers of this shown track, if there is none such of the oldest."""
     state = visible_state(session, slug, account, now)
     require_results(state, track, account)
     viewer_parts = (viewer.csrf, viewer.account.handle, viewer.unread) if viewer else None
     version = overview.insights_version(session, state, account)
-    etag = etag_of(BUILD_DIGEST, version, state.competition.title, viewer_parts, track, label, seed)
+    etag = etag_of(BUILD_DIGEST, version, state.competition.title, viewer_parts, track, label, seed, shown)
     if is_known(request, etag):
         return not_modified(etag)
 
     def render_body() -> bytes:
-        values = {"track": track, "label": label, "seed": seed, **_values(session, state, account, track)}
+        values: dict[str, Any] = {"track": track, "label": label, "seed": seed, "shown": shown}
+        values |= _values(session, state, account, track)
         for name, make in parts.items():  # the same for all who may see the same
-            part = cache.answer(etag_of(name, BUILD_DIGEST, version, track, label), make)
+            part = cache.answer(etag_of(name, BUILD_DIGEST, version, track, label, shown), make)
             values[name] = part.decode()
         return bytes(render_page("insights/show.html", viewer=viewer, now=now, state=state, **values).body)
 
     parts = {
-        "pictures": lambda: _render_pictures(session, state, account, track, label),
+        "pictures": lambda: _render_pictures(session, state, account, track, label, shown),
         "shared_submissions": lambda: _render_shared_submissions(session, state, account),
     }
     return page_from_cache(cache, etag, viewer, render_body)
 
 
 def _render_pictures(
-    session: Session, state: CompetitionState, account: Account | None, track: TrackKind, label: LabelChoice
+    session: Session, state: CompetitionState, account: Account | None, track: TrackKind, label: LabelChoice, shown: str
 ) -> bytes:
     insights = overview.insights_of(session, state, account, label=label)
     names = figures.FIGURES if insights.labels else tuple(figures.SINGLE)
     drawn = [figures.figure(session, insights, name, track, account) for name in names]
+    if tracks := visible_shown_tracks(session, state, account):
+        chosen = next((each for each in tracks if each.name == shown), tracks[0])
+        drawn.append(shown_tracks.shown_track_figure(session, insights, chosen, track, account))
     pictures = [(figure, figure_chart_of(figure)) for figure in drawn]
-    return render("insights/figures.html", slug=state.competition.slug, pictures=pictures).encode()
+    page = {"slug": state.competition.slug, "track": track, "label": label, "shown_tracks": tracks}
+    return render("insights/figures.html", pictures=pictures, **page).encode()
 
 
 def _render_shared_submissions(session: Session, state: CompetitionState, account: Account | None) -> bytes:

@@ -7,6 +7,7 @@ strip_plot: labelled entries by distance, a strip for each label
 distribution: distances of a track's entries by label
 recovery_errors: errors of latent recovery by image group
 captions: titles and sentences of the insight figures
-insight_figures: the figures of a whole competition
+figure_chart: what is drawn of a figure of a whole competition
+insight_figures: those figures
 export: those figures as SVG and CSV files
 """

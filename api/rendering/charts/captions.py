@@ -6,6 +6,7 @@ from types import MappingProxyType
 import numpy as np
 
 from api.rendering.formatting import DISTANCE_DECIMALS, counted
+from scorer.insights import shown_tracks
 from scorer.insights.figures import LEADERS, Figure
 
 TITLES: Mapping[str, str] = MappingProxyType(
@@ -39,8 +40,14 @@ CHOICES: Mapping[str, str] = MappingProxyType(
 
 def title_of(figure: Figure) -> str:
     """A figure's title, with its track if it shows only one."""
+    title = shown_track_title(figure.shown) if figure.shown else TITLES[figure.name]
     by_label = " by label" if figure.groups and figure.name in {"distances", "fid"} else ""
-    return f"{TITLES[figure.name]}{by_label}" + (f", {figure.track} track" if figure.track else "")
+    return f"{title}{by_label}" + (f", {figure.track} track" if figure.track else "")
+
+
+def shown_track_title(name: str) -> str:
+    """The title of the figure of a shown track."""
+    return f"FID and {name}"
 
 
 def sentence_of(figure: Figure) -> str:
@@ -82,11 +89,22 @@ def _fid(figure: Figure) -> str:
 
 
 def _fid_distance(figure: Figure) -> str:
+    return _fid_correlations(figure, "distance")
+
+
+def _fid_correlations(figure: Figure, other: str) -> str:
     statistics = figure.statistics
     return (
-        f"{_entries(figure)}. Pearson's correlation of FID and distance is {_number(statistics['pearson'])}, Spearman's"
+        f"{_entries(figure)}. Pearson's correlation of FID and {other} is {_number(statistics['pearson'])}, Spearman's"
         f" {_number(statistics['spearman'])}."
     )
+
+
+def _shown_track(figure: Figure) -> str:
+    statistics = figure.statistics
+    metric = f"{statistics['metric']} of {statistics['extractor']}, {statistics['better']} is better"
+    missing = f" {statistics['missing']:,} more have no such number." if statistics["missing"] else ""
+    return f"{figure.shown}: {metric}. {_fid_correlations(figure, figure.shown or '')}{missing}"
 
 
 def _public_private(figure: Figure) -> str:
@@ -123,4 +141,5 @@ _SENTENCES = {
     "public-private": _public_private,
     "ranks": _ranks,
     "shake-up": _shake_up,
+    shown_tracks.FIGURE: _shown_track,
 }

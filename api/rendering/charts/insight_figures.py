@@ -1,20 +1,21 @@
 """Charts of the insight figures. Across, positions are per cent of the width, so that text keeps its size on a phone;
 down, they are pixels. Pure."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from api.rendering.charts.captions import LABEL_NAMES, sentence_of, title_of
+from api.rendering.charts.figure_chart import BELOW, FLOOR, TOP, Dot, FidStrip, FigureBar, FigureChart, FigureLine
 from api.rendering.charts.scales import Scale, scale_around
-from api.rendering.charts.shapes import AxisMark, Box, anchor_of
+from api.rendering.charts.shapes import AxisMark, anchor_of
 from api.rendering.formatting import DISTANCE_DECIMALS
+from scorer.insights import shown_tracks
 from scorer.insights.figures import Figure
 
-TOP, FLOOR, BELOW = 34, 330, 44
 BINS = 48
 FID_STRIP_HEIGHT = 58
 MAX_LOG_RATIO = 1e6
@@ -22,73 +23,6 @@ MAX_LOG_RATIO = 1e6
 show little else; then the axis is linear."""
 MAX_DOTS = 3_000
 """Of more entries, so many are drawn, evenly among them; statistics are of all."""
-
-
-@dataclass(frozen=True)
-class FigureBar(Box):
-    """The part of a bar that belongs to one kind of entry; ``words`` is its tooltip."""
-
-    kind: str
-    words: str
-
-
-@dataclass(frozen=True)
-class Dot:
-    """An entry; ``row`` is its index in the figure's data."""
-
-    x: float
-    y: float
-    kind: str
-    row: int
-
-
-@dataclass(frozen=True)
-class FidStrip:
-    """A row of dots with its name, quartiles and median; ``y`` in pixels, the others in per cent."""
-
-    name: str
-    y: float
-    low: float
-    high: float
-    median: float
-
-
-@dataclass(frozen=True)
-class FigureLine:
-    """A line across the figure, ``x`` in per cent, ``y`` in pixels."""
-
-    x1: float
-    y1: float
-    x2: float
-    y2: float
-    kind: str
-
-
-@dataclass(frozen=True)
-class FigureChart:
-    """What the template draws of a figure."""
-
-    name: str
-    title: str
-    description: str
-    height: float
-    across: str
-    down: str
-    x_ticks: Sequence[AxisMark] = ()
-    y_ticks: Sequence[AxisMark] = ()
-    bars: Sequence[FigureBar] = ()
-    dots: Sequence[Dot] = ()
-    strips: Sequence[FidStrip] = ()
-    lines: Sequence[FigureLine] = ()
-    tau: AxisMark | None = None
-    left_out: int = 0
-    legend: Sequence[tuple[str, str, int]] = ()
-    """(kind of entry, its name, count)."""
-
-    @property
-    def floor(self) -> float:
-        """The y of the axis, in pixels."""
-        return self.height - BELOW
 
 
 def figure_chart_of(figure: Figure) -> FigureChart | None:
@@ -253,6 +187,17 @@ def _fid_distance(figure: Figure) -> FigureChart:
     )
 
 
+def _shown_track(figure: Figure) -> FigureChart:
+    name = figure.shown or ""
+    column = shown_tracks.column_of(name)
+    values = figure.column(column)
+    # Of what is better low, as of FIDs, factors matter; what is better high has its own end, as coverage has 1.
+    lower = figure.statistics["better"] == "lower"
+    down = _of_fids(values) if lower else scale_around(float(values.min()), float(values.max()))
+    across = _of_fids(figure.column("fid"))
+    return _scatter(figure, "fid", column, (across, down), (_worded("FID", across), _worded(name, down)))
+
+
 def _pair(figure: Figure, value: str, scale: Scale, words: str) -> FigureChart:
     chart = _scatter(
         figure,
@@ -297,4 +242,5 @@ _CHARTS: Mapping[str, Callable[[Figure], FigureChart]] = {
     "public-private": _public_private,
     "ranks": _ranks,
     "shake-up": _shake_up,
+    shown_tracks.FIGURE: _shown_track,
 }

@@ -13,15 +13,16 @@ from api.http.dependencies import AppResponseCache, DbSession, Now, Transaction,
 from api.http.etags import etag_of, is_known
 from api.openapi.files import UNCHANGED, also_as
 from api.rendering.charts.export import figure_csv_of, svg_of
-from api.schemas.insights.insights import FigureLink, FigurePage, FigureView, LabelChoice
+from api.schemas.insights.insights import FigureLink, FigurePage, FigureView, LabelChoice, ShownName
 from scorer.competitions.competition_state import CompetitionState, may_see_results
-from scorer.insights import figures, overview
+from scorer.competitions.shown_track_access import named, visible_shown_tracks
+from scorer.insights import figures, overview, shown_tracks
 from scorer.insights.figures import Figure
 from scorer.leaderboard import standings
 from scorer.lifecycle import TrackKind
 
 router = APIRouter(prefix="/competitions/{slug}/insights", tags=["insights"])
-FigureName = Literal["distances", "fid", "fid-distance", "public-private", "ranks", "shake-up"]
+FigureName = Literal["distances", "fid", "fid-distance", "public-private", "ranks", "shake-up", "shown-track"]
 
 
 MEDIA_TYPES = {"json": "application/json", "csv": "text/csv; charset=utf-8", "svg": "image/svg+xml"}
@@ -38,6 +39,7 @@ class FigureQuery(BaseModel):
 
     track: Annotated[TrackKind, Field(description="For the figures of one track.")] = "public"
     label: Annotated[LabelChoice, Field(description="Of entries with this decided label alone.")] = "all"
+    shown: ShownName = ""
     format: Literal["json", "csv", "svg"] = "json"
 
 
@@ -46,9 +48,13 @@ def index(slug: str, session: DbSession, account: Visitor, now: Now, wanted: Pag
     """The figures that you may see: of the public track, and of both with the final board."""
     state = standings.visible_state(session, slug, account, now)
     everything = may_see_results(state, account)
-    page = wanted.of_all(figures.FIGURES if everything else tuple(figures.SINGLE))
-    links = [FigureLink.of(slug, name, everything=everything) for name in page.rows]
-    return FigurePage(figures=links, next_after=page.next_after)
+    shown = [
+        FigureLink.of_shown_track(slug, each.name, everything=everything)
+        for each in visible_shown_tracks(session, state, account)
+    ]
+    names = figures.FIGURES if everything else tuple(figures.SINGLE)
+    page = wanted.of_all([*(FigureLink.of(slug, name, everything=everything) for name in names), *shown])
+    return FigurePage(figures=page.rows, next_after=page.next_after)
 
 
 @router.get("/{figure}", response_model=FigureView, responses=also_as("text/csv", "image/svg+xml") | UNCHANGED)
@@ -74,7 +80,10 @@ def show(
 
     def data() -> Figure:
         insights = overview.insights_of(session, state, account, label=query.label)
-        return figures.figure(session, insights, figure, query.track, account)
+        if figure != shown_tracks.FIGURE:
+            return figures.figure(session, insights, figure, query.track, account)
+        shown = named(visible_shown_tracks(session, state, account), query.shown)
+        return shown_tracks.shown_track_figure(session, insights, shown, query.track, account)
 
     headers |= {"Content-Type": MEDIA_TYPES[query.format], **_attached_as(slug, figure, query)}
     if may_see_results(state, account) and query.format != "svg":  # of all entries: too many to be kept
@@ -97,5 +106,6 @@ def _attached_as(slug: str, figure: str, query: FigureQuery) -> dict[str, str]:
     if query.format == "json":
         return {}
     track = None if figure in figures.PAIRED else query.track
-    name = "-".join(part for part in (slug, figure, track, query.label) if part and part != "all")
+    shown = query.shown if figure == shown_tracks.FIGURE else ""
+    name = "-".join(part for part in (slug, figure, shown, track, query.label) if part and part != "all")
     return {"Content-Disposition": f'attachment; filename="{name}.{query.format}"'}

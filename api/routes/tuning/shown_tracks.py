@@ -14,6 +14,7 @@ from api.schemas.tuning.shown_tracks import (
 from scorer.accounts.roles import is_organizer
 from scorer.competitions import shown_tracks
 from scorer.competitions.competition_state import state_of, visible_state
+from scorer.competitions.shown_track_access import visible_shown_tracks
 
 router = APIRouter(prefix="/competitions/{slug}/shown-tracks", tags=["network"])
 
@@ -24,7 +25,7 @@ def list_shown_tracks(slug: str, session: DbSession, account: Visitor, now: Now,
     and with how far each is."""
     state = visible_state(session, slug, account, now)
     organizes = is_organizer(account, state.competition.id)
-    page = wanted.of_all(shown_tracks.visible_shown_tracks(session, state, account))
+    page = wanted.of_all(visible_shown_tracks(session, state, account))
     views = [
         shown_track_view(shown, shown_tracks.status_of(session, state, shown) if organizes else None)
         for shown in page.rows

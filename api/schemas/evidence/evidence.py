@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
 from api.schemas.review.review_queue import ReasonView
+from api.schemas.tuning.shown_tracks import ShownNumberView, shown_numbers
 from scorer.db.tables import Account, Submission
 from scorer.evidence import visibility
 from scorer.evidence.examples import ExamplePair
@@ -106,6 +107,9 @@ class EvidenceView(BaseModel):
     findings: list[FindingView]
     cells: list[CellView]
     matches: list[MatchesView] = Field(description="The images concerned; for reviewers, organizers and the team.")
+    shown: list[ShownNumberView] = Field(
+        description="The entry's numbers on shown tracks with this track's references that you may see."
+    )
 
 
 def evidence_view(session: Session, submission: Submission, kind: TrackKind, account: Account | None) -> EvidenceView:
@@ -116,6 +120,7 @@ def evidence_view(session: Session, submission: Submission, kind: TrackKind, acc
     failed = visible.job if visible.state == JobState.FAILED and visible.inside else None
     evidence = visible.evidence
     cells = evidence.details.get("cells", ()) if evidence is not None else ()
+    shown = shown_numbers(session, submission, account, for_review=visible.inside)
     return EvidenceView.model_validate(
         {
             "submission_id": visible.submission.id,
@@ -132,6 +137,7 @@ def evidence_view(session: Session, submission: Submission, kind: TrackKind, acc
             "findings": [FindingView.model_validate(each) for each in evidence.findings] if evidence else [],
             "cells": [_cell(each, matches) for each in cells],
             "matches": [each for name, each in matches.items() if not name.startswith("cell-")],
+            "shown": [each for each in shown if each.reference == kind],
         }
     )
 

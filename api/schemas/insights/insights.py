@@ -8,9 +8,11 @@ from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
 
-from api.rendering.charts.captions import TITLES, sentence_of, title_of
+from api.rendering.charts.captions import TITLES, sentence_of, shown_track_title, title_of
 from api.schemas.base import Page
+from scorer.competitions.shown_tracks import NAME
 from scorer.import_export.import_results import ImportResult
+from scorer.insights import shown_tracks
 from scorer.insights.figures import PAIRED, Figure, Transaction
 from scorer.insights.gallery import GalleryEntry
 from scorer.lifecycle import TRACK_KINDS, TrackKind
@@ -54,14 +56,25 @@ class FigureLink(BaseModel):
     figure: str
     title: str
     tracks: list[TrackKind] = Field(description="The tracks that it can show; empty if it compares both.")
+    shown: str | None = Field(None, description="The shown track whose numbers it has.")
     data: str
 
     @classmethod
     def of(cls, slug: str, name: str, *, everything: bool) -> Self:
         """The link to a figure."""
-        visible = TRACK_KINDS if everything else TRACK_KINDS[:1]
-        tracks = [] if name in PAIRED else list(visible)
+        tracks = [] if name in PAIRED else _visible_tracks(everything=everything)
         return cls(figure=name, title=TITLES[name], tracks=tracks, data=f"/api/v1/competitions/{slug}/insights/{name}")
+
+    @classmethod
+    def of_shown_track(cls, slug: str, name: str, *, everything: bool) -> Self:
+        """The link to the figure of a shown track."""
+        data = f"/api/v1/competitions/{slug}/insights/{shown_tracks.FIGURE}?shown={name}"
+        tracks = _visible_tracks(everything=everything)
+        return cls(figure=shown_tracks.FIGURE, title=shown_track_title(name), tracks=tracks, shown=name, data=data)
+
+
+def _visible_tracks(*, everything: bool) -> list[TrackKind]:
+    return list(TRACK_KINDS if everything else TRACK_KINDS[:1])
 
 
 class FigurePage(Page):
@@ -77,6 +90,7 @@ class FigureView(BaseModel):
     told: str = Field(description="The statistics in sentences.")
     track: TrackKind | None
     label: str
+    shown: str | None = Field(description="The shown track whose numbers it has.")
     tau: float | None
     statistics: dict[str, Any]
     groups: list[dict[str, Any]] = Field(
@@ -142,6 +156,9 @@ class TwinsPage(Page):
     twins: list[TwinsView]
 
 
+ShownName = Annotated[
+    str, Field(pattern=f"^({NAME.pattern})?$", description="The shown track, for the figure `shown-track`.")
+]
 Seed = Annotated[int, Query(ge=0, le=2**31, description="Another seed draws other images.")]
 
 

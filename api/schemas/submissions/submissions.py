@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
 from api.schemas.base import FormerlyNamedPage
+from api.schemas.tuning.shown_tracks import ShownNumberView, shown_numbers
 from scorer.accounts.roles import is_organizer
 from scorer.db.tables import Account, CodeAttachment, Submission
 from scorer.evidence import code_requests, code_uploads
@@ -92,6 +93,9 @@ class SubmissionView(BaseModel):
     code_request: str = Field(description="What they have written with it.")
     provisional: None = Field(None, deprecated=True, description=NO_PROVISIONAL_SCORE)
     measurements: list[MeasurementView]
+    shown: list[ShownNumberView] = Field(
+        description="Its numbers on the shown tracks that you may see, where they have been measured."
+    )
     private_state: str | None = Field(None, description="Organizers only: waiting, running, done or failed.")
 
 
@@ -147,6 +151,7 @@ def submission_view(
                 session, submission, account, ranked=ranked, for_review=for_review
             )
         ],
+        "shown": shown_numbers(session, submission, account, for_review=for_review),
     }
     return SubmissionView(**fields)
 

@@ -4,10 +4,12 @@ from datetime import datetime
 from typing import Literal
 
 from pydantic import BaseModel, Field
+from sqlalchemy.orm import Session
 
 from api.schemas.base import Page, Request
+from scorer.competitions import shown_track_access
 from scorer.competitions.shown_tracks import NAME, ShownState, ShownTrackStatus, Visibility
-from scorer.db.tables import ShownTrack
+from scorer.db.tables import Account, ShownTrack, Submission
 from scorer.lifecycle import TrackKind
 from scorer.metrics.metric_catalogue import METRICS
 
@@ -59,6 +61,23 @@ class ShownTrackView(BaseModel):
     progress: ShownTrackProgressView | None = Field(None, description="Organizers only.")
 
 
+class ShownValueView(BaseModel):
+    """An entry's value on a shown track."""
+
+    value: float | None = Field(description="Null where the metric gives no number.")
+    standard_error: float | None = Field(description="Over the choice of the generated images, where it is known.")
+
+
+class ShownNumberView(ShownValueView):
+    """An entry's value on a shown track, with what the track is."""
+
+    name: str
+    title: str = Field(description="The metric's name in words.")
+    better: Literal["lower", "higher"] = Field(description="Which values are better.")
+    extractor: str
+    reference: TrackKind = Field(description="The track whose references it is measured against.")
+
+
 class ShownTrackPage(Page):
     shown_tracks: list[ShownTrackView]
 
@@ -67,6 +86,23 @@ class MissingMeasurementsView(BaseModel):
     """What was queued."""
 
     entries: int = Field(description="Entries that are measured now: those that had failed.")
+
+
+def shown_numbers(
+    session: Session, submission: Submission, account: Account | None, *, for_review: bool
+) -> list[ShownNumberView]:
+    """What was measured of an entry on the shown tracks that this person may see, oldest first; ``for_review``: on
+    all."""
+    return [
+        _shown_number(number)
+        for number in shown_track_access.numbers_of(session, submission, account, for_review=for_review)
+    ]
+
+
+def _shown_number(number: shown_track_access.ShownNumber) -> ShownNumberView:
+    shown, metric = number.shown, METRICS[number.shown.metric]
+    terms = {name: getattr(shown, name) for name in ("name", "extractor", "reference")}
+    return ShownNumberView(**terms, title=metric.title, better=metric.direction, **number.measured._asdict())
 
 
 def shown_track_view(shown: ShownTrack, status: ShownTrackStatus | None = None) -> ShownTrackView:

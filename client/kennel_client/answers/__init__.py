@@ -23,7 +23,7 @@ rescoring: AwardChangeView, BoardImpactView, CampaignActView, CampaignPage, Camp
 results: CodeRequestView, KeySetView, PicksView, PublicKeyView, ReceiptScoreView, ReceiptView, SignedReceiptView
 rulings: RebuttalPage, StakePage, StakeView, TurnView, WinView
 shared: AnswerView, CaseView, ClosestPairView, CodeView, GuessView, LabelView, MeasurementView, Phase, RankChangeView,
-  ReasonView, RebuttalView, RequeuedView, RulingView, Status, SubmissionView
+  ReasonView, RebuttalView, RequeuedView, RulingView, ShownNumberView, Status, SubmissionView
 submissions: SubmissionPage
 teams: LimitsView, ListedMemberView, MemberView, MessagePage, MessageView, StorageView, TeamInvitationPage,
   TeamInvitationView, TeamLineView, TeamPage, TeamStorageView, TeamView

@@ -2,7 +2,7 @@
 
 from typing import Literal, NotRequired, TypedDict
 
-from kennel_client.answers.shared import ReasonView
+from kennel_client.answers.shared import ReasonView, ShownNumberView
 
 
 class MatchView(TypedDict):
@@ -76,3 +76,4 @@ class EvidenceView(TypedDict):
     findings: list[FindingView]
     cells: list[CellView]
     matches: list[MatchesView]
+    shown: list[ShownNumberView]

@@ -127,6 +127,18 @@ class RequeuedView(TypedDict):
     requeued: int
 
 
+class ShownNumberView(TypedDict):
+    """An entry's value on a shown track, with what the track is."""
+
+    value: float | None
+    standard_error: float | None
+    name: str
+    title: str
+    better: Literal["lower", "higher"]
+    extractor: str
+    reference: Literal["public", "private"]
+
+
 Status = Literal["received", "checking", "queued", "scoring", "scored", "rejected", "failed", "cancelled"]
 """The state of a submission, visible to all; ``scored`` refers to the public track only."""
 
@@ -161,4 +173,5 @@ class SubmissionView(TypedDict):
     code_request: str
     provisional: NotRequired[None]
     measurements: list[MeasurementView]
+    shown: list[ShownNumberView]
     private_state: NotRequired[str | None]

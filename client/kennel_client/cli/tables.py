@@ -9,7 +9,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kennel_client.cli.formatting import format_number, format_time, terminal_safe, terminal_safe_lines
+from kennel_client.cli.formatting import (
+    format_number,
+    format_time,
+    terminal_safe,
+    terminal_safe_lines,
+)
+from kennel_client.results import significant
 
 View = dict[str, Any]
 LEFT, RIGHT = "left", "right"
@@ -74,7 +80,15 @@ def print_submission(out: Console, view: View, page: str) -> None:
     for each in view["measurements"]:
         print_text(out, _measurement(each))
         print_prose(out, terminal_safe(each["explanation"]))
+    for each in view.get("shown", ()):
+        print_text(out, terminal_safe(_shown_number(each)))
     print_text(out, page)
+
+
+def _shown_number(view: View) -> str:
+    error = f" ± {significant(view['standard_error'], 2)}" if view["standard_error"] is not None else ""
+    number = "none" if view["value"] is None else f"{significant(view['value'])}{error}"
+    return f"{view['name']}: {number} ({view['title']} of {view['extractor']}, {view['better']} is better)"
 
 
 def _measurement(view: View) -> str:
@@ -117,7 +131,7 @@ def print_board(out: Console, view: View, shown: Sequence[str] = ()) -> None:
             format_number(each.get("score")),
             format_number(each.get("fid")),
             format_number(each["memorization_distance"], 3),
-            *(format_number(each.get("shown", {}).get(name, {}).get("value"), 4) for name in shown),
+            *(significant(each.get("shown", {}).get(name, {}).get("value")) for name in shown),
         )
         return rank, *numbers, remark, str(each.get("entries", "-")), terminal_safe(each["team"])
 

@@ -19,6 +19,8 @@ from scorer.db.tables import (
     RatingItem,
     RatingStudy,
     Ruling,
+    ShownMeasurement,
+    ShownTrack,
     Submission,
     Team,
     Track,
@@ -62,6 +64,23 @@ class MeasurementRow(NamedTuple):
     mifid: float | None
     """nan for a copy and without a threshold."""
     histogram: dict[str, Any]
+    provenance: dict[str, Any]
+    created_at: datetime
+
+
+class ShownMeasurementRow(NamedTuple):
+    """A measurement on a shown track. ``counts``: it is the newest of its entry there."""
+
+    submission_ref: int
+    name: str
+    metric: str
+    constants: dict[str, Any]
+    extractor: str
+    reference: str
+    scorer_version: str
+    counts: bool
+    value: float | None
+    standard_error: float | None
     provenance: dict[str, Any]
     created_at: datetime
 
@@ -151,6 +170,33 @@ def measurements(session: Session, competition_id: int) -> Iterator[MeasurementR
     )
     in_order = query.order_by(Measurement.submission_ref, Track.kind.desc(), Measurement.id)
     return stream_rows(session, in_order, MeasurementRow)
+
+
+def shown_measurements(session: Session, competition_id: int) -> Iterator[ShownMeasurementRow]:
+    """Every measurement on the shown tracks of a competition but those that were removed, in the order of entries."""
+    newest = func.max(ShownMeasurement.id).over(
+        partition_by=(ShownMeasurement.submission_ref, ShownMeasurement.shown_track_id)
+    )
+    query = (
+        select(
+            ShownMeasurement.submission_ref,
+            ShownTrack.name,
+            ShownTrack.metric,
+            ShownTrack.constants,
+            ShownTrack.extractor,
+            ShownTrack.reference,
+            ShownMeasurement.scorer_version,
+            ShownMeasurement.id == newest,
+            ShownMeasurement.value,
+            ShownMeasurement.standard_error,
+            ShownMeasurement.provenance,
+            ShownMeasurement.created_at,
+        )
+        .join(ShownTrack, ShownTrack.id == ShownMeasurement.shown_track_id)
+        .where(ShownTrack.competition_id == competition_id, ShownTrack.removed_at.is_(None))
+    )
+    in_order = query.order_by(ShownMeasurement.submission_ref, ShownTrack.id, ShownMeasurement.id)
+    return stream_rows(session, in_order, ShownMeasurementRow)
 
 
 def ratings(session: Session, competition_id: int) -> Iterator[RatingRow]:

@@ -186,9 +186,10 @@ def score_of(session: Session, track_id: int, submission_ref: int) -> Score | No
     return None if row is None else Score(*row)
 
 
-def version_of(session: Session, track: Track, *, labels: bool) -> tuple[int, ...]:
-    """The version of a track's board: equal versions, equal boards. ``labels``: of the board that organizers see."""
+def version_of(session: Session, track: Track, *, beside: Collection[str] = ()) -> tuple[int, ...]:
+    """The version of a track's board: equal versions, equal boards; ``beside``: with these of
+    :data:`scorer.db.leaderboard.changes.BESIDE_RANKS`."""
     track_ids = select(Track.id).where(Track.competition_id == track.competition_id)
     # A private board depends on the public one, by which teams without picks are ranked; never the reverse.
     tracks = session.scalars(track_ids.where((Track.id == track.id) | (Track.kind == "public"))).all()
-    return changes.version_of(session, track.competition_id, tracks, labels=labels)
+    return changes.version_of(session, track.competition_id, tracks, beside=beside)

@@ -33,8 +33,16 @@ CHANGED_COMPETITIONS_QUERY = text("""
     SELECT feeds.horizon, change.competition_id, change.id, change.xid
     FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS horizon) AS feeds
     LEFT JOIN board_changes AS change
-    ON change.competition_id = ANY(:competitions) AND change.xid >= :horizon AND change.kind NOT IN ('label', 'shown')
+    ON change.competition_id = ANY(:competitions) AND change.xid >= :horizon
+        AND change.kind NOT IN ('label', 'shown', 'hidden-shown')
 """)
+
+
+BESIDE_RANKS = frozenset({"label", "shown", "hidden-shown"})
+"""The kinds of changes that move no rank: of labels, of shown tracks that are for everybody, and of those that are for
+organizers until the final board is published."""
+SEEN_BY_ALL = frozenset({"shown"})
+"""Those of them that everybody sees on a board at any time."""
 
 
 class FeedRow(NamedTuple):
@@ -50,20 +58,19 @@ class ChangeCounts:
     """How many changes there have been, by track. Rows are only added, so equal counts mean equal boards."""
 
     by: Counter[Hashable] = field(default_factory=Counter)
-    """By track id; under None for both tracks, under ``"label"`` for labels, which organizers alone see."""
+    """By track id, under None for both tracks; of ``BESIDE_RANKS`` by their kind."""
 
     def add(self, track_id: int | None, kind: str, count: int = 1) -> None:
         """Count changes."""
-        self.by["label" if kind == "label" else track_id] += count
+        self.by[kind if kind in BESIDE_RANKS else track_id] += count
 
     def copy(self) -> "ChangeCounts":
         """The counts as they are now; later changes are not counted in it."""
         return ChangeCounts(self.by.copy())
 
-    def version(self, track_ids: Collection[int], *, labels: bool) -> tuple[int, ...]:
-        """The version of a board of these tracks; with ``labels``, of the board that organizers see."""
-        counts = (self.by[None], *(self.by[id_] for id_ in sorted(track_ids)))
-        return (*counts, self.by["label"]) if labels else counts
+    def version(self, track_ids: Collection[int], *, beside: Collection[str] = ()) -> tuple[int, ...]:
+        """The version of a board of these tracks, with these of ``BESIDE_RANKS``."""
+        return self.by[None], *(self.by[each] for each in (*sorted(track_ids), *sorted(beside)))
 
 
 @dataclass
@@ -137,6 +144,9 @@ def _counted(connection: Connection | Session, competition_id: int) -> ChangeCou
     return counts
 
 
-def version_of(session: Session, competition_id: int, track_ids: Collection[int], *, labels: bool) -> tuple[int, ...]:
-    """The version of a board of these tracks, counted in this transaction and with its own changes."""
-    return _counted(session, competition_id).version(track_ids, labels=labels)
+def version_of(
+    session: Session, competition_id: int, track_ids: Collection[int], *, beside: Collection[str]
+) -> tuple[int, ...]:
+    """The version of a board of these tracks, counted in this transaction and with its own changes; ``beside``: with
+    these of ``BESIDE_RANKS``."""
+    return _counted(session, competition_id).version(track_ids, beside=beside)

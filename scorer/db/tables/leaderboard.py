@@ -20,7 +20,7 @@ class BoardChange(Table):
         Index("ix_board_changes_news", "competition_id", "xid"),
         CheckConstraint(
             "kind IN ('entries', 'threshold', 'ruling', 'label', 'picks', 'merge', 'team', 'publication',"
-            " 'competition', 'track', 'shown')",
+            " 'competition', 'track', 'shown', 'hidden-shown')",
             name="kind",
         ),
         {"info": APPEND_ONLY},

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from scorer.import_export.release_tables import TABLES
+from scorer.import_export.release_columns import TABLES
 from tests.api.conftest import Service
 from tests.api.import_export.test_data_release import closed, content, release
 from tests.documents import ROOT

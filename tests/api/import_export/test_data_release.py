@@ -6,6 +6,7 @@ import io
 import json
 import re
 import zipfile
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,7 +18,7 @@ from sqlalchemy.orm import Session
 
 from scorer.db.tables import Account, AuditEntry, Job, Rebuttal, Release, Review, Ruling, Submission, Team
 from scorer.import_export import release_tables
-from scorer.import_export.release_tables import TABLES
+from scorer.import_export.release_columns import TABLES
 from tests.api.conftest import Service
 from tests.factories import noise_images, zip_of
 from worker.exports import data_release as release_job
@@ -25,6 +26,11 @@ from worker.exports import parquet
 from worker.runtime.heartbeat import Heartbeat
 from worker.runtime.preemption import Preempted
 
+SHOWN_TRACKS: Mapping[str, dict[str, Any]] = {
+    "distance": {"metric": "memorization_distance", "extractor": "tiny", "visibility": "everybody"},
+    "by_tau": {"metric": "mifid", "extractor": "tiny", "constants": {"tau": 0.25}, "reference": "private"},
+    "removed": {"metric": "kid", "extractor": "tiny"},
+}
 SECRETS = (
     "secret",
     "example.org",
@@ -85,6 +91,9 @@ def with_texts(images: Any) -> bytes:
 def slug(service: Service) -> str:
     """A competition that has closed, with entries of three teams, a rejected one, reviews and a ruling."""
     slug = service.competition(medals={"gold": 1, "silver": 2, "bronze": 3})
+    for name, body in SHOWN_TRACKS.items():
+        shown = service.call("organizer", "POST", f"/competitions/{slug}/shown-tracks", json={"name": name, **body})
+        assert shown.status_code == 201, shown.text
     first = service.submit(
         "ada", slug, with_texts(noise_images(10)), note="my very own note", file_name="zebra.zip"
     ).json()
@@ -93,6 +102,7 @@ def slug(service: Service) -> str:
     service.scored("organizer", slug, noise_images(2), benchmark="Held-out")
     service.submit("bob", slug, zip_of(noise_images(12, 8, 15)))
     service.work(evidence=True)
+    assert service.call("organizer", "DELETE", f"/competitions/{slug}/shown-tracks/removed").status_code == 204
     body = {"label": "aug", "note": "my very own note"}
     service.call("organizer", "PUT", f"/competitions/{slug}/submissions/{first['id']}/label", json=body)
     with service.context.sessions.begin() as session:
@@ -153,6 +163,7 @@ def has_all_columns_and_true_rows(service: Service, slug: str, made: Any) -> Non
     assert all(each["weights_sha256"] and each["reference"] and each["device"] for each in measured.values())
     assert measured[ranks[0]["submission"], "private"]["fid"] == ranks[0]["fid"]
     assert measured[line["submission"], "public"]["tau"] == 0
+    has_the_numbers_beside_the_score(released)
     assert [(each["source"], each["label"], each["intent"], each["counts"]) for each in released["labels"]] == [
         ("decided", "aug", None, True),
         ("review", "aug", "intended", True),
@@ -165,6 +176,26 @@ def has_all_columns_and_true_rows(service: Service, slug: str, made: Any) -> Non
         ("private", "heldout", True),
     ]
     assert released["thresholds"][0]["heldout_distance"] == 2 * released["thresholds"][0]["tau"]
+
+
+def has_the_numbers_beside_the_score(released: Mapping[str, list[dict[str, Any]]]) -> None:
+    """All that was measured on shown tracks, but on those that were removed."""
+    shown = {(each["submission"], each["name"]): each for each in released["shown_measurements"]}
+    scored = [each["submission"] for each in released["submissions"] if each["status"] == "scored"]
+    assert set(shown) == {(entry, name) for entry in scored for name in ("distance", "by_tau")}
+    terms = {
+        (each["metric"], each["constants"], each["better"], each["reference"], each["counts"])
+        for each in shown.values()
+    }
+    assert terms == {
+        ("memorization_distance", "{}", "higher", "public", True),
+        ("mifid", '{"epsilon": 1e-15, "tau": 0.25}', "lower", "private", True),
+    }
+    for each in released["measurements"]:
+        if each["track"] == "public":
+            beside = shown[each["submission"], "distance"]
+            assert (beside["value"], beside["standard_error"]) == (each["memorization_distance"], each["distance_se"])
+            assert beside["weights_sha256"] == each["weights_sha256"]
 
 
 def names_nobody(service: Service, slug: str, made: Any) -> None:

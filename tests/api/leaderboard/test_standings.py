@@ -15,6 +15,7 @@ from scorer.competitions import setup, spec
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import competitions
 from scorer.db.leaderboard import board
+from scorer.db.leaderboard.changes import BESIDE_RANKS
 from scorer.db.session import Connections
 from scorer.db.tables import Account, PickSet, Publication, Ruling, Submission, Team, TeamMerge, TeamRenaming, Track
 from scorer.leaderboard import board_cache, rows
@@ -314,7 +315,7 @@ def test_cached_boards_equal_those_of_the_tables_after_every_change(service: Ser
     for step in STEPS:
         getattr(changes, step)()
         snapshot = cache.current_snapshot(arena.slug, arena.now)
-        version = tuple(snapshot.version(arena.state.tracks[kind].id, labels=True) for kind, _ in kinds)
+        version = tuple(snapshot.version(arena.state.tracks[kind].id, beside=BESIDE_RANKS) for kind, _ in kinds)
         assert version not in seen, f"{step} makes another board"
         seen.add(version)
         with arena.begin() as session:
@@ -326,7 +327,7 @@ def test_cached_boards_equal_those_of_the_tables_after_every_change(service: Ser
                     del session.info["board_cache"]
             for track_kind, counted in zip(TRACK_KINDS, version, strict=False):
                 track = competitions.tracks_of(session, arena.state.competition.id)[track_kind]
-                assert board.version_of(session, track, labels=True) == counted
+                assert board.version_of(session, track, beside=BESIDE_RANKS) == counted
     connections.close()
 
 

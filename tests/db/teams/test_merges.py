@@ -68,9 +68,9 @@ def test_a_merged_team_is_ranked_by_the_best_entry_of_all(
 def test_each_merge_is_another_version_of_the_board(session: Session, state: CompetitionState, now: datetime) -> None:
     first, second = (make_team(session, state, now) for _ in range(2))
     track = state.tracks["public"]
-    before = board.version_of(session, track, labels=False)
+    before = board.version_of(session, track)
     merge(session, second, first, now)
-    assert board.version_of(session, track, labels=False) != before
+    assert board.version_of(session, track) != before
 
 
 def test_usage_and_lists_hold_what_was_merged(session: Session, state: CompetitionState, now: datetime) -> None:

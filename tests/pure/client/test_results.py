@@ -45,6 +45,18 @@ def test_an_entry_is_a_table_in_a_notebook_and_nothing_in_it_is_markup() -> None
     assert '<a href="https://kennel.example.org/submissions/abc">' in html
 
 
+def test_numbers_beside_the_score_keep_four_significant_digits() -> None:
+    values = {"kid": 0.00012345, "fd_dinov2": 12345.6, "coverage": 0.0, "mifid": None}
+    shown = [{"name": name, "value": value} for name, value in values.items()]
+    entry = Entry.of({**ENTRY, "shown": shown}, "http://x")
+    assert entry.shown == values
+    assert len({entry, Entry.of(entry.view, "http://x")}) == 1, "entries are keys"
+    html = entry._repr_html_()
+    for name, text in {"kid": "0.0001234", "fd_dinov2": "12346", "coverage": "0", "mifid": "-"}.items():
+        assert f"<tr><td>{name}</td><td>{text}</td></tr>" in html
+    assert Entry.of(ENTRY, "http://x").shown == {}, "a former version of the service"
+
+
 def test_an_entry_with_faults_says_them_and_has_no_numbers() -> None:
     rejected = {**ENTRY, "status": "rejected", "reason": "Two.", "faults": ["a.png is grey"], "measurements": []}
     entry = Entry.of(rejected, "http://x")

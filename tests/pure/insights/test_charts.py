@@ -8,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.rendering.charts import insight_figures
-from api.rendering.charts.captions import CHOICES, LABEL_NAMES, TITLES, sentence_of
-from api.rendering.charts.insight_figures import FLOOR, TOP, FigureChart, figure_chart_of
+from api.rendering.charts.captions import CHOICES, LABEL_NAMES, TITLES, sentence_of, title_of
+from api.rendering.charts.figure_chart import FLOOR, TOP, FigureChart
+from api.rendering.charts.insight_figures import figure_chart_of
 from api.rendering.charts.scales import Scale, round_ticks, scale_around
+from scorer.insights import shown_tracks
 from scorer.insights.figures import FIGURES, Figure
 from scorer.insights.overview import LABEL_FILTERS as LABELS
 from scorer.lifecycle import TrackKind
@@ -36,6 +38,16 @@ TOLD = {
     "pearson": 0.5, "spearman": None, "mean_rank_difference": 1.0, "leaders_in_common": 1, "mean_move": 2.0,
     "medals_in_common": 3,
 }  # fmt: skip
+
+
+def shown_figure(values: list[float], *, better: str = "lower", missing: int = 0) -> Figure:
+    """The figure of a shown track, of entries whose FIDs are 1, 2, 3, ..."""
+    fids = np.arange(1.0, len(values) + 1)
+    told = {"metric": "KID", "extractor": "tiny@1", "better": better, "missing": missing, "count": len(values), **TOLD}
+    columns = ("fid", shown_tracks.column_of("kid_2"))
+    return Figure(
+        shown_tracks.FIGURE, "public", "all", columns, [fids, np.array(values, float)], told, [], shown="kid_2"
+    )
 
 
 def figure(name: str, rows: list[Any], *, tau: float | None = None, labels: bool = True) -> Figure:
@@ -114,6 +126,33 @@ def test_a_dot_lies_where_its_numbers_say() -> None:
     assert drawing.legend == [("mgan", "memorising GAN", 1), ("unlabelled", "unlabelled", 1)]
     plain = drawn(figure("fid-distance", [("mgan", 10.0, 0.1)], labels=False))
     assert ([dot.kind for dot in plain.dots], plain.legend) == (["plain"], [])
+
+
+@given(
+    st.lists(st.floats(-1e6, 1e6, allow_subnormal=False), min_size=1, max_size=30), st.sampled_from(["lower", "higher"])
+)
+def test_any_numbers_on_a_shown_track_lie_inside(values: list[float], better: str) -> None:
+    drawing = drawn(shown_figure(values, better=better))
+    assert [dot.row for dot in drawing.dots] == list(range(len(values)))
+    assert all(TOP - 1e-6 <= dot.y <= drawing.floor + 1e-6 for dot in drawing.dots)
+    assert all(TOP - 1e-6 <= mark.at <= drawing.floor + 1e-6 for mark in drawing.y_ticks)
+
+
+def test_divergences_are_drawn_by_their_factors_and_shares_as_they_are() -> None:
+    assert drawn(shown_figure([0.1, 1.0, 10.0])).down == "kid_2 (log scale)"
+    assert drawn(shown_figure([-0.1, 1.0, 10.0])).down == "kid_2", "KID may be below 0"
+    low, middle, high = drawn(shown_figure([0.0, 0.5, 1.0], better="higher")).dots
+    assert low.y - middle.y == pytest.approx(middle.y - high.y)
+
+
+def test_a_shown_track_is_told_with_what_is_missing() -> None:
+    told = shown_figure([0.1, 0.2], missing=3)
+    assert title_of(told) == "FID and kid_2, public track"
+    assert sentence_of(told) == (
+        "kid_2: KID of tiny@1, lower is better. 2 entries. Pearson's correlation of FID and kid_2 is 0.500, Spearman's"
+        " not defined. 3 more have no such number."
+    )
+    assert sentence_of(shown_figure([])) == "There is nothing to show yet."
 
 
 def test_who_rose_and_who_fell() -> None:

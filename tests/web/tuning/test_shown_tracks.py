@@ -1,0 +1,236 @@
+"""Shown tracks on pages: the organizers' form, an entry's page, the desk, insights."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from api.rendering import formatting
+from scorer.db.tables import Job
+from tests.api.conftest import Service
+from tests.factories import noise_images
+from tests.http_server import serve
+from tests.web.browser import LINES_OF_NUMBERS, OVERFLOWING_ELEMENTS, WIDTHS, browser, take_pictures
+from tests.web.competitions.test_competition_roles import send
+from tests.web.html import Element, parse_html
+from tests.web.submissions.test_submissions import enter, read
+from tests.web.submissions.test_submissions_browser import signed_in
+from tests.worker.rescoring.test_shown_tracks import added, close, measure, publish
+
+__all__ = ["browser"]  # a fixture is found by its name here
+WANTED = {"metric": "kid", "extractor": "tiny@1", "reference": "public", "visibility": "everybody"}
+
+
+@pytest.fixture
+def measured(service: Service) -> tuple[str, str]:
+    """A competition with a number that everybody sees and two that organizers and reviewers see, and an entry with all
+    of them."""
+    slug = service.competition()
+    added(service, slug, "seen", "memorization_distance", visibility="everybody")
+    added(service, slug, "unseen", "kid")
+    added(service, slug, "of_private", "kid", reference="private")
+    entry = service.scored("ada", slug, noise_images(11))["id"]
+    measure(service)
+    return slug, entry
+
+
+def more_numbers(page: Element) -> dict[str, str]:
+    """The numbers beside the score by their names and what they are."""
+    lists = page.all("dl", class_="shown")
+    return {each.one("dt").text: each.one("dd").text for part in lists for each in part.all("div")}
+
+
+def test_an_entrys_page_and_answer_show_what_the_viewer_may_see(service: Service, measured: tuple[str, str]) -> None:
+    slug, entry = measured
+
+    def names(who: str, path: str = f"/submissions/{entry}") -> list[str]:
+        answer = service.call(who, "GET", path)
+        assert answer.status_code == 200, answer.text
+        return [each["name"] for each in answer.json()["shown"]]
+
+    everything = ["seen", "unseen", "of_private"]
+    assert (names("ada"), names("organizer")) == (["seen"], everything)
+    listed = service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
+    assert [each["name"] for each in listed[0]["shown"]] == ["seen"]
+    (shown,) = service.call("ada", "GET", f"/submissions/{entry}").json()["shown"]
+    assert (shown["title"], shown["extractor"], shown["reference"]) == ("memorization distance", "tiny@1", "public")
+    enter(service, "ada")
+    page = read(service, f"/submissions/{entry}")
+    assert more_numbers(page).keys() == {"seen memorization distance of tiny, higher is better"}
+    (number,) = more_numbers(page).values()
+    error = formatting.significant(shown["standard_error"], 2)
+    assert number == f"{formatting.significant(shown['value'], 4)} ± {error}"
+    assert "unseen" not in page.text
+    close(service, slug)
+    publish(service, slug, final=False)
+    assert names("ada") == ["seen"], "the provisional board does not show them"
+    assert names("ada", f"/submissions/{entry}/evidence/public") == ["seen"]
+    assert names("ada", f"/submissions/{entry}/evidence/private") == []
+    publish(service, slug)
+    assert names("ada") == everything
+    assert names("bob", f"/submissions/{entry}/evidence/public") == ["seen", "unseen"]
+    assert names("bob", f"/submissions/{entry}/evidence/private") == ["of_private"]
+
+
+def test_the_desk_shows_reviewers_all_of_them(service: Service, measured: tuple[str, str]) -> None:
+    _, entry = measured
+    service.hire("rita")
+    for who in ("rita", "organizer"):
+        enter(service, who)
+        assert len(more_numbers(read(service, f"/submissions/{entry}/desk"))) == 3
+        assert [
+            each["name"] for each in service.call(who, "GET", f"/submissions/{entry}/evidence/public").json()["shown"]
+        ] == ["seen", "unseen"]
+
+
+def test_an_entry_that_is_not_measured_has_no_such_part(service: Service) -> None:
+    slug = service.competition()
+    entry = service.scored("ada", slug, noise_images(11))["id"]
+    added(service, slug, "seen", visibility="everybody")
+    enter(service, "ada")
+    assert not read(service, f"/submissions/{entry}").all(id="more-numbers")
+
+
+def test_the_organizers_page_adds_measures_and_removes(service: Service) -> None:
+    slug = service.competition()
+    service.scored("ada", slug, noise_images(11))
+    here = f"/competitions/{slug}/shown-tracks"
+    enter(service, "ada")
+    read(service, here, 403)
+    enter(service, None)
+    assert read(service, here).one("h1").text == "Sign in"
+    enter(service, "organizer")
+    page = read(service, here)
+    assert "There are none." in page.text
+    assert page.one("nav", aria_label="Organizing").all("a", href=here, aria_current="page")
+    action = f"{here}#add"
+    refused = send(service, here, action, **{**WANTED, "name": "kid_2", "k": "many"})
+    assert refused.status_code == 422
+    refused = send(service, here, action, **{**WANTED, "name": "mifid_2", "metric": "mifid"})
+    told = parse_html(refused.text)
+    assert (refused.status_code, told.one("input", id="name").attributes["value"]) == (422, "mifid_2")
+    assert "MiFID needs tau" in told.one(role="alert").text.replace("mifid", "MiFID")
+    assert told.one("select", id="metric").one("option", selected="").attributes["value"] == "mifid"
+    assert send(service, here, action, **{**WANTED, "name": "x", "visibility": "nobody"}).status_code == 422
+    assert send(service, here, action, **WANTED, name="kid_2").status_code == 303
+    assert (
+        send(service, here, action, **{**WANTED, "name": "mifid_2", "metric": "mifid", "tau": "0.2"}).status_code == 303
+    )
+    measure(service)
+    kid, mifid = read(service, here).one("ul", class_="items").all("li")
+    assert "KID (unbiased MMD²) of tiny@1, lower is better everybody sees it" in kid.text
+    assert "1 entry measured; organizer" in kid.text
+    assert "tau = 0.2" in mifid.text
+    assert not kid.all("form", action=f"{here}/kid_2/measurements"), "nothing is missing"
+    assert send(service, here, f"{here}/kid_2/removal").status_code == 303
+    (mifid,) = read(service, here).one("ul", class_="items").all("li")
+    assert "mifid_2" in mifid.text
+
+
+def test_failed_measurements_are_tried_again_from_the_page(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    slug = service.competition()
+    added(service, slug, "kid_2", "kid")
+    with monkeypatch.context() as patch:
+        patch.setattr("worker.scoring.shown_tracks._finite", lambda _number: 1 / 0)
+        service.scored("ada", slug, noise_images(11))
+        for _ in range(service.context.settings.max_attempts):
+            with service.context.sessions.begin() as session:
+                session.query(Job).filter_by(queue="rescore").update({"due_at": datetime(2020, 1, 1, tzinfo=UTC)})
+            measure(service)
+    enter(service, "organizer")
+    here = f"/competitions/{slug}/shown-tracks"
+    (kid,) = read(service, here).one("ul", class_="items").all("li")
+    assert "0 entries measured, 1 failed" in kid.text
+    assert "ZeroDivisionError" in kid.text
+    assert send(service, here, f"{here}/kid_2/measurements").status_code == 303
+    measure(service)
+    (kid,) = read(service, here).one("ul", class_="items").all("li")
+    assert "1 entry measured;" in kid.text
+
+
+def insights(service: Service, who: str | None, slug: str, **params: str) -> Any:
+    return service.call(who, "GET", f"/competitions/{slug}/insights/shown-track", params=params)
+
+
+def test_insights_have_a_figure_of_each_number_that_the_viewer_may_see(
+    service: Service, measured: tuple[str, str]
+) -> None:
+    slug, _ = measured
+    service.scored("bob", slug, noise_images(12))
+    service.scored("eve", slug, noise_images(13))
+    measure(service)
+    service.submit("bob", slug, b"not a zip")
+    listed = service.call("ada", "GET", f"/competitions/{slug}/insights").json()["figures"]
+    assert [each["shown"] for each in listed if each["shown"]] == ["seen"]
+    assert listed[-1]["data"] == f"/api/v1/competitions/{slug}/insights/shown-track?shown=seen"
+    answer = insights(service, "ada", slug, shown="seen")
+    assert answer.status_code == 200, answer.text
+    figure = answer.json()
+    assert figure["columns"] == ["fid", "distance", "score", "penalised", "shown_seen"]
+    assert (figure["statistics"]["count"], figure["statistics"]["missing"]) == (3, 0)
+    assert all(row[4] == row[1] for row in figure["rows"]), "it is the ranked track's distance, measured once more"
+    for hidden in ("unseen", "of_private", "nothing", ""):
+        assert insights(service, "ada", slug, shown=hidden).status_code == 404
+    assert insights(service, "ada", slug, shown='x"\r\n').status_code == 422
+    assert insights(service, "ada", slug, shown="seen", track="private").status_code == 403
+    csv = insights(service, "organizer", slug, shown="of_private", track="private", format="csv")
+    assert f'"{slug}-shown-track-of_private-private.csv"' in csv.headers["content-disposition"]
+    assert csv.text.splitlines()[0].endswith("shown_of_private")
+    assert insights(service, "organizer", slug, shown="of_private", format="svg").status_code == 200
+    enter(service, "ada")
+    page = read(service, f"/competitions/{slug}/insights")
+    assert page.one("h2", id="shown-track").text == "FID and seen, public track"
+    assert "unseen" not in page.text
+    enter(service, "organizer")
+    page = read(service, f"/competitions/{slug}/insights?shown=unseen&track=private")
+    assert page.one("h2", id="shown-track").text == "FID and unseen, private track"
+    choices = page.one("nav", aria_label="Numbers beside the score").all("a")
+    assert [each.text for each in choices] == ["seen", "unseen", "of_private"]
+    assert all("track=private" in each.attributes["href"] for each in choices)
+    tabs = page.one("nav", aria_label="Tracks").all("a")
+    assert all(each.attributes["href"].endswith("&shown=unseen") for each in tabs), "it is kept"
+
+
+@pytest.mark.heavy
+def test_numbers_are_added_and_looked_at_in_a_browser(browser: Browser, service: Service) -> None:
+    slug = service.competition()
+    entries = [
+        service.scored(who, slug, noise_images(seed))["id"] for who, seed in (("ada", 11), ("bob", 12), ("eve", 13))
+    ]
+    added(service, slug, "memorization_distance_of_copy_detection_", "memorization_distance")
+    added(service, slug, "mifid_by_tau", "mifid", constants={"tau": 0.2}, visibility="everybody")
+    with (
+        serve(service.app) as address,
+        signed_in(browser, service, f"{address}/competitions/{slug}/shown-tracks", who="organizer") as tab,
+    ):
+        page = tab.page
+        page.get_by_label("Name").fill("kid_2")
+        page.get_by_label("Metric").select_option("kid")
+        page.get_by_label("Network").select_option("efficientnet_lite0@1")
+        page.get_by_label("everybody").check()
+        page.get_by_role("button", name="Show it").click()
+        expect(page.get_by_text("being prepared")).to_be_visible()
+        measure(service)
+        # The page finds out by itself.
+        expect(page.get_by_text("3 entries measured")).to_have_count(3)
+        fits(page, "shown-tracks")
+        for path, name in (
+            (f"/submissions/{entries[0]}", "entry-more-numbers"),
+            (f"/submissions/{entries[0]}/desk", "desk-more-numbers"),
+            (f"/competitions/{slug}/insights?shown=mifid_by_tau", "insights-more-numbers"),
+        ):
+            page.goto(f"{address}{path}")
+            fits(page, name)
+        assert tab.console_messages == []
+        assert all(each.startswith(address) for each in tab.requests)
+
+
+def fits(page: Any, name: str) -> None:
+    """The page fits every width."""
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") == width, (name, width)
+        assert page.evaluate(OVERFLOWING_ELEMENTS, width) == [], (name, width)
+        assert set(page.evaluate(LINES_OF_NUMBERS)) <= {1}
+    take_pictures(page, name)
