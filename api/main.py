@@ -15,6 +15,7 @@ from api import error_handlers
 from api.http import csrf
 from api.http.access_log import API_PREFIX, AccessLog
 from api.http.client_address import ClientAddress
+from api.http.concurrent_requests import ConcurrentRequests
 from api.http.dependencies import utc_now
 from api.http.log_redaction import has_secret_address
 from api.http.request_bodies import RequestBodies, refuse_nul
@@ -72,10 +73,10 @@ class Application(FastAPI):
         return self.openapi_schema
 
     def build_middleware_stack(self) -> ASGIApp:
-        """FastAPI's middleware within the limits on bodies, the access log, what finds the visitor's address, and the
-        headers of every answer."""
+        """FastAPI's middleware within the limits on bodies and on requests at once, the access log, what finds the
+        visitor's address, and the headers of every answer."""
         settings: Settings = self.state.settings
-        inner = RequestBodies(super().build_middleware_stack())
+        inner = ConcurrentRequests(RequestBodies(super().build_middleware_stack()))
         return SecurityHeaders(ClientAddress(AccessLog(inner)), https=settings.public_url.startswith("https:"))
 
 

@@ -12,12 +12,12 @@ problem_details: error bodies (RFC 9457) and the table of statuses
 etags: weak ETags and If-None-Match
 response_cache: rendered bodies by ETag
 ranges: range requests for files and zips
-media: headers of files, and their bytes in chunks
 server_sent_events: event streams of submissions
 client_address: the visitor's address, on a trusted proxy's word
 request_bodies: limits on the size, the time and the number of request bodies
-server_protocol: limits on the time and size of headers
-security_headers: headers that every answer has
+concurrent_requests: a limit on the requests that an account has in progress
+server_protocol: limits on the time and size of headers, and on answers that nobody takes
+security_headers: headers that every answer has, and those of files
 access_log: one line for each request, its id and its metrics
 log_redaction: secrets in addresses kept out of logs and spans
 """

@@ -11,8 +11,8 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from sqlalchemy.orm import Session
 
 from api.http import csrf, session_cookies
+from api.http.concurrent_requests import count_request
 from api.http.response_cache import ResponseCache
-from api.http.server_sent_events import EventHub
 from api.http.transactions import Transaction as Transaction  # noqa: PLC0414 - beside the dependency that makes them
 from api.http.transactions import request_transaction
 from scorer.accounts import api_tokens, roles, second_factors, sessions
@@ -141,9 +141,11 @@ async def current_caller(
     csrf_token: Annotated[str | None, Depends(csrf.received_csrf_token)],
 ) -> Caller | None:
     """The caller, or None for a visitor without a token and without a valid session. ``Unauthenticated`` for an unknown
-    token; ``Forbidden`` for a session's act without its CSRF token."""
-    if caller is not None and caller.session_id is not None and request.method not in csrf.SAFE_METHODS:
-        csrf.require_csrf(session_cookies.session_secret(request) or "", csrf_token)
+    token; ``Forbidden`` for a session's act without its CSRF token; ``TooMany`` for too many requests at once."""
+    if caller is not None:
+        if caller.session_id is not None and request.method not in csrf.SAFE_METHODS:
+            csrf.require_csrf(session_cookies.session_secret(request) or "", csrf_token)
+        count_request(request, caller.account.id)
     return caller
 
 
@@ -270,12 +272,6 @@ async def join_limiter(request: Request) -> CapacityLimiter:
     return limiter
 
 
-async def event_hub(request: Request) -> EventHub:
-    """The event streams of this process."""
-    hub: EventHub = request.app.state.hub
-    return hub
-
-
 DbSession = Annotated[Session, Depends(session, scope="function")]
 Transactions = Annotated[Transaction, Depends(transactions)]
 Visitor = Annotated[Account | None, Depends(visitor)]
@@ -294,7 +290,6 @@ BlobStore = Annotated[Blobs, Depends(blobs)]
 AppResponseCache = Annotated[ResponseCache, Depends(response_cache)]
 AppRateLimiter = Annotated[RateLimiter, Depends(rate_limiter)]
 JoinLimiter = Annotated[CapacityLimiter, Depends(join_limiter)]
-AppEventHub = Annotated[EventHub, Depends(event_hub)]
 CurrentBrowser = Annotated[Browser, Depends(browser_of)]
 AppSettings = Annotated[Settings, Depends(settings)]
 Now = Annotated[datetime, Depends(request_time)]

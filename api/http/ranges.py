@@ -5,13 +5,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from email.utils import format_datetime
+from typing import BinaryIO
 
 from fastapi import Request
 from fastapi.responses import Response, StreamingResponse
 
-from api.http.media import CHUNK_BYTES, INERT_HEADERS
+from api.http.security_headers import INERT_HEADERS
 from scorer.blobs import Blobs
 
+CHUNK_BYTES = 1 << 18
 RANGE = re.compile(r"bytes=(\d{1,18})?-(\d{1,18})?")
 
 
@@ -105,3 +107,10 @@ def _stored(part: BlobPart, start: int, stop: int, store: Blobs) -> Iterator[byt
         while start < stop and (chunk := file.read(min(CHUNK_BYTES, stop - start))):
             yield chunk
             start += len(chunk)
+
+
+def chunks_of(file: BinaryIO) -> Iterator[bytes]:
+    """A file's bytes in chunks; closes it at the end."""
+    with file:
+        while chunk := file.read(CHUNK_BYTES):
+            yield chunk

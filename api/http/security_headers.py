@@ -19,6 +19,12 @@ NOT_STORED = (b"cache-control", b"no-store")
 """Of answers of the API that say nothing else."""
 HTTPS_ONLY = (b"strict-transport-security", b"max-age=31536000")
 """A year, for this host alone: what else the domain has is its owner's."""
+INERT_HEADERS = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox"}
+"""For uploaded files: a browser must not run them as a page or script of this site."""
+IMMUTABLE_IMAGE_HEADERS = {"Cache-Control": "private, max-age=31536000, immutable", "Vary": "Authorization, Cookie"}
+"""An entry never changes, so its image may be cached for a year; by one browser and for one person only."""
+UNSTORED_IMAGE_HEADERS = INERT_HEADERS | {"Cache-Control": "private, no-store"}
+"""For images of reviews: no browser and no proxy stores them."""
 
 
 class SecurityHeaders:

@@ -12,6 +12,7 @@ from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 from sqlalchemy.orm import Session
 
+from api.http.concurrent_requests import count_request
 from api.http.dependencies import (
     AppRateLimiter,
     AppSettings,
@@ -135,13 +136,19 @@ def authenticated_caller(
     return caller
 
 
-async def reader(caller: Annotated[Caller, Depends(authenticated_caller)]) -> Account:
+async def counted_caller(request: Request, caller: Annotated[Caller, Depends(authenticated_caller)]) -> Caller:
+    """The caller; ``TooMany`` for too many requests at once."""
+    count_request(request, caller.account.id)
+    return caller
+
+
+async def reader(caller: Annotated[Caller, Depends(counted_caller)]) -> Account:
     """The account of a token that may read."""
     api_tokens.require_scope(caller.scopes, "read")
     return caller.account
 
 
-async def submitter(caller: Annotated[Caller, Depends(authenticated_caller)]) -> Account:
+async def submitter(caller: Annotated[Caller, Depends(counted_caller)]) -> Account:
     """The account of a token that may submit."""
     api_tokens.require_scope(caller.scopes, "submit")
     return caller.account

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Path, Request, Response
 
 from api.http.dependencies import BlobStore, CurrentUser, DbSession, Visitor
 from api.http.etags import etag_of, is_known
-from api.http.media import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS
+from api.http.security_headers import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS
 from api.openapi.files import PICTURE
 from api.schemas.evidence.evidence import EvidenceView, evidence_view
 from scorer.accounts.roles import is_organizer

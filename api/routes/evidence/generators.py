@@ -8,8 +8,8 @@ from api.actions.generator_uploads import store_generator
 from api.actions.zip_uploads import declared_bytes
 from api.http.dependencies import AppSettings, BlobStore, CurrentUser, DbSession, Submitter, Transactions
 from api.http.etags import etag_of, is_known
-from api.http.media import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS
 from api.http.request_bodies import streamed_body
+from api.http.security_headers import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS
 from api.openapi.files import PICTURE, file_body
 from api.schemas.evidence.generators import GeneratorView, generator_view
 from scorer.blobs import require_bytes

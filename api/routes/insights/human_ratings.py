@@ -11,7 +11,7 @@ from api.actions.paging import Paging
 from api.actions.rating_seats import RATE_PATH, RowId, new_rater_secret, rater_by_link, rater_by_role, rating_link
 from api.http.dependencies import AppSettings, BlobStore, DbSession, Now, Organizer
 from api.http.etags import etag_of, is_known
-from api.http.media import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS
+from api.http.security_headers import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS
 from api.openapi.files import PICTURE
 from api.schemas.insights.human_ratings import (
     BatchView,

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 
 from api.http.dependencies import BlobStore, CurrentUser, DbSession, Now, Organizer, Reviewer
 from api.http.etags import etag_of, is_known
-from api.http.media import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS, UNSTORED_IMAGE_HEADERS
+from api.http.security_headers import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS, UNSTORED_IMAGE_HEADERS
 from api.openapi.files import PICTURE, file_answer
 from api.schemas.review.review_queue import (
     ComparisonJobsView,

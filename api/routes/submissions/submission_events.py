@@ -4,12 +4,13 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Response
+from fastapi import APIRouter, Depends, Header, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
-from api.http.dependencies import AppEventHub, CurrentUser, Transaction, Transactions, utc_now
-from api.http.server_sent_events import StatusUpdate
+from api.http.concurrent_requests import uncount_request
+from api.http.dependencies import CurrentUser, Transaction, Transactions, utc_now
+from api.http.server_sent_events import EventHub, StatusUpdate
 from api.schemas.submissions.submissions import StateView
 from scorer.db.session import use_one_snapshot
 from scorer.db.tables import Account
@@ -35,12 +36,19 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 }
 
 
+async def event_hub(request: Request) -> EventHub:
+    """The event streams of this process."""
+    hub: EventHub = request.app.state.hub
+    return hub
+
+
 @router.get("/submissions/{submission_id}/events", responses=RESPONSES, response_class=StreamingResponse)
 async def follow(
     submission_id: str,
+    request: Request,
     begin: Transactions,
     account: CurrentUser,
-    hub: AppEventHub,
+    hub: Annotated[EventHub, Depends(event_hub)],
     last_event_id: Annotated[str, Header(max_length=100)] = "",
 ) -> Response:
     """Server-sent events of a submission: every status that it has had, in order, then each new one, until the last.
@@ -52,6 +60,7 @@ async def follow(
     after = _last_seen_step(last_event_id, known)
     if known.steps and known.steps[-1].is_last and known.steps[-1].id == after:
         return Response(status_code=204, headers=HEADERS)
+    uncount_request(request)
     states = hub.follow(ref, known, after=after, account_id=account.id)
     return StreamingResponse(_lines(states), media_type=STREAM, headers=HEADERS)
 

@@ -16,8 +16,9 @@ from api.http.dependencies import (
     Transactions,
 )
 from api.http.etags import etag_of, is_known
-from api.http.media import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS, chunks_of
+from api.http.ranges import chunks_of
 from api.http.request_bodies import streamed_body
+from api.http.security_headers import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS
 from api.openapi.files import PICTURE, file_answer, file_body
 from api.schemas.announcements import CodeRequestView, NewCodeRequest
 from api.schemas.submissions.submissions import CodeView

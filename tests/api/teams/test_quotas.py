@@ -10,7 +10,7 @@ import httpx
 import pytest
 from sqlalchemy import text
 
-from api.http import request_bodies
+from api.http import concurrent_requests, request_bodies
 from scorer.db.jobs import job_queue
 from scorer.jobs import leases, retries
 from scorer.jobs.broker import transaction
@@ -245,7 +245,8 @@ async def crowd(address: str, slug: str, tokens: list[str], content: bytes) -> l
 
 @pytest.mark.heavy
 def test_two_hundred_parallel_posts_leave_exactly_the_limit(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request_bodies, "MAX_FILES_OF_AN_ACCOUNT", CROWD)  # another limit would refuse most of them
+    monkeypatch.setattr(request_bodies, "MAX_FILES_OF_AN_ACCOUNT", CROWD)  # other limits would refuse most of them
+    monkeypatch.setattr(concurrent_requests, "MAX_REQUESTS_OF_AN_ACCOUNT", CROWD)
     slug = service.competition(daily_limit=5, pending_limit=100)
     join(service, slug, "ada", "bob")
     cancelled = submitted(service, slug)
