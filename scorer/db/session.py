@@ -13,6 +13,7 @@ from sqlalchemy import Engine, create_engine, event, func, select, text
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm import Session, sessionmaker
+from sqlalchemy.orm import configure_mappers as configure_mappers  # noqa: PLC0414 - for what starts a process
 
 from scorer.db.answer_timeouts import PING, TimedConnection, connection_options
 from scorer.errors import Unavailable

@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from fastapi.dependencies.models import Dependant
+from fastapi.testclient import TestClient
 
 from api import main
 from scorer.db import connection_budget
@@ -65,6 +67,8 @@ def test_garbage_collection_leaves_out_what_a_web_server_has_made_at_its_start(
     try:
         app = main.served_app()
         assert not any(each is app for each in gc.get_objects())
+        assert TestClient(app).get("/nothing-of-that-name").status_code == 404  # every route is looked at
+        assert not any(isinstance(each, Dependant) for each in gc.get_objects())
     finally:
         gc.unfreeze()
     assert any(each is app for each in gc.get_objects())
