@@ -96,7 +96,7 @@ class BoardImpactView(BaseModel):
 
 class SwitchPreviewView(BaseModel):
     undo: bool = Field(description="Whether the campaign is in force, so that this is what taking it back would do.")
-    tau: float | None = Field(description="The threshold that the switch would bring; null: the one in force stays.")
+    tau: float | None = Field(description="The threshold that would be in force then; null: the one in force stays.")
     boards: list[BoardImpactView]
 
 

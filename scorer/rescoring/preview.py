@@ -15,7 +15,7 @@ from scorer.lifecycle import TrackKind
 from scorer.ranking.rank_moves import moves_between
 from scorer.ranking.vectorised import RankedBoard
 from scorer.rescoring.campaigns import require_state, status_of
-from scorer.rescoring.switching import tau_of_switch
+from scorer.rescoring.switching import former_tau, require_newest, require_switchable, tau_of_switch
 from scorer.tuning.impact import AwardRules, award_moves
 from scorer.tuning.impact_lists import LISTED, AwardChange, award_changes
 
@@ -41,23 +41,27 @@ class SwitchPreview:
 
     undo: bool
     tau: float | None
-    """The threshold that the switch would bring with it; None: the one in force stays."""
+    """The threshold that would be in force then; None: the one in force stays."""
     boards: Sequence[BoardImpact]
 
 
 def preview(
     session: Session, state: CompetitionState, campaign: RescoringCampaign, *, tau: float | None = None
 ) -> SwitchPreview:
-    """What switching a campaign on would change, or off if it is in force; refused as the switch would be, but for
+    """What switching a campaign on would change, or taking it back if it is in force; refused as that would be, but for
     entries that are still to be measured."""
     require_not_final(session, state.competition)
     status = status_of(session, campaign)
     undo = status.state == "in force"
     if status.state == "cancelled":
         require_state(status, "switch")
+    if undo:
+        require_newest(session, status)
+    else:
+        require_switchable(session, status, complete=False)
     in_force = rescoring.in_force_in(session, state.competition.id)
     others = in_force - {campaign.id}
-    chosen = None if undo else tau_of_switch(status, tau)
+    chosen = former_tau(session, status) if undo else tau_of_switch(status, tau)
     kinds: list[TrackKind] = ["public", "private"] if status.track.kind == "public" else ["private"]
     boards = []
     for kind in kinds:

@@ -48,7 +48,7 @@ def switch(
     """
     status = _locked(session, state, campaign)
     require_state(status, "switch")
-    _require_switchable(session, status)
+    require_switchable(session, status)
     chosen = tau_of_switch(status, tau)
     before = _judged_if_provisional(session, state)
     add_act(session, state, campaign, "switch", reason, author, now)
@@ -73,8 +73,8 @@ def undo(
     :func:`switch`, and if the campaign is not in force (``wrong-state``)."""
     status = _locked(session, state, campaign)
     require_state(status, "undo")
-    _require_newest(session, status)
-    former = _former_tau(session, status)
+    require_newest(session, status)
+    former = former_tau(session, status)
     before = _judged_if_provisional(session, state)
     add_act(session, state, campaign, "undo", reason, author, now)
     if former is not None:
@@ -118,7 +118,9 @@ def _locked(session: Session, state: CompetitionState, campaign: RescoringCampai
     return status_of(session, campaign)
 
 
-def _require_switchable(session: Session, status: CampaignStatus) -> None:
+def require_switchable(session: Session, status: CampaignStatus, *, complete: bool = True) -> None:
+    """``Conflict`` if a campaign's measurements cannot count, see :func:`switch`. ``complete``: also if some of another
+    feature space are missing."""
     campaign, versions = status.campaign, status.difference.versions
     if not status.difference.measured:
         raise Conflict("nothing-measured", "The campaign has measured nothing.")
@@ -127,16 +129,17 @@ def _require_switchable(session: Session, status: CampaignStatus) -> None:
             "mixed-versions",
             f"Scorer versions {' and '.join(versions)} have measured: start another campaign.",
         )
-    if campaign.changes_space and status.missing:
+    if complete and campaign.changes_space and status.missing:
         raise Conflict(
             "not-measured", f"{status.missing:,} entries are not measured, and would have no score: let it go on first."
         )
     if status.track.preparation_id != campaign.former_preparation_id:
         raise Conflict("references-moved", "The track has other references than when the campaign began.")
-    _require_newest(session, status)
+    require_newest(session, status)
 
 
-def _require_newest(session: Session, status: CampaignStatus) -> None:
+def require_newest(session: Session, status: CampaignStatus) -> None:
+    """``Conflict`` (``newer-campaign``) while a later campaign of the track is in force."""
     newer = [each.id for each in rescoring.in_force_on(session, status.track.id) if each.id > status.campaign.id]
     if newer:
         raise Conflict("newer-campaign", f"Campaign {newer[0]} of this track is in force: take that back first.")
@@ -154,7 +157,7 @@ def tau_of_switch(status: CampaignStatus, tau: float | None) -> float | None:
     return campaign.preparation.heldout_distance / 2
 
 
-def _former_tau(session: Session, status: CampaignStatus) -> float | None:
+def former_tau(session: Session, status: CampaignStatus) -> float | None:
     """The threshold of before the switch, if the switch brought one that is still in force, or another feature space;
     None: the one in force stays."""
     campaign = status.campaign

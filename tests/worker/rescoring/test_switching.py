@@ -11,7 +11,16 @@ from scorer.db.tables import Publication
 from scorer.lifecycle import Queue
 from tests.api.conftest import Service
 from tests.factories import noise_images, zip_of
-from tests.worker.rescoring.test_campaigns import OTHER, decide, new_version, places, slug_of, started
+from tests.worker.rescoring.test_campaigns import (
+    OTHER,
+    decide,
+    new_version,
+    places,
+    ranks_of,
+    rescoring,
+    slug_of,
+    started,
+)
 from worker.dispatch import run_next
 from worker.scoring import score
 
@@ -139,3 +148,26 @@ def test_whom_new_measurements_penalise_on_the_provisional_board_may_appeal_and_
     assert f"until {datetime.now(UTC) + timedelta(days=7):%Y-%m-%d}" in words
     assert len(penalties_told(service, "bob")) == 1
     assert service.call("ada", "POST", rebuttals, json=appeal).status_code == 201
+
+
+@pytest.mark.heavy
+def test_the_preview_of_an_undo_is_what_the_undo_does(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the threshold that comes back: another one would penalise others."""
+    slug = service.competition()
+    for who, seed in (("ada", 11), ("bob", 12)):
+        service.scored(who, slug, noise_images(seed))
+    former = tau_of(service, slug)
+    before = places(service, slug, "private")
+    new_version(monkeypatch, lambda fid: 1e6 - fid)
+    campaign = started(service, slug, track="private")
+    service.work(evidence=True)
+    switch(service, slug, campaign, tau=2.0)
+    shown = rescoring(service, slug, f"/{campaign['id']}/preview").json()
+    (impact,) = shown["boards"]
+    assert (shown["undo"], shown["tau"]) == (True, former)
+    assert (impact["penalised_before"], impact["penalised_after"]) == (2, 0)
+    switched = ranks_of(places(service, slug, "private"))
+    undo(service, slug, campaign)
+    assert (tau_of(service, slug), places(service, slug, "private")) == (former, before)
+    moved = {team: rank for team, rank in ranks_of(before).items() if rank != switched[team]}
+    assert {each["team"].lower(): each["after"] for each in impact["first_moves"]} == moved
