@@ -56,18 +56,33 @@ def window_against(state: CompetitionState, grounds: Grounds | None) -> Window:
     return window._replace(ends=max(window.ends, grounds.since + timedelta(days=state.competition.appeal_days)))
 
 
+def opens_again(state: CompetitionState, grounds: Grounds, now: datetime) -> bool:
+    """Whether the time of the review is over for such grounds, and that of a provisional board is still to come."""
+    ends = window_against(state, grounds).ends
+    later = state.phase is Phase.REVIEW and grounds.track is None and state.competition.appeal_days > 0
+    return later and ends is not None and now >= ends
+
+
 def appeals_end(session: Session, state: CompetitionState) -> datetime | None:
     """Until when some team may appeal against what the provisional board shows; None unless one is published."""
     ends = window_of(state).ends
     if ends is None or state.phase is not Phase.PROVISIONAL:
         return None
+    newest = newest_grounds(session, state)
+    return ends if newest is None else max(ends, newest + timedelta(days=state.competition.appeal_days))
+
+
+def newest_grounds(session: Session, state: CompetitionState) -> datetime | None:
+    """When something last came to be that teams may appeal against on the provisional board: a disqualification, or a
+    threshold or measurement of the private track. None: nothing yet."""
     track_id = state.tracks["private"].id
     threshold = tuning.newest_threshold(session, track_id)
-    disqualified_at = rows.newest_disqualification(session, state.competition.id)
-    chosen_at = None if threshold is None else threshold.created_at
-    later = [chosen_at, disqualified_at, rescoring.newest_change(session, track_id)]
-    days = timedelta(days=state.competition.appeal_days)
-    return max([ends, *(at + days for at in later if at is not None)])
+    moments = (
+        None if threshold is None else threshold.created_at,
+        rows.newest_disqualification(session, state.competition.id),
+        rescoring.newest_change(session, track_id),
+    )
+    return max((at for at in moments if at is not None), default=None)
 
 
 def newest_provisional(state: CompetitionState) -> Publication | None:
@@ -75,14 +90,16 @@ def newest_provisional(state: CompetitionState) -> Publication | None:
     return next((act for act in state.publications if act.published and not act.final), None)
 
 
-def had_time_to_appeal(state: CompetitionState, now: datetime) -> bool:
-    """Whether a provisional board has been public for ``appeal_days``."""
+def had_time_to_appeal(session: Session, state: CompetitionState, now: datetime) -> bool:
+    """Whether a provisional board has been public for ``appeal_days`` with everything that teams may appeal against."""
     days = timedelta(days=state.competition.appeal_days)
     if not days:
         return True
     ends = [now, *(act.created_at for act in state.publications)]
     acts = zip(state.publications, ends, strict=False)  # an act counts until the next one
-    return any(act.published and not act.final and end - act.created_at >= days for act, end in acts)
+    periods = [(act.created_at, end) for act, end in acts if act.published and not act.final]
+    newest = newest_grounds(session, state) if periods else None
+    return any(end - (begin if newest is None else max(begin, newest)) >= days for begin, end in periods)
 
 
 def grounds_of(session: Session, state: CompetitionState, submission: Submission) -> Grounds | None:

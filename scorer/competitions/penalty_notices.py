@@ -71,7 +71,7 @@ def _appeal_words(state: CompetitionState, grounds: appeal_windows.Grounds, now:
         when = f"from {_moment(begins)} to {_moment(ends)}" if begins and ends else "once the competition has closed"
     elif state.phase is not Phase.FINAL and ends is not None and now < ends:
         when = f"until {_moment(ends)}"
-    elif state.phase is Phase.REVIEW and grounds.track is None and state.competition.appeal_days:
+    elif appeal_windows.opens_again(state, grounds, now):
         when = "once the provisional board is published"
     return "" if when is None else f" Your team may appeal against it, once, on the page of the entry: {when}."
 

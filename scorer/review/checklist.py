@@ -8,7 +8,7 @@ from datetime import datetime
 import numpy as np
 from sqlalchemy.orm import Session
 
-from scorer.competitions.appeal_windows import appeals_end, had_time_to_appeal, window_of
+from scorer.competitions.appeal_windows import appeals_end, had_time_to_appeal, newest_provisional, window_of
 from scorer.competitions.competition_state import CompetitionState, last_winning_rank
 from scorer.db import tuning
 from scorer.db.leaderboard.scores import Score
@@ -106,7 +106,9 @@ def _version(session: Session, state: CompetitionState, board: RankedBoard, poin
 
 def _closed(state: CompetitionState) -> ChecklistPoint:
     open_ = state.phase in {Phase.DRAFT, Phase.OPEN}
-    words = "Teams may still enter." if open_ else "No more entries are taken for the final board."
+    words = "No more entries are taken for the final board."
+    if open_:
+        words = "It has not opened yet." if state.phase is Phase.DRAFT else "Teams may still enter."
     return ChecklistPoint("closed", "The competition has closed", int(open_), words, _competition_path(state))
 
 
@@ -148,7 +150,7 @@ def _unscored(session: Session, state: CompetitionState, board: RankedBoard) -> 
 
 def _thresholds(session: Session, state: CompetitionState) -> ChecklistPoint:
     missing = [kind for kind, track in state.tracks.items() if tuning.newest_threshold(session, track.id) is None]
-    words = "Entries closer to the training images pay for it."
+    words = "Entries whose memorization distance is below it are penalised."
     if missing:
         # Teams without picks are ranked by their best public submissions.
         words = f"Without it nobody has a score on the {' and the '.join(missing)} track, nor a rank by it."
@@ -197,7 +199,9 @@ def _borderline(session: Session, state: CompetitionState, board: RankedBoard) -
         " the penalty, and that nobody has ruled on."
     )
     concerns = _ranked(scores, board, _beside_tau)
-    return _point_of_desk(state, "borderline", "Nobody's medal or prize hangs on a hair", len(open_), words, concerns)
+    return _point_of_desk(
+        state, "borderline", "No medal or prize depends on an entry near tau", len(open_), words, concerns
+    )
 
 
 def _near_tau(board: RankedBoard, last: int) -> list[int]:
@@ -265,7 +269,7 @@ def _rebuttal_window(state: CompetitionState, now: datetime) -> ChecklistPoint:
     if may_appeal and ends is not None:
         words = f"Until {ends:%Y-%m-%d %H:%M} UTC teams may appeal against penalties and rulings; publishing ends that."
     title = "The time for rebuttals has ended"
-    return ChecklistPoint("rebuttal-window", title, int(may_appeal), words, _competition_path(state))
+    return ChecklistPoint("rebuttal-window", title, int(may_appeal), words, f"{_competition_path(state)}#timeline")
 
 
 def _appeals(session: Session, state: CompetitionState, now: datetime) -> ChecklistPoint:
@@ -278,9 +282,14 @@ def _appeals(session: Session, state: CompetitionState, now: datetime) -> Checkl
             f"Until {ends:%Y-%m-%d %H:%M} UTC teams may appeal against what the provisional board shows: for {days}"
             " days from then on, or from a ruling, threshold or measurement that came later."
         )
+    open_ = may_appeal or not had_time_to_appeal(session, state, now)
+    if open_ and not may_appeal and newest_provisional(state) is not None:
+        words = (
+            f"Teams could not appeal for {days} days against everything: something came after the provisional board, or"
+            " it was public for less. Publish one again."
+        )
     title = "Teams could appeal against the provisional board"
-    open_ = may_appeal or not had_time_to_appeal(state, now)
-    return ChecklistPoint("appeals", title, int(open_), words, _competition_path(state))
+    return ChecklistPoint("appeals", title, int(open_), words, f"{_competition_path(state)}#timeline")
 
 
 def _competition_path(state: CompetitionState) -> str:

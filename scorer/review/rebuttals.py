@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 from scorer import audit_log
 from scorer.accounts.roles import is_organizer
 from scorer.competitions import appeal_windows, competition_roles
+from scorer.competitions.appeal_windows import Grounds
 from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.db.review import rulings as rows
 from scorer.db.review.rulings import Appeal
@@ -38,9 +39,17 @@ def rebuttal_refusal(
     appeals = rows.appeals_of(session, submission.ref)
     if any(grounds[:2] == (appeal.rebuttal.ruling_id, appeal.rebuttal.track) for appeal in appeals):
         return Conflict("rebutted", "Your team has written its one rebuttal against this already.")
+    return _refusal_of_time(state, grounds, now)
+
+
+def _refusal_of_time(state: CompetitionState, grounds: Grounds, now: datetime) -> KennelError | None:
+    """The error if rebuttals against such grounds are not taken now."""
     window = appeal_windows.window_against(state, grounds)
     if state.phase in {Phase.DRAFT, Phase.OPEN} or window.ends is None:
         return Conflict("review-not-begun", "Rebuttals are taken once the competition has closed.")
+    if appeal_windows.opens_again(state, grounds, now):
+        message = "Rebuttals against a disqualification are taken again once the provisional board is published."
+        return Conflict("appeals-not-begun", message)
     if state.phase is Phase.FINAL or now >= window.ends:
         return Conflict("review-over", "The time for rebuttals is over.")
     return None

@@ -60,7 +60,7 @@ def _page(
 ) -> Response:
     state = competition_state.state_of(session, slug, now)
     if final is None:
-        final = state.published or appeal_windows.had_time_to_appeal(state, now)
+        final = state.published or appeal_windows.had_time_to_appeal(session, state, now)
     return render_page(
         "review/publication.html",
         status=status,

@@ -31,7 +31,7 @@ from scorer.onnx_files import MAX_LATENT_DIMENSION
 from scorer.review import rebuttals, review_queue, reviews
 from scorer.review.flags import FlagReason
 
-REVIEW_NOT_BEGUN = "review-not-begun"
+NOT_YET = ("review-not-begun", "appeals-not-begun")
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def rulings_section_of(
     """The rulings on an entry, as its team sees them."""
     view = case_view(session, state, submission, inside=False)
     refused = rebuttals.rebuttal_refusal(session, state, submission, account, now)
-    not_yet_reason = refused.message if refused is not None and refused.slug == REVIEW_NOT_BEGUN else None
+    not_yet_reason = refused.message if refused is not None and refused.slug in NOT_YET else None
     if not view.rulings:
         return RulingsSection(view, None, (), (), refused is None, not_yet_reason)
     reasons = review_queue.evidence_reasons(session, state, submission)

@@ -10,6 +10,7 @@ from tests.api.review.test_publication import command  # noqa: F401 - a fixture
 from tests.api.review.test_published_boards import private, retune, rule
 from tests.api.review.test_review import slug_of
 from tests.factories import add_measurement, make_scored
+from tests.web.submissions.test_submissions import enter
 
 
 class Walk:
@@ -53,6 +54,10 @@ class Walk:
 
     def private_board(self, who: str | None = None) -> Any:
         return self.service.call(who, "GET", f"{self.path}/leaderboard", params={"track": "private"})
+
+    def organizers_page(self, path: str) -> str:
+        enter(self.service, "organizer")
+        return self.page(path)
 
     def page(self, path: str = "") -> str:
         headers = {"Accept": "text/html"}
@@ -181,3 +186,29 @@ def test_what_comes_after_the_provisional_board_can_be_appealed_for_as_long(serv
     assert walk.rebut("bob").json()["track"] == "private"
     walk.arena.publish()
     assert slug_of(walk.rebut("ada")) == (409, "review-over")
+
+
+def test_what_comes_after_a_withdrawal_can_be_appealed_before_the_board_is_final_again(service: Service) -> None:
+    """Whoever is disqualified then was told of an appeal once the provisional board is published: it has to come."""
+    walk = Walk(service)
+    walk.change(opens_at=-30, closes_at=-20)
+    walk.arena.publish(final=False, days=8.5)
+    walk.arena.publish(days=1)
+    walk.arena.publish(published=False)
+    appeals = "Teams could appeal against the provisional board: 1 open"
+    assert appeals not in walk.open_points()
+    assert "Publish the final board" in walk.organizers_page("/publication")
+    assert rule(walk.arena, walk.entries["eve"], "disqualify").status_code == 201
+    newest = service.call("eve", "GET", "/notices").json()["notices"][0]
+    assert newest["body"].endswith("on the page of the entry: once the provisional board is published.")
+    assert appeals in walk.open_points()
+    page = walk.organizers_page("/publication")
+    assert "Publish the provisional board" in page
+    assert "came after the provisional board" in walk.organizers_page("/publication?final=true")
+    assert slug_of(walk.rebut("eve")) == (409, "appeals-not-begun")
+    enter(service, "eve")
+    own = service.http.get(f"/submissions/{walk.entries['eve'].id}", headers={"Accept": "text/html"}).text
+    assert "are taken again once the provisional board is published." in own
+    assert "You can write one from" not in own, "that time is over"
+    assert walk.publish(published=True, final=False, override="-").status_code == 201
+    assert walk.rebut("eve").status_code == 201
