@@ -2,7 +2,7 @@
 
 from urllib.parse import quote
 
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI, Request, Response, status
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
@@ -61,7 +61,9 @@ def _answer(request: Request, response: JSONResponse, message: str) -> Response:
     if not wants_page(request):
         return response
     headers = {name: response.headers[name] for name in FORWARDED_HEADERS if name in response.headers}
-    return error_page(response.status_code, message, headers=headers)
+    # What is not open to somebody often is one page of a competition that is.
+    slug = request.path_params.get("slug") if response.status_code == status.HTTP_403_FORBIDDEN else None
+    return error_page(response.status_code, message, headers=headers, slug=slug)
 
 
 async def _database_unavailable(request: Request, error: Exception) -> Response:

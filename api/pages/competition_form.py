@@ -19,7 +19,7 @@ PRIZE_LINE = re.compile(r"(\d{1,9})\s*:\s*(\S.*)")
 Kind = Literal["text", "area", "time", "number", "flag", "extractor", "prizes"]
 HINTS = {
     "slug": "Its name in addresses and commands: small letters, digits, single hyphens.",
-    "daily_limit": "Entries a team and UTC day; empty for no limit.",
+    "daily_limit": "Of each team; empty for no limit.",
     "public.extractor": "The extractor behind the scores that everybody sees.",
     "private.extractor": "Behind the scores that decide; only organizers see which, until a board is published.",
 }
@@ -65,9 +65,9 @@ PARTS: Mapping[str, Sequence[Declared]] = {
     "Who may enter, and how often": (
         ("invitation_only", "By invitation", "flag"),
         ("max_team_size", "Members of a team", "number"),
-        ("daily_limit", "Entries a team and UTC day", "number"),
+        ("daily_limit", "Entries in a UTC day", "number"),
         ("pending_limit", "Entries in progress at once", "number"),
-        ("rejected_limit", "Rejected uploads a team and UTC day", "number"),
+        ("rejected_limit", "Rejected zips in a UTC day", "number"),
         ("late_submissions", "Entries after the close", "flag"),
     ),
     "What is won": (

@@ -160,8 +160,10 @@ def wants_page(request: Request) -> bool:
     return not request.url.path.startswith("/api/") and "text/html" in request.headers.get("accept", "")
 
 
-def error_page(status: int, message: str, *, headers: dict[str, str] | None = None) -> HTMLResponse:
-    """An error page: what happened in one sentence, and a link to go on."""
+def error_page(
+    status: int, message: str, *, headers: dict[str, str] | None = None, slug: str | None = None
+) -> HTMLResponse:
+    """An error page: what happened in one sentence, and links to go on, to the competition ``slug`` among them."""
     return render_page(
         "shared/error.html",
         status=status,
@@ -170,4 +172,5 @@ def error_page(status: int, message: str, *, headers: dict[str, str] | None = No
         title=ERROR_TITLES.get(status, "Something went wrong"),
         message=message,
         code=status,
+        slug=slug,
     )

@@ -56,8 +56,8 @@ def _provisional(state: CompetitionState) -> TimelineStep:
     days = counted(state.competition.appeal_days, "day")
     words = (
         f"The board that decides is shown, and may still move. For {days} a team may appeal once against a"
-        " disqualification, and once against an entry's penalty there; against one that comes later, for as long from"
-        " then."
+        " disqualification, and once against an entry's penalty there. What comes later may be appealed against for as"
+        " long from then on."
     )
     act = newest_provisional(state)
     if act is None or not state.published:

@@ -145,7 +145,7 @@ def _missing(
 ) -> list[str]:
     missing = []
     if competition.opens_at is None:
-        missing.append("opens_at is not set")
+        missing.append("opens_at, the time of opening, is not set")
     if competition.id not in trained:
         missing.append("no training images are attached")
     for kind in TRACK_KINDS:

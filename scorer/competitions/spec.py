@@ -66,9 +66,11 @@ class CompetitionSpec(BaseModel):
     appeal_days: int = Field(
         7, ge=0, le=365, description="Days for which teams may appeal against what the provisional board shows."
     )
-    daily_limit: int | None = Field(5, ge=1, description="Entries a team and UTC day; null for no limit.")
+    daily_limit: int | None = Field(5, ge=1, description="Entries of a team in a UTC day; null for no limit.")
     pending_limit: int = Field(2, ge=1, description="Entries of a team in progress at once.")
-    rejected_limit: int = Field(20, ge=1, description="Uploads of a team and UTC day that fail the deep check.")
+    rejected_limit: int = Field(
+        20, ge=1, description="Uploads of a team in a UTC day that may fail the check of every image."
+    )
     max_team_size: int = Field(5, ge=1, le=100, description="Members of a team.")
     final_picks: int = Field(2, ge=1, le=10, description="Entries that a team may pick to be ranked by in the end.")
     late_submissions: bool = Field(

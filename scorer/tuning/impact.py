@@ -42,14 +42,14 @@ class AwardMove(NamedTuple):
 
 @dataclass(frozen=True)
 class ReviewWorkload:
-    """How many entries reviewers must decide until every medal place is held by an entry not known to memorise.
+    """How many entries reviewers must decide until every winning place is held by an entry not known to memorise.
 
     Entries known to memorise are passed over, since they will not keep their place, and the next best entry counts.
     An undecided entry may still turn out to memorise, so ``open`` is a lower bound of the reviews that are left.
     """
 
     places: int
-    """Medal places that can be filled."""
+    """Places that win a medal or a prize and can be filled."""
     looked: int
     """Entries from rank 1 down to the one that fills the last place."""
     open: int
@@ -129,7 +129,7 @@ class ThresholdImpact:
 
     @cached_property
     def reviews(self) -> ReviewWorkload:
-        """What is left to review with the new tau, until no medal place is held by a memorising entry."""
+        """What is left to review with the new tau, until no winning place is held by a memorising entry."""
         return self._reviews(self.after)
 
     @cached_property
@@ -154,7 +154,7 @@ def award_moves(moves: RankMoves, rules: AwardRules, award: str) -> Sequence[Awa
 
 
 def review_workload_of(ranked: Ints, labels: LabelColumns, places: int) -> ReviewWorkload:
-    """The workload for ``places`` medal places. ``ranked``: the rows of the ranked entries from rank 1 down."""
+    """The workload for ``places`` winning places. ``ranked``: the rows of the ranked entries from rank 1 down."""
     fills_place = labels.memorising[ranked] != 1.0
     looked = min(len(ranked), int(np.searchsorted(np.cumsum(fills_place), places)) + 1) if places else 0
     undecided = labels.number[ranked[:looked]] < 0

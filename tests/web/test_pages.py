@@ -706,3 +706,15 @@ def test_every_text_can_be_read(scheme: str) -> None:
     for medal in ("gold", "silver", "bronze"):
         background, text = re.findall(rf"\.{medal} {{ background: (#\w+); color: (#\w+);", css)[0]
         assert contrast(text, background) >= 4.5
+
+
+def test_a_label_has_one_colour_on_all_pages_and_in_figures() -> None:
+    sheets = {name: file.decode() for name, file in templates.STATIC_FILES.items() if name.endswith(".css")}
+    defined = {
+        name: re.findall(r"--(legitimate|mgan|sup|ae|aug|other|unlabelled): (#\w+);", css)
+        for name, css in sheets.items()
+    }
+    assert {name for name, colours in defined.items() if colours} == {"base.css", "charts.css"}
+    assert defined["base.css"] == defined["charts.css"]
+    for place, (label, colour) in enumerate(defined["base.css"]):
+        assert contrast(colour, "#fff" if place < 7 else "#101415") >= 3, label

@@ -85,7 +85,7 @@ def _distances(figure: Figure) -> FigureChart:
             for column, (low, high) in enumerate(pairwise(edges))
             for bar in _stack(columns[column], column, f"{low:.3f} to {high:.3f}", down)
         ],
-        y_ticks=_y_ticks(down),
+        y_ticks=[tick for tick in _y_ticks(down) if "." not in tick.text],  # there are no halves of entries
         tau=_tau(figure, across),
     )
 

@@ -72,6 +72,11 @@ def drawn(figure: Figure) -> FigureChart:
     return drawing
 
 
+def test_an_axis_of_counts_has_whole_numbers() -> None:
+    chart = drawn(figure("distances", [("legitimate", 1.0, 0.1), (None, 1.0, 0.5)]))
+    assert [tick.text for tick in chart.y_ticks] == ["0", "1"]
+
+
 @pytest.mark.parametrize("name", FIGURES)
 @given(st.data())
 def test_all_of_it_lies_inside(name: str, data: st.DataObject) -> None:

@@ -44,7 +44,7 @@ def test_whoever_judges_is_not_asked_to_enter(service: Service) -> None:
     enter(service, "rita")
     here = f"/competitions/{slug}"
     page = read(service, here).one("main")
-    assert "so you do not enter" in page.text
+    assert "You judge in this competition, so you cannot enter it." in page.text
     assert not page.all("a", href=f"{here}/submit")
     assert read(service, f"{here}/role").all("a", href=f"{here}/desk")
     service.call("organizer", "PUT", f"{here}/roles/bob", json={"role": "organizer"})

@@ -52,6 +52,20 @@ def test_a_competitions_page_is_fresh_when_a_notice_comes(service: Service) -> N
     assert service.http.get(address, headers={"If-None-Match": tag}).status_code == 200
 
 
+def test_an_announcement_is_shown_as_markdown_and_nothing_else_is(service: Service) -> None:
+    sign_up(service)
+    with service.context.sessions.begin() as session:
+        account = session.query(Account).filter_by(handle="grace").one()
+        for kind in (Kind.MESSAGE, Kind.ANNOUNCEMENT):
+            text = f"The *first* prize.\n\n{HOSTILE}"
+            notices.notify(session, account, kind, kind, text, "/competitions", service.context.now())
+    announced, written = read(service, "/notices").one("ol").all("article")
+    assert announced.one("em").text == "first"
+    assert not written.all("em")
+    for each in (announced, written):
+        assert HOSTILE in each.text
+
+
 def test_older_notices_are_a_page_away(service: Service) -> None:
     sign_up(service)
     tell(service, *(f"Number {number}" for number in range(60)))

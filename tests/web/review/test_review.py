@@ -86,11 +86,12 @@ def test_the_review_pages_are_closed_to_participants(desk: Desk) -> None:
     for who in ("bob", "ada"):
         enter(desk.service, who)
         assert not read(desk.service, f"/competitions/{desk.slug}").all("a", href=f"/competitions/{desk.slug}/desk")
-        read(desk.service, f"/competitions/{desk.slug}/desk", status=403)
+        refused = read(desk.service, f"/competitions/{desk.slug}/desk", status=403)
+        assert refused.one("section").one("a", href=f"/competitions/{desk.slug}").text == "The competition"
         read(desk.service, f"/submissions/{near}/desk", status=403)
     enter(desk.service, None)
-    refused = desk.service.http.get(f"/submissions/{near}/desk", headers=HTML, follow_redirects=False)
-    assert refused.headers["location"].startswith("/signin")
+    led = desk.service.http.get(f"/submissions/{near}/desk", headers=HTML, follow_redirects=False)
+    assert led.headers["location"].startswith("/signin")
 
 
 def test_a_case_from_the_ruling_to_the_answer(desk: Desk) -> None:
@@ -166,10 +167,10 @@ def test_a_disqualified_entry_is_no_final_pick_on_the_pages_of_its_team(desk: De
         return [each.text for each in read(desk.service, address).all("span", class_="badge")]
 
     enter(desk.service, "bob")
-    assert "taken without picks" in marks(list_)
-    assert "stands as a final pick" in marks(own)
+    assert "final pick by default" in marks(list_)
+    assert "final pick by default" in marks(own)
     body = {"kind": "disqualify", "reason": "It copies."}
     assert desk.service.call("organizer", "POST", f"{own}/rulings", json=body).status_code == 201
     assert marks(list_)[:1] == ["disqualified"]
     assert "disqualified" in marks(own)
-    assert not {"taken without picks", "stands as a final pick"} & {*marks(list_), *marks(own)}
+    assert not {"final pick by default"} & {*marks(list_), *marks(own)}

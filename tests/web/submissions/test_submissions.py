@@ -278,7 +278,7 @@ def test_picks_are_ticked_saved_and_shown(service: Service) -> None:
     enter(service, "ada")
     page = read(service, address)
     marks = [each.text for each in page.one("tbody").all("span", class_="badge")]
-    assert marks == ["taken without picks"] * 2
+    assert marks == ["final pick by default"] * 2
     assert "None are picked, so the best public ones are taken" in page.one("main").text
     assert not [each for each in page.all("input", type="checkbox") if "checked" in each.attributes]
     fields: dict[str, Any] = hidden(page, action) | {"pick": [entries[0]["id"], entries[2]["id"]]}
