@@ -13,7 +13,7 @@ from scorer.db.teams import merges
 from scorer.lifecycle import Phase
 from scorer.notifications import notices
 from scorer.ranking.columns import Flags, Ints
-from scorer.ranking.vectorised import JudgedEntries
+from scorer.ranking.judged_entries import JudgedEntries
 
 
 def newly_penalised(before: JudgedEntries, after: JudgedEntries) -> Ints:

@@ -22,8 +22,8 @@ from scorer.leaderboard.rows import ranked_board_of
 from scorer.leaderboard.standings import change_counts, visible_changes
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.metrics.features import Vector
-from scorer.metrics.mifid import mifid
-from scorer.ranking.vectorised import JudgedEntries, RankedBoard
+from scorer.ranking.judged_entries import JudgedEntries
+from scorer.ranking.vectorised import RankedBoard
 from scorer.submissions.labels import LABELS, MEMORISES, MEMORISING, LabelInfo, label_columns_of, label_info_of
 
 LABEL_FILTERS: Mapping[str, frozenset[str | None]] = MappingProxyType(
@@ -58,8 +58,9 @@ class TrackColumns:
 
     def with_label(self, label: str) -> NDArray[np.bool_]:
         """Whether each submission passes a label filter (:data:`LABEL_FILTERS`)."""
-        numbers = [-1 if name is None else LABELS.index(name) for name in LABEL_FILTERS[label]]
-        return np.isin(self.labels, numbers)
+        passes = np.zeros(len(LABELS) + 1, np.bool_)
+        passes[[-1 if name is None else LABELS.index(name) for name in LABEL_FILTERS[label]]] = True
+        return passes[self.labels]
 
 
 @dataclass(frozen=True)
@@ -84,9 +85,15 @@ def insights_version(session: Session, state: CompetitionState, account: Account
 
 
 def insights_of(
-    session: Session, state: CompetitionState, account: Account | None, *, label: str = "all"
+    session: Session,
+    state: CompetitionState,
+    account: Account | None,
+    *,
+    label: str = "all",
+    track: TrackKind | None = None,
 ) -> InsightsData:
-    """The submissions of a competition that the account may see, filtered by ``label`` (:data:`LABEL_FILTERS`)."""
+    """The submissions of a competition that the account may see, filtered by ``label`` (:data:`LABEL_FILTERS`); with
+    ``track``, on that track alone."""
     if label not in LABEL_FILTERS:
         raise Invalid("unknown-label", f"There is no label {label!r} to choose; there are {', '.join(LABEL_FILTERS)}.")
     everything = may_see_results(state, account)
@@ -96,6 +103,8 @@ def insights_of(
     taus: dict[TrackKind, float | None] = {}
     labels = label_info_of(session, state.competition.id) if everything else {}
     for kind in TRACK_KINDS if everything else TRACK_KINDS[:1]:
+        if track not in {None, kind}:
+            continue
         board = ranked_board_of(session, state.competition, state.tracks, kind)
         entries = _all_entries(board.judged, labels) if everything else _best_entries(board)
         by_track[kind] = entries if label == "all" else entries.where(entries.with_label(label))
@@ -109,13 +118,12 @@ def insights_of(
 def _all_entries(judged: JudgedEntries, labels: Mapping[int, LabelInfo]) -> TrackColumns:
     """The entries in time, without benchmarks; the score is not rounded."""
     entry = judged.columns
-    exact = mifid(entry.fid, entry.distance, judged.tau, judged.rules.epsilon, copied_share=entry.copied_share)
     numbers = label_columns_of(labels, entry.ref).number
     penalised: NDArray[Any] = judged.penalised
     if np.isnan(judged.rules.tau):
         penalised = penalised.astype(object)
         penalised[~judged.is_exempt] = None
-    columns = TrackColumns(entry.ref, numbers, entry.fid, entry.distance, np.asarray(exact), penalised)
+    columns = TrackColumns(entry.ref, numbers, entry.fid, entry.distance, judged.exact_score, penalised)
     return columns.where(judged.is_competing)
 
 

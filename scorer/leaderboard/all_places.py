@@ -22,7 +22,8 @@ from scorer.leaderboard.rows import judged_entries_of, rows_of, teams_named, ter
 from scorer.lifecycle import TrackKind
 from scorer.ranking.awards import award_of
 from scorer.ranking.columns import Ints
-from scorer.ranking.vectorised import BoardListing, JudgedEntries
+from scorer.ranking.judged_entries import JudgedEntries
+from scorer.ranking.vectorised import BoardListing
 
 PLACES_AT_A_TIME = 2_000
 

@@ -21,7 +21,8 @@ from scorer.leaderboard.board_snapshots import BoardKey, BoardSnapshot, FormerSn
 from scorer.leaderboard.past_boards import PastBoard, judged_by
 from scorer.leaderboard.team_names import TeamNames
 from scorer.ranking.columns import EntryColumns, FinalPicks, Ints, JudgingRules
-from scorer.ranking.vectorised import BoardListing, JudgedEntries, RankedBoard, finals_of, order_of
+from scorer.ranking.judged_entries import JudgedEntries
+from scorer.ranking.vectorised import BoardListing, RankedBoard, finals_of, order_of
 
 MAX_PAST_BOARDS = 2
 """Listings of past moments kept of one competition."""

@@ -8,7 +8,8 @@ from scorer.db.leaderboard import columns
 from scorer.db.session import Connection
 from scorer.leaderboard.board_snapshots import BoardKey
 from scorer.ranking.columns import EntryColumns, JudgingRules
-from scorer.ranking.vectorised import BoardListing, JudgedEntries, RankedBoard, finals_of, order_of
+from scorer.ranking.judged_entries import JudgedEntries
+from scorer.ranking.vectorised import BoardListing, RankedBoard, finals_of, order_of
 
 NEVER = datetime(1, 1, 2, tzinfo=UTC)
 """A moment before all others."""

@@ -23,7 +23,8 @@ from scorer.db.tables import Competition, Track
 from scorer.leaderboard import board_cache
 from scorer.lifecycle import TrackKind
 from scorer.ranking.columns import Ints
-from scorer.ranking.vectorised import BoardListing, JudgedEntries, RankedBoard, finals_of, order_of
+from scorer.ranking.judged_entries import JudgedEntries
+from scorer.ranking.vectorised import BoardListing, RankedBoard, finals_of, order_of
 
 STREAMED_ROWS = 5_000
 

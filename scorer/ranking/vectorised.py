@@ -4,30 +4,13 @@ The definition is :mod:`scorer.ranking.specification`. Times are integer microse
 and sorted as the times are.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from scorer.metrics.mifid import is_copy, is_penalised, mifid
-from scorer.ranking.columns import (
-    EMPTY,
-    EntryColumns,
-    FinalPicks,
-    Flags,
-    Floats,
-    Ints,
-    JudgingRules,
-    distinct,
-    is_among,
-    numbered,
-)
-
-INDEPENDENT_OF_TAU = frozenset({"team", "codes", "is_benchmark", "is_disqualified", "is_exempt", "is_copy", "counts"})
-"""The cached properties of judged entries that are the same under every tau."""
-INDEPENDENT_OF_FINALS = INDEPENDENT_OF_TAU - {"counts"} | {"penalised", "score", "can_rank"}
-"""Those that are the same whichever entries are final."""
+from scorer.ranking.columns import EMPTY, FinalPicks, Flags, Ints, distinct, is_among
+from scorer.ranking.judged_entries import JudgedEntries
 
 
 @dataclass(frozen=True)
@@ -37,7 +20,7 @@ class BoardListing:
     ``judged`` has these entries at least.
     """
 
-    judged: "JudgedEntries"
+    judged: JudgedEntries
     rows: Ints
     benchmarks: Ints
     copies: Ints
@@ -120,109 +103,6 @@ class RankedBoard(BoardListing):
             low, high = (middle + 1, high) if judged.key(self.rows[middle]) < judged.key(row) else (low, middle)
         own = self.rank_of_team(int(judged.team[row]))
         return low + 1 - (own is not None and own <= low)
-
-
-@dataclass(frozen=True)
-class JudgedEntries:
-    """A track's entries judged by the rules: scores, penalties, copies, and which of them count."""
-
-    columns: EntryColumns
-    rules: JudgingRules
-    finals: FinalPicks | None = None
-    """Which entries count; None: all."""
-
-    @cached_property
-    def team(self) -> Ints:
-        """The team that each entry belongs to now."""
-        return self.rules.current_teams(self.columns.team)
-
-    @cached_property
-    def codes(self) -> tuple[Ints, int]:
-        """The teams as numbers from 0, and how many there are."""
-        return numbered(self.team)
-
-    @cached_property
-    def is_benchmark(self) -> Flags:
-        """Whether each entry is a benchmark."""
-        return is_among(self.team, self.rules.benchmarks)
-
-    @cached_property
-    def is_disqualified(self) -> Flags:
-        """Whether each entry is disqualified."""
-        return is_among(self.columns.ref, self.rules.disqualified)
-
-    @cached_property
-    def is_exempt(self) -> Flags:
-        """Whether each entry is never penalised, whatever tau is: benchmarks and waived entries."""
-        return self.is_benchmark | is_among(self.columns.ref, self.rules.waived)
-
-    @property
-    def is_competing(self) -> Flags:
-        """Whether each entry is one that tau is chosen over: in time, and no benchmark."""
-        return ~self.columns.late & ~self.is_benchmark
-
-    @property
-    def tau(self) -> Floats:
-        """The threshold of each entry: 0 for those that are exempt."""
-        return np.where(self.is_exempt, 0.0, self.rules.tau)
-
-    @cached_property
-    def penalised(self) -> Flags:
-        """Whether each entry is below its threshold."""
-        return np.asarray(is_penalised(self.columns.distance, self.tau))
-
-    @cached_property
-    def is_copy(self) -> Flags:
-        """Whether each entry is a copy of the training set."""
-        return np.asarray(is_copy(self.columns.distance, self.columns.copied_share))
-
-    @cached_property
-    def score(self) -> Floats:
-        """MiFID, rounded as shown; nan where there is none."""
-        entry = self.columns
-        scale = 10.0**self.rules.decimals
-        exact = mifid(entry.fid, entry.distance, self.tau, self.rules.epsilon, copied_share=entry.copied_share)
-        return np.asarray(np.floor(exact * scale + 0.5) / scale)
-
-    @cached_property
-    def counts(self) -> Flags:
-        """Whether each entry is on the board: on the public one all are."""
-        if self.finals is None:
-            return np.ones(len(self.columns), np.bool_)
-        place = np.searchsorted(self.finals.ref, self.columns.ref)
-        place[place == len(self.finals.ref)] = 0
-        final = np.zeros(len(self.columns), np.bool_)
-        if len(self.finals.ref):
-            final = (self.finals.ref[place] == self.columns.ref) & (self.finals.team[place] == self.team)
-        apart = (self.is_copy | self.is_disqualified) & ~is_among(self.team, distinct(self.finals.team))
-        return final | apart | self.is_benchmark
-
-    @cached_property
-    def can_rank(self) -> Flags:
-        """Whether each entry has a score and is not disqualified."""
-        return np.isfinite(self.score) & ~self.is_disqualified
-
-    def under(self, tau: float) -> "JudgedEntries":
-        """The same entries under another tau; ``finals`` stay. What does not depend on tau is computed once for all."""
-        return self._changed(INDEPENDENT_OF_TAU, rules=replace(self.rules, tau=tau))
-
-    def with_finals(self, finals: FinalPicks) -> "JudgedEntries":
-        """The same entries, of which these count. What does not depend on that is computed once for all."""
-        return self._changed(INDEPENDENT_OF_FINALS, finals=finals)
-
-    def _changed(self, kept: frozenset[str], **changes: Any) -> "JudgedEntries":
-        other = replace(self, **changes)
-        other.__dict__.update({name: getattr(self, name) for name in kept})
-        return other
-
-    def row_of(self, ref: int) -> int | None:
-        """The row of an entry, None if it is not among these."""
-        row = int(np.searchsorted(self.columns.ref, ref))
-        return row if row < len(self.columns) and self.columns.ref[row] == ref else None
-
-    def key(self, row: int) -> tuple[float, int, int]:
-        """The sort key of a row: score, time of acceptance, ref."""
-        return float(self.score[row]), int(self.columns.accepted_at[row]), int(self.columns.ref[row])
 
 
 def order_of(judged: JudgedEntries, *, late: bool = False) -> RankedBoard:

@@ -23,7 +23,7 @@ from scorer.jobs.leases import MAX_ANNOUNCED
 from scorer.leaderboard.rows import read_ranked_board
 from scorer.lifecycle import Phase, Queue
 from scorer.notifications import notices
-from scorer.ranking.vectorised import JudgedEntries
+from scorer.ranking.judged_entries import JudgedEntries
 from scorer.rescoring.campaigns import CampaignStatus, add_act, require_state, status_of
 
 

@@ -16,8 +16,8 @@ from scorer.db.review.flags import BORDERLINE_STANDARD_ERRORS
 from scorer.db.review.reviews import ReviewTallies
 from scorer.findings.signs import SIGNS
 from scorer.lifecycle import TRACK_KINDS, TrackKind
-from scorer.ranking.columns import Flags, Ints
-from scorer.ranking.vectorised import JudgedEntries
+from scorer.ranking.columns import Flags, Floats, Ints, in_blocks
+from scorer.ranking.judged_entries import JudgedEntries
 from scorer.review.flag_facts import EqualContents, FlagFacts, SharingPairs
 
 TRACK_REASONS = ("penalised", "medal-at-stake", "borderline", "tau-interval")
@@ -70,6 +70,15 @@ class _Track(NamedTuple):
     ref: Ints
     bits: Bytes
 
+    def bits_of(self, refs: Ints) -> Bytes:
+        """The bits of entries of another track, in the order of their ``refs``; 0 of those that this track lacks."""
+        if np.array_equal(refs, self.ref):
+            return self.bits
+        rows, found = _rows_among(refs, self.ref)
+        bits = np.zeros(len(refs), np.uint8)
+        bits[rows[found]] = self.bits[found]
+        return bits
+
 
 def weights_of(
     judged: Mapping[TrackKind, JudgedEntries],
@@ -87,18 +96,15 @@ def weights_of(
     wins_unpenalised = np.zeros(len(refs), np.bool_)
     winners = {}
     for kind in TRACK_KINDS:
-        track = _track_of(judged[kind], bounds[kind])
-        rows, found = _rows_among(refs, track.ref)
-        bits[rows[found]] |= track.bits[found]
-        penalised = np.zeros(len(refs), np.bool_)
-        penalised[rows[found]] = track.bits[found] & PENALISED_BIT
+        of_track = _track_of(judged[kind], bounds[kind]).bits_of(refs)
+        bits |= of_track
         won = bounds[kind].winners
         rows, found = _rows_among(refs, np.array([winner.ref for winner in won], np.int64))
         ranks = np.array([winner.rank for winner in won], np.int64)
         rank[rows[found]] = np.minimum(rank[rows[found]], ranks[found])
         winners[kind] = np.zeros(len(refs), np.bool_)
         winners[kind][rows[found]] = True
-        wins_unpenalised |= winners[kind] & ~penalised
+        wins_unpenalised |= winners[kind] & (of_track & PENALISED_BIT == 0)
     weight, flagged = _weigh(public, bits, rank < NO_RANK, wins_unpenalised, facts, overfitted, weights)
     of_flagged = {kind: won[flagged] for kind, won in winners.items()}
     return FlagWeights(refs[flagged], public.team[flagged], weight[flagged], rank[flagged], of_flagged)
@@ -114,14 +120,21 @@ def _track_of(judged: JudgedEntries, bounds: TrackBounds) -> _Track:
         stake = penalised & ~judged.is_disqualified & (entry.fid < bounds.last_score)
         rows, found = _rows_among(entry.ref, np.array([winner.ref for winner in bounds.winners], np.int64))
         stake[rows[found]] = False
-    borderline = scored & (np.abs(entry.distance - judged.tau) <= BORDERLINE_STANDARD_ERRORS * entry.distance_se)
+    borderline = scored & in_blocks(_is_near, entry.distance, judged.tau, entry.distance_se)
     between = np.zeros(len(entry), np.bool_)
     if bounds.low is not None:
         between = scored & (entry.distance > bounds.low)
         if bounds.high is not None:
             between &= entry.distance < bounds.high
-    bits = np.packbits([penalised, stake, borderline, between], axis=0, bitorder="little")[0]
+    bits = np.zeros(len(entry), np.uint8)
+    for number, holds in enumerate((penalised, stake, borderline, between)):
+        bits |= holds.view(np.uint8) << number
     return _Track(entry.ref, bits)
+
+
+def _is_near(distance: Floats, tau: Floats, error: Floats) -> Flags:
+    near: Flags = np.abs(distance - tau) <= BORDERLINE_STANDARD_ERRORS * error
+    return near
 
 
 def _weigh(

@@ -15,7 +15,8 @@ from scorer.leaderboard.rows import ranked_board_of
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.ranking.awards import award_of
 from scorer.ranking.columns import FinalPicks, Ints
-from scorer.ranking.vectorised import JudgedEntries, RankedBoard, finals_of, order_of
+from scorer.ranking.judged_entries import JudgedEntries
+from scorer.ranking.vectorised import RankedBoard, finals_of, order_of
 from scorer.review.rulings import RulingKind
 from scorer.teams.teams import current_team_of
 

@@ -5,7 +5,7 @@ It is computed over columns, for a million entries: nothing here makes an object
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from scorer.lifecycle import TrackKind
 from scorer.metrics.statistics.threshold_selection import is_borderline
 from scorer.ranking.awards import Award, award_of, last_winning_rank
-from scorer.ranking.columns import Flags, Ints
+from scorer.ranking.columns import Flags, Ints, in_blocks
 from scorer.ranking.rank_moves import RankMoves, moved
 from scorer.ranking.vectorised import RankedBoard
 from scorer.submissions.labels import LabelColumns
@@ -98,7 +98,8 @@ class ThresholdImpact:
     def borderline(self) -> Ints:
         """Entries whose distance is within two standard errors of the new tau."""
         judged = self.after.judged
-        return self._closest_first(is_borderline(judged.columns.distance, judged.columns.distance_se, judged.rules.tau))
+        near = partial(is_borderline, tau=judged.rules.tau)
+        return self._closest_first(in_blocks(near, judged.columns.distance, judged.columns.distance_se))
 
     def _closest_first(self, chosen: Flags) -> Ints:
         rows = np.flatnonzero(chosen & self.is_competing)  # in the order of ref, which decides ties

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from scorer.db.leaderboard import board
 from scorer.leaderboard.rank_changes import RankChange, rank_changes
 from scorer.ranking.columns import Ints
-from scorer.ranking.vectorised import JudgedEntries
+from scorer.ranking.judged_entries import JudgedEntries
 from scorer.submissions.labels import LABELS, LabelColumns
 from scorer.tuning.impact import AwardMove, ThresholdImpact
 

@@ -24,7 +24,8 @@ from scorer.errors import Conflict, Invalid, NotFound
 from scorer.leaderboard.rows import ranked_board_of, read_ranked_board
 from scorer.lifecycle import TrackKind
 from scorer.metrics.statistics.threshold_selection import METHODS, LabelledDistances, ThresholdChoice
-from scorer.ranking.vectorised import JudgedEntries, RankedBoard, order_of
+from scorer.ranking.judged_entries import JudgedEntries
+from scorer.ranking.vectorised import RankedBoard, order_of
 from scorer.submissions.labels import LabelColumns, label_columns_of, label_info_of
 from scorer.tuning.effective_thresholds import UNDO, effective_thresholds
 from scorer.tuning.impact import AwardRules, ThresholdImpact

@@ -79,7 +79,8 @@ def show(
         return Response(status_code=304, headers=headers)
 
     def data() -> Figure:
-        insights = overview.insights_of(session, state, account, label=query.label)
+        only = query.track if figure in figures.SINGLE else None
+        insights = overview.insights_of(session, state, account, label=query.label, track=only)
         if figure != shown_tracks.FIGURE:
             return figures.figure(session, insights, figure, query.track, account)
         shown = named(visible_shown_tracks(session, state, account), query.shown)

@@ -29,7 +29,7 @@ from scorer.db.tables import (
 from scorer.db.teams import merges
 from scorer.lifecycle import Status
 from scorer.ranking.columns import EMPTY, EntryColumns, FinalPicks, Ints, JudgingRules
-from scorer.ranking.vectorised import JudgedEntries
+from scorer.ranking.judged_entries import JudgedEntries
 
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 """PostgreSQL's epoch: its binary timestamps are microseconds since then."""

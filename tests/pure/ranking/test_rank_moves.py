@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scorer.ranking.columns import EntryColumns, JudgingRules
+from scorer.ranking.judged_entries import JudgedEntries
 from scorer.ranking.rank_moves import moves_between
-from scorer.ranking.vectorised import JudgedEntries, RankedBoard, order_of
+from scorer.ranking.vectorised import RankedBoard, order_of
 
 teams = st.lists(st.integers(1, 12), unique=True, max_size=8)
 

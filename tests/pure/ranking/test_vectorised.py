@@ -12,7 +12,8 @@ from scorer.db.leaderboard.columns import to_microseconds
 from scorer.metrics.mifid import EPSILON
 from scorer.ranking import specification
 from scorer.ranking.columns import EntryColumns, FinalPicks, JudgingRules
-from scorer.ranking.vectorised import JudgedEntries, best_of, finals_of, order_of
+from scorer.ranking.judged_entries import JudgedEntries
+from scorer.ranking.vectorised import best_of, finals_of, order_of
 from tests.db.leaderboard.board_oracle import assert_matches_specification
 from tests.db.leaderboard.strategies import (
     BASE,

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from scorer.lifecycle import TrackKind
 from scorer.ranking.awards import medal, prize
 from scorer.ranking.columns import EntryColumns
-from scorer.ranking.vectorised import JudgedEntries, finals_of, order_of
+from scorer.ranking.judged_entries import JudgedEntries
+from scorer.ranking.vectorised import finals_of, order_of
 from scorer.submissions.labels import LABELS, MEMORISES, LabelInfo, label_columns_of
 from scorer.tuning.impact import AwardRules, ThresholdImpact
 from tests.db.leaderboard.strategies import BASE, BENCHMARK, MAX_FINAL_PICKS, TAUS, DrawnCompetition, competitions
