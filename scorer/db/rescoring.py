@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, case, exists, func, or_, select
@@ -120,8 +121,13 @@ def newest_change(session: Session, track_id: int) -> datetime | None:
 
 def paused_campaigns(session: Session) -> frozenset[int]:
     """The campaigns that take no jobs for now."""
+    return frozenset(session.scalars(_paused()))
+
+
+@lru_cache  # every claim needs it, and building the statement takes longer than running it
+def _paused() -> Select[Any]:
     newest = _newest_acts(("pause", "resume"))
-    return frozenset(session.scalars(select(newest.c.campaign_id).where(newest.c.kind == "pause")))
+    return select(newest.c.campaign_id).where(newest.c.kind == "pause")
 
 
 def campaigns_of(session: Session, competition_id: int) -> Sequence[RescoringCampaign]:

@@ -6,13 +6,16 @@ processes differ.
 
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
     CursorResult,
+    Interval,
     Select,
     and_,
+    bindparam,
     exists,
     func,
     insert,
@@ -24,6 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session, aliased
+from sqlalchemy.sql.dml import ReturningUpdate
 from sqlalchemy.sql.expression import SQLColumnExpression
 
 from scorer.db.jobs.pauses import ActivePauses, active_pauses, is_claimable
@@ -58,6 +62,13 @@ def claim_next(
 ) -> Job | None:
     """Claim the first due job of a queue for ``holder``, for as long as the ``lease``; None if none is due that is not
     ``paused``. A job that has failed on ``worker`` is left to other workers while there are any."""
+    claimed = {"of_queue": queue, "by": holder, "on": worker, "at": now, "for_": lease}
+    return session.scalars(_claim(paused), claimed).one_or_none()
+
+
+@lru_cache(maxsize=64)  # building the statement takes longer than running it
+def _claim(paused: ActivePauses) -> ReturningUpdate[Job]:
+    queue, worker = bindparam("of_queue", type_=Job.queue.type), bindparam("on", type_=Job.worker.type)
     other = aliased(Job)
     runs = (other.state == JobState.RUNNING) & (other.lease_until > func.now())
     running = exists().where(runs, other.queue == queue, other.worker != worker)
@@ -79,21 +90,23 @@ def claim_next(
         .with_for_update(skip_locked=True)
         .scalar_subquery()
     )
-    return session.scalars(
+    return (
         update(Job)
         .where(Job.id == due)
         .values(
             state=JobState.RUNNING,
-            holder=holder,
+            holder=bindparam("by"),
             worker=worker,
-            lease_until=func.now() + lease,
+            lease_until=func.now() + bindparam("for_", type_=Interval()),
             attempts=Job.attempts + 1,
-            started_at=now,
+            started_at=bindparam("at"),
             stage=None,
             fraction=None,
         )
         .returning(Job)
-    ).one_or_none()
+        # What the row is afterwards is read from it: these parameters have no values that the session could evaluate.
+        .execution_options(synchronize_session=False, populate_existing=True)
+    )
 
 
 def renew_lease(session: Session, job_id: int, held_by: str, *, lease: timedelta, **progress: object) -> bool:
@@ -165,15 +178,20 @@ def next_turn(session: Session, queue: Queue, priority: int, team_id: int | None
     So a team's tenth entry waits behind another team's first, and a team that hands in again whenever an entry of it
     is scored does not overtake another's second.
     """
-    in_queue = (Job.queue == queue) & (Job.priority == priority)
+    return int(session.scalar(_next_turn(), {"of_queue": queue, "of_priority": priority, "team": team_id}) or 0)
+
+
+@lru_cache
+def _next_turn() -> Select[int]:
+    in_queue = (Job.queue == bindparam("of_queue", type_=Job.queue.type)) & (Job.priority == bindparam("of_priority"))
     waits = in_queue & (Job.state == JobState.WAITING)
     first = select(func.min(Job.turn)).where(waits).scalar_subquery()
     longest = select(func.min(Job.created_at)).where(waits).scalar_subquery()
-    own = select(func.max(Job.turn) + 1).where(in_queue, Job.team_id == team_id)
+    own = select(func.max(Job.turn) + 1).where(in_queue, Job.team_id == bindparam("team"))
     after_unfinished = own.where(Job.state.in_(UNFINISHED)).scalar_subquery()
     after_begun = own.where(Job.started_at > longest).scalar_subquery()
     turns = (func.coalesce(turn, 0) for turn in (first, after_unfinished, after_begun))
-    return int(session.scalar(select(func.greatest(*turns))) or 0)
+    return select(func.greatest(*turns))
 
 
 def add_for_entries(

@@ -2,9 +2,10 @@
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Subquery, exists, or_, select
+from sqlalchemy import ColumnElement, Select, Subquery, exists, or_, select
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
@@ -42,15 +43,19 @@ class ListedPause(NamedTuple):
 
 def active_pauses(session: Session) -> ActivePauses:
     """What is paused now."""
-    newest = _newest_pauses()
-    columns = newest.c.queue, newest.c.competition_id, newest.c.worker
-    rows = session.execute(select(*columns).where(newest.c.paused)).all()
+    rows = session.execute(_paused()).all()
     return ActivePauses(
         frozenset(row.queue for row in rows if row.queue is not None),
         frozenset(row.competition_id for row in rows if row.competition_id is not None),
         frozenset(row.worker for row in rows if row.worker is not None),
         rescoring.paused_campaigns(session),
     )
+
+
+@lru_cache  # every claim needs it, and building the statement takes longer than running it
+def _paused() -> Select[Any]:
+    newest = _newest_pauses()
+    return select(newest.c.queue, newest.c.competition_id, newest.c.worker).where(newest.c.paused)
 
 
 def list_pauses(session: Session) -> Sequence[ListedPause]:
