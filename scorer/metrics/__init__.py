@@ -1,7 +1,9 @@
 """Metrics: arrays in, numbers out. Pure: no torch, no SQL, no files; formulas in ``docs/explanation/metrics.md``.
 
+threads: parts of one computation beside each other
 features: checks that every metric makes of a feature matrix
 cosine, euclidean: exact nearest neighbours at the speed of matrix products
+pairing, paired_cosines: one pass over all pairs of two sets, for all that is asked of their distances
 memorization: nearest reference images by cosine distance; the memorization distance s
 mifid: the score, MiFID = FID * penalty(s, tau)
 statistics: tests, correlations, agreement of raters, the choice of tau

@@ -25,6 +25,7 @@ too many columns of one tile compete for them."""
 TILE_ROWS = 2000
 TILE_COLUMNS = 4096
 _SEGMENT = 512
+_BELOW = -2.0  # any cosine
 _CHUNK = 512  # rows widened to float64 at a time
 
 # Lengths whose inverse and whose products stay far from overflow and underflow in either precision.
@@ -86,7 +87,7 @@ class CosineComparison:
         """Every pair that may be a generated row's nearest, by products in ``precision``. A row is crowded if more than
         ``crowd`` columns of one tile compete for it. ``done`` is called with the finished share in (0, 1].
         """
-        candidates = _Candidates(len(self.generated), self.window(precision), crowd, precision)
+        candidates = Candidates(len(self.generated), self.window(precision), crowd, precision)
         left = self.generated.unit(0, len(self.generated), precision)
         non_negative = bool(left.min() >= 0.0)
         buffer = np.empty(TILE_ROWS * TILE_COLUMNS, precision)
@@ -152,15 +153,15 @@ def _products(left: Features, right: Features, buffer: Features, *, fold: bool) 
     np.matmul(left, right.T, out=products)
     if fold:
         np.abs(products, out=products)
-    tile[:, len(right) :] = -2.0  # below any cosine
+    tile[:, len(right) :] = _BELOW
     return tile
 
 
-class _Candidates:
+class Candidates:
     """Collects, tile by tile of similarities, the pairs that can still be a row's nearest."""
 
     def __init__(self, count: int, window: float, crowd: int, precision: type[np.floating[Any]]) -> None:
-        self._best = np.full(count, -2.0, precision)  # the highest so far; +inf for a crowded row
+        self._best = np.full(count, _BELOW, precision)  # the highest so far; +inf for a crowded row
         self._window = window
         self._crowd = crowd
         self._pairs: list[tuple[Indices, Indices, Features]] = []
@@ -170,6 +171,8 @@ class _Candidates:
 
         Only segments whose peak comes within the window of the row's best so far are read.
         """
+        if missing := -tile.shape[1] % _SEGMENT:
+            tile = np.pad(tile, ((0, 0), (0, missing)), constant_values=_BELOW)
         segments = tile.reshape(len(tile), -1, _SEGMENT)
         peaks = segments.max(axis=2)
         best = self._best[row : row + len(tile)]

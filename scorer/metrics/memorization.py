@@ -34,8 +34,8 @@ __all__ = [
     "normalise",
 ]
 
-# A row with more candidates than this costs less as a whole in float64 than pair by pair.
-_CROWD = 64
+MAX_CANDIDATES = 64
+"""A row with more costs less as a whole in float64 than pair by pair."""
 _MAX_REDONE_AT_ONCE = 512
 
 
@@ -96,7 +96,7 @@ def nearest(
     distance = np.full(len(own), np.inf)
     index = np.full(len(own), -1, np.int64)
     comparison = CosineComparison(own, other, signed)
-    rows, columns, crowded = shortlister(comparison, _CROWD, lambda share: report(0.9 * share))
+    rows, columns, crowded = shortlister(comparison, MAX_CANDIDATES, lambda share: report(0.9 * share))
     decided, columns, distances = _lowest(rows, columns, comparison.distances(rows, columns))
     distance[decided], index[decided] = distances, columns
     for start in range(0, len(crowded), _MAX_REDONE_AT_ONCE):

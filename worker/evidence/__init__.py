@@ -3,6 +3,7 @@
 thumbnails: 8 x 8 thumbnails and perceptual hashes of the reference images
 array_cache: the type of a cache of named arrays
 reference: what the training and held-out images alone determine, computed once for all entries
+distance_passes: the passes over distances of which several tests take their part
 analysis: one entry against its references; what several tests need is computed once
 methods: the tests, in their order
 details: examples to point at, and the columns of the evidence row

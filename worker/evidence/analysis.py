@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from scorer.archive import ExactDuplicates, PixelHashes, TrainingImageCopies, fi
 from scorer.extractors import Features
 from scorer.metrics.copying.authenticity import Authenticity, authenticity_from
 from scorer.metrics.copying.data_copying import DataCopying, Scope, data_copying
-from scorer.metrics.copying.internal_duplicates import InternalDuplicates, internal_duplicates
+from scorer.metrics.copying.internal_duplicates import InternalDuplicates
 from scorer.metrics.copying.membership_inference import MembershipInference, membership_inference
 from scorer.metrics.copying.near_duplicates import NearDuplicates, near_duplicates, originals_of
 from scorer.metrics.copying.near_hashes import hash_originals
@@ -19,13 +20,18 @@ from scorer.metrics.copying.perceptual_hashes import PerceptualHashes
 from scorer.metrics.copying.relative_distances import LOWER_TAIL, NEIGHBOURS, relative_originals
 from scorer.metrics.copying.thumbnails import MIN_CONTRAST, contrast_of
 from scorer.metrics.cosine import NormalisedFeatures, normalise
-from scorer.metrics.euclidean import MutualNeighbours, mutual_neighbours, neighbours
-from scorer.metrics.features import Vector
+from scorer.metrics.euclidean import neighbours
+from scorer.metrics.features import Vector, require_matrix
 from scorer.metrics.memorization import Nearest, nearest
 from scorer.metrics.sample_quality.frechet import Statistics
 from scorer.metrics.sample_quality.frechet_standard_error import frechet_influences
-from scorer.metrics.sample_quality.prdc import Manifold
-from worker.evidence.reference import HeldOut, NotComputable, ProgressCallback, ReferenceAnalysis
+from scorer.metrics.sample_quality.kid import SquaredMmd, squared_mmd_of
+from scorer.metrics.sample_quality.prdc import PRECISION_K, Manifold, Prdc, PrdcError
+from scorer.metrics.sample_quality.two_sample import PooledSample, TwoSample, draw_pool, two_sample_in
+from worker.evidence.distance_passes import OwnDistances, TrainingDistances, own_distances, training_distances
+from worker.evidence.reference import HeldOut, NotComputable, ProgressCallback, ReferenceAnalysis, or_none
+
+Found = TypeVar("Found")
 
 NO_HELD_OUT_IMAGES = "There are no held-out photographs to compare with."
 
@@ -94,9 +100,45 @@ class Analysis:
         return normalise(self.entry.features, "generated")
 
     @cached_property
+    def pool(self) -> PooledSample:
+        """Which images take part in the two-sample test."""
+        return draw_pool(self.entry.features, self.training, random=self.random(1))
+
+    @cached_property
+    def among_own(self) -> OwnDistances:
+        """The entry's images compared with each other."""
+        return own_distances(
+            self.normalised,
+            pool=or_none(lambda: self.pool),
+            held_out=or_none(lambda: self._held_out_limit),
+            training=len(self.reference.training),
+            progress=self.progress,
+        )
+
+    @cached_property
+    def to_training(self) -> TrainingDistances:
+        """The entry's images compared with the training images."""
+        return training_distances(
+            self.normalised,
+            self.reference.training,
+            signed=self.reference.signed,
+            neighbours=NEIGHBOURS,
+            pool=or_none(lambda: self.pool),
+            among_own=self.among_own,
+            manifold=or_none(lambda: self.manifold),
+            progress=self.progress,
+        )
+
+    @property
     def upright(self) -> Nearest:
         """The nearest training image of every image."""
-        return nearest(self.normalised, self.reference.training, signed=self.reference.signed, progress=self.progress)
+        return self.to_training.upright
+
+    @property
+    def _held_out_limit(self) -> PartialCopying:
+        """The limit of closeness, which the held-out images alone determine."""
+        distances = self.held_out.upright.distance
+        return partial_copying(distances, distances)
 
     @cached_property
     def closeness(self) -> PartialCopying:
@@ -136,11 +178,11 @@ class Analysis:
         scope: Scope = "authors" if self.authors else "global"
         return data_copying(self.entry.features, cells, scope=scope, progress=self.progress)
 
-    @cached_property
+    @property
     def repeats(self) -> InternalDuplicates:
-        return internal_duplicates(
-            self.normalised, self.closeness, len(self.reference.training), progress=self.progress
-        )
+        if self.among_own.repeats is None:
+            raise NotComputable(NO_HELD_OUT_IMAGES)
+        return self.among_own.repeats
 
     @cached_property
     def exact_duplicates(self) -> ExactDuplicates:
@@ -149,22 +191,34 @@ class Analysis:
     @cached_property
     def authenticity(self) -> Authenticity:
         """Of the entry's images against the training images."""
-        return authenticity_from(self.neighbours.own, self.manifold)
-
-    @cached_property
-    def neighbours(self) -> MutualNeighbours:
-        """The nearest training images of every image, by Euclidean distance, and how near an image is to each."""
-        count = min(NEIGHBOURS, len(self.training))
-        return mutual_neighbours(self.entry.features, self.training, k=count, progress=self.progress)
+        return authenticity_from(self.to_training.nearest, self.manifold)
 
     @cached_property
     def relative_copies(self) -> NearDuplicates:
-        return near_duplicates(relative_originals(self.neighbours.own), self.held_out.relative, rare=LOWER_TAIL)
+        return near_duplicates(relative_originals(self.to_training.nearest), self.held_out.relative, rare=LOWER_TAIL)
 
     @cached_property
     def membership(self) -> MembershipInference:
         held_out = neighbours(self.held_out.features, self.entry.features)
-        return membership_inference(np.sqrt(self.neighbours.squares), np.sqrt(held_out.squares[:, 0]))
+        return membership_inference(np.sqrt(self.to_training.squares), np.sqrt(held_out.squares[:, 0]))
+
+    @property
+    def two_sample(self) -> TwoSample:
+        pool = self.pool
+        return two_sample_in(pool, _there(self.to_training.pooled).places)
+
+    @property
+    def kid(self) -> SquaredMmd:
+        for features, whose in ((self.entry.features, "generated"), (self.training, "reference")):
+            require_matrix(features, whose, min_rows=2)
+        return squared_mmd_of(self.among_own.kernel_sums, self.to_training.kernel_sums, self.reference.kernel_sums)
+
+    @property
+    def overlap(self) -> tuple[Prdc, PrdcError]:
+        if isinstance(self.reference.manifold, str):
+            raise NotComputable(self.reference.manifold)
+        require_matrix(self.entry.features, "given", min_rows=PRECISION_K + 1)
+        return _there(self.to_training.overlap)
 
     @cached_property
     def influences(self) -> Vector | None:
@@ -183,3 +237,10 @@ class Analysis:
         """The training images' features."""
         features: Features = self.reference.training.features
         return features
+
+
+def _there(found: Found | None) -> Found:
+    """What a pass has found: its test has said before if there is nothing to find."""
+    if found is None:
+        raise AssertionError("the pass made nothing of what it could")
+    return found

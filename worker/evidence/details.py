@@ -17,7 +17,7 @@ from scorer.metrics.copying.near_duplicates import NearDuplicates
 from scorer.metrics.copying.partial_copying import PartialCopying
 from scorer.metrics.memorization import nearest
 from worker.evidence.analysis import Analysis
-from worker.evidence.reference import NotComputable, few_images_not_computable
+from worker.evidence.reference import or_none
 
 MAX_CELL_EXAMPLES, MAX_CLOSE_EXAMPLES, MAX_GROUPS, MAX_GROUP_EXAMPLES = 6, 12, 12, 8
 """How many are stored: examples of a cell, close images, groups, and images of a group."""
@@ -78,12 +78,7 @@ def evidence_columns_of(analysis: Analysis) -> dict[str, Any]:
 
 def _is_computable(analysis: Analysis, test: str) -> bool:
     """Whether a test can be made. Its result stays cached in the analysis."""
-    try:
-        with few_images_not_computable():
-            getattr(analysis, test)
-    except NotComputable:
-        return False
-    return True
+    return or_none(lambda: getattr(analysis, test)) is not None
 
 
 def _closeness_columns(prefix: str, closeness: PartialCopying) -> dict[str, Any]:

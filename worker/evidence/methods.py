@@ -29,12 +29,9 @@ from scorer.metrics.sample_quality.fid_infinity import fid_infinity
 from scorer.metrics.sample_quality.frechet_standard_error import standard_error_of
 from scorer.metrics.sample_quality.inception_score import inception_score
 from scorer.metrics.sample_quality.kernel_sums import median_width
-from scorer.metrics.sample_quality.kid import squared_mmd
 from scorer.metrics.sample_quality.likelihood_divergence import likelihood_divergence
 from scorer.metrics.sample_quality.prd import prd
-from scorer.metrics.sample_quality.prdc import prdc_with_error
 from scorer.metrics.sample_quality.relative_mmd import relative_mmd
-from scorer.metrics.sample_quality.two_sample import two_sample
 from scorer.metrics.statistics.subsampling import equal_subsamples
 from worker.evidence.analysis import Analysis
 from worker.evidence.reference import NotComputable
@@ -112,10 +109,7 @@ def _membership(analysis: Analysis) -> tuple[Finding, ...]:
 
 
 def _two_sample(analysis: Analysis) -> tuple[Finding, ...]:
-    result = two_sample(
-        analysis.entry.features, analysis.training, random=analysis.random(1), progress=analysis.progress
-    )
-    return sample_quality.two_sample_findings(result)
+    return sample_quality.two_sample_findings(analysis.two_sample)
 
 
 def _relative_mmd(analysis: Analysis) -> tuple[Finding, ...]:
@@ -143,13 +137,7 @@ def _prd(analysis: Analysis) -> tuple[Finding, ...]:
 
 
 def _kid(analysis: Analysis) -> tuple[Finding, ...]:
-    kid = squared_mmd(
-        analysis.entry.features,
-        analysis.training,
-        reference_sums=analysis.reference.kernel_sums,
-        progress=analysis.progress,
-    )
-    return (sample_quality.kid_finding(kid),)
+    return (sample_quality.kid_finding(analysis.kid),)
 
 
 def _cmmd(analysis: Analysis) -> tuple[Finding, ...]:
@@ -164,6 +152,7 @@ def _likelihood(analysis: Analysis) -> tuple[Finding, ...]:
         analysis.training,
         analysis.held_out.features,
         random=analysis.random(7),
+        baseline=analysis.reference.likelihood_baseline,
         progress=analysis.progress,
     )
     return sample_quality.likelihood_findings(divergence)
@@ -180,9 +169,7 @@ def _diversity(analysis: Analysis) -> tuple[Finding, ...]:
 
 
 def _prdc(analysis: Analysis) -> tuple[Finding, ...]:
-    return sample_quality.prdc_findings(
-        *prdc_with_error(analysis.entry.features, analysis.manifold, progress=analysis.progress)
-    )
+    return sample_quality.prdc_findings(*analysis.overlap)
 
 
 def _scores(analysis: Analysis) -> tuple[Finding, ...]:
@@ -211,6 +198,19 @@ def _inception_score(analysis: Analysis) -> tuple[Finding, ...]:
     return (sample_quality.inception_score_finding(inception_score(analysis.entry.logits, random=analysis.random(6))),)
 
 
+@dataclass(frozen=True)
+class SharedPass:
+    """A pass over distances of which several tests take their part; name and weight as of a test."""
+
+    test: str
+    run: Callable[[Analysis], object]
+    weight: float
+
+
+SHARED_PASSES = (
+    SharedPass("distances-within", lambda analysis: analysis.among_own, 15),
+    SharedPass("distances-to-training", lambda analysis: analysis.to_training, 30),
+)
 TEST_METHODS = (
     TestMethod(
         "data-copying",
@@ -235,7 +235,7 @@ TEST_METHODS = (
             Quantity("partly_copied", SHARE, LOWER),
             *(Quantity(copying.quantile_name(level), copying.COSINE, HIGHER) for level in QUANTILES),
         ),
-        5,
+        0,
     ),
     TestMethod("near-copies", _near_duplicates, (Quantity("near_copies", SHARE, LOWER),), 5),
     TestMethod("thumbnails", _thumbnails, (Quantity("thumbnail_copies", SHARE, LOWER),), 2),
@@ -250,8 +250,8 @@ TEST_METHODS = (
         ),
         0,
     ),
-    TestMethod("repeats", _internal_duplicates, (Quantity("repeats", SHARE, LOWER),), 5),
-    TestMethod("authenticity", _authenticity, (Quantity("authenticity", SHARE, HIGHER),), 10),
+    TestMethod("repeats", _internal_duplicates, (Quantity("repeats", SHARE, LOWER),), 0),
+    TestMethod("authenticity", _authenticity, (Quantity("authenticity", SHARE, HIGHER),), 0),
     TestMethod("relative-distances", _relative_distances, (Quantity("relative_copies", SHARE, LOWER),), 0),
     TestMethod(
         "membership",
@@ -263,19 +263,19 @@ TEST_METHODS = (
         "two-sample",
         _two_sample,
         tuple(Quantity(name, SHARE, HALF) for name in ("two_sample_real", "two_sample_generated", "two_sample")),
-        20,
+        0,
     ),
     TestMethod("relative-mmd", _relative_mmd, (Quantity("relative_mmd", SQUARED_MMD, NEITHER),), 3),
     TestMethod("binning", _ndb, (Quantity("ndb_share", SHARE, USUAL), Quantity("jensen_shannon", NATS, LOWER)), 1),
-    TestMethod("prd", _prd, (Quantity("prd_f8", SHARE, HIGHER), Quantity("prd_f1_8", SHARE, HIGHER)), 10),
-    TestMethod("kid", _kid, (Quantity("kid", SQUARED_MMD, LOWER),), 15),
+    TestMethod("prd", _prd, (Quantity("prd_f8", SHARE, HIGHER), Quantity("prd_f1_8", SHARE, HIGHER)), 15),
+    TestMethod("kid", _kid, (Quantity("kid", SQUARED_MMD, LOWER),), 0),
     TestMethod("cmmd", _cmmd, (Quantity("cmmd", CMMD, LOWER),), 15),
-    TestMethod("likelihood", _likelihood, (Quantity("fld", FLD, LOWER), Quantity("fld_gap", FLD, GAP)), 20),
+    TestMethod("likelihood", _likelihood, (Quantity("fld", FLD, LOWER), Quantity("fld_gap", FLD, GAP)), 10),
     TestMethod(
         "diversity",
         _diversity,
         tuple(Quantity(name, EFFECTIVE_IMAGES, HIGHER) for name in ("vendi", "rke")),
-        20,
+        8,
     ),
     TestMethod(
         "overlap",
@@ -286,7 +286,7 @@ TEST_METHODS = (
             Quantity("density", RATIO, HIGHER),
             Quantity("coverage", SHARE, HIGHER),
         ),
-        30,
+        0,
     ),
     TestMethod(
         "scores",

@@ -7,6 +7,7 @@ part: it is what a participant can have copied.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -23,11 +24,13 @@ from scorer.metrics.euclidean import neighbours
 from scorer.metrics.features import Vector
 from scorer.metrics.memorization import Nearest, nearest
 from scorer.metrics.sample_quality.kid import reference_sums_of
+from scorer.metrics.sample_quality.likelihood_divergence import LikelihoodReference
 from scorer.metrics.sample_quality.prdc import Manifold, manifold_of
 from worker.evidence.array_cache import ArrayCache, Arrays, no_cache
 from worker.evidence.thumbnails import ReferenceThumbnails
 
 ProgressCallback = Callable[[float], None]
+Computed = TypeVar("Computed")
 
 SEED = 0
 """Of k-means on the training images: the same cells for all entries."""
@@ -46,6 +49,15 @@ def few_images_not_computable() -> Iterator[None]:
         if error.slug != "too-few-images":
             raise
         raise NotComputable(error.message) from None
+
+
+def or_none(compute: Callable[[], Computed]) -> Computed | None:
+    """What a function returns; None where it is not computable."""
+    try:
+        with few_images_not_computable():
+            return compute()
+    except NotComputable:
+        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +95,12 @@ class ReferenceAnalysis:
     held_out: HeldOut | None
     """None where there are no held-out images."""
     signed: bool
+    cache: ArrayCache = no_cache
+
+    def likelihood_baseline(self, drawn: LikelihoodReference) -> float:
+        """The baseline of FLD for as many images as were drawn of the references, from the cache if it is there."""
+        name = f"likelihood-{drawn.count}"
+        return float(self.cache(name, lambda: {"loss": np.array(drawn.baseline())})["loss"])
 
 
 def reference_analysis_of(
@@ -121,7 +139,9 @@ def reference_analysis_of(
             held_out, normalised, normalised_mirrored, manifold, signed=signed, cache=cache, progress=rest
         )
     progress(1.0)
-    return ReferenceAnalysis(normalised, normalised_mirrored, manifold, bins, kernel_sums, thumbnails, analysed, signed)
+    return ReferenceAnalysis(
+        normalised, normalised_mirrored, manifold, bins, kernel_sums, thumbnails, analysed, signed, cache
+    )
 
 
 def _held_out_of(

@@ -14,7 +14,7 @@ from scorer.findings.finding import Finding, with_interval_coverage
 from scorer.metrics.sample_quality.frechet import Statistics
 from worker.evidence.analysis import AnalysedEntry, Analysis
 from worker.evidence.details import details_of, evidence_columns_of
-from worker.evidence.methods import TEST_METHODS, TestMethod
+from worker.evidence.methods import SHARED_PASSES, TEST_METHODS, TestMethod
 from worker.evidence.reference import NotComputable, ProgressCallback, ReferenceAnalysis, few_images_not_computable
 
 
@@ -30,7 +30,7 @@ class EvidenceReport:
     numbers: dict[str, Any]
     """Columns; see :func:`worker.evidence.details.evidence_columns_of`."""
     seconds: dict[str, float]
-    """How long each test took."""
+    """How long each test took, and before them each pass over distances that several tests share."""
 
 
 def evidence_of(
@@ -51,16 +51,20 @@ def evidence_of(
     the reason. Other faults raise ``Invalid``. ``progress`` receives the finished share, rising to 1.0.
     """
     analysis = Analysis(entry, reference, statistics, seed=seed, authors=authors)
-    total = sum(method.weight for method in TEST_METHODS)
+    steps = (*SHARED_PASSES, *TEST_METHODS)
+    total = sum(step.weight for step in steps)
     done = 0.0
     findings = []
     seconds = {}
-    for method in TEST_METHODS:
-        analysis.progress = _monotonic_part(progress, done / total, (done + method.weight) / total)
+    for step in steps:
+        analysis.progress = _monotonic_part(progress, done / total, (done + step.weight) / total)
         start = time.perf_counter()
-        findings += [{"test": method.test, **asdict(finding)} for finding in _run_method(method, analysis)]
-        seconds[method.test] = round(time.perf_counter() - start, 3)
-        done += method.weight
+        if isinstance(step, TestMethod):
+            findings += [{"test": step.test, **asdict(finding)} for finding in _run_method(step, analysis)]
+        else:
+            step.run(analysis)
+        seconds[step.test] = round(time.perf_counter() - start, 3)
+        done += step.weight
         progress(done / total)
     return EvidenceReport(findings, details_of(analysis, reference_names), evidence_columns_of(analysis), seconds)
 

@@ -11,8 +11,10 @@ as independent, the negative binomial distribution with r and n_h m / (n_h m + n
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.stats import nbinom
@@ -20,8 +22,9 @@ from scipy.stats import nbinom
 from scorer.errors import Invalid
 from scorer.metrics.copying.partial_copying import PartialCopying
 from scorer.metrics.cosine import Indices, NormalisedFeatures, normalise
-from scorer.metrics.euclidean import Pairing
 from scorer.metrics.features import Features
+from scorer.metrics.paired_cosines import PairedCosines
+from scorer.metrics.pairing import DistanceStrip, Pairing, go_through
 
 MAX_GROUPS, MAX_GROUP_IMAGES = 6, 8
 
@@ -98,6 +101,61 @@ def grouped_share_error(sizes: Indices, counted: Indices) -> float:
     return float(np.sqrt(np.square(counted - sizes * (counted.sum() / count)).sum()) / count)
 
 
+class AlikePairs:
+    """Finds the alike images among all pairs of the images of an entry, of which ``cosines`` are; the arguments of
+    :func:`internal_duplicates`."""
+
+    def __init__(
+        self, own: NormalisedFeatures, cosines: PairedCosines, held_out: PartialCopying, training: int
+    ) -> None:
+        if training < 1:
+            raise Invalid("bad-count", f"There must be at least 1 training image, not {training}.")
+        self._own, self._cosines = own, cosines
+        self._held_out = held_out
+        self._compared = held_out.held_out * training
+        count = len(own)
+        # Of unit rows the squared Euclidean distance is twice the cosine distance.
+        self._limits = np.full((1, count), 2.0 * held_out.limit)
+        self._pairs = 0
+        self._alike, self._last = np.zeros(count, np.int64), np.zeros(count, np.int64)
+        self._group = np.arange(count)
+
+    @cached_property
+    def _exact(self) -> Pairing:
+        """The unit rows, whose distances decide; made for the first pair that the cosines leave open."""
+        return Pairing(self._own.unit(0, len(self._own), np.float32))
+
+    def add(self, strip: DistanceStrip) -> None:
+        """Take one strip."""
+        rows, columns = np.nonzero(self._is_alike(strip))
+        rows += strip.rows.start
+        self._pairs += int(np.count_nonzero(rows < columns))
+        self._alike += np.bincount(rows, minlength=len(self._alike))
+        self._last[rows] = columns
+        self._group = _joined(self._group, rows, columns)
+
+    def _is_alike(self, strip: DistanceStrip) -> NDArray[np.bool_]:
+        cosines, rows = self._cosines.of(strip), strip.rows
+        errors = self._cosines.errors[rows, None]
+        own = np.arange(rows.stop - rows.start), np.arange(rows.start, rows.stop)
+        inside = cosines > 1.0 - self._held_out.limit + errors
+        is_open = cosines >= 1.0 - self._held_out.limit - errors
+        is_open ^= inside
+        inside[own] = is_open[own] = False
+        few, many = np.nonzero(is_open)
+        if strip.is_crowded(len(few)) or not self._cosines.is_usable[rows].all():
+            return self._exact.strip(rows).within(self._limits, strict=True)
+        if len(few):
+            inside[few, many] = self._exact.squares(few + rows.start, many) < self._limits[0, 0]
+        return inside
+
+    def result(self) -> InternalDuplicates:
+        """The groups, once all pairs were seen."""
+        dependents = np.bincount(self._last[self._alike == 1], minlength=len(self._alike))
+        test = self._held_out
+        return InternalDuplicates(self._group, dependents, self._pairs, test.limit, test.rank, self._compared)
+
+
 def internal_duplicates(
     generated: Features | NormalisedFeatures,
     held_out: PartialCopying,
@@ -111,29 +169,11 @@ def internal_duplicates(
     limit of 0, nothing is alike. Holds some million pairs at a time, and never n x n numbers. ``progress`` is called
     with the finished share, rising to 1.0. Raises :class:`Invalid`: ``bad-count``, and as :func:`normalise` does.
     """
-    if training < 1:
-        raise Invalid("bad-count", f"There must be at least 1 training image, not {training}.")
     own = generated if isinstance(generated, NormalisedFeatures) else normalise(generated, "generated")
-    count = len(own)
-    pairs = 0
-    alike, last = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    group = np.arange(count)
-    # Of unit rows the squared Euclidean distance is twice the cosine distance.
-    limits = np.full((1, count), 2.0 * held_out.limit)
-    for strip in Pairing(own.unit(0, count, np.float32)).strips():
-        inside = strip.within(limits, strict=True)
-        rows, columns = np.nonzero(inside)
-        rows += strip.rows.start
-        pairs += int(np.count_nonzero(rows < columns))
-        others = rows != columns
-        alike += np.bincount(rows[others], minlength=count)
-        last[rows[others]] = columns[others]
-        group = _joined(group, rows, columns)
-        if progress:
-            progress(strip.rows.stop / count)
-    dependents = np.bincount(last[alike == 1], minlength=count)
-    compared = held_out.held_out * training
-    return InternalDuplicates(group, dependents, pairs, held_out.limit, held_out.rank, compared)
+    pairing = Pairing(own.features)
+    alike = AlikePairs(own, PairedCosines(pairing, own, own), held_out, training)
+    go_through(pairing, [alike], progress)
+    return alike.result()
 
 
 def _joined(group: Indices, rows: Indices, columns: Indices) -> Indices:

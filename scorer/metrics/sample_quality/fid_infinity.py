@@ -20,7 +20,9 @@ import numpy as np
 from scorer.errors import Invalid
 from scorer.metrics.cosine import Indices
 from scorer.metrics.features import Features, Vector, require_matrix, require_same_dimension
-from scorer.metrics.sample_quality.frechet import Statistics, frechet_distance, statistics_of, with_factor
+from scorer.metrics.sample_quality.frechet import Statistics
+from scorer.metrics.sample_quality.frechet_parts import PartDistances
+from scorer.metrics.threads import map_parts
 
 SIZES = 15
 MIN_SIZE = 5000
@@ -60,14 +62,15 @@ def fid_infinity(
     require_same_dimension(features.shape[1], len(reference.mean))
     if len(features) <= min_size:
         return None
-    reference = with_factor(reference)
+    parts = PartDistances(features, reference)
     counts = np.linspace(min_size, len(features), sizes).astype(np.int64)
     weights = intercept_weights(counts)
     distances = np.empty(sizes)
     moved = np.zeros(len(features))
-    for number, count in enumerate(counts):
-        rows = np.sort(random.choice(len(features), count, replace=False))
-        distances[number] = frechet_distance(statistics_of(features[rows]), reference)
+    drawn = [np.sort(random.choice(len(features), count, replace=False)) for count in counts]
+    for number, distance in enumerate(map_parts(parts.distance, drawn)):
+        distances[number] = distance
+        rows, count = drawn[number], counts[number]
         if influences is not None:
             moved[rows] += weights[number] * (influences[rows] - influences[rows].mean()) / count
         if progress:

@@ -20,7 +20,7 @@ from scorer.metrics.features import Features, Vector, require_finite, require_ma
 # A pivot of the Cholesky factor that is smaller than this share of the largest variance means that the
 # covariance alone has lost digits that the data still have. Above it the eigenvalue form was within
 # 1e-10 of tr S_g + tr S_r on spectra of every shape tried; the bound asked for is 1e-9.
-_MIN_PIVOT = 1e-9
+MIN_PIVOT = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ def statistics_of(features: Features) -> Statistics:
         factor = np.ascontiguousarray(centred.T)
         return Statistics(mean, factor @ factor.T, count, factor)
     covariance = centred.T @ centred
-    triangle = _cholesky(covariance, _MIN_PIVOT)
+    triangle = _cholesky(covariance, MIN_PIVOT)
     if triangle is None:
         triangle = np.ascontiguousarray(np.asarray(np.linalg.qr(centred, mode="r"), np.float64).T)
     return Statistics(mean, covariance, count, triangle)
@@ -103,7 +103,7 @@ def frechet_distance(a: Statistics, b: Statistics) -> float:
 def _trace_of_root(a: Statistics, b: Statistics) -> float:
     """tr (S_b S_a)^(1/2), by whichever of the two forms is exact for these covariances."""
     left, right = factor_of(a), factor_of(b)
-    if _is_regular(left, a.covariance) and _is_regular(right, b.covariance):
+    if is_regular(left, a.covariance) and is_regular(right, b.covariance):
         values = _eigenvalues_between(right, a.covariance)
         return float(np.sqrt(np.maximum(values, 0.0)).sum())
     product = left.T @ right
@@ -136,7 +136,7 @@ def factor_of(statistics: Statistics) -> Vector:
     if triangle is not None:
         return triangle
     values, vectors = np.linalg.eigh(statistics.covariance)
-    if values[0] < -_MIN_PIVOT * values[-1]:  # more than rounding: no set of features has this one
+    if values[0] < -MIN_PIVOT * values[-1]:  # more than rounding: no set of features has this one
         raise Invalid("bad-statistics", f"The covariance has the negative eigenvalue {values[0]:.3g}.")
     positive = values > noise * values[-1]
     return np.asarray(vectors[:, positive] * np.sqrt(values[positive]))
@@ -148,10 +148,10 @@ def _cholesky(covariance: Vector, share: float) -> Vector | None:
         triangle = np.asarray(np.linalg.cholesky(covariance), np.float64)
     except np.linalg.LinAlgError:
         return None
-    return triangle if _is_regular(triangle, covariance, share) else None
+    return triangle if is_regular(triangle, covariance, share) else None
 
 
-def _is_regular(factor: Vector, covariance: Vector, share: float = _MIN_PIVOT) -> bool:
+def is_regular(factor: Vector, covariance: Vector, share: float = MIN_PIVOT) -> bool:
     """Whether a covariance is safely positive definite, by the diagonal of its triangular factor.
 
     A factor of another shape does not bound the smallest singular value and counts as irregular.

@@ -7,7 +7,8 @@
 The field takes the mean over random subsets, because the cost grows with the square. Over all images it has the same
 expectation, varies less, and is the same whatever is drawn. Unbiased means that sets of one distribution give 0 on
 average, at any size, and so about half of the time less than 0: unlike FID it can be compared between sets of different
-sizes. Everything is float64, whatever the features: float32 would lose a difference of means that nearly cancel.
+sizes. Everything is float64, whatever the features, since the means nearly cancel; but for the part of the kernel that
+:class:`KernelRowSums` takes from the float32 products which other tests need, too.
 """
 
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from scorer.metrics.features import Features, Vector, require_finite, require_matrix, require_same_dimension
+from scorer.metrics.pairing import DistanceStrip, Pairing
 from scorer.metrics.sample_quality.kernel_sums import sums_across, sums_within
 
 
@@ -54,11 +56,61 @@ def squared_mmd(
         before, own, whole = sum(costs[:number]), costs[number], sum(costs)
         return lambda share: progress(min(1.0, (before + share * own) / whole)) if progress else None
 
-    own = sums_within(generated, _kernel, part(0)) / (n - 1)
-    across = sums_across(generated, reference, _kernel, part(1))[0] / m
-    other = (sums_within(reference, _kernel, part(2)) if reference_sums is None else reference_sums) / (m - 1)
-    value = own.mean() + other.mean() - 2.0 * across.mean()
-    return SquaredMmd(float(value), float(2.0 * (own - across).std(ddof=1) / np.sqrt(n)))
+    own = sums_within(generated, _kernel, part(0))
+    across = sums_across(generated, reference, _kernel, part(1))[0]
+    other = sums_within(reference, _kernel, part(2)) if reference_sums is None else reference_sums
+    return squared_mmd_of(own, across, other)
+
+
+def squared_mmd_of(own: Vector, across: Vector, reference: Vector) -> SquaredMmd:
+    """The same of sums of kernel values: of every generated image with all others, (n,), and with all reference
+    images, (n,), and of every reference image with all others, (m,)."""
+    n, m = len(own), len(reference)
+    within, between = own / (n - 1), across / m
+    value = within.mean() + reference.mean() / (m - 1) - 2.0 * between.mean()
+    return SquaredMmd(float(value), float(2.0 * (within - between).std(ddof=1) / np.sqrt(n)))
+
+
+class KernelRowSums:
+    """Finds the sum of the kernel values of every row of the first set of a pairing with all rows of the second, and
+    without its own where both are one set.
+
+        k = (a + t)^3 = a^3 + 3 a^2 t + 3 a t^2 + t^3,   a the mean of x . y / d + 1 over all pairs
+
+    The sums of t are of single rows, in float64; only those of its square and cube are of float32 products, whose
+    rounding they make small.
+    """
+
+    def __init__(self, pairing: Pairing) -> None:
+        self._pairing = pairing
+        along, other_along = pairing.along_centre
+        centre = pairing.centre * pairing.scale
+        # The centre is the mean of the second set, so the mean of X . Y over Y is X . C.
+        self._mean = float(along.mean())
+        self._lengths = pairing.own_squares + 2.0 * along - centre @ centre
+        self._own, self._other = along - self._mean, (other_along - centre @ centre).astype(np.float32)
+        self._squares, self._cubes = np.zeros(len(along)), np.zeros(len(along))
+
+    def add(self, strip: DistanceStrip) -> None:
+        """Take one strip."""
+        rest = strip.products * np.float32(-0.5)
+        rest += self._own[strip.rows, None].astype(np.float32)
+        rest += self._other
+        powers = np.square(rest)
+        self._squares[strip.rows] = powers.sum(axis=1, dtype=np.float64)
+        powers *= rest
+        self._cubes[strip.rows] = powers.sum(axis=1, dtype=np.float64)
+
+    def result(self) -> Vector:
+        """The sums, (n,), once all pairs were seen."""
+        pairing = self._pairing
+        count, unit = len(pairing.other), 1.0 / (pairing.scale**2 * pairing.own.shape[1])
+        mean = 1.0 + self._mean * unit
+        sums = count * (mean**3 + 3.0 * mean**2 * unit * self._own)
+        sums += 3.0 * mean * unit**2 * self._squares + unit**3 * self._cubes
+        if pairing.is_single_set:
+            sums -= (1.0 + self._lengths * unit) ** 3
+        return np.asarray(sums)
 
 
 def reference_sums_of(reference: Features, *, progress: Callable[[float], None] | None = None) -> Vector:

@@ -18,13 +18,14 @@ and the references by a seed of their own: they are the same for all entries.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
 
-from scorer.metrics.euclidean import Pairing
 from scorer.metrics.features import Features, Vector
+from scorer.metrics.pairing import Pairing
 from scorer.metrics.sample_quality.kernel_sums import squared_distances
 from scorer.metrics.statistics.subsampling import equal_subsamples
 
@@ -53,6 +54,45 @@ class LikelihoodDivergence(NamedTuple):
     """How many of each kind took part."""
 
 
+@dataclass(frozen=True, eq=False)
+class LikelihoodReference:
+    """What FLD needs of the references, for so many images of each kind, ``count`` rows or twice as many: brought to
+    mean 0 and deviation 1 of the held-out ones by ``mean`` and ``deviation``, (d,)."""
+
+    mean: Vector
+    deviation: Vector
+    held_out: Vector
+    """(count, d)"""
+    training: Vector
+    """(2 count, d), or all where there are fewer."""
+
+    @property
+    def count(self) -> int:
+        """How many images of each kind take part."""
+        return len(self.held_out)
+
+    def standardised(self, features: Features) -> Vector:
+        """Features (n, d) on the scale of the held-out images."""
+        return np.asarray((features - self.mean) / self.deviation)
+
+    def baseline(self, progress: Callable[[float], None] | None = None) -> float:
+        """The NLL of the held-out images under training images: the same for all entries, and worth storing."""
+        half = len(self.training) // 2
+        centres, rows = self.training[:half], self.training[half:]
+        widths = _fitted_widths(centres, rows, progress or (lambda _share: None))
+        return _likelihood(self.held_out, centres, widths).loss
+
+
+def likelihood_reference(training: Features, held_out: Features, count: int) -> LikelihoodReference:
+    """Draw from training (m, d) and held-out features (h, d), float32 or float64, ``count`` at most the smaller."""
+    order = np.random.default_rng(_REFERENCE_SEED)
+    fresh = held_out[order.permutation(len(held_out))[:count]].astype(np.float64)
+    mean, deviation = fresh.mean(axis=0), fresh.std(axis=0, ddof=1)
+    deviation[np.ptp(fresh, axis=0) == 0.0] = 1.0
+    mixed = training[order.permutation(len(training))[: 2 * count]]
+    return LikelihoodReference(mean, deviation, (fresh - mean) / deviation, (mixed - mean) / deviation)
+
+
 def likelihood_divergence(
     generated: Features,
     training: Features,
@@ -60,12 +100,13 @@ def likelihood_divergence(
     *,
     random: np.random.Generator,
     max_images: int = MAX_IMAGES,
+    baseline: Callable[[LikelihoodReference], float] = LikelihoodReference.baseline,
     progress: Callable[[float], None] | None = None,
 ) -> LikelihoodDivergence:
     """FLD of generated features (n, d), float32 or float64, with training (m, d) and held-out ones (h, d).
 
-    As many of each kind are drawn, at most ``max_images``, the generated ones by ``random``. Holds some max_images^2
-    float64 numbers. ``progress`` is called with the
+    As many of each kind are drawn, at most ``max_images``, the generated ones by ``random``. ``baseline`` returns that
+    of the references, computed or stored. Holds some max_images^2 float64 numbers. ``progress`` is called with the
     finished share, rising to 1.0. Raises :class:`Invalid` as :func:`equal_subsamples` does, ``too-few-images`` for
     fewer than four images.
     """
@@ -73,19 +114,12 @@ def likelihood_divergence(
     sets = {"generated": generated, "reference": training, "held-out": held_out}
     drawn = equal_subsamples(sets, random, max_images, 4)[0]
     count = len(drawn)
-    order = np.random.default_rng(_REFERENCE_SEED)
-    held_out = held_out[order.permutation(len(held_out))[:count]].astype(np.float64)
-    mean, deviation = held_out.mean(axis=0), held_out.std(axis=0, ddof=1)
-    deviation[np.ptp(held_out, axis=0) == 0.0] = 1.0
-    mixed = training[order.permutation(len(training))[: 2 * count]]
-    own, fresh, mixed = ((each - mean) / deviation for each in (drawn, held_out, mixed))
-    real = mixed[:count]
+    reference = likelihood_reference(training, held_out, count)
+    own, real = reference.standardised(drawn), reference.training[:count]
     widths = _fitted_widths(own, real, lambda share: report(0.5 * share))
-    of_training, of_held_out = (_likelihood(each, own, widths) for each in (real, fresh))
-    half = len(mixed) // 2
-    baseline_widths = _fitted_widths(mixed[:half], mixed[half:], lambda share: report(0.5 + 0.5 * share))
-    baseline = _likelihood(fresh, mixed[:half], baseline_widths)
-    losses = of_held_out.loss - baseline.loss, of_training.loss - of_held_out.loss
+    of_training, of_held_out = (_likelihood(each, own, widths) for each in (real, reference.held_out))
+    losses = of_held_out.loss - baseline(reference), of_training.loss - of_held_out.loss
+    report(1.0)
     without = of_held_out.without, of_training.without - of_held_out.without
     errors = ((count - 1) / np.sqrt(count) * each.std(ddof=1) for each in without)
     (fld, gap), (fld_error, gap_error) = ([100.0 * float(each) for each in some] for some in (losses, errors))

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scorer.errors import Invalid
 from scorer.metrics.features import Features, Vector
 from scorer.metrics.statistics.subsampling import equal_subsamples
+from scorer.metrics.threads import map_parts
 
 CELLS = 20
 CLUSTERINGS = 10
@@ -98,8 +99,9 @@ def prd(
     both = np.concatenate(drawn)
     count = len(drawn[0])
     labels = np.empty((clusterings, 2, count), np.int32)
-    for number in range(clusterings):
-        labels[number] = _labels(both, cells, int(random.integers(2**31))).reshape(2, count)
+    seeds = [int(random.integers(2**31)) for _ in range(clusterings)]
+    for number, each in enumerate(map_parts(lambda seed: _labels(both, cells, seed), seeds)):
+        labels[number] = each.reshape(2, count)
         if progress:
             progress((number + 1) / clusterings)
     summaries = _summaries(labels, cells)
@@ -135,5 +137,12 @@ def _rates(angles: int) -> Vector:
 def _labels(features: Features, cells: int, seed: int) -> Labels:
     from sklearn.cluster import MiniBatchKMeans  # noqa: PLC0415 - for fitting only; reading results needs no scikit-learn
 
-    fitted = MiniBatchKMeans(cells, n_init=1, random_state=seed).fit(features)
+    fitted = MiniBatchKMeans(cells, init=_first_centres, n_init=1, random_state=seed).fit(features)
     return np.asarray(fitted.labels_, np.int32)
+
+
+def _first_centres(features: Features, cells: int, random_state: np.random.RandomState) -> Vector:
+    """k-means++ as scikit-learn makes it, which would widen float32 features to float64 anew for each cell."""
+    from sklearn.cluster import kmeans_plusplus  # noqa: PLC0415
+
+    return np.asarray(kmeans_plusplus(features.astype(np.float64), cells, random_state=random_state)[0])

@@ -8,8 +8,12 @@ from numpy.typing import NDArray
 
 from scorer.errors import Invalid
 from scorer.metrics.cosine import Indices
-from scorer.metrics.euclidean import Pairing, neighbours
+from scorer.metrics.euclidean import neighbours
 from scorer.metrics.features import Features, Vector, require_matrix
+from scorer.metrics.pairing import DistanceStrip, Pairing, go_through
+
+PRECISION_K, DENSITY_K = 3, 5
+"""To which neighbour the balls reach: of precision and recall, and of density and coverage (the papers' numbers)."""
 
 
 class CoverageCounter:
@@ -78,7 +82,7 @@ class PrdcError:
     coverage: float
 
 
-def manifold_of(features: Features, k: int = 5, *, progress: Callable[[float], None] | None = None) -> Manifold:
+def manifold_of(features: Features, k: int = DENSITY_K, *, progress: Callable[[float], None] | None = None) -> Manifold:
     """Measure the balls around the rows of features (n, d), float32 or float64, n > k.
 
     Worth storing for a reference, whose balls cost more than the rest. ``progress`` is called with the finished
@@ -91,8 +95,8 @@ def prdc_with_error(
     generated: Features | Manifold,
     reference: Features | Manifold,
     *,
-    k: int = 3,
-    density_k: int = 5,
+    k: int = PRECISION_K,
+    density_k: int = DENSITY_K,
     progress: Callable[[float], None] | None = None,
 ) -> tuple[Prdc, PrdcError]:
     """Improved precision and recall with balls to the ``k``-th, density and coverage to the ``density_k``-th.
@@ -118,7 +122,9 @@ def prdc_with_error(
     other = (
         reference if isinstance(reference, Manifold) else manifold_of(reference, max(k, density_k), progress=part(1))
     )
-    return _overlap(own, other, k, density_k, part(2) or (lambda _share: None))
+    overlap = Overlap(own, other, k, density_k)
+    go_through(Pairing(own.features, other.features), [overlap], part(2))
+    return overlap.result()
 
 
 def _count(manifold: Features | Manifold, whose: str) -> int:
@@ -127,22 +133,32 @@ def _count(manifold: Features | Manifold, whose: str) -> int:
     return len(features)
 
 
-def _overlap(
-    own: Manifold, other: Manifold, k: int, density_k: int, report: Callable[[float], None]
-) -> tuple[Prdc, PrdcError]:
-    n, m = len(own.features), len(other.features)
-    around_generated = own.limits(k)[:, None]
-    around_real, dense_around_real = other.limits(k)[None, :], other.limits(density_k)[None, :]
-    precise, dense = np.zeros(n, np.bool_), np.zeros(n, np.int64)
-    recalled, covered = CoverageCounter(m), CoverageCounter(m)
-    for strip in Pairing(own.features, other.features).strips():
-        precise[strip.rows] = strip.within(around_real, strict=False).any(axis=1)
-        recalled.add(strip.within(around_generated[strip.rows], strict=False), strip.rows.start)
-        inside = strip.within(dense_around_real, strict=True)
-        dense[strip.rows] = inside.sum(axis=1)
-        covered.add(inside, strip.rows.start)
-        report(strip.rows.stop / n)
-    values = Prdc(float(precise.mean()), recalled.share, int(dense.sum()) / (density_k * n), covered.share)
-    root = np.sqrt(n)
-    errors = float(precise.std() / root), float(dense.std() / root / density_k)
-    return values, PrdcError(errors[0], recalled.set_error(n), errors[1], covered.set_error(n))
+class Overlap:
+    """Finds how two manifolds overlap, of all pairs of a generated and a real image in one pass."""
+
+    def __init__(self, own: Manifold, other: Manifold, k: int = PRECISION_K, density_k: int = DENSITY_K) -> None:
+        self._around_generated = own.limits(k)[:, None]
+        self._around_real = other.limits(k)[None, :]
+        self._dense_around_real = other.limits(density_k)[None, :]
+        self._density_k = density_k
+        n, m = len(own.features), len(other.features)
+        self._precise, self._dense = np.zeros(n, np.bool_), np.zeros(n, np.int64)
+        self._recalled, self._covered = CoverageCounter(m), CoverageCounter(m)
+
+    def add(self, strip: DistanceStrip) -> None:
+        """Take one strip of the generated and all real images."""
+        rows = strip.rows
+        self._precise[rows] = strip.within(self._around_real, strict=False).any(axis=1)
+        self._recalled.add(strip.within(self._around_generated[rows], strict=False), rows.start)
+        inside = strip.within(self._dense_around_real, strict=True)
+        self._dense[rows] = inside.sum(axis=1)
+        self._covered.add(inside, rows.start)
+
+    def result(self) -> tuple[Prdc, PrdcError]:
+        """The numbers, once all pairs were seen."""
+        precise, dense, n = self._precise, self._dense, len(self._precise)
+        density = int(dense.sum()) / (self._density_k * n)
+        values = Prdc(float(precise.mean()), self._recalled.share, density, self._covered.share)
+        root = np.sqrt(n)
+        errors = float(precise.std() / root), float(dense.std() / root / self._density_k)
+        return values, PrdcError(errors[0], self._recalled.set_error(n), errors[1], self._covered.set_error(n))

@@ -20,8 +20,8 @@ from scipy.stats import norm
 
 from scorer.metrics.cosine import Indices
 from scorer.metrics.euclidean import neighbours
-from scorer.metrics.features import Features
-from scorer.metrics.statistics.subsampling import equal_subsamples
+from scorer.metrics.features import Features, Vector
+from scorer.metrics.statistics.subsampling import equal_draws
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,32 @@ class TwoSample:
     count: int
 
 
+@dataclass(frozen=True, eq=False)
+class PooledSample:
+    """Which images take part, and in which order they are pooled: the place in the pool of each generated (n,) and of
+    each real image (m,), -1 for one that takes no part. Of equally near images the one with the lower place counts as
+    the nearest."""
+
+    generated: Indices
+    reference: Indices
+
+    @property
+    def count(self) -> int:
+        """How many images of either kind take part."""
+        return int((self.generated >= 0).sum())
+
+
+def draw_pool(generated: Features, reference: Features, *, random: np.random.Generator) -> PooledSample:
+    """Draw from the larger of two sets, (n, d) and (m, d), and shuffle. Raises :class:`Invalid` as
+    :func:`equal_draws` does, ``too-few-images`` for fewer than two images."""
+    real, own = equal_draws({"reference": reference, "generated": generated}, random, min_images=2)
+    places = np.empty(2 * len(real), np.int64)
+    places[random.permutation(2 * len(real))] = np.arange(2 * len(real))
+    pool = PooledSample(np.full(len(generated), -1), np.full(len(reference), -1))
+    pool.reference[real], pool.generated[own] = places[: len(real)], places[len(real) :]
+    return pool
+
+
 def two_sample(
     generated: Features,
     reference: Features,
@@ -68,21 +94,44 @@ def two_sample(
 ) -> TwoSample:
     """Test features (n, d) and (m, d), float32 or float64; ``random`` draws from the larger set and shuffles.
 
-    ``progress`` is called with the finished share, rising to 1.0. Raises :class:`Invalid` as :func:`equal_subsamples`
-    does, ``too-few-images`` for fewer than two images.
+    ``progress`` is called with the finished share, rising to 1.0. Raises :class:`Invalid` as :func:`draw_pool` does.
     """
-    drawn = equal_subsamples({"reference": reference, "generated": generated}, random, min_images=2)
-    count = len(drawn[0])
-    order = random.permutation(2 * count)
-    nearest = neighbours(np.concatenate(drawn)[order], progress=progress).index[:, 0]
-    is_real = order < count
+    pool = draw_pool(generated, reference, random=random)
+    pooled = np.empty((2 * pool.count, generated.shape[1]), np.result_type(generated, reference))
+    for features, places in ((generated, pool.generated), (reference, pool.reference)):
+        pooled[places[places >= 0]] = features[places >= 0]
+    return two_sample_in(pool, neighbours(pooled, progress=progress).index[:, 0])
+
+
+class PooledNeighbours:
+    """The nearest image in the pool of every image of the pool, put together of searches among its parts."""
+
+    def __init__(self, pool: PooledSample) -> None:
+        self._pool = pool
+        self._squares = np.full(2 * pool.count, np.inf)
+        self.places = np.full(2 * pool.count, 2 * pool.count)
+
+    def add(self, places: Indices, squares: Vector, nearest: Indices) -> None:
+        """Take the squared distances and the places of the nearest images, each (k,), that were found for images of
+        some ``places``. Images without a place are left out."""
+        some = places >= 0
+        places, squares, nearest = places[some], squares[some], nearest[some]
+        tied = (squares == self._squares[places]) & (nearest < self.places[places])
+        better = tied | (squares < self._squares[places])
+        self._squares[places[better]], self.places[places[better]] = squares[better], nearest[better]
+
+
+def two_sample_in(pool: PooledSample, nearest: Indices) -> TwoSample:
+    """The test's result, of the place of the nearest image of every image of the pool, (2 count,)."""
+    is_real = np.zeros(2 * pool.count, np.bool_)
+    is_real[pool.reference[pool.reference >= 0]] = True
     is_correct = is_real == is_real[nearest]
     graph = _graph(nearest)
     return TwoSample(
-        _accuracy(float(is_correct[is_real].mean()), count, graph, kinds=1),
-        _accuracy(float(is_correct[~is_real].mean()), count, graph, kinds=1),
-        _accuracy(float(is_correct.mean()), count, graph, kinds=2),
-        count,
+        _accuracy(float(is_correct[is_real].mean()), pool.count, graph, kinds=1),
+        _accuracy(float(is_correct[~is_real].mean()), pool.count, graph, kinds=1),
+        _accuracy(float(is_correct.mean()), pool.count, graph, kinds=2),
+        pool.count,
     )
 
 

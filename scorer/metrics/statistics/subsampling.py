@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from scorer.errors import Invalid
+from scorer.metrics.cosine import Indices
 from scorer.metrics.features import Features, require_finite, require_matrix, require_same_dimension
 
 
@@ -13,8 +14,22 @@ def equal_subsamples(
 ) -> list[Features]:
     """The sets, (n, d) and (m, d) and so on, each cut to the size of the smallest, and to ``max_images``.
 
-    ``random`` draws without replacement and keeps the order; a set that has the right size stays whole. Keys name the
-    sets in messages. Raises :class:`Invalid`: ``bad-features``, ``too-few-images`` for fewer than ``min_images``,
+    Those of :func:`equal_draws`; a set that has the right size stays whole.
+    """
+    draws = equal_draws(sets, random, max_images, min_images)
+    return [
+        features if len(rows) == len(features) else features[rows]
+        for features, rows in zip(sets.values(), draws, strict=True)
+    ]
+
+
+def equal_draws(
+    sets: Mapping[str, Features], random: np.random.Generator, max_images: int | None = None, min_images: int = 1
+) -> list[Indices]:
+    """Rows of the sets, ascending, as many of each as the smallest has, and at most ``max_images``.
+
+    ``random`` draws without replacement; of a set that has the right size all rows are taken. Keys name the sets in
+    messages. Raises :class:`Invalid`: ``bad-features``, ``too-few-images`` for fewer than ``min_images``,
     ``degenerate-features``, ``dimension-mismatch``, ``bad-count``.
     """
     if max_images is not None and max_images < min_images:
@@ -27,10 +42,8 @@ def equal_subsamples(
         require_same_dimension(dimensions[0], dimensions[-1])
     count = min(len(features) for features in sets.values())
     count = count if max_images is None else min(count, max_images)
-    return [_drawn(features, count, random) for features in sets.values()]
+    return [_drawn(len(features), count, random) for features in sets.values()]
 
 
-def _drawn(features: Features, count: int, random: np.random.Generator) -> Features:
-    if len(features) == count:
-        return features
-    return features[np.sort(random.choice(len(features), count, replace=False))]
+def _drawn(size: int, count: int, random: np.random.Generator) -> Indices:
+    return np.arange(size) if size == count else np.sort(random.choice(size, count, replace=False))

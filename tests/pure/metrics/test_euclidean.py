@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from scorer.errors import Invalid
-from scorer.metrics import euclidean
-from scorer.metrics.euclidean import Neighbours, Pairing, neighbours
+from scorer.metrics import pairing as pairing_module
+from scorer.metrics.euclidean import NearestColumns, NearestRows, Neighbours, neighbours
+from scorer.metrics.pairing import Pairing, go_through
 from tests.examples import examples
 from tests.pure.oracles import squared_distances
 
@@ -108,7 +109,7 @@ def test_the_bits_depend_neither_on_strips_nor_on_who_decides(monkeypatch: pytes
     whole = neighbours(own, other, k=3)
     for name, value in (("_STRIP_ROWS", 7), ("_CROWD", 1 << 40), ("_CROWD", -100)):
         with monkeypatch.context() as patch:
-            patch.setattr(euclidean, name, value)
+            patch.setattr(pairing_module, name, value)
             result = neighbours(own, other, k=3)
         np.testing.assert_array_equal(result.squares, whole.squares)
         np.testing.assert_array_equal(result.index, whole.index)
@@ -130,7 +131,7 @@ def test_equal_rows_are_recognised_by_their_bytes() -> None:
 def test_the_bounds_hold(kind: Any, precision: type[np.floating[Any]], dimension: int) -> None:
     own, other = kind(7, 40, dimension).astype(np.float32), kind(8, 70, dimension).astype(np.float32)
     pairing = Pairing(own, other)
-    lower, upper = pairing.bounds(slice(0, 40), precision)
+    lower, upper = pairing.bounds(slice(0, 40), pairing.products(slice(0, 40), precision))
     exact = squared_distances(own, other) * np.longdouble(pairing.scale) ** 2
     assert (lower <= exact).all()
     assert (upper >= exact).all()
@@ -182,7 +183,7 @@ def test_a_mapped_reference_gives_the_same_bits_and_stays_as_it_was(tmp_path: An
 
 
 def test_progress_rises_to_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(euclidean, "_STRIP_ROWS", 10)
+    monkeypatch.setattr(pairing_module, "_STRIP_ROWS", 10)
     shares: list[float] = []
     neighbours(spread_out(14, 45, 3), progress=shares.append)
     assert shares == pytest.approx([10 / 45, 20 / 45, 30 / 45, 40 / 45, 1.0])
@@ -221,18 +222,43 @@ def test_the_whole_matrix_is_never_held(kind: Any) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("pairs", [60, 4 << 20])
 def test_one_pass_finds_the_neighbours_of_both_sets(kind: Any, pairs: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(euclidean, "_STRIP_PAIRS", pairs)
+    monkeypatch.setattr(pairing_module, "_STRIP_PAIRS", pairs)
     for precision in (np.float64, np.float32):
         own, other = kind(1, 41, 5).astype(precision), kind(2, 30, 5).astype(precision)
-        both = euclidean.mutual_neighbours(own, other, k=4)
-        alone = neighbours(own, other, k=4)
-        np.testing.assert_array_equal(both.own.squares, alone.squares)
-        np.testing.assert_array_equal(both.own.index, alone.index)
-        np.testing.assert_array_equal(both.squares, neighbours(other, own).squares[:, 0])
+        rows, columns = NearestRows(41, 4), NearestColumns(30)
+        go_through(Pairing(own, other), [rows, columns])
+        alone, back = neighbours(own, other, k=4), neighbours(other, own)
+        np.testing.assert_array_equal(rows.result.squares, alone.squares)
+        np.testing.assert_array_equal(rows.result.index, alone.index)
+        np.testing.assert_array_equal(columns.squares, back.squares[:, 0])
+        np.testing.assert_array_equal(columns.index, back.index[:, 0])
+
+
+@pytest.mark.parametrize("kind", [spread_out, on_a_grid, copied])
+@pytest.mark.parametrize("pairs", [60, 4 << 20])
+def test_ranks_decide_ties_and_who_takes_part(kind: Any, pairs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same as a search among those that take part, in the order of their ranks."""
+    monkeypatch.setattr(pairing_module, "_STRIP_PAIRS", pairs)
+    own, other = kind(1, 41, 3).astype(np.float32), kind(2, 30, 3).astype(np.float32)
+    random = np.random.default_rng(3)
+    own_ranks, other_ranks = random.permutation(41) - 15, random.permutation(30) - 9
+    own_order, other_order = (np.argsort(each)[(each < 0).sum() :] for each in (own_ranks, other_ranks))
+    rows, columns, apart = NearestRows(41, 2, other_ranks), NearestColumns(30, own_ranks), NearestRows(41, 1, own_ranks)
+    go_through(Pairing(own, other), [rows, columns])
+    go_through(Pairing(own), [apart])
+    expected = neighbours(own, other[other_order], k=2)
+    np.testing.assert_array_equal(rows.result.index, other_order[expected.index])
+    np.testing.assert_array_equal(rows.result.squares, expected.squares)
+    expected = neighbours(other, own[own_order])
+    np.testing.assert_array_equal(columns.index, own_order[expected.index[:, 0]])
+    np.testing.assert_array_equal(columns.squares, expected.squares[:, 0])
+    expected = neighbours(own[own_order])
+    np.testing.assert_array_equal(apart.result.index[own_order, 0], own_order[expected.index[:, 0]])
 
 
 def test_columns_are_exact_where_all_rows_of_a_strip_compete() -> None:
     """More open pairs than float32 bounds are good for."""
     own, other = collapsed(1, 300, 64).astype(np.float32), collapsed(2, 90, 64).astype(np.float32)
-    both = euclidean.mutual_neighbours(own, other)
-    np.testing.assert_array_equal(both.squares, neighbours(other, own).squares[:, 0])
+    columns = NearestColumns(90)
+    go_through(Pairing(own, other), [columns])
+    np.testing.assert_array_equal(columns.squares, neighbours(other, own).squares[:, 0])

@@ -8,7 +8,7 @@ from sklearn.metrics import roc_auc_score
 from scorer.errors import Invalid
 from scorer.findings.copying import membership_findings
 from scorer.metrics.copying.membership_inference import MembershipInference, membership_inference
-from scorer.metrics.euclidean import mutual_neighbours, neighbours
+from scorer.metrics.euclidean import neighbours
 
 
 def images(seed: int, count: int) -> NDArray[np.float64]:
@@ -21,8 +21,8 @@ TRAINING, HELD_OUT = images(1, 600), images(2, 300)
 def told_by(
     entry: NDArray[np.float64], training: NDArray[np.float64] = TRAINING, held_out: NDArray[np.float64] = HELD_OUT
 ) -> MembershipInference:
-    squares = mutual_neighbours(entry, training).squares
-    return membership_inference(np.sqrt(squares), np.sqrt(neighbours(held_out, entry).squares[:, 0]))
+    distances = (np.sqrt(neighbours(each, entry).squares[:, 0]) for each in (training, held_out))
+    return membership_inference(*distances)
 
 
 def test_it_is_the_definition() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scorer.errors import Invalid
-from scorer.metrics import euclidean
+from scorer.metrics import pairing
 from scorer.metrics.copying.internal_duplicates import internal_duplicates
 from scorer.metrics.copying.near_duplicates import NearDuplicate, near_duplicates, originals_of
 from scorer.metrics.copying.partial_copying import PartialCopying, partial_copying
@@ -103,7 +103,7 @@ def test_blocks_meet_without_a_seam(monkeypatch: pytest.MonkeyPatch) -> None:
     own = photographs(0, 90, 3)
     shares = list[float]()
     whole = internal_duplicates(own, limited(0.01), 1000)
-    monkeypatch.setattr(euclidean, "_STRIP_ROWS", 7)
+    monkeypatch.setattr(pairing, "_STRIP_ROWS", 7)
     duplicates = internal_duplicates(own, limited(0.01), 1000, progress=shares.append)
     np.testing.assert_array_equal(duplicates.group, whole.group)
     assert (duplicates.pairs, shares[-1]) == (whole.pairs, 1.0)

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from scorer.errors import Invalid
+from scorer.metrics.pairing import Pairing, go_through
 from scorer.metrics.sample_quality import kernel_sums
-from scorer.metrics.sample_quality.kid import reference_sums_of, squared_mmd
+from scorer.metrics.sample_quality.kid import KernelRowSums, SquaredMmd, reference_sums_of, squared_mmd, squared_mmd_of
 from tests.examples import examples
 from tests.pure.oracles import golden, mmd_by_pairs
 
@@ -142,3 +143,31 @@ def test_the_whole_matrix_is_never_held() -> None:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 8 * 5000 * 7000 / 5
+
+
+# Of a distance pass's products
+
+
+def by_pass(generated: NDArray[np.float32], reference: NDArray[np.float32]) -> SquaredMmd:
+    pairings = Pairing(generated), Pairing(generated, reference)
+    sums = [KernelRowSums(pairing) for pairing in pairings]
+    for pairing, each in zip(pairings, sums, strict=True):
+        go_through(pairing, [each])
+    own, across = (each.result() for each in sums)
+    return squared_mmd_of(own, across, reference_sums_of(reference))
+
+
+@pytest.mark.parametrize("scale", [1e-20, 1.0, 30.0])
+@pytest.mark.parametrize("shift", [0.0, 4.0])
+def test_sums_of_float32_products_are_those_of_float64(scale: float, shift: float) -> None:
+    generated, reference = ((scale * rows(seed, n, 64, shift)).astype(np.float32) for seed, n in ((20, 300), (21, 500)))
+    found, expected = by_pass(generated, reference), squared_mmd(generated, reference)
+    assert found.value == pytest.approx(expected.value, abs=1e-3 * expected.standard_error)
+    assert found.standard_error == pytest.approx(expected.standard_error, rel=1e-5, abs=1e-15)
+
+
+def test_the_rounding_of_float32_products_is_far_below_the_error() -> None:
+    """As large as kernels of pooled features are, and of one law, so that the means nearly cancel."""
+    generated, reference = (np.abs(rows(seed, 1500, 256)).astype(np.float32) for seed in (22, 23))
+    found, expected = by_pass(generated, reference), squared_mmd(generated, reference)
+    assert abs(found.value - expected.value) < 1e-5 * expected.standard_error

@@ -1,5 +1,7 @@
 """FLD against an independent fit by torch's own optimiser, and its behaviour on copies."""
 
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 import torch
@@ -7,7 +9,11 @@ from numpy.typing import NDArray
 
 from scorer.errors import Invalid
 from scorer.metrics.sample_quality import likelihood_divergence as likelihood
-from scorer.metrics.sample_quality.likelihood_divergence import LikelihoodDivergence, likelihood_divergence
+from scorer.metrics.sample_quality.likelihood_divergence import (
+    LikelihoodDivergence,
+    likelihood_divergence,
+    likelihood_reference,
+)
 
 Matrix = NDArray[np.float64]
 
@@ -84,6 +90,17 @@ def test_the_error_is_the_spread_over_generated_images() -> None:
     for name in ("fld", "gap"):
         spread = np.std([getattr(each, name) for each in results], ddof=1)
         assert np.mean([getattr(each, f"{name}_error") for each in results]) == pytest.approx(spread, rel=0.35)
+
+
+def test_a_stored_baseline_saves_its_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    sets = rows(1, 60), rows(2, 150), rows(3, 60)
+    expected = measured(*sets)
+    stored = likelihood_reference(*sets[1:], 60).baseline()
+    fitted = Mock(wraps=likelihood._fitted_widths)
+    monkeypatch.setattr(likelihood, "_fitted_widths", fitted)
+    random = np.random.default_rng(0)
+    assert likelihood_divergence(*sets, random=random, baseline=lambda _reference: stored) == expected
+    assert fitted.call_count == 1
 
 
 def test_equal_numbers_are_drawn_and_a_constant_feature_does_no_harm() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from scorer.errors import Invalid
-from scorer.metrics import euclidean
+from scorer.metrics import pairing
 from scorer.metrics.sample_quality.prdc import Manifold, Prdc, manifold_of, prdc_with_error
 from tests.examples import examples
 from tests.pure.oracles import golden, overlap_by_definition
@@ -162,7 +162,7 @@ def test_a_manifold_that_was_kept_gives_the_same() -> None:
 def test_blocks_meet_without_a_seam(monkeypatch: pytest.MonkeyPatch) -> None:
     generated, reference = spread_out(14, 45, 5), spread_out(15, 40, 5)
     whole = overlap(generated, reference)
-    monkeypatch.setattr(euclidean, "_STRIP_ROWS", 7)
+    monkeypatch.setattr(pairing, "_STRIP_ROWS", 7)
     assert overlap(generated, reference) == whole
 
 
@@ -171,7 +171,7 @@ def test_progress_rises_to_one(monkeypatch: pytest.MonkeyPatch, stored: bool) ->
     reference: Rows | Manifold = spread_out(16, 40, 5)
     if stored:
         reference = manifold_of(spread_out(16, 40, 5))
-    monkeypatch.setattr(euclidean, "_STRIP_ROWS", 7)
+    monkeypatch.setattr(pairing, "_STRIP_ROWS", 7)
     shares: list[float] = []
     overlap(spread_out(17, 50, 5), reference, progress=shares.append)
     assert shares == sorted(shares)

@@ -1,0 +1,242 @@
+"""All pairs of two sets of rows, strip by strip: squared distances bounded by matrix products, decided exactly.
+
+    |x - y|^2 = |x|^2 + |y|^2 - 2 x . y
+
+gives all pairs from one matrix product, but the subtraction cancels and leaves its rounding behind. So the
+products only bound every squared distance from below and from above, and where the bounds leave a
+comparison open, the pair's own sum of squared differences in float64 decides it. That sum is the same in
+either order and in any company: ties are ties (copies make many), and results depend neither on blocks
+nor on threads.
+
+The products of a strip are made once, whoever asks: what several tests want to know of the same pairs is found in one
+pass (:func:`go_through`).
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scorer.metrics.cosine import Indices, error_bound
+from scorer.metrics.features import Features, Vector, require_finite, require_matrix, require_same_dimension
+
+Precision = type[np.floating[Any]]
+
+_STRIP_ROWS, _STRIP_PAIRS = 1024, 4 << 20  # at most, at a time: 16 MB of float32 products
+_CHUNK = 512  # rows widened to float64 at a time
+_PAIRS = 32  # pairs decided at a time: what the processor's nearest cache holds
+_CROWD = 64  # open pairs a row, on average, above which float64 bounds cost less than deciding every pair
+
+
+class Consumer(Protocol):
+    """What is found out of all pairs, from one strip after the other."""
+
+    def add(self, strip: "DistanceStrip") -> None:
+        """Take one strip; strips come in the order of their rows."""
+
+
+def go_through(
+    pairing: "Pairing", consumers: Sequence[Consumer], progress: Callable[[float], None] | None = None
+) -> None:
+    """Show all pairs to all ``consumers``, in one pass. ``progress`` is called with the finished share, rising to 1."""
+    for strip in pairing.strips():
+        for consumer in consumers:
+            consumer.add(strip)
+        if progress:
+            progress(strip.rows.stop / len(pairing.own))
+
+
+class Pairing:
+    """All pairs of two sets of rows, (n, d) and (m, d), float32 or float64, or of one set's different rows.
+
+    Holds a float32 copy of the second set; n x m numbers are never held. Raises :class:`Invalid`:
+    ``bad-features``, ``too-few-images``, ``degenerate-features``, ``dimension-mismatch``.
+    """
+
+    def __init__(self, own: Features, other: Features | None = None) -> None:
+        self.is_single_set = other is None
+        other = own if other is None else other
+        for features, whose in ((own, "generated"), (other, "reference")):
+            require_matrix(features, whose)
+            require_finite(features, whose)
+        require_same_dimension(own.shape[1], other.shape[1])
+        self.own = own
+        self.other = other
+        # About a common centre and at a common scale the products lose fewest digits.
+        self.centre = other.mean(axis=0, dtype=np.float64)
+        self.scale = 1.0
+        largest = max(float(np.abs(block).max()) for each in (own, other) for block in self.placed_blocks(each))
+        if largest > 0.0:
+            self.scale = float(2.0 ** -np.floor(np.log2(largest)))  # a power of two, so nothing is rounded
+        self.own_squares, self._other_squares = (
+            np.concatenate([np.square(block).sum(axis=1) for block in self.placed_blocks(each)])
+            for each in (own, other)
+        )
+        self._columns = np.concatenate([block.astype(np.float32) for block in self.placed_blocks(other)])
+
+    def _placed(self, features: Features) -> Vector:
+        """The rows centred and scaled, float64."""
+        return np.asarray((features - self.centre) * self.scale, np.float64)
+
+    def placed_blocks(self, features: Features) -> Iterator[Vector]:
+        """The rows less the centre, times the scale, float64, some at a time."""
+        return (self._placed(features[start : start + _CHUNK]) for start in range(0, len(features), _CHUNK))
+
+    @cached_property
+    def along_centre(self) -> tuple[Vector, Vector]:
+        """The products of the scaled rows of both sets with the scaled centre, (n,) and (m,)."""
+        centre = self.centre * self.scale
+        own, other = (
+            np.concatenate([block @ centre for block in self.placed_blocks(each)]) + centre @ centre
+            for each in (self.own, self.other)
+        )
+        return own, other
+
+    def strips(self) -> Iterator["DistanceStrip"]:
+        """All pairs, some rows of the first set with all rows of the second at a time."""
+        height = min(_STRIP_ROWS, max(1, _STRIP_PAIRS // len(self.other)))
+        for start in range(0, len(self.own), height):
+            yield self.strip(slice(start, min(start + height, len(self.own))))
+
+    def strip(self, rows: slice) -> "DistanceStrip":
+        """The pairs of some rows of the first set, by products in float32."""
+        return DistanceStrip(self, rows, np.float32)
+
+    def products(self, rows: slice, precision: Precision) -> Features:
+        """-2 x . y of centred and scaled rows, (rows, m)."""
+        left = self._placed(self.own[rows]).astype(precision) * precision(-2.0)
+        products = np.empty((len(left), len(self.other)), precision)
+        if precision is np.float32:
+            np.matmul(left, self._columns.T, out=products)
+        else:
+            blocks = zip(range(0, len(self.other), _CHUNK), self.placed_blocks(self.other), strict=True)
+            for start, right in blocks:
+                products[:, start : start + _CHUNK] = left @ right.T
+        return products
+
+    def bounds(self, rows: slice, products: Features) -> tuple[Features, Features]:
+        """Lower and upper bounds, (rows, m), on the squared distances times the squared scale.
+
+        The product of centred rows errs by at most (d + 2) u |x| |y| (Higham, Accuracy and Stability,
+        section 3.1), hence the squared distance by (d + 2) u (|x|^2 + |y|^2); a few more roundings come
+        from the sums. Twice that covers the float64 sums of squares and differences too.
+        """
+        precision = products.dtype.type
+        sums = self.own_squares[rows, None].astype(precision) + self._other_squares.astype(precision)
+        dimension = self.own.shape[1]
+        relative = error_bound(2 * dimension + 16, precision)
+        absolute = 4.0 * dimension * float(np.finfo(precision).tiny)  # what underflow may have taken
+        upper = sums * (1.0 + relative)
+        upper += products
+        upper += absolute
+        sums *= 1.0 - relative
+        sums += products
+        sums -= absolute
+        return sums, upper
+
+    def squares(self, rows: Indices, columns: Indices) -> Vector:
+        """|own[rows[i]] - other[columns[i]]|^2, float64; equal pairs of rows are computed once."""
+        left, right = self._identities
+        keys = left[rows] * (len(self.own) + len(self.other)) + right[columns]
+        _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        rows, columns = rows[first], columns[first]
+        squares = np.empty(len(first))
+        for start in range(0, len(first), _PAIRS):
+            some = slice(start, start + _PAIRS)
+            difference = self.own[rows[some]].astype(np.float64)
+            difference -= self.other[columns[some]]
+            squares[some] = np.square(difference).sum(axis=1)
+        return np.asarray(squares[inverse])
+
+    @cached_property
+    def _identities(self) -> tuple[Indices, Indices]:
+        """A number for each row, equal for equal bytes: an entry may repeat one image thousands of times."""
+        known: dict[bytes, int] = {}
+
+        def numbered(features: Features) -> Indices:
+            digests = (blake2b(np.ascontiguousarray(row).data, digest_size=16).digest() for row in features)
+            return np.array([known.setdefault(digest, len(known)) for digest in digests], np.int64)
+
+        own = numbered(self.own)
+        return own, own if self.other is self.own else numbered(self.other)
+
+
+class DistanceStrip:
+    """Some rows of the first set of a pairing with all rows of the second."""
+
+    def __init__(self, pairing: Pairing, rows: slice, precision: Precision) -> None:
+        self.rows = rows
+        self._pairing = pairing
+        self._precision = precision
+
+    @cached_property
+    def products(self) -> Features:
+        """-2 x . y of the pairing's centred and scaled rows, (rows, m)."""
+        return self._pairing.products(self.rows, self._precision)
+
+    @cached_property
+    def _bounds(self) -> tuple[Features, Features]:
+        lower, upper = self._pairing.bounds(self.rows, self.products)
+        if self._pairing.is_single_set:  # no row is its own neighbour
+            own = np.arange(len(lower)), np.arange(self.rows.start, self.rows.stop)
+            lower[own] = upper[own] = np.inf
+        return lower, upper
+
+    @cached_property
+    def _in_float64(self) -> "DistanceStrip":
+        return DistanceStrip(self._pairing, self.rows, np.float64)
+
+    def is_crowded(self, pairs: int) -> bool:
+        """Whether so many open pairs are decided faster by bounds in float64."""
+        return self._precision is np.float32 and pairs > _CROWD * (self.rows.stop - self.rows.start)
+
+    def nearest(self, k: int, ranks: Indices | None = None) -> tuple[Vector, Indices]:
+        """Squared distance and index, (rows, k), of the k nearest, ties to the lowest index; or to the lowest of
+        ``ranks`` (m,), among the columns whose rank is not negative."""
+        lower, upper = self._bounds
+        some = None if ranks is None or ranks.min() >= 0 else np.flatnonzero(ranks >= 0)
+        if some is not None:
+            lower, upper = lower[:, some], upper[:, some]
+        # For one neighbour the minimum is the same and cheaper.
+        reach = np.partition(upper, k - 1, axis=1)[:, k - 1 : k] if k > 1 else upper.min(axis=1, keepdims=True)
+        rows, columns = np.nonzero(lower <= reach)
+        if self.is_crowded(len(rows) - k * len(lower)):
+            return self._in_float64.nearest(k, ranks)
+        columns = columns if some is None else some[columns]
+        squares = self._pairing.squares(rows + self.rows.start, columns)
+        order = np.lexsort((columns if ranks is None else ranks[columns], squares, rows))
+        chosen = order[np.searchsorted(rows, np.arange(len(lower)))[:, None] + np.arange(k)]
+        return squares[chosen], columns[chosen]
+
+    def competitors(self, squares: Vector, some: NDArray[np.bool_] | None = None) -> tuple[Indices, Indices, Vector]:
+        """The pairs, as rows of the first set, columns and their squared distances, that may be the nearest of their
+        columns, or as near, of which the least squared distances so far are ``squares`` (m,); among ``some`` (rows,)
+        of the strip's rows."""
+        lower, upper = self._bounds
+        if some is not None:
+            lower, upper = lower[some], upper[some]
+        reach = np.minimum(upper.min(axis=0, initial=np.inf), squares * self._pairing.scale**2).astype(lower.dtype)
+        rows, columns = np.nonzero(lower <= np.nextafter(reach, np.inf, dtype=lower.dtype))
+        if self.is_crowded(len(rows)):
+            return self._in_float64.competitors(squares, some)
+        rows = self.rows.start + (rows if some is None else np.flatnonzero(some)[rows])
+        return rows, columns, self._pairing.squares(rows, columns)
+
+    def within(self, limits: Vector, *, strict: bool) -> NDArray[np.bool_]:
+        """Whether each squared distance is at most its limit, or below it where ``strict``; (rows, m).
+
+        ``limits`` float64, (rows, 1) or (1, m).
+        """
+        lower, upper = self._bounds
+        scaled = limits * self._pairing.scale**2
+        inside = upper < scaled
+        rows, columns = np.nonzero(~(inside | (lower > scaled)))
+        if self.is_crowded(len(rows)):
+            return self._in_float64.within(limits, strict=strict)
+        squares = self._pairing.squares(rows + self.rows.start, columns)
+        limit = np.broadcast_to(limits, inside.shape)[rows, columns]
+        inside[rows, columns] = squares < limit if strict else squares <= limit
+        return inside

@@ -1,0 +1,64 @@
+"""Parts beside each other: in order, with one thread of products each, and nothing left after a stop."""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future
+
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from scorer.metrics.threads import map_parts
+
+
+def blas_threads() -> list[int]:
+    return [each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"]
+
+
+@pytest.fixture(autouse=True)
+def two_threads() -> Iterator[None]:
+    with threadpool_limits(2):
+        yield
+
+
+def test_results_come_in_order_and_parts_run_beside_each_other() -> None:
+    both = threading.Barrier(2)
+
+    def part(number: int) -> tuple[int, int]:
+        both.wait(timeout=60)  # neither could go on alone
+        return number, max(blas_threads())
+
+    assert list(map_parts(part, range(4))) == [(0, 1), (1, 1), (2, 1), (3, 1)]
+    assert max(blas_threads()) == 2
+
+
+def test_a_stop_leaves_the_rest_undone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when a public score waits, and progress raises."""
+    done = list[int]()
+    cancelled = threading.Semaphore(0)
+    cancel = Future.cancel
+
+    def told(each: Future[int]) -> bool:
+        cancelled.release()
+        return cancel(each)
+
+    monkeypatch.setattr(Future, "cancel", told)
+
+    def part(number: int) -> int:
+        if number:
+            for _ in range(50):
+                cancelled.acquire(timeout=60)  # until all are told
+            cancelled.release(50)
+        done.append(number)
+        return number
+
+    results = map_parts(part, range(50))
+    assert next(results) == 0
+    results.close()  # type: ignore[attr-defined]
+    assert len(done) <= 3
+    assert max(blas_threads()) == 2
+
+
+def test_an_error_of_a_part_is_the_callers() -> None:
+    with pytest.raises(ZeroDivisionError):
+        list(map_parts(lambda number: 1 // number, [1, 0, 1]))
+    assert max(blas_threads()) == 2
