@@ -84,7 +84,7 @@ ROWS: Mapping[str, Sequence[Row]] = {
         ("measurements", {"submission_ref": 2, "track_id": 2}),
     ),
     "0014": (("guests", {"account_id": 2}),),
-    "0015": (("evidence", {}),),
+    "0015": (("evidence", {"z_u_p": 0.003}),),
     "0016": (
         ("generators", {"distribution": "normal"}),
         ("recoveries", {"report": {}, "arrays_key": "x"}),
@@ -121,6 +121,7 @@ ROWS: Mapping[str, Sequence[Row]] = {
         ("shown_measurements", {"job_id": 1}),
     ),
     "0043": (("board_changes", {"kind": "hidden-shown"}),),
+    "0044": (("p_value_counts", {"quantity": "hash_p"}), ("p_value_changes", {"quantity": "hash_p"})),
 }
 """By migration: rows of the tables that it brings, and of those that it lets have new ones. A column that is not named
 has a value of its type where it needs one; of rows that are referred to, the first is meant."""

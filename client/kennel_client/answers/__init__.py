@@ -9,8 +9,8 @@ competitions: AcceptanceView, AnnouncementPage, AnnouncementView, CompetitionCha
   TrackView
 data_files: DataFilePage, DataFileView
 desk: AgreementView, ComparisonJobsView, DeskEntryView, DeskView, DoubleView, FlaggedView, GoalView,
-  ImageComparisonView, NextView, OpinionsView, OtherView, PairView, ReviewView, SharingView
-evidence: CellView, EvidenceView, FindingView, MatchView, MatchesView, SummaryView
+  ImageComparisonView, NextView, OpinionsView, OtherView, PairView, ReasonView, ReviewView, SharingView
+evidence: CellView, EvidenceView, FindingView, MatchView, MatchesView, SignView, SummaryView
 insights: ExhibitPage, ExhibitView, FigureLink, FigurePage, FigureView, ImportView, ReproducedView, TwinView, TwinsPage,
   TwinsView
 network: ComparisonView, MissingMeasurementsView, NetworkView, ShownTrackPage, ShownTrackProgressView, ShownTrackView,
@@ -23,7 +23,7 @@ rescoring: AwardChangeView, BoardImpactView, CampaignActView, CampaignPage, Camp
 results: CodeRequestView, KeySetView, PicksView, PublicKeyView, ReceiptScoreView, ReceiptView, SignedReceiptView
 rulings: RebuttalPage, StakePage, StakeView, TurnView, WinView
 shared: AnswerView, CaseView, ClosestPairView, CodeView, GuessView, LabelView, MeasurementView, Phase, RankChangeView,
-  ReasonView, RebuttalView, RequeuedView, RulingView, ShownNumberView, Status, SubmissionView
+  RebuttalView, RequeuedView, RulingView, ShownNumberView, Status, SubmissionView
 submissions: SubmissionPage
 teams: LimitsView, ListedMemberView, MemberView, MessagePage, MessageView, StorageView, TeamInvitationPage,
   TeamInvitationView, TeamLineView, TeamPage, TeamStorageView, TeamView

@@ -2,7 +2,7 @@
 
 from typing import Literal, TypedDict
 
-from kennel_client.answers.shared import CaseView, GuessView, LabelView, ReasonView, SubmissionView
+from kennel_client.answers.shared import CaseView, GuessView, LabelView, SubmissionView
 
 
 class AgreementView(TypedDict):
@@ -26,6 +26,13 @@ class DoubleView(TypedDict):
     ref: int
     team: str
     same_zip: bool
+
+
+class ReasonView(TypedDict):
+    """A reason for a flag, or a finding."""
+
+    name: str
+    words: str
 
 
 class FlaggedView(TypedDict):

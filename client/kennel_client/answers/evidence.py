@@ -2,7 +2,7 @@
 
 from typing import Literal, NotRequired, TypedDict
 
-from kennel_client.answers.shared import ReasonView, ShownNumberView
+from kennel_client.answers.shared import ShownNumberView
 
 
 class MatchView(TypedDict):
@@ -51,6 +51,14 @@ class FindingView(TypedDict):
     p_value: float | None
 
 
+class SignView(TypedDict):
+    """A sign of copying in the evidence on a track."""
+
+    name: str
+    words: str
+    q_value: float | None
+
+
 class SummaryView(TypedDict):
     """The evidence on a track in one sentence, made by a fixed rule from its signs."""
 
@@ -72,7 +80,8 @@ class EvidenceView(TypedDict):
     outdated: bool
     seed: int | None
     summary: SummaryView | None
-    signs: list[ReasonView]
+    signs: list[SignView]
+    false_discoveries: list[str]
     findings: list[FindingView]
     cells: list[CellView]
     matches: list[MatchesView]

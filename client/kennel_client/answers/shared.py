@@ -114,13 +114,6 @@ class RankChangeView(TypedDict):
     after: int | None
 
 
-class ReasonView(TypedDict):
-    """A reason for a flag, or a finding."""
-
-    name: str
-    words: str
-
-
 class RequeuedView(TypedDict):
     """How many jobs were queued again."""
 
