@@ -105,11 +105,10 @@ def _version(session: Session, state: CompetitionState, board: RankedBoard, poin
 
 
 def _closed(state: CompetitionState) -> ChecklistPoint:
-    open_ = state.phase in {Phase.DRAFT, Phase.OPEN}
-    words = "No more entries are taken for the final board."
-    if open_:
-        words = "It has not opened yet." if state.phase is Phase.DRAFT else "Teams may still enter."
-    return ChecklistPoint("closed", "The competition has closed", int(open_), words, _competition_path(state))
+    not_closed = {Phase.DRAFT: "It has not opened yet.", Phase.OPEN: "Teams may still enter."}
+    words = not_closed.get(state.phase, "No more entries are taken for the final board.")
+    is_open = int(state.phase in not_closed)
+    return ChecklistPoint("closed", "The competition has closed", is_open, words, _competition_path(state))
 
 
 def _pending(session: Session, state: CompetitionState) -> ChecklistPoint:
