@@ -16,8 +16,10 @@ NAME = "standings"
 KENNEL = "Kennel"
 TIMED = {
     "": (
-        *("scorer/leaderboard", "scorer/ranking", "scorer/tuning", "scorer/insights/figures.py"),
-        *("scorer/db/leaderboard", "api/http/response_cache.py", "api/routes/leaderboard.py"),
+        *("scorer/leaderboard", "scorer/ranking", "scorer/tuning", "scorer/review", "scorer/insights"),
+        *("scorer/db/leaderboard", "scorer/db/review", "api/http/response_cache.py", "api/routes/leaderboard.py"),
+        *("api/routes/review", "api/routes/tuning", "api/routes/insights"),
+        *("api/pages/insights", "api/pages/review", "api/pages/tuning"),
     )
 }
 PLANS = Path(__file__).parents[1] / "query_plans"
