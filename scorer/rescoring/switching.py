@@ -119,10 +119,10 @@ def _locked(session: Session, state: CompetitionState, campaign: RescoringCampai
 
 
 def require_switchable(session: Session, status: CampaignStatus, *, complete: bool = True) -> None:
-    """``Conflict`` if a campaign's measurements cannot count, see :func:`switch`. ``complete``: also if some of another
-    feature space are missing."""
+    """``Conflict`` if a campaign's measurements cannot count, see :func:`switch`. ``complete``: also if there are none,
+    or some of another feature space are missing."""
     campaign, versions = status.campaign, status.difference.versions
-    if not status.difference.measured:
+    if complete and not status.difference.measured:
         raise Conflict("nothing-measured", "The campaign has measured nothing.")
     if len(versions) > 1:
         raise Conflict(

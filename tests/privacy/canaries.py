@@ -348,8 +348,9 @@ def _dress(planted: Canaries, measured: Measurement, whose: str) -> None:
     measured.scorer_version = planted.word(f"version-{whose}", "score")
     measured.closest_pairs = [
         {
-            "image": planted.word(f"pair-image-{whose}", "evidence"),
-            "reference": planted.word(f"pair-reference-{whose}", "reference"),
+            "image": int(planted.number(f"pair-image-{whose}", "evidence", 41957 if whose == "own" else 38651)),
+            "reference": int(planted.number(f"pair-place-{whose}", "reference", 52361 if whose == "own" else 57413)),
+            "reference_name": planted.word(f"pair-reference-{whose}", "reference"),
             "distance": planted.number(f"pair-distance-{whose}", "evidence", 0.0917263 + 0.01 * (whose == "own")),
         }
     ]

@@ -25,8 +25,8 @@ QUIET = (
 
 OVERFLOWING_ELEMENTS = """width => [...document.querySelectorAll('main *:not(.sr-only):not(thead *, thead, svg image)')]
     .filter(each => each.getClientRects().length)
-    .filter(each => !each.parentElement.closest('.scrolls') ||
-        getComputedStyle(each.parentElement.closest('.scrolls')).overflowX !== 'auto')
+    .filter(each => !each.parentElement.closest('.scrolls, .scrollable') ||
+        getComputedStyle(each.parentElement.closest('.scrolls, .scrollable')).overflowX !== 'auto')
     .filter(each => { const box = each.getBoundingClientRect(); return box.left < 0 || box.right > width })
     .map(each => each.outerHTML.slice(0, 80))"""
 LINES_OF_NUMBERS = """[...document.querySelectorAll('td.number')].map(each => {
