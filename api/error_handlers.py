@@ -1,5 +1,6 @@
 """Exception handlers: every error becomes a problem (RFC 9457) or an error page."""
 
+from collections.abc import Sequence
 from urllib.parse import quote
 
 from fastapi import FastAPI, Request, Response, status
@@ -24,6 +25,9 @@ from scorer.monitoring.logs import annotate_request
 
 REMEDIES = {"no-token": "/signin?next={path}", "second-factor-needed": "/account/second-factor"}
 """The page that a browser is led to by what is wrong."""
+UNREADABLE_JSON = (ValueError, RecursionError)
+"""What Python's reader of JSON raises for other encodings, numbers of thousands of digits and thousands of lists in
+each other; FastAPI makes a 400 of them, and a 422 of all else that is no JSON."""
 
 
 def add_error_handlers(app: FastAPI) -> None:
@@ -41,12 +45,14 @@ def add_error_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def _validation(request: Request, error: RequestValidationError) -> Response:
-        faults = [f"{'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}" for fault in error.errors()]
-        title = "The request is not as it should be."
-        return _answer(request, problem(422, "bad-request", title, faults=faults[:MAX_SHOWN_FAULTS]), title)
+        return _bad_request(
+            request, [f"{'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}" for fault in error.errors()]
+        )
 
     @app.exception_handler(HTTPException)
     async def _http(request: Request, error: HTTPException) -> Response:
+        if isinstance(error.__cause__, UNREADABLE_JSON):
+            return _bad_request(request, ["body: no JSON in UTF-8 can be read from it"])
         title = str(error.detail)
         return _answer(request, problem(error.status_code, "http", title, headers=error.headers), title)
 
@@ -55,6 +61,11 @@ def add_error_handlers(app: FastAPI) -> None:
         # Starlette raises the error again, and the server logs it: its traceback once, with the request's id.
         title = "Something went wrong on our side. Please try again."
         return _answer(request, problem(500, "our-fault", title), title)
+
+
+def _bad_request(request: Request, faults: Sequence[str]) -> Response:
+    title = "The request is not as it should be."
+    return _answer(request, problem(422, "bad-request", title, faults=faults[:MAX_SHOWN_FAULTS]), title)
 
 
 def _answer(request: Request, response: JSONResponse, message: str) -> Response:

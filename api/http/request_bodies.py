@@ -225,11 +225,11 @@ def streamed_body(request: Request, account_id: int) -> AsyncIterator[bytes]:
 
 async def refuse_nul(request: Request) -> None:
     """``Invalid`` for a NUL character in the address or a JSON body, which PostgreSQL's text cannot hold, and for half
-    a surrogate pair in a JSON body, which nothing can encode."""
+    a surrogate pair in a JSON body, which nothing can encode. JSON of another encoding than UTF-8 has NUL bytes."""
     address = request.scope["path"] + unquote(request.url.query)
     is_json = IS_JSON.match(request.headers.get("content-type", "")) is not None
     body = await request.body() if is_json else b""
-    if "\x00" in address or b"\\u0000" in body:
+    if "\x00" in address or b"\x00" in body or b"\\u0000" in body:
         raise Invalid("nul-character", "The request has a NUL character in it.")
     if MAYBE_SURROGATE.search(body) and _has_lone_surrogate(body):
         raise Invalid("lone-surrogate", "The request has half a surrogate pair in it, which is no character.")
