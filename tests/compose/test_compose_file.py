@@ -125,6 +125,19 @@ def test_secrets_are_files_for_those_who_need_them() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(SERVICES))
+def test_no_secret_is_a_word_of_a_command(name: str) -> None:
+    """Everybody on the host sees the words of a command; a variable of a shell and what a program reads are its own."""
+    service = SERVICES[name]
+    words = [service.get("entrypoint"), service.get("command"), service.get("healthcheck", {}).get("test")]
+    script = "\n".join(line for each in words if each for line in each).replace("$$", "$")
+    variables = re.findall(r"(\w+)=\$\([^\n]*/run/secrets/", script)
+    read = re.sub(r"<<(\w+)\n.*?\n\1$", "", script, flags=re.DOTALL | re.MULTILINE)
+    assigned = re.sub(r"""\b\w+="?\$\((?:'[^']*'|[^()'])*\)"?""", "", read)
+    assert "/run/secrets/" not in assigned
+    assert [each for each in variables if re.search(rf"\$\{{?{each}\b", assigned)] == []
+
+
+@pytest.mark.parametrize("name", sorted(SERVICES))
 def test_containers_have_no_rights_and_limits(name: str) -> None:
     service = SERVICES[name]
     assert service["read_only"] is True
@@ -142,6 +155,7 @@ def test_only_the_proxy_is_reached_from_outside_and_believed() -> None:
     assert [name for name, service in SERVICES.items() if "ports" in service] == ["proxy"]
     address = SERVICES["proxy"]["networks"]["edge"]["ipv4_address"]
     assert SERVICES["api"]["environment"]["KENNEL_TRUSTED_PROXIES"] == address
+    assert SERVICES["api"]["environment"]["KENNEL_PUBLIC_URL"].startswith("https://"), "cookies for HTTPS alone"
     networks = substitute(WHOLE["networks"], {})
     assert ipaddress.ip_address(address) in ipaddress.ip_network(networks["edge"]["ipam"]["config"][0]["subnet"])
     assert networks["inner"]["internal"] is True

@@ -19,6 +19,14 @@ from tests.bulk_rows import EntryRow, add_rows
 from tests.sql_statements import counted_rows, counted_statements
 
 TEAMS = 250
+BOARD, FIGURES = "/api/v1/competitions/{slug}/leaderboard", "/api/v1/competitions/{slug}/insights"
+MADE_ONCE = (
+    *("/competitions/{slug}", "/competitions/{slug}?late=true", "/competitions/{slug}/insights"),
+    *("/competitions/{slug}/uncertainty", "/api/v1/competitions"),
+    *(f"{BOARD}{query}" for query in ("", "?after=10&limit=5", "?search=team+1", "?format=csv", "?late=true")),
+    *(f"{FIGURES}/{figure}" for figure in ("distances", "fid?format=csv", "fid-distance?format=svg")),
+)
+"""What is computed from many rows, for everybody."""
 MAX_STATEMENTS = 25
 MAX_ROWS = 120
 """Rows that may be read for a request, as often as the rate limit counts it: a page of places and some more, fewer than
@@ -90,6 +98,22 @@ def test_no_request_of_a_visitor_takes_more_than_it_counts(arena: Arena, monkeyp
     monkeypatch.setattr(arena.service.app.state, "response_cache", ResponseCache())
     csv = f"/api/v1/competitions/{arena.slug}/leaderboard?format=csv"
     assert cost_of(arena, csv, monkeypatch).is_dear, "a whole table that does not count as more"
+
+
+def test_what_everybody_may_read_is_made_once(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    keep = ResponseCache.keep
+
+    def counted(cache: ResponseCache, etag: str, body: bytes) -> bytes:
+        made.append(etag)
+        return keep(cache, etag, body)
+
+    monkeypatch.setattr(ResponseCache, "keep", counted)
+    for address in MADE_ONCE:
+        made.clear()
+        first, again = (arena.service.http.get(address.format(slug=arena.slug)) for _ in range(2))
+        assert first.content == again.content
+        assert len(made) == len(set(made)) > 0, address
 
 
 def test_csv_is_the_same_whatever_page_it_is_asked_for(arena: Arena) -> None:

@@ -173,6 +173,17 @@ def test_a_past_board_counts_as_several_requests(service: Service, monkeypatch: 
     assert arena.get(as_of=then).status_code == 429
 
 
+def test_a_comparison_of_boards_counts_as_several_requests_before_it_is_made(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arena = Arena(service)
+    rated(service, monkeypatch, request=f"{2 * PAST_BOARD_COST + 3}/minute")
+    path = f"/competitions/{arena.slug}"
+    assert service.call(None, "GET", f"{path}/leaderboard/versions").status_code == 403, "nothing is published"
+    assert service.http.get(f"{path}/versions", headers={"Accept": "text/html"}).status_code == 403
+    assert service.call(None, "GET", f"{path}/leaderboard/versions").status_code == 429
+
+
 def test_teams_are_found_by_their_names_of_now(reader: Reader) -> None:
     arena = reader.arena
 
