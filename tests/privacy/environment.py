@@ -55,8 +55,7 @@ class Environment:
             f"DROP DATABASE {NAME} WITH (FORCE)",
             f"CREATE DATABASE {NAME} TEMPLATE {KEPT} STRATEGY FILE_COPY",
         )
-        shutil.rmtree(self.blobs)
-        shutil.copytree(self.blobs.with_name("kept"), self.blobs)
+        self._restore_blobs()
 
     @contextmanager
     def undone(self) -> Iterator[Connection]:
@@ -72,14 +71,30 @@ class Environment:
             finally:
                 self.app.state.sessions = usual
                 outer.rollback()
-                shutil.rmtree(self.blobs)
-                shutil.copytree(self.blobs.with_name("kept"), self.blobs)
+                self._restore_blobs()
+
+    def _restore_blobs(self) -> None:
+        kept = self.blobs.with_name("kept")
+        if _files_in(self.blobs) != _files_in(kept):
+            shutil.rmtree(self.blobs)
+            shutil.copytree(kept, self.blobs)
 
     @property
     def _engine(self) -> Engine:
         bound = self.app.state.sessions.kw["bind"]
         assert isinstance(bound, Engine)
         return bound
+
+
+def _files_in(folder: Path) -> dict[Path, tuple[int, int]]:
+    """The size and the time of the last change of every file by its path, and folders by theirs alone: those of a copy
+    were changed when they were filled."""
+
+    def state(path: Path) -> tuple[int, int]:
+        status = path.stat()
+        return (0, 0) if path.is_dir() else (status.st_size, status.st_mtime_ns)
+
+    return {path.relative_to(folder): state(path) for path in folder.rglob("*")}
 
 
 @contextmanager
