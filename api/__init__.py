@@ -1,5 +1,6 @@
 """The web edge: JSON routes, HTML pages and the kaggle client's protocol over :mod:`scorer`.
 
+routing: the router of each module
 http: HTTP itself: dependencies, cookies, CSRF, uploads, ranges, streams, problem details
 openapi: the OpenAPI document, made of routes and what they do not tell
 schemas: pydantic requests and responses of the JSON routes

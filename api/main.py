@@ -26,6 +26,7 @@ from api.http.server_sent_events import EventHub, closed_by_signals
 from api.kaggle import router as kaggle
 from api.openapi.document import openapi_document
 from api.openapi.operation_ids import operation_id
+from api.pages import competitions as pages_of_competitions
 from api.pages import router
 from api.routes import audit_log, badge, citations, health, jobs, leaderboard, probes, rescoring
 from api.routes.accounts import accounts, administration, api_tokens, second_factors, sessions
@@ -144,8 +145,9 @@ def create_app(settings: Settings) -> FastAPI:
     )
     set_up_state(app, settings)
     error_handlers.add_error_handlers(app)
+    app.include_router(leaderboard.router, prefix=API_PREFIX)  # the most requested routes are matched first
+    app.include_router(pages_of_competitions.router)
     for module in (
-        leaderboard,  # the most requested routes are matched first
         accounts,
         administration,
         sessions,

@@ -1,15 +1,21 @@
 """The SQL statements that a piece of code takes, and their plans: tests of cost look at these instead of seconds."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
 
 from numpy.typing import NDArray
 from sqlalchemy import Connection, Engine, event
+from sqlalchemy.engine import Compiled
 from sqlalchemy.orm import Session
 
 from scorer.db.leaderboard import binary_copy, columns
+
+READING_ALL = frozenset({"Sort", "Incremental Sort", "Aggregate", "Hash", "WindowAgg", "ModifyTable"})
+"""Nodes of a plan that want all rows of what is below them, whatever LIMIT is above."""
+WALKS = frozenset({"Index Scan", "Index Only Scan", "Bitmap Index Scan"})
 
 
 @contextmanager
@@ -66,3 +72,54 @@ def counted_rows() -> Iterator[list[int]]:
             yield rows
     finally:
         event.remove(Engine, "after_cursor_execute", note)
+
+
+@contextmanager
+def recorded_statements() -> Iterator[dict[str, Any]]:
+    """The first parameters of each statement that reads or changes rows in this process meanwhile, by its text, those
+    of COPY included."""
+    statements: dict[str, Any] = {}
+
+    def note(_: object, __: object, statement: str, parameters: Any, *___: object) -> None:
+        if statement.lstrip().upper().startswith(("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")):
+            statements.setdefault(statement, parameters[0] if isinstance(parameters, list) else parameters)
+
+    def read_columns(connection: Connection, query: Compiled, kinds: Mapping[str, str]) -> dict[str, NDArray[Any]]:
+        statements.setdefault(str(query), query.params)
+        return whole(connection, query, kinds)
+
+    whole = binary_copy.read_columns
+    readers = [each for each in list(sys.modules.values()) if vars(each).get("read_columns") is whole]
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        with ExitStack() as stack:
+            for module in readers:
+                stack.enter_context(patch.object(module, "read_columns", read_columns))
+            yield statements
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+
+
+def whole_reads(connection: Connection, statement: str, parameters: Any) -> set[str]:
+    """The tables that a statement could only read from end to end, even where PostgreSQL avoids that at any price.
+
+    A table as small as a test's is read whole because that is cheapest, so its plan alone says nothing: without
+    sequential scans and joins of whole tables, only what no index can serve is read whole. A walk over all of an index
+    counts as well, unless a LIMIT ends it or the index has some rows only.
+    """
+    for way in ("seqscan", "hashjoin", "mergejoin"):
+        connection.exec_driver_sql(f"SET LOCAL enable_{way} = off")
+    (explained,) = connection.exec_driver_sql(f"EXPLAIN (FORMAT JSON) {statement}", parameters).scalar_one()
+    rows = connection.exec_driver_sql("SELECT indexrelid::regclass::text FROM pg_index WHERE indpred IS NOT NULL")
+    return set(_whole_reads(explained["Plan"], frozenset(rows.scalars()), ends_early=False))
+
+
+def _whole_reads(plan: Mapping[str, Any], partial_indexes: frozenset[str], *, ends_early: bool) -> Iterator[str]:
+    kind = plan["Node Type"]
+    ends_early = kind == "Limit" or (ends_early and kind not in READING_ALL)
+    if kind == "Seq Scan":
+        yield plan["Relation Name"]
+    elif kind in WALKS and "Index Cond" not in plan and plan["Index Name"] not in partial_indexes and not ends_early:
+        yield plan.get("Relation Name", plan["Index Name"])
+    for each in plan.get("Plans", ()):
+        yield from _whole_reads(each, partial_indexes, ends_early=ends_early)

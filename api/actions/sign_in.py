@@ -185,7 +185,7 @@ class SignInActions:
     def _matched(self, caller: Caller, password: str) -> str | None:
         """The hash of the caller's password if this is it."""
         stored_hash = caller.account.password_hash
-        self.rates.hit("sign-in", *requester_of(caller, self.browser))
+        self.rates.hit("sign-in", *requester_of(caller.account, self.browser))
         return stored_hash if password_hashing.matches(password, stored_hash) else None
 
     def change_password(self, caller: Caller, old: str, new: str, *, keep: Kept) -> None:
@@ -207,7 +207,7 @@ class SignInActions:
             return sign_up.confirm_address(session, link, now=self.now)
 
     def _count_mail(self, email: str, caller: Caller | None = None, *, limit: str = "mail") -> None:
-        self.rates.hit("mail-address", *requester_of(caller, self.browser))
+        self.rates.hit("mail-address", *requester_of(caller.account if caller else None, self.browser))
         self.rates.hit(limit, email.strip().lower())
 
 

@@ -3,11 +3,12 @@
 from collections.abc import AsyncIterator, Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated
 
 from anyio import CapacityLimiter
 from fastapi import Depends, Request
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.security.utils import get_authorization_scheme_param
 from sqlalchemy.orm import Session
 
 from api.http import csrf, session_cookies
@@ -27,8 +28,6 @@ from scorer.notifications import notices
 from scorer.settings import Settings
 from scorer.submissions import access
 
-bearer = HTTPBearer(auto_error=False, description="An API token.")
-
 
 def utc_now() -> datetime:
     """The present time in UTC."""
@@ -42,13 +41,18 @@ async def request_time() -> datetime:
 
 async def transactions(request: Request) -> Transaction:
     """A maker of transactions, for routes that must not hold one while they wait for bytes."""
+    return transactions_of(request)
+
+
+def transactions_of(request: Request) -> Transaction:
+    """The maker of transactions, for dependencies. (One that asks for another costs every request more time.)"""
     state = request.app.state
-    return lambda: transaction(state.sessions, state.broker)
+    return partial(transaction, state.sessions, state.broker)
 
 
-async def session(begin: Annotated[Transaction, Depends(transactions)]) -> AsyncIterator[Session]:
+async def session(request: Request) -> AsyncIterator[Session]:
     """One transaction per request; with scope ``function`` it commits before the response is sent."""
-    async with request_transaction(begin) as database_session:
+    async with request_transaction(transactions_of(request)) as database_session:
         yield database_session
 
 
@@ -64,8 +68,13 @@ async def rate_limiter(request: Request) -> RateLimiter:
     return limiter
 
 
-async def browser_of(request: Request) -> Browser:
+async def browser(request: Request) -> Browser:
     """The client's address, which :mod:`api.http.client_address` has set behind a proxy, user agent and device."""
+    return browser_of(request)
+
+
+def browser_of(request: Request) -> Browser:
+    """The browser of a request, for dependencies: see :func:`transactions_of`."""
     host = request.client.host if request.client else "unknown"
     return Browser(host, request.headers.get("user-agent", ""), session_cookies.device_secret(request))
 
@@ -87,25 +96,25 @@ SETUP_PATHS = ("/account", "/signout", "/api/v1/me", "/api/v1/session")
 """What somebody may do who still has to set a second factor up: see their account, do that, sign out."""
 
 
-def claimed_caller(
-    request: Request,
-    settings: Annotated[Settings, Depends(settings)],
-    begin: Annotated[Transaction, Depends(transactions)],
-    credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
-    at: Annotated[datetime, Depends(request_time)],
-    rates: Annotated[RateLimiter, Depends(rate_limiter)],
-    browser: Annotated[Browser, Depends(browser_of)],
-) -> Caller | None:
+def claimed_caller(request: Request, at: Annotated[datetime, Depends(request_time)]) -> Caller | None:
     """The caller named by a token or cookie, not yet protected against CSRF: a browser sends its cookie with forms of
     other sites, too. Only for routes that check their form's CSRF token themselves."""
+    state = request.app.state
+    operator_settings: Settings = state.settings
+    token = bearer_token(request)
 
     def find_caller(session: Session) -> Caller | None:
-        if credentials:
-            return caller_of_token(session, credentials.credentials, at)
-        return _caller_of_cookie(session, request, at)
+        return caller_of_token(session, token, at) if token else _caller_of_cookie(session, request, at)
 
-    policy = "nobody" if request.url.path.startswith(SETUP_PATHS) else settings.require_second_factor
-    return identify_caller(find_caller, begin, rates, browser, policy)
+    is_setup = request.scope["path"].startswith(SETUP_PATHS)
+    policy: Policy = "nobody" if is_setup else operator_settings.require_second_factor
+    return identify_caller(find_caller, transactions_of(request), state.rates, browser_of(request), policy)
+
+
+def bearer_token(request: Request) -> str | None:
+    """The API token in the header ``Authorization``; None without one."""
+    scheme, token = get_authorization_scheme_param(request.headers.get("authorization"))
+    return token if scheme.lower() == "bearer" and token else None
 
 
 def identify_caller(
@@ -126,25 +135,22 @@ def identify_caller(
     except Unauthenticated:
         rates.hit("sign-in-address", network)
         raise
-    rates.hit("request", *requester_of(caller, browser))
+    rates.hit("request", *requester_of(caller.account if caller else None, browser))
     return caller
 
 
-def requester_of(caller: Caller | None, browser: Browser) -> tuple[str, object]:
+def requester_of(account: Account | None, browser: Browser) -> tuple[str, object]:
     """Whom rate limits count: the account, or the address of a visitor."""
-    return ("account", caller.account.id) if caller else ("address", network_of(browser.address))
+    return ("account", account.id) if account else ("address", network_of(browser.address))
 
 
-async def current_caller(
-    request: Request,
-    caller: Annotated[Caller | None, Depends(claimed_caller)],
-    csrf_token: Annotated[str | None, Depends(csrf.received_csrf_token)],
-) -> Caller | None:
+async def current_caller(request: Request, caller: Annotated[Caller | None, Depends(claimed_caller)]) -> Caller | None:
     """The caller, or None for a visitor without a token and without a valid session. ``Unauthenticated`` for an unknown
     token; ``Forbidden`` for a session's act without its CSRF token; ``TooMany`` for too many requests at once."""
     if caller is not None:
         if caller.session_id is not None and request.method not in csrf.SAFE_METHODS:
-            csrf.require_csrf(session_cookies.session_secret(request) or "", csrf_token)
+            token = await csrf.received_csrf_token(request)
+            csrf.require_csrf(session_cookies.session_secret(request) or "", token)
         count_request(request, caller.account.id)
     return caller
 
@@ -214,17 +220,14 @@ async def submitter(caller: Annotated[Caller, Depends(known_caller)]) -> Account
 
 
 def organizer(
-    request: Request,
-    caller: Annotated[Caller, Depends(known_caller)],
-    begin: Annotated[Transaction, Depends(transactions)],
-    at: Annotated[datetime, Depends(request_time)],
+    request: Request, caller: Annotated[Caller, Depends(known_caller)], at: Annotated[datetime, Depends(request_time)]
 ) -> Account:
     """An organizer of the competition that the path names, by its slug or by an entry; writing needs the scope
     ``organize``."""
     account = _within_scope(request, caller, roles.require_organizes_any(caller.account))
     named = {name: request.path_params[name] for name in ("slug", "submission_id") if name in request.path_params}
     if named:
-        with begin() as session:
+        with transactions_of(request)() as session:
             access.require_organizer(session, account, **named, now=at)
     return account
 
@@ -290,6 +293,6 @@ BlobStore = Annotated[Blobs, Depends(blobs)]
 AppResponseCache = Annotated[ResponseCache, Depends(response_cache)]
 AppRateLimiter = Annotated[RateLimiter, Depends(rate_limiter)]
 JoinLimiter = Annotated[CapacityLimiter, Depends(join_limiter)]
-CurrentBrowser = Annotated[Browser, Depends(browser_of)]
+CurrentBrowser = Annotated[Browser, Depends(browser)]
 AppSettings = Annotated[Settings, Depends(settings)]
 Now = Annotated[datetime, Depends(request_time)]

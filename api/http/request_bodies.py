@@ -226,7 +226,7 @@ def streamed_body(request: Request, account_id: int) -> AsyncIterator[bytes]:
 async def refuse_nul(request: Request) -> None:
     """``Invalid`` for a NUL character in the address or a JSON body, which PostgreSQL's text cannot hold, and for half
     a surrogate pair in a JSON body, which nothing can encode. JSON of another encoding than UTF-8 has NUL bytes."""
-    address = request.scope["path"] + unquote(request.url.query)
+    address = request.scope["path"] + unquote(request.scope["query_string"].decode("latin-1"))
     is_json = IS_JSON.match(request.headers.get("content-type", "")) is not None
     body = await request.body() if is_json else b""
     if "\x00" in address or b"\x00" in body or b"\\u0000" in body:

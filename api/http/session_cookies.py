@@ -27,7 +27,7 @@ class SessionCookies:
 def is_secure(request: Request) -> bool:
     """Whether the site is reached by https; then cookies are marked ``Secure``."""
     settings: Settings = request.app.state.settings
-    return request.url.scheme == "https" or settings.public_url.startswith("https:")
+    return request.scope["scheme"] == "https" or settings.public_url.startswith("https:")
 
 
 def cookie_name(request: Request, what: str = "kennel") -> str:

@@ -6,12 +6,12 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from types import MappingProxyType
 
-from fastapi import APIRouter
+from fastapi import Request
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
 from api.actions.request_charges import charge_rows
-from api.http.dependencies import AppRateLimiter, AppSettings, DbSession, Now, Transactions
+from api.http.dependencies import AppSettings, DbSession, Now, Transactions
 from api.kaggle.protocol import KaggleRoute, Reader
 from api.kaggle.schemas import (
     CompetitionMessage,
@@ -22,6 +22,7 @@ from api.kaggle.schemas import (
     LeaderboardResponse,
     LeaderboardRow,
 )
+from api.routing import Router
 from api.schemas.leaderboard import board_csv_of
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
@@ -32,7 +33,7 @@ from scorer.leaderboard import board, standings
 from scorer.leaderboard.all_places import all_places
 from scorer.lifecycle import Phase, TrackKind
 
-router = APIRouter(prefix="/competitions.CompetitionApiService", route_class=KaggleRoute)
+router = Router(prefix="/competitions.CompetitionApiService", route_class=KaggleRoute)
 FAR_FUTURE = datetime.max.replace(tzinfo=UTC)
 BY_TEAMS = "COMPETITION_SORT_BY_NUMBER_OF_TEAMS"
 DEADLINE_ORDERS: Mapping[str, bool] = MappingProxyType(
@@ -140,9 +141,9 @@ def _place(place: board.Place, decimals: int) -> LeaderboardRow:
 @router.post("/DownloadLeaderboard")
 def download_leaderboard(
     body: CompetitionRequest,
+    request: Request,
     session: DbSession,
     begin: Transactions,
-    rates: AppRateLimiter,
     account: Reader,
     now: Now,
 ) -> Response:
@@ -151,7 +152,7 @@ def download_leaderboard(
     kind = _track_of(state)
     slug = state.competition.slug
     places = all_places(session, state, kind, account)
-    charge_rows(rates, ("account", account.id), len(places.ranks))
+    charge_rows(request, account, len(places.ranks))
     content = _zip_of(f"{slug}-{kind}.csv", b"".join(board_csv_of(places, begin)), now)
     headers = {"Content-Disposition": f'attachment; filename="{slug}.zip"', "Cache-Control": "private, no-store"}
     return Response(content, media_type="application/zip", headers=headers)

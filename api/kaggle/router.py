@@ -1,9 +1,8 @@
 """All routes for the ``kaggle`` client. The interface is Kaggle's, so our OpenAPI document does not describe it."""
 
-from fastapi import APIRouter
-
 from api.kaggle import competitions, data_files, submissions, tokens, uploads
+from api.routing import Router
 
-router = APIRouter(include_in_schema=False)
+router = Router(include_in_schema=False)
 for module in (competitions, submissions, data_files, uploads, tokens):  # tokens last: it matches unknown methods, too
     router.include_router(module.router)

@@ -3,7 +3,6 @@
 import math
 from datetime import datetime
 
-from fastapi import APIRouter
 from sqlalchemy.orm import Session
 
 from api.http.dependencies import AppSettings, DbSession, Now
@@ -16,6 +15,7 @@ from api.kaggle.schemas import (
     SubmissionRequest,
     SubmissionsResponse,
 )
+from api.routing import Router
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account, Submission
@@ -26,7 +26,7 @@ from scorer.submissions import access
 from scorer.teams import quotas, teams
 from scorer.teams.quotas import Quota
 
-router = APIRouter(prefix="/competitions.CompetitionApiService", route_class=KaggleRoute)
+router = Router(prefix="/competitions.CompetitionApiService", route_class=KaggleRoute)
 
 
 @router.post("/GetSubmission")

@@ -1,6 +1,5 @@
 """Token introspection, the client's first request when it has a token; and the answer to unknown methods."""
 
-from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 from sqlalchemy.orm import Session
 
@@ -15,9 +14,10 @@ from api.http.dependencies import (
 )
 from api.kaggle.protocol import KaggleRoute, error_response
 from api.kaggle.schemas import IntrospectRequest, IntrospectResponse
+from api.routing import Router
 from scorer.errors import Forbidden, Unauthenticated
 
-router = APIRouter(route_class=KaggleRoute)
+router = Router(route_class=KaggleRoute)
 
 
 @router.post("/security.OAuthService/IntrospectToken")

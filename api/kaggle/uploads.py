@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import anyio
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from api.actions.zip_uploads import begin_upload, finalise_upload
@@ -30,6 +30,7 @@ from api.kaggle.schemas import (
     StartUploadRequest,
     StartUploadResponse,
 )
+from api.routing import Router
 from scorer.accounts.rate_limits import network_of
 from scorer.blobs import Blobs
 from scorer.db.tables import Account, Upload
@@ -40,7 +41,7 @@ from scorer.submissions.intake import NewSubmission
 from scorer.submissions.upload_bytes import Appender
 from scorer.submissions.uploads import UploadRequest
 
-router = APIRouter(route_class=KaggleRoute)
+router = Router(route_class=KaggleRoute)
 BYTES = "/kaggle/uploads"
 UPLOAD_USER = "upload"
 """The client knows nothing but an address for the bytes. HTTP clients send what stands before its host as a header, of

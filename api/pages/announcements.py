@@ -3,7 +3,6 @@
 from datetime import datetime
 from typing import Any
 
-from fastapi import APIRouter
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
@@ -22,12 +21,13 @@ from api.http.forms import FormFields, text
 from api.http.problem_details import status_of
 from api.rendering.atom import feed_of
 from api.rendering.templates import render_page, see_other
+from api.routing import Router
 from scorer.competitions import announcements
 from scorer.competitions.competition_state import state_of
 from scorer.errors import KennelError
 from scorer.leaderboard.standings import visible_state
 
-router = APIRouter(prefix="/competitions/{slug}", include_in_schema=False)
+router = Router(prefix="/competitions/{slug}", include_in_schema=False)
 
 
 @router.api_route("/announcements", methods=["GET", "HEAD"])

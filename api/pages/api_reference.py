@@ -2,15 +2,16 @@
 
 from functools import lru_cache
 
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import FastAPI, Request
 from fastapi.responses import PlainTextResponse, Response
 
 from api.http.dependencies import AppSettings
 from api.http.etags import etag_of, is_known
 from api.openapi import reference
 from api.rendering.templates import cached_page, not_modified, render
+from api.routing import Router
 
-router = APIRouter(include_in_schema=False)
+router = Router(include_in_schema=False)
 
 
 @router.api_route("/api-reference", methods=["GET", "HEAD"])

@@ -4,17 +4,18 @@ import json
 from dataclasses import replace
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import Depends, Query
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
 from api.http.dependencies import Admin, Caller, DbSession, Now, Organizer, SignedIn
 from api.rendering.templates import render_page
+from api.routing import Router
 from scorer import audit_log
 from scorer.competitions import competition_state
 from scorer.db.audit_log import AuditFilter
 
-router = APIRouter(include_in_schema=False)
+router = Router(include_in_schema=False)
 PAGE_SIZE = 50
 Word = Annotated[str, Query(max_length=200)]
 BeforeId = Annotated[int | None, Query(ge=1, le=2**62)]

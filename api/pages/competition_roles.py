@@ -3,7 +3,6 @@
 from datetime import datetime
 from typing import Any, get_args
 
-from fastapi import APIRouter
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
@@ -11,12 +10,13 @@ from api.http.dependencies import Caller, DbSession, KnownCaller, Now, Organizer
 from api.http.forms import Fields, FormFields, text
 from api.http.problem_details import status_of
 from api.rendering.templates import render_page, see_other
+from api.routing import Router
 from scorer.competitions import competition_roles
 from scorer.competitions.competition_roles import RoleName
 from scorer.competitions.competition_state import state_of
 from scorer.errors import Invalid, KennelError
 
-router = APIRouter(prefix="/competitions/{slug}", include_in_schema=False)
+router = Router(prefix="/competitions/{slug}", include_in_schema=False)
 DONE_MESSAGES = {
     "offered": "They are told, and have the role once they accept it.",
     "ended": "The role has ended.",

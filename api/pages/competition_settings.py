@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fastapi import APIRouter
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
@@ -25,6 +24,7 @@ from api.pages.competition_form import (
     typed_in,
 )
 from api.rendering.templates import render_page, see_other
+from api.routing import Router
 from scorer.competitions import competition_state, setup
 from scorer.competitions.change_rules import LATER, fixed_fields
 from scorer.competitions.competition_state import CompetitionState
@@ -32,7 +32,7 @@ from scorer.competitions.spec import CompetitionChanges
 from scorer.errors import Conflict, Invalid, KennelError
 from scorer.lifecycle import Phase
 
-router = APIRouter(prefix="/competitions/{slug}/settings", include_in_schema=False)
+router = Router(prefix="/competitions/{slug}/settings", include_in_schema=False)
 DONE_MESSAGES = {"changed": "It is changed.", "created": "The draft is there. It opens at the time you give it."}
 
 

@@ -3,12 +3,12 @@
 from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
-from api.actions.request_charges import BoardVersionsCharge, PastBoardCharge
+from api.actions.request_charges import charge_past_board
 from api.actions.uncertainty import uncertainty_json
 from api.http.dependencies import (
     AppResponseCache,
@@ -25,6 +25,7 @@ from api.pages.leaderboard import PAGE_SIZE, AsOfTime, board_page_of, board_tabs
 from api.rendering import formatting, templates
 from api.rendering.quota import quota_message_of
 from api.rendering.timeline import timeline_of
+from api.routing import Router
 from api.schemas.leaderboard import UncertaintyView
 from scorer.accounts import roles
 from scorer.competitions import allowlist, appeal_windows, competition_roles, competition_state, rules
@@ -37,7 +38,7 @@ from scorer.metrics.metric_catalogue import find_metric
 from scorer.ranking.awards import MEDALS
 from scorer.teams import quotas, storage
 
-router = APIRouter(include_in_schema=False)
+router = Router(include_in_schema=False)
 LISTED_COMPETITIONS = 20
 """On a page of the list."""
 
@@ -77,7 +78,7 @@ class BoardQuery(BaseModel):
     columns: Annotated[list[str], Field(max_length=MAX_SHOWN_TRACKS)] = []
 
 
-@router.api_route("/competitions/{slug}", methods=["GET", "HEAD"], dependencies=[PastBoardCharge])
+@router.api_route("/competitions/{slug}", methods=["GET", "HEAD"])
 def show_leaderboard(
     slug: str,
     request: Request,
@@ -89,6 +90,8 @@ def show_leaderboard(
     query: Annotated[BoardQuery, Query()],
 ) -> Response:
     """A competition with one of its boards."""
+    if query.as_of is not None:
+        charge_past_board(request, account)
     board_access.require_past(query.as_of, now)
     for state in standings.states_to_show(session, slug, account, now):
         values = _entry_values(session, state, account, now)
@@ -168,9 +171,10 @@ def _board_values(
     }
 
 
-@router.api_route("/competitions/{slug}/versions", methods=["GET", "HEAD"], dependencies=[BoardVersionsCharge])
+@router.api_route("/competitions/{slug}/versions", methods=["GET", "HEAD"])
 def show_versions(
     slug: str,
+    request: Request,
     session: DbSession,
     account: Visitor,
     viewer: CurrentCaller,
@@ -178,6 +182,7 @@ def show_versions(
     after: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
 ) -> Response:
     """The versions of the private board, and the ranks that the newest one has moved."""
+    charge_past_board(request, account)
     state = standings.visible_state(session, slug, account, now)
     page = board_versions.changes_page(session, state, account, after=after, limit=PAGE_SIZE)
     former = board_versions.former_version(state)

@@ -2,7 +2,7 @@
 
 from typing import cast, get_args
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 
@@ -14,12 +14,13 @@ from api.http.request_bodies import streamed_body
 from api.pages.review.review_queue import ReviewContext
 from api.pages.submissions.submissions import page_with_error
 from api.rendering.templates import see_other
+from api.routing import Router
 from scorer.blobs import Blobs
 from scorer.errors import Invalid, KennelError
 from scorer.evidence.generator_uploads import DeclaredLatent
 from scorer.onnx_files import MAX_LATENT_DIMENSION, Distribution
 
-router = APIRouter(include_in_schema=False)
+router = Router(include_in_schema=False)
 
 
 @router.post("/submissions/{submission_id}/generator")

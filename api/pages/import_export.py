@@ -3,7 +3,6 @@
 from datetime import datetime
 from typing import Any
 
-from fastapi import APIRouter
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
@@ -12,6 +11,7 @@ from api.http.dependencies import Caller, CurrentCaller, DbSession, Now, Organiz
 from api.http.forms import Fields, FormFields, text
 from api.http.problem_details import status_of
 from api.rendering.templates import render_page, see_other
+from api.routing import Router
 from scorer.accounts.roles import is_organizer
 from scorer.competitions import competition_state
 from scorer.db.tables import Account
@@ -21,7 +21,7 @@ from scorer.import_export.data_release import ReleaseImages
 from scorer.leaderboard import standings
 from scorer.lifecycle import STAGES, UNFINISHED
 
-router = APIRouter(prefix="/competitions/{slug}/release", include_in_schema=False)
+router = Router(prefix="/competitions/{slug}/release", include_in_schema=False)
 IMAGE_CHOICES: dict[str, ReleaseImages] = {"none": "none", "ranked": "ranked", "all": "all"}
 DONE_MESSAGES = {
     "started": "The release is being made. This page shows how far it is.",

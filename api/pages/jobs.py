@@ -3,7 +3,6 @@
 from datetime import datetime
 from typing import Any
 
-from fastapi import APIRouter
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
@@ -11,13 +10,14 @@ from api.http.dependencies import Admin, Caller, DbSession, Now, SignedIn
 from api.http.forms import FormFields, text
 from api.http.problem_details import status_of
 from api.rendering.templates import render_page, see_other
+from api.routing import Router
 from scorer.db.tables import Account
 from scorer.errors import KennelError, NotFound
 from scorer.jobs import failed_jobs
 from scorer.lifecycle import STAGES
 from scorer.review import failed_scores
 
-router = APIRouter(prefix="/admin/work", include_in_schema=False)
+router = Router(prefix="/admin/work", include_in_schema=False)
 DONE_MESSAGES = {"one": "The job waits for a worker again.", "all": "All failed jobs wait for a worker again."}
 
 

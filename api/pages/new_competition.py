@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-from fastapi import APIRouter
 from fastapi.responses import Response
 
 from api.http.dependencies import Caller, CompetitionCreator, Now, SignedIn, Transactions
@@ -10,11 +9,12 @@ from api.http.forms import FormFields
 from api.http.problem_details import status_of
 from api.pages.competition_form import DECLARED, SPECIFICATION, extractor_names, form_field, parsed, typed_in
 from api.rendering.templates import render_page, see_other
+from api.routing import Router
 from scorer.competitions import setup
 from scorer.competitions.spec import CompetitionSpec
 from scorer.errors import KennelError
 
-router = APIRouter(prefix="/new-competition", include_in_schema=False)
+router = Router(prefix="/new-competition", include_in_schema=False)
 ASKED = {"title", "slug", "image_count", "image_size", "public.extractor", "private.extractor"}
 FORM = tuple(each for each in DECLARED if each[0] in ASKED)
 DEFAULTS = {name: str(SPECIFICATION.get(name, {}).get("default", "")) for name, _, _ in FORM}

@@ -3,13 +3,14 @@
 import secrets
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query
+from fastapi import Path, Query
 from fastapi.responses import Response
 
 from api.http.dependencies import AppRateLimiter, AppSettings, Caller, DbSession, Now, SignedIn
 from api.http.forms import FormFields, text
 from api.http.problem_details import status_of
 from api.rendering.templates import render_page, see_other
+from api.routing import Router
 from scorer.competitions.competition_state import visible_state
 from scorer.db.tables import Account, Team
 from scorer.errors import Invalid, KennelError
@@ -17,7 +18,7 @@ from scorer.notifications import notices, webhooks
 from scorer.notifications.notices import Kind
 from scorer.notifications.webhook_signing import KEY_BYTES, encode_secret
 
-router = APIRouter(include_in_schema=False)
+router = Router(include_in_schema=False)
 RowId = Annotated[int, Path(ge=1, le=2**62)]
 PAGE_SIZE = 50
 CHANNELS_PATH = "/account/notices"

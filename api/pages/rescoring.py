@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any, get_args
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
@@ -14,6 +14,7 @@ from api.http.forms import Fields, FormFields, text
 from api.http.problem_details import status_of
 from api.pages.tuning.thresholds import number_field, require_reason
 from api.rendering.templates import render_page, see_other
+from api.routing import Router
 from api.schemas.rescoring import campaign_view, preview_view
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
@@ -23,7 +24,7 @@ from scorer.rescoring import campaigns
 from scorer.rescoring.campaigns import NewCampaign
 from scorer.rescoring.preview import preview
 
-router = APIRouter(include_in_schema=False)
+router = Router(include_in_schema=False)
 MAX_SUBMISSIONS = 100_000
 """Characters of the field with chosen entries."""
 

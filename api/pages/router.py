@@ -18,7 +18,6 @@ from api.pages import (
     teams,
 )
 from api.pages.accounts import account, administration, former_links, oidc, second_factors, sign_in
-from api.pages.competitions import router
 from api.pages.insights import human_ratings, insights
 from api.pages.review import code_requests, publication, review_queue
 from api.pages.submissions import submissions, submit
@@ -27,8 +26,7 @@ from api.rendering import templates
 
 
 def mount_pages(app: FastAPI) -> None:
-    """Add the pages and their static files to ``app``."""
-    app.include_router(router)
+    """Add the pages and their static files to ``app``, but the most requested ones, which are there already."""
     for each in (
         sign_in,
         former_links,

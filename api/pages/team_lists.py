@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, get_args
 
-from fastapi import APIRouter, Depends, Path, Query
+from fastapi import Depends, Path, Query
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
@@ -13,6 +13,7 @@ from api.http.dependencies import Caller, KnownCaller, Now, Organizer, SignedIn,
 from api.http.forms import FormFields, text
 from api.http.problem_details import status_of
 from api.rendering.templates import render_page, see_other
+from api.routing import Router
 from scorer.competitions.competition_state import state_of
 from scorer.db.submissions.submissions import submissions_of
 from scorer.db.teams.members import members_of
@@ -22,7 +23,7 @@ from scorer.review import team_rulings
 from scorer.review.rulings import RulingKind
 from scorer.teams import team_messages
 
-router = APIRouter(prefix="/competitions/{slug}/teams", include_in_schema=False)
+router = Router(prefix="/competitions/{slug}/teams", include_in_schema=False)
 PAGE_SIZE = 50
 MAX_REASON_LENGTH = 5000
 TeamId = Annotated[int, Path(ge=1, le=2**62)]

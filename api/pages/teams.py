@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path
+from fastapi import Depends, Path
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
@@ -14,12 +14,13 @@ from api.http.forms import FormFields, text
 from api.http.problem_details import headers_of, status_of
 from api.rendering.quota import quota_message_of
 from api.rendering.templates import render_page, see_other
+from api.routing import Router
 from scorer.competitions.competition_state import visible_state
 from scorer.errors import KennelError
 from scorer.settings import Settings
 from scorer.teams import invitations, quotas, storage, team_messages, teams
 
-router = APIRouter(prefix="/competitions/{slug}/team", include_in_schema=False)
+router = Router(prefix="/competitions/{slug}/team", include_in_schema=False)
 InvitationId = Annotated[int, Path(ge=1, le=2**62)]
 DONE_MESSAGES = {
     "founded": "Your team is founded.",

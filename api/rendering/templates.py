@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -14,6 +14,7 @@ from api.http.etags import etag_of, is_known
 from api.http.response_cache import ResponseCache
 from api.rendering import formatting, markdown
 from api.rendering.charts import captions
+from api.routing import Router
 from scorer.accounts.roles import is_organizer, is_reviewer, may_open_competitions
 from scorer.product_version import product_version
 
@@ -124,7 +125,7 @@ def not_modified(etag: str) -> Response:
     return Response(status_code=304, headers={**PAGE_HEADERS, **NO_CACHE_HEADERS, "ETag": etag})
 
 
-router = APIRouter(include_in_schema=False)
+router = Router(include_in_schema=False)
 
 
 @router.api_route("/static/{name}", methods=["GET", "HEAD"])

@@ -3,17 +3,18 @@
 from dataclasses import replace
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import Depends, Query
 from sqlalchemy.orm import Session
 
 from api.actions.paging import OlderThan
 from api.http.dependencies import Admin, DbSession, Now, Organizer
+from api.routing import Router
 from api.schemas.audit_log import AuditEntryView, AuditPage
 from scorer import audit_log
 from scorer.competitions import competition_state
 from scorer.db.audit_log import AuditFilter
 
-router = APIRouter(tags=["audit"])
+router = Router(tags=["audit"])
 Action = Annotated[str | None, Query(max_length=100, examples=["sign-in.failed"])]
 Subject = Annotated[str | None, Query(max_length=200, examples=["competition:dogs"])]
 Actor = Annotated[str | None, Query(max_length=80, description="A handle.")]

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 from sqlalchemy.orm import Session
 
 from api.http.dependencies import AppResponseCache, CurrentCaller, DbSession, Now
@@ -10,12 +10,13 @@ from api.http.etags import etag_of, is_known
 from api.openapi.files import file_answer
 from api.rendering.badge import badge_svg
 from api.rendering.formatting import number
+from api.routing import Router
 from scorer.competitions.competition_state import CompetitionState
 from scorer.leaderboard import standings
 from scorer.lifecycle import TrackKind
 from scorer.ranking.awards import award_of
 
-router = APIRouter(tags=["leaderboard"])
+router = Router(tags=["leaderboard"])
 HEADERS = {
     "Cache-Control": "public, no-cache",
     "Content-Type": "image/svg+xml",

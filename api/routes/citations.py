@@ -1,14 +1,15 @@
 """How to cite a competition and an entry, as BibTeX."""
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from api.http.dependencies import AppSettings, CurrentUser, DbSession, Now, Visitor
 from api.openapi.files import file_answer
 from api.rendering import bibtex
+from api.routing import Router
 from scorer.leaderboard import standings
 from scorer.submissions import receipts
 
-router = APIRouter(tags=["results"])
+router = Router(tags=["results"])
 MEDIA_TYPE = "application/x-bibtex"
 BIBTEX = file_answer(MEDIA_TYPE)
 

@@ -1,13 +1,14 @@
 """Liveness and readiness checks."""
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from api.http.dependencies import utc_now
 from api.routes.probes import outcome_of
+from api.routing import Router
 from scorer.db.session import ping, require_right_clock
 
-router = APIRouter(tags=["health"])
+router = Router(tags=["health"])
 
 
 @router.get("/health")

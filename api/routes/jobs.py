@@ -1,15 +1,14 @@
 """The backlog of jobs (waiting, running, failed) and restarting them, for admins."""
 
-from fastapi import APIRouter
-
 from api.http.dependencies import Admin, DbSession, Now
+from api.routing import Router
 from api.schemas.jobs import BacklogView, JobView, PauseView, PauseWish, QueueView, RequeueWish
 from api.schemas.review.publication import RequeuedView
 from scorer.db.jobs.pauses import list_pauses
 from scorer.jobs import failed_jobs, pauses
 from scorer.review import failed_scores
 
-router = APIRouter(prefix="/admin/work", tags=["work"])
+router = Router(prefix="/admin/work", tags=["work"])
 
 
 @router.get("")

@@ -3,12 +3,12 @@
 from datetime import datetime
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi import Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import AwareDatetime, BaseModel, Field
 from sqlalchemy.orm import Session
 
-from api.actions.request_charges import BoardVersionsCharge, PastBoardCharge, RowsCharge
+from api.actions.request_charges import charge_past_board, charge_rows
 from api.actions.uncertainty import uncertainty_json
 from api.http.dependencies import (
     AppResponseCache,
@@ -19,6 +19,7 @@ from api.http.dependencies import (
 )
 from api.http.etags import etag_of, is_known
 from api.openapi.files import UNCHANGED, also_as
+from api.routing import Router
 from api.schemas.leaderboard import (
     BenchmarkView,
     BoardVersionsView,
@@ -40,7 +41,7 @@ from scorer.leaderboard.all_places import all_places
 from scorer.leaderboard.board import Benchmark, Board, Place
 from scorer.lifecycle import TrackKind
 
-router = APIRouter(tags=["leaderboard"])
+router = Router(tags=["leaderboard"])
 BOARD_HEADERS = {"Cache-Control": "private, no-cache", "Vary": "Accept, Authorization, Cookie"}
 MEDIA_TYPES = {True: "text/csv; charset=utf-8", False: "application/json"}
 """By whether the answer is CSV."""
@@ -76,7 +77,6 @@ class BoardQuery(BaseModel):
     "/competitions/{slug}/leaderboard",
     response_model=BoardView,
     responses=also_as("text/csv") | UNCHANGED,
-    dependencies=[PastBoardCharge],
 )
 def show(
     slug: str,
@@ -86,12 +86,13 @@ def show(
     cache: AppResponseCache,
     begin: Transactions,
     now: Now,
-    charge: RowsCharge,
     query: Annotated[BoardQuery, Query()],
     accept: Annotated[str, Header()] = "",
 ) -> Response:
     """The board, ranked when it is read, with the newest threshold. CSV has every place. The private board ranks teams
     by their final picks; until it is published it is for organizers only."""
+    if query.as_of is not None:
+        charge_past_board(request, account)
     board_access.require_past(query.as_of, now)
     as_csv = query.wants_csv(accept)
     for state in standings.states_to_show(session, slug, account, now):
@@ -103,12 +104,12 @@ def show(
         if (body := cache.find(etag)) is not None:
             return Response(body, headers=headers)
     if not as_csv:
-        charge(query.limit)
+        charge_rows(request, account, query.limit)
         body = cache.answer(etag, lambda: _body(session, state, query, account, now))
         return Response(body, headers=headers)
     options = query.model_dump(include={"late", "as_of", "search"})
     places = all_places(session, state, query.track, account, **options)
-    charge(len(places.ranks))
+    charge_rows(request, account, len(places.ranks))
     return StreamingResponse(cache.stream(etag, lambda: board_csv_of(places, begin)), headers=headers)
 
 
@@ -160,9 +161,10 @@ def _shown_of(row: Place | Benchmark) -> dict[str, ShownValueView]:
     return {name: ShownValueView(**value._asdict()) for name, value in row.shown.items()}
 
 
-@router.get("/competitions/{slug}/leaderboard/versions", dependencies=[BoardVersionsCharge])
+@router.get("/competitions/{slug}/leaderboard/versions")
 def list_versions(
     slug: str,
+    request: Request,
     session: DbSession,
     account: Visitor,
     now: Now,
@@ -170,6 +172,7 @@ def list_versions(
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> BoardVersionsView:
     """Every publication of the private board and its withdrawals, and the teams whose rank the newest one moved."""
+    charge_past_board(request, account)
     state = standings.visible_state(session, slug, account, now)
     page = board_versions.changes_page(session, state, account, after=after, limit=limit)
     return BoardVersionsView(

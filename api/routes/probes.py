@@ -3,13 +3,14 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 from fastapi.responses import PlainTextResponse
 from starlette.datastructures import State
 
 import migrations
 from api.http.dependencies import utc_now
 from api.openapi.problem_responses import refusals
+from api.routing import Router
 from scorer.db.session import ping, require_right_clock
 from scorer.errors import NotFound, Unauthenticated
 from scorer.monitoring.exposition import CONTENT_TYPE, is_authorised, metrics_text
@@ -20,7 +21,7 @@ READINESS_SECONDS = 2.0
 """How long a readiness is answered again without a look: anybody may ask."""
 ABSENT_BLOB = "self-test/absent"
 
-router = APIRouter(tags=["health"])
+router = Router(tags=["health"])
 
 
 def readiness_of(state: State) -> TimedValue[Mapping[str, str]]:

@@ -3,12 +3,13 @@
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from sqlalchemy.orm import Session
 
 from api.actions import rescoring
 from api.actions.paging import Paging
 from api.http.dependencies import AppSettings, DbSession, Now, Organizer
+from api.routing import Router
 from api.schemas.rescoring import (
     CampaignDecision,
     CampaignPage,
@@ -22,7 +23,7 @@ from scorer.competitions.competition_state import state_of
 from scorer.rescoring import campaigns
 from scorer.rescoring.preview import preview
 
-router = APIRouter(prefix="/competitions/{slug}/rescoring", tags=["rescoring"])
+router = Router(prefix="/competitions/{slug}/rescoring", tags=["rescoring"])
 
 
 @router.get("")

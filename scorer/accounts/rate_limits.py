@@ -5,6 +5,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import limits.strategies
@@ -108,6 +109,7 @@ class RateLimiter:
         return count(self._own)
 
 
+@lru_cache(maxsize=4096)
 def network_of(address: str, *, ipv4_bits: int = 32, ipv6_bits: int = 64) -> str:
     """The network that a limit counts under, with so many bits: by default an IPv4 address itself, for IPv6 its /64,
     which belongs to one host."""

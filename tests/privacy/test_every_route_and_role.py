@@ -33,10 +33,12 @@ from scorer.db.tables import (
     Upload,
     Webhook,
 )
+from tests import growing_tables
 from tests.privacy import access_table
 from tests.privacy.canaries import publish
 from tests.privacy.crawler import CrawlResult, RouteAnswer, answers_of, crawl, differences, distinguishable_answers
 from tests.privacy.environment import NOW, Environment
+from tests.sql_statements import recorded_statements
 
 RECOVERED: dict[str, Any] = {"findings": [], "errors": {}, "pairs": {}}
 COMPETING = ("visitor", "outsider", "insider")
@@ -71,9 +73,16 @@ def test_no_page_shows_a_competitor_what_is_hidden(world: Environment, role: str
 
 
 @pytest.fixture(scope="module")
-def whole_crawl(world: Environment) -> CrawlResult:
+def recorded_crawl(world: Environment) -> tuple[CrawlResult, dict[str, Any]]:
+    """Every route in every role, and the statements that it took."""
+    with recorded_statements() as statements:
+        return crawl(world), statements
+
+
+@pytest.fixture(scope="module")
+def whole_crawl(recorded_crawl: tuple[CrawlResult, dict[str, Any]]) -> CrawlResult:
     """Every route in every role."""
-    return crawl(world)
+    return recorded_crawl[0]
 
 
 @pytest.mark.heavy
@@ -103,6 +112,15 @@ def test_who_may_use_which_route_is_as_the_table_says(whole_crawl: CrawlResult, 
 def test_the_table_of_routes_keeps_its_rules(whole_crawl: CrawlResult) -> None:
     """What no edit of the table may change unseen."""
     assert access_table.broken_rules(whole_crawl.statuses) == []
+
+
+@pytest.mark.heavy
+def test_no_route_reads_a_growing_table_from_end_to_end(
+    world: Environment, recorded_crawl: tuple[CrawlResult, dict[str, Any]]
+) -> None:
+    _, statements = recorded_crawl
+    with world.undone() as connection:
+        assert growing_tables.read_whole(connection, statements) == {}
 
 
 @pytest.mark.heavy

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Request
+from fastapi import Path, Request
 from fastapi.responses import Response
 
 from api.actions.personal_data import delete_own_account, own_data
@@ -13,12 +13,13 @@ from api.http.forms import Fields, FormFields, text
 from api.http.problem_details import headers_of, status_of
 from api.pages.accounts.sign_in import MAX_PASSWORD_LENGTH
 from api.rendering.templates import render_page, see_other
+from api.routing import Router
 from scorer.accounts import api_tokens, sessions
 from scorer.accounts.credentials import Kept
 from scorer.errors import Invalid, KennelError
 from scorer.notifications import webhooks
 
-router = APIRouter(prefix="/account", include_in_schema=False)
+router = Router(prefix="/account", include_in_schema=False)
 RowId = Annotated[int, Path(ge=1, le=2**62)]
 MAX_NAME_LENGTH = 100
 

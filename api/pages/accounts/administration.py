@@ -3,19 +3,20 @@
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from fastapi.responses import Response
 
 from api.http.dependencies import Admin, Caller, DbSession, Now, SignedIn
 from api.http.forms import FormFields, text
 from api.http.problem_details import status_of
 from api.rendering.templates import render_page, see_other
+from api.routing import Router
 from scorer.accounts import accounts, administration
 from scorer.accounts.roles import ROLES
 from scorer.db.accounts import account_summaries
 from scorer.errors import KennelError
 
-router = APIRouter(prefix="/admin/accounts", include_in_schema=False)
+router = Router(prefix="/admin/accounts", include_in_schema=False)
 PAGE_SIZE = 50
 MAX_REASON_LENGTH = 1000
 DONE_MESSAGES = {

@@ -5,12 +5,12 @@ Each leads to the page whose form takes the secret, which is in the fragment the
 
 from urllib.parse import quote
 
-from fastapi import APIRouter
 from fastapi.responses import Response
 
 from api.rendering.templates import see_other
+from api.routing import Router
 
-router = APIRouter(include_in_schema=False)
+router = Router(include_in_schema=False)
 
 
 @router.api_route("/reset/{link}", methods=["GET", "HEAD"])

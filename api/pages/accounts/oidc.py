@@ -1,6 +1,6 @@
 """Sign-in with an OpenID Connect issuer: the redirect to it, and its callback."""
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import Response
 
 from api.actions.sign_in import AppSignInActions
@@ -9,9 +9,10 @@ from api.http.dependencies import AppSettings
 from api.http.oidc import Issuer, OidcLogin
 from api.pages.accounts.sign_in import HOME, after_sign_in, safe_redirect_path
 from api.rendering.templates import see_other
+from api.routing import Router
 from scorer.settings import Settings
 
-router = APIRouter(prefix="/signin/oidc", include_in_schema=False)
+router = Router(prefix="/signin/oidc", include_in_schema=False)
 LOGIN_COOKIE = "kennel-oidc"
 LOGIN_SECONDS = 600
 """How long a login at the issuer may take."""

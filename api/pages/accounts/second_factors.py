@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Request
+from fastapi import Depends, Path, Request
 from fastapi.responses import Response
 
 from api.actions.second_factors import AppSecondFactorActions
@@ -14,10 +14,11 @@ from api.http.forms import Fields, FormFields, text
 from api.http.problem_details import status_of
 from api.pages.accounts.sign_in import HOME, MAX_PASSWORD_LENGTH, form_with_error, safe_redirect_path
 from api.rendering.templates import render_page, see_other
+from api.routing import Router
 from scorer.accounts import second_factors
 from scorer.errors import KennelError
 
-router = APIRouter(include_in_schema=False)
+router = Router(include_in_schema=False)
 HERE = "/account/second-factor"
 RowId = Annotated[int, Path(ge=1, le=2**62)]
 DONE_MESSAGES = {

@@ -4,7 +4,7 @@ import re
 from typing import Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import Response
 
 from api.actions.sign_in import AppSignInActions
@@ -14,11 +14,12 @@ from api.http.forms import FormFields, text
 from api.http.problem_details import headers_of, status_of
 from api.http.session_cookies import SessionCookies
 from api.rendering.templates import render_page, see_other
+from api.routing import Router
 from scorer.accounts import sessions
 from scorer.accounts.sign_up import Application
 from scorer.errors import KennelError
 
-router = APIRouter(include_in_schema=False)
+router = Router(include_in_schema=False)
 HOME = "/"
 LOCAL_PATH = re.compile(r"/(?![/\\])[^\\\s]*")
 MAX_PASSWORD_LENGTH = 1024

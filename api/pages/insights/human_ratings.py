@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, get_args
 
-from fastapi import APIRouter, Depends, Path, Request
+from fastapi import Depends, Path, Request
 from fastapi.responses import Response
 from pydantic import ValidationError
 from sqlalchemy.orm import Session
@@ -16,6 +16,7 @@ from api.http.dependencies import AppSettings, Caller, CurrentCaller, DbSession,
 from api.http.forms import Fields, FormFields, text
 from api.http.problem_details import status_of
 from api.rendering.templates import render_page, see_other
+from api.routing import Router
 from scorer.competitions import competition_state
 from scorer.db.tables import Rater
 from scorer.errors import Invalid, KennelError
@@ -23,7 +24,7 @@ from scorer.insights import human_ratings
 from scorer.insights.human_ratings import RatingKind, StudySpec
 from scorer.lifecycle import STAGES
 
-router = APIRouter(include_in_schema=False)
+router = Router(include_in_schema=False)
 RowId = Annotated[int, Path(ge=1, le=2**62)]
 NUMBER_FIELDS = ("teams", "images", "grids", "side", "wanted")
 MAX_NAME_LENGTH = 100

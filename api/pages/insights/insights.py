@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
@@ -11,6 +11,7 @@ from api.http.etags import etag_of, is_known
 from api.rendering.charts.captions import CHOICES
 from api.rendering.charts.insight_figures import figure_chart_of
 from api.rendering.templates import BUILD_DIGEST, not_modified, page_from_cache, render, render_page
+from api.routing import Router
 from api.schemas.insights.insights import LabelChoice, Seed, ShownName
 from scorer.accounts.roles import is_organizer
 from scorer.archive.sprite_sheet import layout_of
@@ -21,7 +22,7 @@ from scorer.insights import figures, gallery, overview, shown_tracks
 from scorer.leaderboard.standings import visible_state
 from scorer.lifecycle import TrackKind
 
-router = APIRouter(include_in_schema=False)
+router = Router(include_in_schema=False)
 
 
 @router.api_route("/competitions/{slug}/insights", methods=["GET", "HEAD"])

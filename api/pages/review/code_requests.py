@@ -2,17 +2,17 @@
 
 from datetime import timedelta
 
-from fastapi import APIRouter
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
 from api.http.dependencies import Organizer, SignedIn
 from api.http.forms import FormFields, text
 from api.pages.review.review_queue import CurrentReview
+from api.routing import Router
 from scorer.errors import Invalid
 from scorer.evidence import code_requests
 
-router = APIRouter(include_in_schema=False)
+router = Router(include_in_schema=False)
 
 
 @router.post("/submissions/{submission_id}/desk/code-request")

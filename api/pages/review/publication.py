@@ -3,7 +3,6 @@
 from datetime import datetime
 from typing import Any
 
-from fastapi import APIRouter
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
@@ -11,6 +10,7 @@ from api.http.dependencies import AppSettings, Caller, DbSession, Now, Organizer
 from api.http.forms import FormFields, text
 from api.http.problem_details import status_of
 from api.rendering.templates import render_page, see_other
+from api.routing import Router
 from scorer.competitions import appeal_windows, competition_state
 from scorer.errors import KennelError
 from scorer.leaderboard import uncertainty
@@ -18,7 +18,7 @@ from scorer.review import failed_scores, publication, zip_retention
 from scorer.review.checklist import checklist
 from scorer.settings import Settings
 
-router = APIRouter(prefix="/competitions/{slug}/publication", include_in_schema=False)
+router = Router(prefix="/competitions/{slug}/publication", include_in_schema=False)
 MAX_TEXT_LENGTH = 2000
 DONE_MESSAGES = {
     "provisional": "The provisional board is there for all to see, and everybody who competes is told.",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, get_args
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import Depends, Query
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
@@ -26,6 +26,7 @@ from api.pages.submissions.sections import evidence_sections_of, generator_secti
 from api.rendering.charts.histogram import Histogram, histogram_of
 from api.rendering.charts.strip_plot import StripPlot, strip_plot_of
 from api.rendering.templates import render_page, see_other
+from api.routing import Router
 from api.schemas.review.review_queue import DeskEntryView, PairView
 from api.schemas.review.review_queue_views import entry_view
 from api.schemas.review.rulings import RebuttalId
@@ -45,7 +46,7 @@ from scorer.review.rulings import RulingKind
 from scorer.submissions import access
 from scorer.teams.teams import current_team_of
 
-router = APIRouter(include_in_schema=False)
+router = Router(include_in_schema=False)
 PAGE_SIZE = 25
 MAX_TEXT_LENGTH = 5000
 TYPED_FIELDS = ("label", "intent", "note", "kind", "reason", "memorising", "ruling", "answer", "days", "text")

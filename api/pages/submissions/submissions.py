@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
@@ -34,6 +34,7 @@ from api.http.request_bodies import streamed_body
 from api.pages.submissions.sections import evidence_sections_of, generator_section_of, rulings_section_of
 from api.rendering.charts.histogram import histogram_of
 from api.rendering.templates import BUILD_DIGEST, not_modified, render_page, see_other
+from api.routing import Router
 from api.schemas.submissions.submissions import SubmissionView, submission_view
 from scorer.accounts.roles import is_organizer, is_reviewer
 from scorer.archive.sprite_sheet import layout_of
@@ -49,7 +50,7 @@ from scorer.submissions import access, outcomes
 from scorer.teams import final_picks
 from scorer.teams.final_picks import FinalEntries
 
-router = APIRouter(include_in_schema=False)
+router = Router(include_in_schema=False)
 PAGE_SIZE = 50
 MAX_ID_LENGTH = 100
 BeforeRef = Annotated[int | None, Query(ge=1, le=2**62)]

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse, Response
 from sqlalchemy.orm import Session
@@ -25,6 +25,7 @@ from api.http.problem_details import headers_of, status_of
 from api.http.request_bodies import streamed_body
 from api.rendering import formatting, templates
 from api.rendering.quota import quota_message_of
+from api.routing import Router
 from api.schemas.submissions.uploads import MAX_NAME_LENGTH, MAX_NOTE_LENGTH
 from scorer.competitions import rules
 from scorer.competitions.competition_state import grace_end, takes_late, visible_state
@@ -36,7 +37,7 @@ from scorer.submissions import intake, open_uploads
 from scorer.submissions.intake import NewSubmission
 from scorer.teams import quotas, storage
 
-router = APIRouter(include_in_schema=False)
+router = Router(include_in_schema=False)
 
 
 @router.api_route("/competitions/{slug}/submit", methods=["GET", "HEAD"])

@@ -2,7 +2,6 @@
 
 from datetime import datetime
 
-from fastapi import APIRouter
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
@@ -11,13 +10,14 @@ from api.http.forms import Fields, FormFields, text
 from api.http.problem_details import status_of
 from api.pages.tuning.thresholds import number_field, require_reason
 from api.rendering.templates import render_page, see_other
+from api.routing import Router
 from api.schemas.tuning.private_extractor import network_view
 from scorer.competitions import competition_state
 from scorer.errors import Invalid, KennelError
 from scorer.lifecycle import STAGES
 from scorer.tuning import extractor_choice, extractor_comparison
 
-router = APIRouter(include_in_schema=False)
+router = Router(include_in_schema=False)
 
 
 @router.api_route("/competitions/{slug}/network", methods=["GET", "HEAD"])

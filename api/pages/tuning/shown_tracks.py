@@ -3,7 +3,6 @@
 from datetime import datetime
 from typing import cast
 
-from fastapi import APIRouter
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
@@ -13,13 +12,14 @@ from api.http.problem_details import status_of
 from api.pages.competition_form import extractor_names
 from api.pages.tuning.thresholds import number_field
 from api.rendering.templates import render_page, see_other
+from api.routing import Router
 from scorer.competitions import competition_state, shown_tracks
 from scorer.competitions.shown_tracks import MAX_SHOWN_TRACKS, NAME, NewShownTrack, Visibility
 from scorer.errors import Invalid, KennelError
 from scorer.lifecycle import TRACK_KINDS
 from scorer.metrics.metric_catalogue import LIMITS, METRICS
 
-router = APIRouter(prefix="/competitions/{slug}/shown-tracks", include_in_schema=False)
+router = Router(prefix="/competitions/{slug}/shown-tracks", include_in_schema=False)
 FIELDS = ("name", "metric", "extractor", "reference", "visibility", *LIMITS)
 """What the form is filled in with again beside an error."""
 BUSY_STATES = frozenset({"preparing", "measuring"})

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
@@ -12,6 +12,7 @@ from api.http.forms import Fields, FormFields, text
 from api.http.problem_details import status_of
 from api.rendering.charts.distribution import Distribution, distribution_of
 from api.rendering.templates import render_page, see_other
+from api.routing import Router
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
 from scorer.errors import Invalid, KennelError
@@ -19,7 +20,7 @@ from scorer.lifecycle import TrackKind
 from scorer.tuning import threshold_history, thresholds
 from scorer.tuning.thresholds import Option, TrackEntries, TuningRequest
 
-router = APIRouter(include_in_schema=False)
+router = Router(include_in_schema=False)
 MAX_SHOWN_CHANGES = 30
 """Rows in a list of changes; the API has all of them, by pages."""
 METHODS = {

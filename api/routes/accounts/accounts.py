@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from api.actions.personal_data import delete_own_account, own_data
 from api.actions.sign_in import AppSignInActions, new_secret
@@ -17,6 +17,7 @@ from api.http.dependencies import (
     Now,
     SignedIn,
 )
+from api.routing import Router
 from api.schemas.accounts import (
     AccountDeletion,
     AccountView,
@@ -38,7 +39,7 @@ from scorer.accounts import accounts, api_tokens
 from scorer.accounts.credentials import Kept
 from scorer.accounts.sign_up import Application, invite_account
 
-router = APIRouter(tags=["accounts"])
+router = Router(tags=["accounts"])
 
 
 @router.post("/accounts", status_code=201)

@@ -2,14 +2,15 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 
 from api.http.dependencies import Admin, DbSession, Now
+from api.routing import Router
 from api.schemas.accounts import AccountPage, AccountSummaryView, AccountView, SuspensionWish
 from scorer.accounts import administration
 from scorer.db import accounts
 
-router = APIRouter(prefix="/admin/accounts", tags=["accounts"])
+router = Router(prefix="/admin/accounts", tags=["accounts"])
 
 
 @router.get("")

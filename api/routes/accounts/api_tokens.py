@@ -2,15 +2,16 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Response
+from fastapi import Path, Response
 
 from api.actions.paging import Paging
 from api.actions.sign_in import new_secret
 from api.http.dependencies import CurrentUser, DbSession, KnownCaller, Now, SignedIn
+from api.routing import Router
 from api.schemas.accounts import NewToken, NewTokenView, TokenPage, TokenView
 from scorer.accounts import api_tokens
 
-router = APIRouter(prefix="/tokens", tags=["tokens"])
+router = Router(prefix="/tokens", tags=["tokens"])
 
 
 @router.get("")

@@ -2,12 +2,13 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import Path, Request, Response
 
 from api.actions.second_factors import AppSecondFactorActions
 from api.actions.sign_in import AppSignInActions
 from api.http import csrf, session_cookies
 from api.http.dependencies import AppSettings, DbSession, Now, SignedIn
+from api.routing import Router
 from api.schemas.accounts import SessionView
 from api.schemas.second_factors import (
     NewPasskey,
@@ -22,7 +23,7 @@ from api.schemas.second_factors import (
 from scorer.accounts import passkeys, second_factors
 from scorer.db.tables import WebSession
 
-router = APIRouter(tags=["second factors"])
+router = Router(tags=["second factors"])
 FactorId = Annotated[int, Path(ge=1, le=2**62)]
 
 

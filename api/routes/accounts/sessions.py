@@ -1,15 +1,16 @@
 """Sessions: signing in and out with a password, and listing and ending one's sessions."""
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from api.actions.paging import Paging
 from api.actions.sign_in import AppSignInActions
 from api.http import csrf, session_cookies
 from api.http.dependencies import CurrentUser, DbSession, Now, SignedIn
+from api.routing import Router
 from api.schemas.accounts import OpenSessionPage, OpenSessionView, SessionView, SignIn
 from scorer.accounts import sessions
 
-router = APIRouter(tags=["sessions"])
+router = Router(tags=["sessions"])
 
 
 @router.post("/session", status_code=201)

@@ -1,16 +1,16 @@
 """The allowlist: who may enter a competition that is by invitation. For organizers."""
 
-from fastapi import APIRouter
 from sqlalchemy.orm import Session
 
 from api.actions.paging import PageRequest, Paging
 from api.actions.sign_in import new_secret
 from api.http.dependencies import AppSettings, DbSession, Now, Organizer
+from api.routing import Router
 from api.schemas.competitions import GuestPage, GuestView, NewGuests
 from scorer.competitions import allowlist, competition_state
 from scorer.competitions.competition_state import CompetitionState
 
-router = APIRouter(prefix="/competitions/{slug}/guests", tags=["competitions"])
+router = Router(prefix="/competitions/{slug}/guests", tags=["competitions"])
 
 
 @router.get("")

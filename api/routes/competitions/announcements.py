@@ -1,15 +1,14 @@
 """Announcements: what the organizers tell everybody."""
 
-from fastapi import APIRouter
-
 from api.actions.paging import Paging
 from api.http.dependencies import DbSession, Now, Organizer, Visitor
+from api.routing import Router
 from api.schemas.announcements import AnnouncementPage, AnnouncementView, NewAnnouncement
 from scorer.competitions import announcements
 from scorer.competitions.competition_state import state_of
 from scorer.leaderboard.standings import visible_state
 
-router = APIRouter(prefix="/competitions/{slug}/announcements", tags=["competitions"])
+router = Router(prefix="/competitions/{slug}/announcements", tags=["competitions"])
 
 
 @router.get("")

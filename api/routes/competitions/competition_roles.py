@@ -1,15 +1,14 @@
 """Roles in a competition: who organizes it and who reviews its entries."""
 
-from fastapi import APIRouter
-
 from api.actions.paging import Paging
 from api.http.dependencies import CurrentUser, DbSession, Now, Organizer, Submitter
+from api.routing import Router
 from api.schemas.competitions import OfferedRole, RolePage, RoleView
 from scorer.competitions import competition_roles
 from scorer.competitions.competition_state import state_of
 from scorer.db.tables import CompetitionRole
 
-router = APIRouter(prefix="/competitions/{slug}", tags=["competitions"])
+router = Router(prefix="/competitions/{slug}", tags=["competitions"])
 
 
 @router.get("/roles")

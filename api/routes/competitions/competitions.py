@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 from sqlalchemy.orm import Session
 
 from api.actions.paging import Paging
@@ -26,6 +26,7 @@ from api.http.dependencies import (
 from api.http.etags import etag_of, is_known
 from api.http.request_bodies import streamed_body
 from api.openapi.files import UNCHANGED, file_body
+from api.routing import Router
 from api.schemas.accounts import Acceptance, AcceptanceView
 from api.schemas.competitions import CompetitionPage, CompetitionView, PreparationView, ReferenceView, TrackView
 from scorer.accounts import roles
@@ -39,7 +40,7 @@ from scorer.db import tuning
 from scorer.db.tables import Account, ReferenceSet, Threshold
 from scorer.lifecycle import JobState, TrackKind
 
-router = APIRouter(prefix="/competitions", tags=["competitions"])
+router = Router(prefix="/competitions", tags=["competitions"])
 LIST_HEADERS = {"Cache-Control": "private, no-cache", "Vary": "Authorization, Cookie"}
 
 

@@ -4,7 +4,7 @@ import secrets
 from datetime import datetime
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 
@@ -24,13 +24,14 @@ from api.http.dependencies import (
 )
 from api.http.request_bodies import streamed_body
 from api.openapi.files import FILE, file_body
+from api.routing import Router
 from api.schemas.competitions import DataFilePage, DataFileView
 from scorer.blobs import ReceivedBlob, require_bytes
 from scorer.competitions import competition_state, data_files
 from scorer.db.tables import DataFile
 from scorer.leaderboard import standings
 
-router = APIRouter(prefix="/competitions/{slug}/data", tags=["data files"])
+router = Router(prefix="/competitions/{slug}/data", tags=["data files"])
 
 
 @router.get("")

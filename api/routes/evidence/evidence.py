@@ -2,12 +2,13 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import Path, Request, Response
 
 from api.http.dependencies import BlobStore, CurrentUser, DbSession, Visitor
 from api.http.etags import etag_of, is_known
 from api.http.security_headers import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS
 from api.openapi.files import PICTURE
+from api.routing import Router
 from api.schemas.evidence.evidence import EvidenceView, evidence_view
 from scorer.accounts.roles import is_organizer
 from scorer.errors import NotFound
@@ -15,7 +16,7 @@ from scorer.evidence import visibility
 from scorer.evidence.examples import example_sheet
 from scorer.lifecycle import TrackKind
 
-router = APIRouter(prefix="/submissions/{submission_id}/evidence/{kind}", tags=["evidence"])
+router = Router(prefix="/submissions/{submission_id}/evidence/{kind}", tags=["evidence"])
 Group = Annotated[
     str,
     Path(

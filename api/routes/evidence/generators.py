@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 
 from api.actions.generator_uploads import store_generator
 from api.actions.zip_uploads import declared_bytes
@@ -11,6 +11,7 @@ from api.http.etags import etag_of, is_known
 from api.http.request_bodies import streamed_body
 from api.http.security_headers import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS
 from api.openapi.files import PICTURE, file_body
+from api.routing import Router
 from api.schemas.evidence.generators import GeneratorView, generator_view
 from scorer.blobs import require_bytes
 from scorer.evidence import generator_audits
@@ -18,7 +19,7 @@ from scorer.evidence.generator_audits import ImageGroup
 from scorer.evidence.generator_uploads import DeclaredLatent
 from scorer.onnx_files import MAX_LATENT_DIMENSION, Distribution
 
-router = APIRouter(tags=["generators"])
+router = Router(tags=["generators"])
 Dimension = Annotated[int, Query(ge=1, le=MAX_LATENT_DIMENSION, description="Numbers of a latent vector.")]
 
 

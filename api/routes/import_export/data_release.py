@@ -1,6 +1,6 @@
 """Data releases: starting, listing, handing out and downloading them."""
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from api.actions.data_releases import start_data_release
 from api.actions.paging import Paging
@@ -8,6 +8,7 @@ from api.http import ranges
 from api.http.dependencies import BlobStore, DbSession, Now, Organizer, Visitor
 from api.http.ranges import BlobPart, Content
 from api.openapi.files import FILE
+from api.routing import Router
 from api.schemas.import_export import FileView, HandOut, NewRelease, ReleasePage, ReleaseView
 from scorer.accounts.roles import is_organizer
 from scorer.blobs import Blobs
@@ -18,7 +19,7 @@ from scorer.import_export.data_release import IMAGES_IN, ReleaseStatus
 from scorer.leaderboard import standings
 from scorer.lifecycle import JobState
 
-router = APIRouter(prefix="/competitions/{slug}/releases", tags=["releases"])
+router = Router(prefix="/competitions/{slug}/releases", tags=["releases"])
 
 
 @router.post("", status_code=202)

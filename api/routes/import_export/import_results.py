@@ -7,13 +7,14 @@ from datetime import datetime
 from tempfile import SpooledTemporaryFile
 from typing import IO, Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from api.actions.zip_uploads import declared_bytes
 from api.http.dependencies import AnyOrganizer, Now, Transaction, Transactions
 from api.http.request_bodies import streamed_body
 from api.openapi.files import file_body
+from api.routing import Router
 from api.schemas.insights.insights import ImportView
 from scorer.blobs import require_bytes
 from scorer.db.tables import Account
@@ -22,7 +23,7 @@ from scorer.identifiers import new_public_id
 from scorer.import_export import import_results, results_csv
 from scorer.import_export.import_results import ImportRequest, ImportResult
 
-router = APIRouter(tags=["insights"])
+router = Router(tags=["insights"])
 TABLE = file_body("The table.", media_type="text/csv")
 MAX_CSV_BYTES = 1 << 27
 """Over a million entries; they are held in memory during the import."""

@@ -1,18 +1,19 @@
 """For organizers: images of entries at some ranks of a board, and entries that several teams have submitted."""
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from api.actions.paging import Paging
 from api.http.dependencies import BlobStore, DbSession, Now, Organizer
 from api.http.etags import etag_of, is_known
 from api.openapi.files import PICTURE
+from api.routing import Router
 from api.schemas.insights.insights import ExhibitPage, ExhibitView, Seed, TwinsPage, TwinsView, TwinView
 from scorer.competitions.competition_state import state_of
 from scorer.insights import gallery
 from scorer.lifecycle import TrackKind
 from scorer.submissions import access, files
 
-router = APIRouter(prefix="/competitions/{slug}", tags=["insights"])
+router = Router(prefix="/competitions/{slug}", tags=["insights"])
 
 
 PRIVATE_IMAGE_HEADERS = {

@@ -4,7 +4,7 @@ import base64
 import secrets
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import Depends, Query, Request, Response
 from sqlalchemy.orm import Session
 
 from api.actions.paging import Paging
@@ -13,6 +13,7 @@ from api.http.dependencies import AppSettings, BlobStore, DbSession, Now, Organi
 from api.http.etags import etag_of, is_known
 from api.http.security_headers import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS
 from api.openapi.files import PICTURE
+from api.routing import Router
 from api.schemas.insights.human_ratings import (
     BatchView,
     InvitedView,
@@ -31,7 +32,7 @@ from scorer.insights import human_ratings
 from scorer.insights.human_ratings import MAX_BATCH_LENGTH, RatingKind, StudySpec, StudyStatus
 from scorer.lifecycle import JobState
 
-router = APIRouter(tags=["ratings"])
+router = Router(tags=["ratings"])
 
 
 STUDIES_PATH = "/competitions/{slug}/ratings"
@@ -110,9 +111,9 @@ def _view(status: StudyStatus, agreement: dict[RatingKind, float | None]) -> Stu
     )
 
 
-def _rating_router(prefix: str, rater_dependency: Any) -> APIRouter:
+def _rating_router(prefix: str, rater_dependency: Any) -> Router:
     """The routes of a rater: equal for members and for people with a link, who differ in ``rater_dependency``."""
-    rating = APIRouter(prefix=prefix)
+    rating = Router(prefix=prefix)
     AnyRater = Annotated[Rater, Depends(rater_dependency)]  # noqa: N806 - a type
 
     @rating.get("/items")

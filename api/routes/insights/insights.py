@@ -3,16 +3,17 @@
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
 from api.actions.paging import Paging
-from api.actions.request_charges import RowsCharge
+from api.actions.request_charges import charge_rows
 from api.http.dependencies import AppResponseCache, DbSession, Now, Transaction, Transactions, Visitor
 from api.http.etags import etag_of, is_known
 from api.openapi.files import UNCHANGED, also_as
 from api.rendering.charts.export import figure_csv_of, svg_of
+from api.routing import Router
 from api.schemas.insights.insights import FigureLink, FigurePage, FigureView, LabelChoice, ShownName
 from scorer.competitions.competition_state import CompetitionState, may_see_results
 from scorer.competitions.shown_track_access import named, visible_shown_tracks
@@ -21,7 +22,7 @@ from scorer.insights.figures import Figure
 from scorer.leaderboard import standings
 from scorer.lifecycle import TrackKind
 
-router = APIRouter(prefix="/competitions/{slug}/insights", tags=["insights"])
+router = Router(prefix="/competitions/{slug}/insights", tags=["insights"])
 FigureName = Literal["distances", "fid", "fid-distance", "public-private", "ranks", "shake-up", "shown-track"]
 
 
@@ -67,7 +68,6 @@ def show(
     account: Visitor,
     cache: AppResponseCache,
     now: Now,
-    charge: RowsCharge,
     query: Annotated[FigureQuery, Query()],
 ) -> Response:
     """A figure as numbers or as SVG. Everybody sees the public track: the board's entries, without labels. With the
@@ -89,7 +89,7 @@ def show(
     headers |= {"Content-Type": MEDIA_TYPES[query.format], **_attached_as(slug, figure, query)}
     if may_see_results(state, account) and query.format != "svg":  # of all entries: too many to be kept
         of_all = data()
-        charge(len(of_all))
+        charge_rows(request, account, len(of_all))
         return StreamingResponse(_pieces(slug, state, of_all, query, begin), headers=headers)
     body = cache.answer(headers["ETag"], lambda: b"".join(_pieces(slug, state, data(), query, begin)))
     return Response(body, headers=headers)

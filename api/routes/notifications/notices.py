@@ -3,16 +3,17 @@
 from collections.abc import Sequence
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import Path, Query, Request, Response
 
 from api.actions.paging import OlderThan
 from api.http.dependencies import CurrentUser, DbSession, Now, Submitter
 from api.http.etags import etag_of, is_known
+from api.routing import Router
 from api.schemas.notifications import MailChoices, NoticePage, NoticeView, ReadMark
 from scorer.db.tables import Notice
 from scorer.notifications import notices
 
-router = APIRouter(tags=["notices"])
+router = Router(tags=["notices"])
 
 
 @router.get("/notices", response_model=NoticePage, responses={304: {"description": "Nothing is new."}})

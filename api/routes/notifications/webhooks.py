@@ -11,17 +11,18 @@ know.
 import secrets
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Response
+from fastapi import Path, Response
 
 from api.actions.paging import Paging
 from api.http.dependencies import AppRateLimiter, AppSettings, CurrentUser, DbSession, Now, SignedIn
+from api.routing import Router
 from api.schemas.notifications import DeliveryPage, DeliveryView, NewWebhook, NewWebhookView, WebhookPage, WebhookView
 from scorer.competitions import competition_state
 from scorer.db.tables import Webhook
 from scorer.notifications import webhooks
 from scorer.notifications.webhook_signing import KEY_BYTES, encode_secret
 
-router = APIRouter(prefix="/webhooks", tags=["notices"])
+router = Router(prefix="/webhooks", tags=["notices"])
 RowId = Annotated[int, Path(ge=1, le=2**62)]
 REGISTERING = "Register a webhook. " + (__doc__ or "").partition("\n\n")[2]
 

@@ -1,8 +1,7 @@
 """Publishing the private board: the checklist, the act, and restarting failed jobs of the private track."""
 
-from fastapi import APIRouter
-
 from api.http.dependencies import AppSettings, DbSession, Now, Organizer
+from api.routing import Router
 from api.schemas.leaderboard import AwardBoundaryView
 from api.schemas.review.publication import (
     ActView,
@@ -19,7 +18,7 @@ from scorer.leaderboard import uncertainty
 from scorer.review import failed_scores, publication, zip_retention
 from scorer.review.checklist import ChecklistPoint, checklist
 
-router = APIRouter(prefix="/competitions/{slug}/publication", tags=["publication"])
+router = Router(prefix="/competitions/{slug}/publication", tags=["publication"])
 
 
 @router.get("")

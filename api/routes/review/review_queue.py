@@ -2,12 +2,13 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import Path, Query, Request, Response
 
 from api.http.dependencies import BlobStore, CurrentUser, DbSession, Now, Organizer, Reviewer
 from api.http.etags import etag_of, is_known
 from api.http.security_headers import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS, UNSTORED_IMAGE_HEADERS
 from api.openapi.files import PICTURE, file_answer
+from api.routing import Router
 from api.schemas.review.review_queue import (
     ComparisonJobsView,
     DeskEntryView,
@@ -27,7 +28,7 @@ from scorer.review import claims, flags, reviews
 from scorer.review.flag_weights import STATES
 from scorer.submissions import access
 
-router = APIRouter(tags=["desk"])
+router = Router(tags=["desk"])
 
 
 @router.get("/competitions/{slug}/desk")

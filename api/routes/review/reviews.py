@@ -1,13 +1,12 @@
 """Decided labels, and early labels."""
 
-from fastapi import APIRouter
-
 from api.http.dependencies import DbSession, Now, Organizer
+from api.routing import Router
 from api.schemas.review.review_queue import GuessView, LabelView, NewGuess, NewLabel
 from scorer.competitions.competition_state import state_of
 from scorer.review import early_labels, reviews
 
-router = APIRouter(tags=["reviews"])
+router = Router(tags=["reviews"])
 
 
 @router.put("/competitions/{slug}/submissions/{submission_id}/label")

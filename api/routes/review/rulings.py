@@ -1,9 +1,8 @@
 """Rulings on entries, and the rebuttals of their teams."""
 
-from fastapi import APIRouter
-
 from api.actions.paging import Paging
 from api.http.dependencies import CurrentUser, DbSession, Now, Organizer, Submitter
+from api.routing import Router
 from api.schemas.review.rulings import (
     AnswerView,
     CaseView,
@@ -25,7 +24,7 @@ from scorer.db.review.rulings import Appeal
 from scorer.review import rebuttals, ruling_impact, rulings
 from scorer.submissions import access
 
-router = APIRouter(tags=["rulings"])
+router = Router(tags=["rulings"])
 
 
 @router.post("/submissions/{submission_id}/rulings", status_code=201)

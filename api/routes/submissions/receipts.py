@@ -1,13 +1,12 @@
 """Receipts: the scores of an entry, signed, and the public keys to check the signature by."""
 
-from fastapi import APIRouter
-
 from api.http.dependencies import AppSettings, CurrentCaller, CurrentUser, DbSession, Now
+from api.routing import Router
 from api.schemas.submissions.receipts import KeySetView, PublicKeyView, ReceiptView, SignedReceiptView
 from scorer.submissions import receipts, signing_keys
 
-router = APIRouter(tags=["results"])
-well_known = APIRouter(tags=["results"])
+router = Router(tags=["results"])
+well_known = Router(tags=["results"])
 
 
 @router.get("/submissions/{submission_id}/receipt")

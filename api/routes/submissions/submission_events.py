@@ -4,13 +4,14 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Request, Response
+from fastapi import Depends, Header, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from api.http.concurrent_requests import uncount_request
 from api.http.dependencies import CurrentUser, Transaction, Transactions, utc_now
 from api.http.server_sent_events import EventHub, StatusUpdate
+from api.routing import Router
 from api.schemas.submissions.submissions import StateView
 from scorer.db.session import use_one_snapshot
 from scorer.db.tables import Account
@@ -18,7 +19,7 @@ from scorer.lifecycle import CANCELLABLE, STAGES
 from scorer.submissions import access, progress
 from scorer.submissions.progress import StatusSnapshot
 
-router = APIRouter(tags=["submissions"])
+router = Router(tags=["submissions"])
 
 STREAM = "text/event-stream"
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}

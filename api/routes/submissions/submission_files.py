@@ -1,6 +1,6 @@
 """Files of a submission: the sprite sheet of its images, and attached code."""
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
 
 from api.actions.code_uploads import CODE_MEDIA_TYPES, store_code
@@ -20,12 +20,13 @@ from api.http.ranges import chunks_of
 from api.http.request_bodies import streamed_body
 from api.http.security_headers import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS
 from api.openapi.files import PICTURE, file_answer, file_body
+from api.routing import Router
 from api.schemas.announcements import CodeRequestView, NewCodeRequest
 from api.schemas.submissions.submissions import CodeView
 from scorer.evidence import code_requests, code_uploads
 from scorer.submissions import access, files
 
-router = APIRouter(tags=["results"])
+router = Router(tags=["results"])
 CODE = file_answer(*CODE_MEDIA_TYPES.values())
 
 

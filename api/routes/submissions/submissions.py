@@ -2,20 +2,21 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi import Header, Query, Request, Response
 
 from api.actions.paging import OlderThan
 from api.actions.zip_uploads import ZipUpload, declared_bytes
 from api.http.dependencies import AppSettings, BlobStore, CurrentUser, DbSession, Now, Submitter, Transactions
 from api.http.request_bodies import streamed_body
 from api.openapi.files import file_body
+from api.routing import Router
 from api.schemas.submissions.submissions import SubmissionPage, SubmissionView, submission_view
 from scorer.competitions.competition_state import visible_state
 from scorer.db.tables import Submission
 from scorer.submissions import access, outcomes
 from scorer.submissions.intake import NewSubmission
 
-router = APIRouter(tags=["submissions"])
+router = Router(tags=["submissions"])
 
 
 @router.post(

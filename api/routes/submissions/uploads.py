@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Header, Request, Response
+from fastapi import Depends, Header, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
@@ -26,6 +26,7 @@ from api.http.dependencies import (
 )
 from api.http.request_bodies import streamed_body
 from api.openapi.files import file_body
+from api.routing import Router
 from api.schemas.submissions.uploads import (
     MAX_NAME_LENGTH,
     MAX_NOTE_LENGTH,
@@ -45,8 +46,8 @@ from scorer.submissions.intake import NewSubmission
 from scorer.submissions.upload_bytes import Appender
 from scorer.submissions.uploads import UploadRequest
 
-router = APIRouter(tags=["uploads"])
-resumable = APIRouter(route_class=tus.TusRoute)
+router = Router(tags=["uploads"])
+resumable = Router(route_class=tus.TusRoute)
 Bytes = Annotated[int | None, Header(ge=0, le=2**62)]
 JSON_BODY = {
     "requestBody": {

@@ -1,15 +1,14 @@
 """Final picks: the entries that a team wants to be ranked by."""
 
-from fastapi import APIRouter
-
 from api.http.dependencies import CurrentUser, DbSession, Now, Submitter
+from api.routing import Router
 from api.schemas.teams import NewPicks, PicksView
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
 from scorer.teams import final_picks
 from scorer.teams.final_picks import FinalEntries
 
-router = APIRouter(tags=["results"])
+router = Router(tags=["results"])
 
 
 @router.get("/competitions/{slug}/picks")

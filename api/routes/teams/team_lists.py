@@ -4,13 +4,14 @@ import csv
 import io
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Path, Query
+from fastapi import Path, Query
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
 from api.actions.paging import PageRequest, Paging
 from api.http.dependencies import CurrentUser, DbSession, Now, Organizer
 from api.openapi.files import also_as
+from api.routing import Router
 from api.schemas.announcements import (
     ListedMemberView,
     MessagePage,
@@ -28,7 +29,7 @@ from scorer.db.teams.team_lists import ListedTeam, list_teams
 from scorer.review import team_rulings
 from scorer.teams import team_messages, teams
 
-router = APIRouter(prefix="/competitions/{slug}", tags=["teams"])
+router = Router(prefix="/competitions/{slug}", tags=["teams"])
 TeamId = Annotated[int, Path(ge=1, le=2**62)]
 MEMBER_COLUMNS = ("team_id", "team", "submissions", "handle", "name", "leads", "joined_at")
 

@@ -2,10 +2,11 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Response
+from fastapi import Path, Response
 
 from api.actions.paging import Paging
 from api.http.dependencies import AppRateLimiter, AppSettings, CurrentUser, DbSession, Now, Organizer, Submitter
+from api.routing import Router
 from api.schemas.teams import (
     Answer,
     LimitsView,
@@ -25,7 +26,7 @@ from scorer.teams import invitations, quotas, storage, teams
 from scorer.teams.quotas import Quota
 from scorer.teams.teams import Roster
 
-router = APIRouter(prefix="/competitions/{slug}", tags=["teams"])
+router = Router(prefix="/competitions/{slug}", tags=["teams"])
 InvitationId = Annotated[int, Path(ge=1, le=2**62)]
 
 

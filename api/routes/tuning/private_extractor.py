@@ -1,8 +1,7 @@
 """The private track's extractor: comparing candidates and choosing one."""
 
-from fastapi import APIRouter
-
 from api.http.dependencies import AppSettings, DbSession, Now, Organizer
+from api.routing import Router
 from api.schemas.tuning.private_extractor import (
     ComparisonView,
     NetworkView,
@@ -14,7 +13,7 @@ from api.schemas.tuning.private_extractor import (
 from scorer.competitions.competition_state import state_of
 from scorer.tuning import extractor_choice, extractor_comparison
 
-router = APIRouter(prefix="/competitions/{slug}/network", tags=["network"])
+router = Router(prefix="/competitions/{slug}/network", tags=["network"])
 
 
 @router.get("")

@@ -1,9 +1,8 @@
 """Shown tracks: numbers that stand beside the ranked ones. Everybody reads those that they may see."""
 
-from fastapi import APIRouter
-
 from api.actions.paging import Paging
 from api.http.dependencies import AppSettings, DbSession, Now, Organizer, Visitor
+from api.routing import Router
 from api.schemas.tuning.shown_tracks import (
     MissingMeasurementsView,
     NewShownTrackBody,
@@ -16,7 +15,7 @@ from scorer.competitions import shown_tracks
 from scorer.competitions.competition_state import state_of, visible_state
 from scorer.competitions.shown_track_access import visible_shown_tracks
 
-router = APIRouter(prefix="/competitions/{slug}/shown-tracks", tags=["network"])
+router = Router(prefix="/competitions/{slug}/shown-tracks", tags=["network"])
 
 
 @router.get("")

@@ -2,10 +2,11 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 
 from api.actions.paging import OlderThan, Paging
 from api.http.dependencies import DbSession, Now, Organizer
+from api.routing import Router
 from api.schemas.tuning.thresholds import (
     ImpactPageQuery,
     ImpactPageView,
@@ -27,7 +28,7 @@ from scorer.tuning import impact_lists, threshold_history, thresholds
 from scorer.tuning.impact_lists import ListName
 from scorer.tuning.threshold_history import STEPS
 
-router = APIRouter(prefix="/competitions/{slug}/tracks/{kind}/thresholds", tags=["thresholds"])
+router = Router(prefix="/competitions/{slug}/tracks/{kind}/thresholds", tags=["thresholds"])
 
 
 @router.post("", status_code=201)

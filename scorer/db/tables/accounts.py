@@ -25,6 +25,7 @@ class Account(Table):
         Index("uq_accounts_handle", text("lower(handle)"), unique=True),
         Index("uq_accounts_email", text("lower(email)"), unique=True),
         Index("ix_accounts_name", text("lower(NORMALIZE(name, NFKC))")),
+        Index("ix_accounts_admins", "id", postgresql_where=text("role = 'admin'")),
     )
 
     id: Mapped[int] = identity()
@@ -134,6 +135,7 @@ class OneTimeLink(Table):
     __tablename__ = "one_time_links"
     __table_args__ = (
         CheckConstraint("purpose IN ('reset', 'confirmation', 'invitation')", name="purpose"),
+        Index("ix_one_time_links_email", text("lower(email)")),
         {"info": EXPIRING},
     )
 

@@ -22,7 +22,7 @@ class AuditEntry(Table):
     """None: nobody was signed in, or the operator used the command line."""
     action: Mapped[str]
     """``noun.verb``, for example ``threshold.chosen``."""
-    subject: Mapped[str]
+    subject: Mapped[str] = mapped_column(index=True)
     """What it was done to, as ``noun:name``, for example ``account:ada``."""
     address: Mapped[str | None]
     """The network address that the request came from, if known."""

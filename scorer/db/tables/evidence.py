@@ -127,7 +127,7 @@ class GeneratorFile(Table):
     """Distribution of each coordinate: standard normal, or uniform on [-1, 1]."""
     seed: Mapped[int] = mapped_column(BigInteger)
     """Seed of the audit's random choices; drawn after the upload, so that nobody can train around the images chosen."""
-    author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
+    author_id: Mapped[int] = mapped_column(ForeignKey(Account.id), index=True)
     created_at: Mapped[datetime]
 
     author: Mapped[Account] = relationship(lazy="joined", innerjoin=True)
@@ -182,7 +182,7 @@ class CodeAttachment(Table):
     bytes: Mapped[int] = mapped_column(BigInteger)
     sha256: Mapped[str]
     blob_key: Mapped[str]
-    author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
+    author_id: Mapped[int] = mapped_column(ForeignKey(Account.id), index=True)
     created_at: Mapped[datetime]
 
     author: Mapped[Account] = relationship(lazy="joined", innerjoin=True)

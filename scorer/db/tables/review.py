@@ -104,7 +104,7 @@ class Rebuttal(Table):
     track: Mapped[str | None]
     """The track of the penalty that it is against; None: it is against a disqualification."""
     team_id: Mapped[int] = mapped_column(ForeignKey(Team.id))
-    author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
+    author_id: Mapped[int] = mapped_column(ForeignKey(Account.id), index=True)
     text: Mapped[str]
     created_at: Mapped[datetime]
 

@@ -57,7 +57,7 @@ class TeamRenaming(Table):
     team_id: Mapped[int] = mapped_column(ForeignKey(Team.id), index=True)
     before: Mapped[str]
     after: Mapped[str]
-    account_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
+    account_id: Mapped[int] = mapped_column(ForeignKey(Account.id), index=True)
     created_at: Mapped[datetime]
 
 
@@ -109,7 +109,7 @@ class TeamInvitation(Table):
     account_id: Mapped[int | None] = mapped_column(ForeignKey(Account.id), index=True)
     """The invited person; None where a team is invited."""
     invited_team_id: Mapped[int | None] = mapped_column(ForeignKey(Team.id), index=True)
-    invited_by: Mapped[int] = mapped_column(ForeignKey(Account.id))
+    invited_by: Mapped[int] = mapped_column(ForeignKey(Account.id), index=True)
     state: Mapped[str]
     created_at: Mapped[datetime]
     answered_at: Mapped[datetime | None]
@@ -131,7 +131,7 @@ class PickSet(Table):
     id: Mapped[int] = identity()
     team_id: Mapped[int] = mapped_column(ForeignKey(Team.id))
     submission_refs: Mapped[list[int]] = mapped_column(ARRAY(BigInteger))
-    author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
+    author_id: Mapped[int] = mapped_column(ForeignKey(Account.id), index=True)
     created_at: Mapped[datetime]
 
     author: Mapped[Account] = relationship(lazy="joined", innerjoin=True)
