@@ -26,7 +26,6 @@ from api.http.server_sent_events import EventHub, closed_by_signals
 from api.kaggle import router as kaggle
 from api.openapi.document import openapi_document
 from api.openapi.operation_ids import operation_id
-from api.pages import competitions as pages_of_competitions
 from api.pages import router
 from api.routes import audit_log, badge, citations, health, jobs, leaderboard, probes, rescoring
 from api.routes.accounts import accounts, administration, api_tokens, second_factors, sessions
@@ -146,7 +145,7 @@ def create_app(settings: Settings) -> FastAPI:
     set_up_state(app, settings)
     error_handlers.add_error_handlers(app)
     app.include_router(leaderboard.router, prefix=API_PREFIX)  # the most requested routes are matched first
-    app.include_router(pages_of_competitions.router)
+    router.mount_most_requested(app)
     for module in (
         accounts,
         administration,
@@ -193,7 +192,7 @@ def create_app(settings: Settings) -> FastAPI:
         app.include_router(module.router, prefix=API_PREFIX)
     app.include_router(probes.router)
     app.include_router(receipts.well_known)
-    router.mount_pages(app)
+    router.mount_others(app)
     return app
 
 

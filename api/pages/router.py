@@ -8,6 +8,7 @@ from api.pages import (
     audit_log,
     competition_roles,
     competition_settings,
+    competitions,
     evidence,
     import_export,
     jobs,
@@ -26,7 +27,18 @@ from api.rendering import templates
 
 
 def mount_pages(app: FastAPI) -> None:
-    """Add the pages and their static files to ``app``, but the most requested ones, which are there already."""
+    """Add all pages and their static files to ``app``."""
+    mount_most_requested(app)
+    mount_others(app)
+
+
+def mount_most_requested(app: FastAPI) -> None:
+    """Add the pages of competitions with their boards, which are to be matched before most of the API's routes."""
+    app.include_router(competitions.router)
+
+
+def mount_others(app: FastAPI) -> None:
+    """Add all other pages and the static files."""
     for each in (
         sign_in,
         former_links,

@@ -10,9 +10,9 @@ from unittest.mock import patch
 from fastapi import FastAPI
 
 from api import error_handlers
-from api.actions import request_charges
 from api.http import dependencies
 from api.http.response_cache import ResponseCache
+from api.pages import competitions as pages_of_competitions
 from api.pages import router
 from scorer.accounts.api_tokens import SCOPES
 from scorer.accounts.roles import is_organizer
@@ -309,9 +309,9 @@ class SampleSite:
             dependencies.session: lambda: None,
             dependencies.current_caller: lambda: self.account and dependencies.Caller(self.account, SCOPES, 1, "proof"),
             dependencies.request_time: lambda: self.now,
-            request_charges.charge_past_board: lambda: None,
         }
         with (
+            patch.object(pages_of_competitions, "charge_past_board", lambda *_: None),
             patch.object(standings, "standings", self._standings),
             patch.object(standings, "board_version", self._version),
             patch.object(competition_state, "state_of", self._state_of),
