@@ -82,7 +82,7 @@ class _Track(NamedTuple):
 
 def weights_of(
     judged: Mapping[TrackKind, JudgedEntries],
-    bounds: Mapping[str, TrackBounds],
+    bounds: Mapping[TrackKind, TrackBounds],
     facts: FlagFacts,
     overfitted: Collection[int],
     weights: Mapping[str, int],

@@ -13,7 +13,7 @@ from scorer.db import tuning
 from scorer.db.evidence import shared_images, signs
 from scorer.db.evidence.generators import refs_with_overfitted_generator
 from scorer.db.evidence.shared_images import SharingEntry
-from scorer.db.review import flags
+from scorer.db.review import contents, flags
 from scorer.db.review.flag_query import FlaggedRow, FlagQuery, QueueState, TrackBounds, WinningEntry
 from scorer.db.review.reviews import review_tallies
 from scorer.db.tables import Account, Submission, Track
@@ -150,7 +150,7 @@ def _entries_of(session: Session, state: CompetitionState, query: FlagQuery, ref
     """Those of the entries that are flagged, in this order. Of other entries only their duplicates are read."""
     if not refs:
         return []
-    of_page = replace(query, only=flags.with_duplicates(session, state.competition.id, refs))
+    of_page = replace(query, only=contents.with_duplicates(session, state.competition.id, refs))
     rows = {row.ref: row for row in flags.flagged_rows(session, of_page)}
     return _with_reasons(session, state, [rows[ref] for ref in refs if ref in rows])
 

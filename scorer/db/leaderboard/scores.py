@@ -76,8 +76,10 @@ def _sql(value: Any) -> Any:
     return NAN if isinstance(value, float) and math.isnan(value) else value
 
 
-def id_list(ids: Collection[int]) -> ColumnElement[Any]:
-    """Ids as one array parameter, however many there are."""
+def id_list(ids: Collection[int] | str) -> ColumnElement[Any]:
+    """Ids as one array parameter, however many there are; of a statement that is kept, the parameter by its name."""
+    if isinstance(ids, str):
+        return bindparam(ids, None, type_=ARRAY(BigInteger))
     return bindparam(None, list(ids), type_=ARRAY(BigInteger))
 
 
@@ -85,7 +87,7 @@ def judged_entries(
     *,
     track_id: int | None = None,
     tau: float | None = None,
-    refs: Collection[int] | None = None,
+    refs: Collection[int] | str | None = None,
 ) -> Select[Any]:
     """Every scored submission of a track (None: of all tracks), judged with ``tau`` (None: the newest threshold) and
     its newest ruling, with the team that it belongs to. ``refs``: of these alone.
@@ -121,7 +123,7 @@ def judged_entries(
     )
 
 
-def _measured(track_id: int | None, tau: float | None, refs: Collection[int] | None) -> Select[Any]:
+def _measured(track_id: int | None, tau: float | None, refs: Collection[int] | str | None) -> Select[Any]:
     """The newest measurement of every submission, with the tau that it is judged with and its ruling."""
     measured_rows = newest_measurements(track_id, None, refs)
     measured = measured_rows.c
@@ -168,7 +170,7 @@ def _measured(track_id: int | None, tau: float | None, refs: Collection[int] | N
 def newest_measurements(
     track_id: int | None,
     at: datetime | None,
-    refs: Collection[int] | None = None,
+    refs: Collection[int] | str | None = None,
     *,
     campaigns: Collection[int] | None = None,
 ) -> Subquery:

@@ -1,10 +1,10 @@
 """SQL for what zips contain, as columns: hashes by which equal zips and equal images are found."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, any_, func, or_, select
-from sqlalchemy.orm import InstrumentedAttribute
+from sqlalchemy import ColumnElement, Connection, any_, func, or_, select, union
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from scorer.db.leaderboard.binary_copy import compiled, read_columns
 from scorer.db.leaderboard.scores import id_list
@@ -61,3 +61,17 @@ def content_rows(
 
 def _hash_of(column: InstrumentedAttribute[str | None]) -> ColumnElement[int]:
     return func.coalesce(func.hashtextextended(column, 0), 0)
+
+
+def with_duplicates(session: Session, competition_id: int, refs: Sequence[int]) -> Sequence[int]:
+    """The refs of entries and of all others of the competition with the same zip or the same images: whatever decides
+    whether those are flagged."""
+    of = select(Submission.sha256, Submission.pixels_sha256).where(Submission.ref == any_(id_list(refs))).subquery("of")
+    # One look-up each: a single one with OR would read all submissions, as no index has both columns.
+    same = [
+        select(Submission.ref)
+        .join(of, getattr(of.c, name) == getattr(Submission, name))
+        .where(Submission.competition_id == competition_id)
+        for name in ("sha256", "pixels_sha256")
+    ]
+    return session.scalars(union(select(Submission.ref).where(Submission.ref == any_(id_list(refs))), *same)).all()

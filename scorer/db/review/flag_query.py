@@ -1,10 +1,9 @@
 """Parameters and results of the query for flagged entries. Plain data."""
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
-
-from sqlalchemy import ColumnElement, true
 
 from scorer.db.tables import Track
 from scorer.lifecycle import TrackKind
@@ -59,7 +58,7 @@ class FlagQuery:
 
     competition_id: int
     tracks: Mapping[TrackKind, Track]
-    bounds: Mapping[str, TrackBounds]
+    bounds: Mapping[TrackKind, TrackBounds]
     weights: Mapping[str, int]
     reviewer_id: int
     images: int
@@ -69,9 +68,63 @@ class FlagQuery:
     only: Sequence[int] | None = None
     """The refs of the only entries to look at; None: all."""
 
-    def includes(self, ref: Any) -> ColumnElement[bool]:
-        """The condition that an entry is among ``only``."""
-        return true() if self.only is None else ref.in_(self.only)
+    @property
+    def shape(self) -> "FlagShape":
+        """What the text of the statement depends on."""
+        bounds = {kind: BoundsShape.of(bounds) for kind, bounds in self.bounds.items()}
+        memorising, weights = tuple(sorted(self.memorising)), tuple(self.weights.items())
+        return FlagShape(tuple(bounds.items()), weights, self.images, memorising, self.only is not None)
+
+    @property
+    def values(self) -> dict[str, object]:
+        """The parameters of the statement, by name."""
+        values: dict[str, object] = {"competition": self.competition_id, "reviewer": self.reviewer_id}
+        if self.only is not None:
+            values["only"] = list(self.only)
+        for kind, bounds in self.bounds.items():
+            values |= {
+                f"{kind}_track": self.tracks[kind].id,
+                f"{kind}_tau": bounds.tau,
+                f"{kind}_low": bounds.low,
+                f"{kind}_high": bounds.high,
+                f"{kind}_last_score": bounds.last_score,
+                f"{kind}_winners": [winner.ref for winner in bounds.winners],
+                f"{kind}_ranks": [winner.rank for winner in bounds.winners],
+            }
+        return values
+
+
+class BoundsShape(NamedTuple):
+    """Which of a track's bounds there are."""
+
+    tau: bool
+    low: bool
+    high: bool
+    last_score: Literal["none", "infinite", "finite"]
+    winners: bool
+
+    @classmethod
+    def of(cls, bounds: TrackBounds) -> "BoundsShape":
+        """Of these bounds."""
+        score = bounds.last_score
+        last_score: Literal["none", "infinite", "finite"] = "none"
+        if score is not None:
+            last_score = "infinite" if math.isinf(score) else "finite"
+        given = (bounds.tau is not None, bounds.low is not None, bounds.high is not None)
+        return cls(*given, last_score, bool(bounds.winners))
+
+
+class FlagShape(NamedTuple):
+    """What the text of the statement for flagged entries depends on."""
+
+    bounds: tuple[tuple[str, BoundsShape], ...]
+    """By kind of track."""
+    weights: tuple[tuple[str, int], ...]
+    """By name of reason."""
+    images: int
+    memorising: tuple[str, ...]
+    only: bool
+    """Whether only some entries are looked at."""
 
 
 class FlaggedRow(NamedTuple):

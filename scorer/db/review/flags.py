@@ -5,8 +5,8 @@ stacked (UNION ALL) and grouped by entry, not joined: PostgreSQL estimates a jud
 100,000 of them with 100,000 others in nested loops. Names and weights of reasons are in :mod:`scorer.review.flags`.
 """
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import (
@@ -19,6 +19,7 @@ from sqlalchemy import (
     Text,
     and_,
     any_,
+    bindparam,
     case,
     column,
     false,
@@ -28,17 +29,18 @@ from sqlalchemy import (
     or_,
     select,
     true,
-    union,
     union_all,
 )
+from sqlalchemy.engine import Compiled
 from sqlalchemy.orm import Session
 from sqlalchemy.types import TypeEngine
 
 from scorer.db.evidence.generators import refs_with_overfitted_generator
 from scorer.db.evidence.shared_images import refs_sharing_images
 from scorer.db.evidence.signs import with_signs
+from scorer.db.leaderboard.binary_copy import compiled
 from scorer.db.leaderboard.scores import INFINITY, id_list, judged_entries
-from scorer.db.review.flag_query import STRONG_SIGNS, FlaggedRow, FlagQuery, TrackBounds
+from scorer.db.review.flag_query import STRONG_SIGNS, BoundsShape, FlaggedRow, FlagQuery, FlagShape
 from scorer.db.review.reviews import review_counts
 from scorer.db.tables import Submission, Team
 from scorer.db.teams import merges
@@ -76,49 +78,60 @@ def _layer(ref: Any, marks: Mapping[str, Any], **numbers: Any) -> Select[Any]:
     return select(ref.label("ref"), mask.label("marks"), *columns)
 
 
-def _tracks(flag_query: FlagQuery) -> Iterator[Select[Any]]:
-    for kind in TRACK_KINDS:
-        bounds = flag_query.bounds[kind]
-        scores = judged_entries(track_id=flag_query.tracks[kind].id, refs=flag_query.only).subquery(f"{kind}_scores").c
+def _number(name: str) -> Any:
+    """The parameter for a number of :attr:`FlagQuery.values`."""
+    is_measured = name.endswith(("tau", "low", "high", "last_score"))
+    return bindparam(name, None, type_=Double() if is_measured else BigInteger())
+
+
+def _includes(shape: FlagShape, ref: Any) -> ColumnElement[bool]:
+    """The condition that an entry is among those that the query looks at."""
+    return ref == any_(id_list("only")) if shape.only else true()
+
+
+def _tracks(shape: FlagShape) -> Iterator[Select[Any]]:
+    for kind, bounds in shape.bounds:
+        only = "only" if shape.only else None
+        scores = judged_entries(track_id=_number(f"{kind}_track"), refs=only).subquery(f"{kind}_scores").c
         penalised = and_(~scores.copy, scores.penalised)
         distance, error = scores.memorization_distance, scores.distance_se
         marks = {
             "seen": true(),
             "copy": scores.copy,
             "penalised": penalised,
-            "stake": and_(penalised, ~scores.disqualified, _would_win(scores.fid, bounds)),
+            "stake": and_(penalised, ~scores.disqualified, _would_win(scores.fid, kind, bounds)),
             "borderline": and_(~scores.copy, func.abs(distance - scores.tau) <= BORDERLINE_STANDARD_ERRORS * error),
-            "interval": and_(~scores.copy, _between(distance, bounds)),
+            "interval": and_(~scores.copy, _between(distance, kind, bounds)),
         }
         numbers = {f"{kind}_distance": distance, f"{kind}_se": error}
         if kind == TRACK_KINDS[0]:
             numbers["team_id"] = scores.team_id
         yield _layer(scores.ref, {f"{kind}_{name}": mark for name, mark in marks.items()}, **numbers).where(
-            ~scores.benchmark, flag_query.includes(scores.ref)
+            ~scores.benchmark, _includes(shape, scores.ref)
         )
         if bounds.winners:
-            # Arrays, not VALUES, whose statement would be compiled anew for every number of rows.
-            refs, ranks = zip(*((winner.ref, winner.rank) for winner in bounds.winners), strict=True)
+            # Arrays, not VALUES, whose text depends on the number of rows.
             names = column("ref", BigInteger), column("rank", BigInteger)
-            unnested = func.unnest(id_list(refs), id_list(ranks)).table_valued(*names, name=f"{kind}_winners")
+            arrays = id_list(f"{kind}_winners"), id_list(f"{kind}_ranks")
+            unnested = func.unnest(*arrays).table_valued(*names, name=f"{kind}_winners")
             won = unnested.render_derived().c
-            yield _layer(won.ref, {}, **{f"{kind}_rank": won.rank}).where(flag_query.includes(won.ref))
+            yield _layer(won.ref, {}, **{f"{kind}_rank": won.rank}).where(_includes(shape, won.ref))
 
 
-def _would_win(score: ColumnElement[float], bounds: TrackBounds) -> ColumnElement[bool]:
-    if bounds.last_score is None:
+def _would_win(score: ColumnElement[float], kind: str, bounds: BoundsShape) -> ColumnElement[bool]:
+    if bounds.last_score == "none":
         return false()
-    return score < (INFINITY if math.isinf(bounds.last_score) else literal(bounds.last_score))
+    return score < (INFINITY if bounds.last_score == "infinite" else _number(f"{kind}_last_score"))
 
 
-def _between(distance: ColumnElement[float], bounds: TrackBounds) -> ColumnElement[bool]:
-    if bounds.low is None:
+def _between(distance: ColumnElement[float], kind: str, bounds: BoundsShape) -> ColumnElement[bool]:
+    if not bounds.low:
         return false()
-    above = distance > bounds.low
-    return above if bounds.high is None else and_(above, distance < bounds.high)
+    above = distance > _number(f"{kind}_low")
+    return and_(above, distance < _number(f"{kind}_high")) if bounds.high else above
 
 
-def _shared_contents(flag_query: FlagQuery) -> Select[Any]:
+def _shared_contents(shape: FlagShape) -> Select[Any]:
     """The layer of what zips have in common: with those of other teams, and with the training images."""
     merged = merges.newest_merges()
     team = func.coalesce(merged.c.into_team_id, Submission.team_id)
@@ -138,43 +151,42 @@ def _shared_contents(flag_query: FlagQuery) -> Select[Any]:
         _layer(Submission.ref, marks, pixels=func.hashtextextended(Submission.pixels_sha256, 0))
         .select_from(Submission)
         .outerjoin(merged, merged.c.team_id == Submission.team_id)
-        .where(Submission.competition_id == flag_query.competition_id, flag_query.includes(Submission.ref))
+        .where(Submission.competition_id == _number("competition"), _includes(shape, Submission.ref))
     )
 
 
-def _signs(flag_query: FlagQuery) -> Iterator[Select[Any]]:
+def _signs(shape: FlagShape) -> Iterator[Select[Any]]:
     """The layers of signs of copying, with the entries that show one alone: the others would only add to the stack."""
     for kind in TRACK_KINDS:
-        signs = with_signs(flag_query.tracks[kind].id, flag_query.images).subquery(f"{kind}_signs").c
+        signs = with_signs(_number(f"{kind}_track"), shape.images).subquery(f"{kind}_signs").c
         marks = {f"{kind}_{sign.name}": signs[sign.name] for sign in SIGNS}
-        yield _layer(signs.ref, marks).where(flag_query.includes(signs.ref))
+        yield _layer(signs.ref, marks).where(_includes(shape, signs.ref))
 
 
-def _sharing(flag_query: FlagQuery) -> Select[Any]:
+def _sharing(shape: FlagShape) -> Select[Any]:
     """The layer of entries that share images with another team's."""
-    sharing = refs_sharing_images(flag_query.competition_id).subquery("sharing").c
-    return _layer(sharing.ref, {"shares_images": true()}).where(flag_query.includes(sharing.ref))
+    sharing = refs_sharing_images(_number("competition")).subquery("sharing").c
+    return _layer(sharing.ref, {"shares_images": true()}).where(_includes(shape, sharing.ref))
 
 
-def _recovered(flag_query: FlagQuery) -> Select[Any]:
+def _recovered(shape: FlagShape) -> Select[Any]:
     """The layer of entries with a generator that is overfitted to its training images."""
-    overfitted = refs_with_overfitted_generator(flag_query.competition_id).subquery("remembering").c
-    return _layer(overfitted.ref, {"remembers": true()}).where(flag_query.includes(overfitted.ref))
+    overfitted = refs_with_overfitted_generator(_number("competition")).subquery("remembering").c
+    return _layer(overfitted.ref, {"remembers": true()}).where(_includes(shape, overfitted.ref))
 
 
-def _reviewed(flag_query: FlagQuery) -> Select[Any]:
-    competition, reviewer = flag_query.competition_id, flag_query.reviewer_id
-    counts = review_counts(competition, reviewer, flag_query.memorising).subquery("tally").c
+def _reviewed(shape: FlagShape) -> Select[Any]:
+    counts = review_counts(_number("competition"), _number("reviewer"), shape.memorising).subquery("tally").c
     layer = _layer(
         counts.ref, {"mine": counts.mine, "unruled": counts.unruled}, reviews=counts.reviews, label=counts.label
     )
-    return layer.where(flag_query.includes(counts.ref))
+    return layer.where(_includes(shape, counts.ref))
 
 
-def _entries(flag_query: FlagQuery) -> CTE:
+def _entries(shape: FlagShape) -> CTE:
     """One row for each competing entry: every mark and number by name, and each track's tau."""
-    of_both_tracks = (_shared_contents(flag_query), _sharing(flag_query), _recovered(flag_query), _reviewed(flag_query))
-    layers = (*_tracks(flag_query), *_signs(flag_query), *of_both_tracks)
+    of_both_tracks = (_shared_contents(shape), _sharing(shape), _recovered(shape), _reviewed(shape))
+    layers = (*_tracks(shape), *_signs(shape), *of_both_tracks)
     stack = union_all(*layers).subquery("stack")
     grouped = (
         select(
@@ -190,8 +202,8 @@ def _entries(flag_query: FlagQuery) -> CTE:
         return grouped.c.marks.op("&")(literal(1 << MARKS.index(name), BigInteger())) != 0
 
     taus: list[ColumnElement[Any]] = [
-        (null().cast(Double()) if (tau := flag_query.bounds[kind].tau) is None else literal(tau)).label(f"{kind}_tau")
-        for kind in TRACK_KINDS
+        (_number(f"{kind}_tau") if bounds.tau else null()).cast(Double()).label(f"{kind}_tau")
+        for kind, bounds in shape.bounds
     ]
     numbers = [grouped.c[name] for name in NUMBER_TYPES if name != "reviews"]
     return (
@@ -227,21 +239,22 @@ def _reasons(entries: CTE) -> dict[str, ColumnElement[bool]]:
     return {"unpenalised-win": and_(or_(*unpenalised), has_strong_sign), **reasons}
 
 
-def _flagged(flag_query: FlagQuery) -> CTE:
+def _flagged(shape: FlagShape) -> CTE:
     """The entries with at least one reason, with their reasons, weight and ``state``. Having the same images as another
     flagged entry is a reason, too."""
-    entries = _entries(flag_query)
+    entries = _entries(shape)
     reasons = _reasons(entries)
+    weights = dict(shape.weights)
     weight: ColumnElement[int] = literal(0, Integer())
     for name, reason in reasons.items():
-        weight = weight + case((reason, flag_query.weights[name]), else_=0)
+        weight = weight + case((reason, weights[name]), else_=0)
     named = [reason.label(name) for name, reason in reasons.items()]
     weighed = select(entries, *named, weight.label("alone")).subquery("weighed")
     of_images = func.count().filter(weighed.c.alone > 0).over(partition_by=weighed.c.pixels)
     itself = case((weighed.c.alone > 0, 1), else_=0)
     has_duplicate = and_(weighed.c.pixels.is_not(None), ~weighed.c.same_images, of_images > itself)
     rows = select(weighed, has_duplicate.label("near-duplicate")).subquery("with_duplicates")
-    total = rows.c.alone + case((rows.c["near-duplicate"], flag_query.weights["near-duplicate"]), else_=0)
+    total = rows.c.alone + case((rows.c["near-duplicate"], weights["near-duplicate"]), else_=0)
     state = _state(rows.c)
     return select(rows, total.label("weight"), state.label("state")).where(total > 0).cte("flagged")
 
@@ -259,22 +272,17 @@ def _state(entry: Any) -> ColumnElement[str]:
 def flagged_rows(session: Session, flag_query: FlagQuery) -> list[FlaggedRow]:
     """The flagged entries among those that the query looks at, in no order. This is the definition of flags, weights
     and states; which entries are the heaviest of all is computed over columns (:mod:`scorer.review.flag_weights`)."""
-    flagged = _flagged(flag_query)
-    return [FlaggedRow.of(row) for row in session.execute(_named(select(flagged), flagged)).mappings()]
+    session.flush()  # the statement goes past the session, whose own queries would flush
+    statement = _statement(flag_query.shape)
+    rows = session.connection().exec_driver_sql(str(statement), {**statement.params, **flag_query.values})
+    return [FlaggedRow.of(row) for row in rows.mappings()]
 
 
-def with_duplicates(session: Session, competition_id: int, refs: Sequence[int]) -> Sequence[int]:
-    """The refs of entries and of all others of the competition with the same zip or the same images: whatever decides
-    whether those are flagged."""
-    of = select(Submission.sha256, Submission.pixels_sha256).where(Submission.ref == any_(id_list(refs))).subquery("of")
-    # One look-up each: a single one with OR would read all submissions, as no index has both columns.
-    same = [
-        select(Submission.ref)
-        .join(of, getattr(of.c, name) == getattr(Submission, name))
-        .where(Submission.competition_id == competition_id)
-        for name in ("sha256", "pixels_sha256")
-    ]
-    return session.scalars(union(select(Submission.ref).where(Submission.ref == any_(id_list(refs))), *same)).all()
+@lru_cache(maxsize=64)
+def _statement(shape: FlagShape) -> Compiled:
+    """The statement for queries of a shape. To make it takes longer than PostgreSQL takes for a page of the desk."""
+    flagged = _flagged(shape)
+    return compiled(_named(select(flagged), flagged))
 
 
 def _named(query: Select[Any], entries: Any) -> Select[Any]:

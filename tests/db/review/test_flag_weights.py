@@ -1,6 +1,7 @@
 """The weights of flags over columns against their definition, the query; and facts that are kept against the tables."""
 
 import random
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -10,6 +11,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from scorer.competitions.competition_state import CompetitionState
+from scorer.db.leaderboard import binary_copy
 from scorer.db.review import flags as query
 from scorer.db.review.flag_query import FlaggedRow, FlagQuery, QueueState
 from scorer.db.tables import Account, Review, Ruling, Submission, TeamMerge, Threshold
@@ -161,6 +163,31 @@ def pages_are_parts_of_the_whole(
             page = flags.list_flagged(session, state, reviewer, states=states, after=max(after, 0), limit=4)
             assert [each.ref for each in page.entries] == of_states[max(after, 0) :][:4]
             assert page.more == (len(of_states) > max(after, 0) + 4)
+
+
+def test_the_statement_is_made_once_for_pages_of_one_shape(
+    session: Session, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the tau, the reviewer and the entries are: making it takes longer than PostgreSQL does."""
+    made = []
+    whole = binary_copy.compiled
+
+    def compiled(statement: Any) -> Any:
+        made.append(statement)
+        return whole(statement)
+
+    monkeypatch.setattr(query, "compiled", compiled)
+    query._statement.cache_clear()
+    state = make_competition(session, now)
+    team = make_team(session, state, now)
+    for number in range(4):
+        set_tau(session, state, "public", TAU + 0.01 * number, now)
+        entry = make_submission(session, state, team, now=now, status="scored", copied_share=0.1)
+        add_measurement(session, state, entry, fid=5.0, distance=0.1, now=now)
+        flag_query = flags._flag_query(session, state, make_account(session, now))
+        rows = query.flagged_rows(session, replace(flag_query, only=[entry.ref]))
+        assert [(row.ref, row.found["public_tau"]) for row in rows] == [(entry.ref, TAU + 0.01 * number)]
+    assert len(made) == 1
 
 
 def same(one: FlagFacts, other: FlagFacts) -> bool:
