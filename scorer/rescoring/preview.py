@@ -15,7 +15,13 @@ from scorer.lifecycle import TrackKind
 from scorer.ranking.rank_moves import moves_between
 from scorer.ranking.vectorised import RankedBoard
 from scorer.rescoring.campaigns import require_state, status_of
-from scorer.rescoring.switching import former_tau, require_newest, require_switchable, tau_of_switch
+from scorer.rescoring.switching import (
+    former_tau,
+    require_newest,
+    require_not_replaced,
+    require_switchable,
+    tau_of_switch,
+)
 from scorer.tuning.impact import AwardRules, award_moves
 from scorer.tuning.impact_lists import LISTED, AwardChange, award_changes
 
@@ -52,6 +58,7 @@ def preview(
     entries that are still to be measured."""
     require_not_final(session, state.competition)
     status = status_of(session, campaign)
+    require_not_replaced(status.track)
     undo = status.state == "in force"
     if status.state == "cancelled":
         require_state(status, "switch")

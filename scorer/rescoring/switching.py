@@ -40,11 +40,11 @@ def switch(
     """Let the measurements of a campaign count. ``tau``: the track's threshold from then on; None: the one in force,
     or in another feature space half the distance of the held-out images.
 
-    ``Conflict``: the final board is published (``published``), the campaign still measures (``wrong-state``) or by
-    several scorer versions (``mixed-versions``), has measured nothing (``nothing-measured``) or, in another feature
-    space, not everything (``not-measured``), the track's references are others by now (``references-moved``), or a
-    newer campaign is in force (``newer-campaign``). ``Invalid`` without a threshold to begin with
-    (``no-heldout-distance``).
+    ``Conflict``: the final board is published (``published``), the private track was replaced (``former-track``), the
+    campaign still measures (``wrong-state``) or by several scorer versions (``mixed-versions``), has measured nothing
+    (``nothing-measured``) or, in another feature space, not everything (``not-measured``), the track's references are
+    others by now (``references-moved``), or a newer campaign is in force (``newer-campaign``). ``Invalid`` without a
+    threshold to begin with (``no-heldout-distance``).
     """
     status = _locked(session, state, campaign)
     require_state(status, "switch")
@@ -107,15 +107,21 @@ def _judged_if_provisional(session: Session, state: CompetitionState) -> JudgedE
 
 
 def _locked(session: Session, state: CompetitionState, campaign: RescoringCampaign) -> CampaignStatus:
-    """The campaign's status, with competition and track locked; refused while the final board is published."""
+    """The campaign's status, with competition and track locked; refused while the final board is published, and if the
+    track was replaced."""
     competitions.lock_competition(session, state.competition.slug, share=False)
     require_not_final(session, state.competition)
     tuning.lock_track(session, campaign.track_id)
     track = session.get_one(Track, campaign.track_id)
     session.refresh(track)
+    require_not_replaced(track)
+    return status_of(session, campaign)
+
+
+def require_not_replaced(track: Track) -> None:
+    """``Conflict`` (``former-track``) if a campaign's track is no longer the private one."""
     if track.kind == "former":
         raise Conflict("former-track", "The private track has another network since: this campaign is over.")
-    return status_of(session, campaign)
 
 
 def require_switchable(session: Session, status: CampaignStatus, *, complete: bool = True) -> None:

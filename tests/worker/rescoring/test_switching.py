@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from scorer.db import competitions
-from scorer.db.tables import Publication
+from scorer.db.tables import Job, Publication
+from scorer.jobs import leases
 from scorer.lifecycle import Queue
 from tests.api.conftest import Service
 from tests.factories import noise_images, zip_of
@@ -20,6 +21,7 @@ from tests.worker.rescoring.test_campaigns import (
     rescoring,
     slug_of,
     started,
+    waiting,
 )
 from worker.dispatch import run_next
 from worker.scoring import score
@@ -171,3 +173,108 @@ def test_the_preview_of_an_undo_is_what_the_undo_does(service: Service, monkeypa
     assert (tau_of(service, slug), places(service, slug, "private")) == (former, before)
     moved = {team: rank for team, rank in ranks_of(before).items() if rank != switched[team]}
     assert {each["team"].lower(): each["after"] for each in impact["first_moves"]} == moved
+
+
+def preview_of(service: Service, slug: str, campaign: Any) -> Any:
+    return rescoring(service, slug, f"/{campaign['id']}/preview")
+
+
+@pytest.mark.heavy
+def test_a_campaign_that_has_measured_nothing_is_not_switched_on(service: Service) -> None:
+    slug = service.competition()
+    service.scored("ada", slug, noise_images(11))
+    before = places(service, slug, "private")
+    campaign = started(service, slug, track="private")
+    with service.context.sessions.begin() as session:
+        session.query(Job).filter_by(queue="rescore").update({"state": "failed", "error": "It broke."})
+    assert rescoring(service, slug, f"/{campaign['id']}").json()["state"] == "measured", "nothing of it waits"
+    assert slug_of(decide(service, slug, campaign, "switch")) == (409, "nothing-measured")
+    assert places(service, slug, "private") == before
+
+
+@pytest.mark.heavy
+def test_a_campaign_is_not_switched_on_once_the_track_has_other_references_than_when_it_began(
+    service: Service,
+) -> None:
+    slug = service.competition()
+    service.scored("ada", slug, noise_images(11))
+    former = started(service, slug, track="private", extractor=OTHER)
+    service.work()
+    switch(service, slug, former)
+    later = started(service, slug, track="private")
+    service.work(evidence=True)
+    assert preview_of(service, slug, later).status_code == 200
+    undo(service, slug, former)
+    before = places(service, slug, "private")
+    assert slug_of(preview_of(service, slug, later)) == (409, "references-moved")
+    assert slug_of(decide(service, slug, later, "switch")) == (409, "references-moved")
+    assert places(service, slug, "private") == before
+
+
+@pytest.mark.heavy
+def test_an_older_campaign_is_not_switched_on_over_a_newer_one_in_force(service: Service) -> None:
+    slug = service.competition()
+    service.scored("ada", slug, noise_images(11))
+    older = started(service, slug, track="private")
+    service.work(evidence=True)
+    switch(service, slug, older)
+    undo(service, slug, older)
+    newer = started(service, slug, track="private")
+    service.work(evidence=True)
+    switch(service, slug, newer)
+    assert slug_of(preview_of(service, slug, older)) == (409, "newer-campaign")
+    assert slug_of(decide(service, slug, older, "switch")) == (409, "newer-campaign")
+    undo(service, slug, newer)
+    switch(service, slug, older)
+
+
+@pytest.mark.heavy
+def test_a_campaign_of_a_replaced_private_track_is_over_for_previews_as_for_decisions(service: Service) -> None:
+    slug = service.competition()
+    service.scored("ada", slug, noise_images(11))
+    in_force = started(service, slug, track="private")
+    service.work(evidence=True)
+    switch(service, slug, in_force)
+    measured = started(service, slug, track="private", extractor=OTHER)
+    service.work()
+    for campaign in (in_force, measured):
+        assert preview_of(service, slug, campaign).status_code == 200
+    body = {"extractor": OTHER, "reason": "It separates better.", "tau": 0.125}
+    replaced = service.call("organizer", "PUT", f"/competitions/{slug}/network", json=body)
+    assert replaced.is_success, replaced.text
+    for campaign, decision in ((in_force, "undo"), (measured, "switch")):
+        assert slug_of(decide(service, slug, campaign, decision)) == (409, "former-track")
+        assert slug_of(preview_of(service, slug, campaign)) == (409, "former-track"), "as its decision"
+
+
+@pytest.mark.heavy
+def test_a_score_that_is_being_measured_against_the_former_references_begins_anew_at_a_switch(
+    service: Service,
+) -> None:
+    slug = service.competition()
+    service.scored("ada", slug, noise_images(11))
+    campaign = started(service, slug, track="private", extractor=OTHER)
+    service.work()
+    service.submit("bob", slug, zip_of(noise_images(12)))
+    assert run_next(service.context, Queue.CHECK)
+    assert run_next(service.context, Queue.SCORE), "of the public track"
+    context = service.context
+    with context.sessions.begin() as session:
+        claim = leases.claim_job(
+            session, Queue.SCORE, holder="h", worker="w", now=context.now(), lease=timedelta(minutes=5)
+        )
+        assert claim is not None
+    switch(service, slug, campaign)
+    with context.sessions() as session:
+        job = session.get_one(Job, claim.job_id)
+        assert (job.state, job.holder) == ("waiting", None), "what its worker measured is not taken"
+
+
+@pytest.mark.heavy
+def test_a_cancelled_campaign_measures_nothing_once_its_references_are_prepared(service: Service) -> None:
+    slug = service.competition()
+    service.scored("ada", slug, noise_images(11))
+    campaign = started(service, slug, track="private", extractor=OTHER)
+    assert decide(service, slug, campaign, "cancel").json()["state"] == "cancelled"
+    assert run_next(service.context, Queue.PREPARE)
+    assert waiting(service, Queue.RESCORE) == 0
