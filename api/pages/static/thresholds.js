@@ -78,7 +78,7 @@ function draw(root, tau) {
 class ThresholdPreview {
   constructor(root) {
     this.root = root;
-    this.form = document.getElementById("apply-form");
+    this.form = document.getElementById("apply-form"); /* null while the final board is published */
     this.slider = root.querySelector("#slider");
     this.number = root.querySelector("#tau");
     this.result = root.querySelector("[data-result]");
@@ -107,12 +107,9 @@ class ThresholdPreview {
   /** Preview a tau, given as the text that was typed. */
   choose(text, method) {
     const tau = Number(text);
-    const { elements } = this.form;
-    elements.tau.value = text;
-    elements.method.value = method;
+    if (this.form !== null) this.fillForm(text, method);
     if (this.number.value !== text) this.number.value = text;
     this.slider.value = text;
-    document.querySelector("[data-chosen]").textContent = formatDistance(tau);
     for (const link of document.querySelectorAll(".options [data-choose]")) {
       link.closest("li").classList.toggle("chosen", link.dataset.method === method);
     }
@@ -121,6 +118,13 @@ class ThresholdPreview {
     this.result.setAttribute("aria-busy", "true");
     this.wanted = text;
     if (!this.asking) this.ask();
+  }
+
+  fillForm(text, method) {
+    const { elements } = this.form;
+    elements.tau.value = text;
+    elements.method.value = method;
+    this.form.querySelector("[data-chosen]").textContent = formatDistance(Number(text));
   }
 
   /** Ask for the tau that is wanted now, and after the answer for what is wanted then: one request at a time. */

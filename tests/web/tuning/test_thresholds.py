@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from api.rendering.charts.distribution import AXIS, FLOOR, TOP, Distribution, distribution_of
 from scorer.submissions.labels import LABELS
 from tests.api.conftest import Service
+from tests.api.import_export.test_data_release import closed
 from tests.api.tuning.test_thresholds import choose, path, random_competition
 from tests.web.html import Element, parse_html
 from tests.web.submissions.test_submissions import enter, read
@@ -98,3 +99,44 @@ def test_the_page_is_for_organizers_and_says_what_is_wrong(service: Service) -> 
     assert read(service, f"{here}?track=public").one("nav", class_="tracks").one("a", aria_current="page").text == (
         "Public track"
     )
+
+
+def test_a_final_board_leaves_the_preview_but_no_form_that_is_refused(service: Service) -> None:
+    slug = random_competition(service, seed=4, entries=40)
+    for tau in (0.2, 0.3):
+        choose(service, slug, tau=tau)
+    closed(service, slug)
+    enter(service, "organizer")
+    here = f"/competitions/{slug}/tau"
+    forms = {here: "apply", f"{here}/undo": "history"}
+
+    def publish(**more: bool) -> Element:
+        """The tuning page once a board is published."""
+        body = {"published": True, "reason": "Done.", "override": "a test", **more}
+        answer = service.call("organizer", "POST", f"/competitions/{slug}/publication", json=body)
+        assert answer.status_code == 201, answer.text
+        return read(service, f"{here}?tau=0.25")
+
+    def fields_of(page: Element) -> dict[str, dict[str, str]]:
+        """The hidden fields of the page's forms to choose and to undo with, by what they are sent to."""
+        return {
+            form.attributes["action"]: {
+                each.attributes["name"]: each.attributes["value"] for each in form.all("input", type="hidden")
+            }
+            for form in page.all("form", method="post")
+            if form.attributes["action"] in forms
+        }
+
+    fields = fields_of(publish(final=False))
+    assert fields.keys() == forms.keys()
+    final = publish(final=True)
+    assert fields_of(final) == {}
+    assert final.one("section", aria_labelledby="apply").one("p", class_="empty").text.startswith("Not while the final")
+    assert numbers(final)["tau"] == "0.2500", "what a tau would do can still be looked at"
+    for action, section in forms.items():
+        answer = service.http.post(action, data={**fields[action], "reason": "x"}, headers={"Accept": "text/html"})
+        assert answer.status_code == 409, answer.text
+        page = parse_html(answer.text)
+        problem = page.one("section", aria_labelledby=section).one(id="problem").text
+        assert "The final board is published" in problem, "a form that was open before is answered where it stood"
+        assert fields_of(page) == {}

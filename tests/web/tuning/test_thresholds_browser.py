@@ -9,6 +9,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 
 from scorer.lifecycle import TRACK_KINDS
 from tests.api.conftest import Service
+from tests.api.import_export.test_data_release import closed, publish
 from tests.api.tuning.test_thresholds import choose, random_competition
 from tests.api.tuning.test_thresholds import path as thresholds_of
 from tests.bulk_rows import EntryRow, add_rows
@@ -137,6 +138,21 @@ def test_by_keyboard_from_the_slider_to_the_history(browser: Browser, service: S
         page.keyboard.press("Enter")
         expect(page.locator(".threshold-history .badge").first).to_have_text("undo")
         assert service.call("organizer", "GET", thresholds_of(slug)).json()["thresholds"][0]["tau"] == tau
+        assert tab.console_messages == []
+
+
+def test_a_tau_is_previewed_while_the_final_board_is_published(
+    browser: Browser, service: Service, address: str
+) -> None:
+    """Without the form that the script fills in otherwise."""
+    slug = random_competition(service, seed=8, entries=30)
+    choose(service, slug, tau=0.2)
+    closed(service, slug)
+    publish(service, slug)
+    with desk(browser, service, f"{address}/competitions/{slug}/tau") as tab:
+        tab.page.wait_for_selector(".live-preview")
+        expect(tab.page.get_by_role("button", name="Apply tau")).to_have_count(0)
+        look_at(tab.page, 0.35)
         assert tab.console_messages == []
 
 
