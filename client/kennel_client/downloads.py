@@ -11,7 +11,7 @@ from kennel_client.errors import Refused, Unreadable
 class ArrivingFile:
     """Writes to a file beside ``path``, which takes its place at the end of the block; ``Refused`` if its SHA-256 is
     not the expected one, ``Unreadable`` if it cannot be written. ``resumed``: an interrupted block keeps what has
-    arrived, and the next one goes on with it. ``arrived`` are the bytes that are there."""
+    arrived, if anything has, and the next one goes on with it. ``arrived`` are the bytes that are there."""
 
     def __init__(self, path: Path, sha256: str | None, *, resumed: bool = False) -> None:
         self._path = path
@@ -50,7 +50,7 @@ class ArrivingFile:
         if complete:
             self._part.replace(self._path)
             return
-        if kind is None or not self._resumed:
+        if kind is None or not self._resumed or not self.arrived:
             self._part.unlink(missing_ok=True)
         if kind is None:
             raise Refused(0, {"title": f"{self._path.name} did not arrive as it was sent; please try again."})

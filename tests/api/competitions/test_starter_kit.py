@@ -43,6 +43,7 @@ def test_from_nothing_to_a_score(terminal: CliTerminal, service: Service, tmp_pa
     refused = terminal.run("start", slug, kit)
     assert (refused.status, "kennel rules" in refused.err) == (ExitCode.REFUSED, True)
     assert not (kit / "README.md").exists()
+    assert list((kit / "data").iterdir()) == []
     assert terminal.run("rules", slug, "--accept").status == ExitCode.DONE
     done = terminal.run("start", slug, kit, "--json")
     assert done.status == ExitCode.DONE, done.err

@@ -91,3 +91,15 @@ def test_what_has_arrived_is_kept_when_the_connection_breaks_off(tmp_path: Path)
     assert (tmp_path / "a.zip.part").read_bytes() == CONTENT[:500]
     download(client_of(ranged, []), "dogs", FILE, tmp_path / "a.zip", print)
     assert (tmp_path / "a.zip").read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("arrived", [b"", CONTENT[:700]])
+def test_a_refused_download_leaves_only_what_had_arrived(tmp_path: Path, arrived: bytes) -> None:
+    part = tmp_path / "train.zip.part"
+    if arrived:
+        part.write_bytes(arrived)
+    refusing = client_of(lambda _: httpx.Response(403, json={"title": "Accept the rules first."}), [])
+    with pytest.raises(Refused, match="Accept the rules"):
+        download(refusing, "dogs", FILE, tmp_path / "train.zip", print)
+    assert [each.name for each in tmp_path.iterdir()] == ([part.name] if arrived else [])
+    assert not arrived or part.read_bytes() == arrived
