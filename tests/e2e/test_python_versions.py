@@ -1,7 +1,9 @@
-"""Every pinned package has a wheel for each Python and system, and the API's tests pass on each Python found here."""
+"""Every pinned package has a wheel for each Python and system, and the API's tests pass on each Python found here.
+Pages name these Pythons."""
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.tags import compatible_tags, cpython_tags, mac_platforms
 from packaging.utils import canonicalize_name
 
@@ -44,6 +47,19 @@ def wheels() -> dict[str, set[str]]:
     """By pinned package: the tags of the wheels of its pinned version."""
     found: dict[str, list[str]] = json.loads(_run(sys.executable, "-m", "tests.e2e.wheel_tags"))
     return {name: set(tags) for name, tags in found.items()}
+
+
+def test_the_project_allows_these_pythons() -> None:
+    allowed = SpecifierSet(PROJECT["requires-python"])
+    assert tuple(f"3.{minor}" for minor in range(30) if f"3.{minor}" in allowed) == PYTHONS
+    assert [each for each in PYTHONS if f"Programming Language :: Python :: {each}" not in PROJECT["classifiers"]] == []
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/start/demo.md", "docs/start/organizer.md", "Makefile"])
+def test_people_are_told_of_all_these_pythons(name: str) -> None:
+    told = re.search(r"needs? Python ([\d.]+\d) to ([\d.]+\d)", (ROOT / name).read_text())
+    assert told is not None
+    assert told.groups() == (PYTHONS[0], PYTHONS[-1])
 
 
 @pytest.mark.slow
