@@ -1,5 +1,5 @@
-"""Every pinned package has a wheel for each Python and system, and the API's tests pass on each Python found here.
-Pages name these Pythons."""
+"""Every pinned package has a wheel for each Python and system, and on each Python found here the API's tests pass and
+the client works alone. Pages name these Pythons."""
 
 import json
 import os
@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.metadata import PackageNotFoundError, requires
 from itertools import chain
@@ -21,6 +21,8 @@ from packaging.tags import compatible_tags, cpython_tags, mac_platforms
 from packaging.utils import canonicalize_name
 
 from tests.documents import ROOT
+from tests.factories import noise_images, zip_of
+from tests.pure.client.test_receipts import KEY, RECEIPT, jwk_of, signed
 
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 MANYLINUX = (*(f"manylinux_2_{minor}" for minor in range(36, 4, -1)), "manylinux2014", "manylinux2010", "manylinux1")
@@ -32,11 +34,14 @@ SYSTEMS = {
 }
 """By name: ``sys.platform``, its name and machine in markers, and the platforms of wheels that run there."""
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+CLIENT = tomllib.loads((ROOT / "client" / "pyproject.toml").read_text())["project"]
 OWN = {"kennel-server", "kennel-client"}
 NEED_TORCH = {"torchmetrics"}
 """Of the packages for tests: they would bring what an installation without the worker does not have."""
 READ_BY_TESTS = {"onnx", "pyarrow"}
 """Packages of the worker with which tests of the API make generators and read data releases."""
+CLIENT_ALONE = [f"tests/pure/client/test_{name}.py" for name in ("csv_cells", "data_files", "retries")]
+"""The client's tests that need nothing of the server."""
 OPTIONS = ("--quiet", "--numprocesses=2", "-p", "no:cacheprovider")
 TOLERANT = ("-W", "default::DeprecationWarning", "-W", "default::PendingDeprecationWarning")
 """An old package uses what a newer one, which it allows, has deprecated: typer 0.20 does with click 8.5."""
@@ -93,21 +98,37 @@ def test_every_pin_has_a_wheel(python: str, system: str, wheels: dict[str, set[s
 def test_the_api_runs_without_the_worker(python: str, dependencies: str, tmp_path: Path) -> None:
     """In an environment of its own, with the oldest or newest packages that the project allows. Those that some of the
     API's tests read files with come after the service has been seen without them."""
-    interpreter = _interpreter(python)
-    if interpreter is None:
-        pytest.skip(f"there is no Python {python} here")
-    environment = tmp_path / "environment"
-    _run(interpreter, "-m", "venv", environment)
-    kennel, found = environment / "bin" / "kennel", environment / "bin" / "python"
+    found = _environment(python, tmp_path)
     limits = tmp_path / "limits.txt"
     limits.write_text("\n".join(_oldest()) if dependencies == "oldest" else "")
     tools = [line for line in PROJECT["optional-dependencies"]["test"] if Requirement(line).name not in NEED_TORCH]
     _run(found, "-m", "pip", "install", "--quiet", "-c", limits, "./client", ".[api,standalone,traces]", *tools)
-    assert PROJECT["version"] in _run(kennel, "--version")
+    assert PROJECT["version"] in _run(found.with_name("kennel"), "--version")
     _run(found, "-c", "import api.main, importlib.util as u; assert u.find_spec('torch') is None", cwd=tmp_path)
     readers = [line for line in PROJECT["optional-dependencies"]["worker"] if Requirement(line).name in READ_BY_TESTS]
     _run(found, "-m", "pip", "install", "--quiet", "-c", limits, *readers)
     _run(found, "-m", "pytest", *OPTIONS, *(TOLERANT if dependencies == "oldest" else ()), "tests/api")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("python", PYTHONS)
+def test_the_client_works_alone_with_its_oldest_packages(python: str, tmp_path: Path) -> None:
+    """The server needs later ones, so beside it the client is never seen with those."""
+    found = _environment(python, tmp_path)
+    limits = tmp_path / "limits.txt"
+    limits.write_text("\n".join(_lowest([*CLIENT["dependencies"], *CLIENT["optional-dependencies"]["verify"]])))
+    _run(found, "-m", "pip", "install", "--quiet", "-c", limits, "./client[verify]", "pytest")
+    kennel, entry = found.with_name("kennel"), tmp_path / "entry.zip"
+    receipt, keys = tmp_path / "receipt.json", tmp_path / "keys.json"
+    entry.write_bytes(zip_of(noise_images(1)))
+    receipt.write_text(json.dumps(signed({**RECEIPT, "issued_at": "2026-01-01T00:00:00Z", "scores": []})))
+    keys.write_text(json.dumps({"keys": [jwk_of(KEY)]}))
+    assert CLIENT["version"] in _run(kennel, "--version")
+    assert "are fine" in _run(kennel, "check", entry, "--count", "8", "--size", "16")
+    assert json.loads(_run(kennel, "verify", receipt, "--keys", keys, "--json"))["issuer"] == RECEIPT["issuer"]
+    alone = ("--noconftest", "-c", os.devnull, "--rootdir", ROOT, "-p", "no:cacheprovider")
+    _run(found, "-m", "pytest", "--quiet", *alone, *CLIENT_ALONE)
 
 
 @cache
@@ -154,11 +175,23 @@ def _requires(name: str) -> list[str]:
 def _oldest() -> Iterator[str]:
     """The lowest version of each requirement of what the API is installed with."""
     extras = PROJECT["optional-dependencies"]
-    for line in (*PROJECT["dependencies"], *extras["api"], *extras["traces"]):
-        requirement = Requirement(line)
+    return _lowest([*PROJECT["dependencies"], *extras["api"], *extras["traces"]])
+
+
+def _lowest(requirements: Iterable[str]) -> Iterator[str]:
+    for requirement in map(Requirement, requirements):
         for each in requirement.specifier:
             if each.operator == ">=":
                 yield f"{requirement.name}=={each.version}"
+
+
+def _environment(python: str, folder: Path) -> Path:
+    """The interpreter of a new environment of this version; skips the test where there is none."""
+    interpreter = _interpreter(python)
+    if interpreter is None:
+        pytest.skip(f"there is no Python {python} here")
+    _run(interpreter, "-m", "venv", folder / "environment")
+    return folder / "environment" / "bin" / "python"
 
 
 def _interpreter(python: str) -> Path | None:
