@@ -105,6 +105,7 @@ def test_the_api_runs_without_the_worker(python: str, dependencies: str, tmp_pat
     _run(found, "-m", "pip", "install", "--quiet", "-c", limits, "./client", ".[api,standalone,traces]", *tools)
     assert PROJECT["version"] in _run(found.with_name("kennel"), "--version")
     _run(found, "-c", "import api.main, importlib.util as u; assert u.find_spec('torch') is None", cwd=tmp_path)
+    assert set(json.loads(_run(found, ROOT / "tests" / "e2e" / "start_web.py", cwd=tmp_path)).values()) == {"ok"}
     readers = [line for line in PROJECT["optional-dependencies"]["worker"] if Requirement(line).name in READ_BY_TESTS]
     _run(found, "-m", "pip", "install", "--quiet", "-c", limits, *readers)
     _run(found, "-m", "pytest", *OPTIONS, *(TOLERANT if dependencies == "oldest" else ()), "tests/api")
