@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from api.http.request_bodies import MAX_FILES_OF_AN_ACCOUNT
 from scorer.db.tables import Submission
 from scorer.teams.quotas import RETRY_AFTER_SECONDS
 from tests.api.conftest import API, Service
@@ -133,7 +134,7 @@ def test_nobody_enters_before_the_start_or_after_the_close(service: Service) -> 
 def test_limits_hold_when_posts_come_at_once(service: Service) -> None:
     slug = service.competition(daily_limit=3, pending_limit=100)
     content = zip_of(noise_images(9))
-    with ThreadPoolExecutor(12) as pool:
+    with ThreadPoolExecutor(MAX_FILES_OF_AN_ACCOUNT) as pool:  # more files at once are refused as such
         answers = list(pool.map(lambda _: service.submit("ada", slug, content), range(24)))
     assert [answer.status_code for answer in answers].count(202) == 3
     late = [answer for answer in answers if answer.status_code != 202]
