@@ -176,13 +176,28 @@ def test_the_preview_of_an_undo_is_what_the_undo_does(service: Service, monkeypa
 
 
 def preview_of(service: Service, slug: str, campaign: Any) -> Any:
+    """The answer to a request for the preview of a campaign's switch, or of its undo."""
     return rescoring(service, slug, f"/{campaign['id']}/preview")
+
+
+def with_an_entry(service: Service) -> str:
+    """A competition with one scored entry."""
+    slug = service.competition()
+    service.scored("ada", slug, noise_images(11))
+    return slug
+
+
+def in_force(service: Service, slug: str, **changes: Any) -> Any:
+    """A campaign on the private track that has measured everything and is switched on."""
+    campaign = started(service, slug, track="private", **changes)
+    service.work(evidence=True)
+    switch(service, slug, campaign)
+    return campaign
 
 
 @pytest.mark.heavy
 def test_a_campaign_that_has_measured_nothing_is_not_switched_on(service: Service) -> None:
-    slug = service.competition()
-    service.scored("ada", slug, noise_images(11))
+    slug = with_an_entry(service)
     before = places(service, slug, "private")
     campaign = started(service, slug, track="private")
     with service.context.sessions.begin() as session:
@@ -196,11 +211,8 @@ def test_a_campaign_that_has_measured_nothing_is_not_switched_on(service: Servic
 def test_a_campaign_is_not_switched_on_once_the_track_has_other_references_than_when_it_began(
     service: Service,
 ) -> None:
-    slug = service.competition()
-    service.scored("ada", slug, noise_images(11))
-    former = started(service, slug, track="private", extractor=OTHER)
-    service.work()
-    switch(service, slug, former)
+    slug = with_an_entry(service)
+    former = in_force(service, slug, extractor=OTHER)
     later = started(service, slug, track="private")
     service.work(evidence=True)
     assert preview_of(service, slug, later).status_code == 200
@@ -213,15 +225,10 @@ def test_a_campaign_is_not_switched_on_once_the_track_has_other_references_than_
 
 @pytest.mark.heavy
 def test_an_older_campaign_is_not_switched_on_over_a_newer_one_in_force(service: Service) -> None:
-    slug = service.competition()
-    service.scored("ada", slug, noise_images(11))
-    older = started(service, slug, track="private")
-    service.work(evidence=True)
-    switch(service, slug, older)
+    slug = with_an_entry(service)
+    older = in_force(service, slug)
     undo(service, slug, older)
-    newer = started(service, slug, track="private")
-    service.work(evidence=True)
-    switch(service, slug, newer)
+    newer = in_force(service, slug)
     assert slug_of(preview_of(service, slug, older)) == (409, "newer-campaign")
     assert slug_of(decide(service, slug, older, "switch")) == (409, "newer-campaign")
     undo(service, slug, newer)
@@ -230,19 +237,16 @@ def test_an_older_campaign_is_not_switched_on_over_a_newer_one_in_force(service:
 
 @pytest.mark.heavy
 def test_a_campaign_of_a_replaced_private_track_is_over_for_previews_as_for_decisions(service: Service) -> None:
-    slug = service.competition()
-    service.scored("ada", slug, noise_images(11))
-    in_force = started(service, slug, track="private")
-    service.work(evidence=True)
-    switch(service, slug, in_force)
+    slug = with_an_entry(service)
+    current = in_force(service, slug)
     measured = started(service, slug, track="private", extractor=OTHER)
     service.work()
-    for campaign in (in_force, measured):
+    for campaign in (current, measured):
         assert preview_of(service, slug, campaign).status_code == 200
     body = {"extractor": OTHER, "reason": "It separates better.", "tau": 0.125}
     replaced = service.call("organizer", "PUT", f"/competitions/{slug}/network", json=body)
     assert replaced.is_success, replaced.text
-    for campaign, decision in ((in_force, "undo"), (measured, "switch")):
+    for campaign, decision in ((current, "undo"), (measured, "switch")):
         assert slug_of(decide(service, slug, campaign, decision)) == (409, "former-track")
         assert slug_of(preview_of(service, slug, campaign)) == (409, "former-track"), "as its decision"
 
@@ -251,8 +255,7 @@ def test_a_campaign_of_a_replaced_private_track_is_over_for_previews_as_for_deci
 def test_a_score_that_is_being_measured_against_the_former_references_begins_anew_at_a_switch(
     service: Service,
 ) -> None:
-    slug = service.competition()
-    service.scored("ada", slug, noise_images(11))
+    slug = with_an_entry(service)
     campaign = started(service, slug, track="private", extractor=OTHER)
     service.work()
     service.submit("bob", slug, zip_of(noise_images(12)))
@@ -272,8 +275,7 @@ def test_a_score_that_is_being_measured_against_the_former_references_begins_ane
 
 @pytest.mark.heavy
 def test_a_cancelled_campaign_measures_nothing_once_its_references_are_prepared(service: Service) -> None:
-    slug = service.competition()
-    service.scored("ada", slug, noise_images(11))
+    slug = with_an_entry(service)
     campaign = started(service, slug, track="private", extractor=OTHER)
     assert decide(service, slug, campaign, "cancel").json()["state"] == "cancelled"
     assert run_next(service.context, Queue.PREPARE)
