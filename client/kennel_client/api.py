@@ -40,7 +40,8 @@ class ApiClient:
 
     def __init__(self, url: str, token: str | None = None) -> None:
         self.url = url.rstrip("/")
-        self._http = httpx.Client(base_url=f"{self.url}/api/v1", headers=headers_of(token), timeout=TIMEOUT)
+        with answers_required(self.url):
+            self._http = httpx.Client(base_url=f"{self.url}/api/v1", headers=headers_of(token), timeout=TIMEOUT)
 
     def __enter__(self) -> Self:
         return self
@@ -169,12 +170,12 @@ def timeout_after(silence: float) -> httpx.Timeout:
 
 @contextlib.contextmanager
 def answers_required(url: str) -> Iterator[None]:
-    """``Unreachable`` for a connection that fails in the block."""
+    """``Unreachable`` for a connection that fails in the block, or an address that is none."""
     try:
         yield
     except (httpx.TransportError, httpx.InvalidURL) as error:
         lasting = isinstance(error, httpx.UnsupportedProtocol | httpx.InvalidURL)
-        raise Unreachable(f"No answer from {url}: {error}.", lasting=lasting) from None
+        raise Unreachable(f"No answer from {url}: {str(error).removesuffix('.')}.", lasting=lasting) from None
 
 
 def require_success(response: httpx.Response) -> httpx.Response:

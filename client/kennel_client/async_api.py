@@ -23,7 +23,8 @@ class AsyncApiClient:
 
     def __init__(self, url: str, token: str | None = None) -> None:
         self.url = url.rstrip("/")
-        self._http = httpx.AsyncClient(base_url=f"{self.url}/api/v1", headers=headers_of(token), timeout=TIMEOUT)
+        with answers_required(self.url):
+            self._http = httpx.AsyncClient(base_url=f"{self.url}/api/v1", headers=headers_of(token), timeout=TIMEOUT)
 
     async def __aenter__(self) -> Self:
         return self

@@ -12,7 +12,7 @@ from deploy.cli.recovery import command as recovery
 from deploy.standalone.extras import require_extras
 from kennel_client.cli.connection import exit_on_error
 from kennel_client.cli.main import make_admin, make_app
-from kennel_client.cli.options import AsJson
+from kennel_client.cli.options import IDS, AsJson
 from kennel_client.cli.output import Answer, answers
 from kennel_client.progress import show_progress
 from scorer import product_version
@@ -121,7 +121,7 @@ def score(
         print(f"  {pair['distance']:<20.6g} {pair['image']} and {pair['reference']}")
 
 
-@app.command()
+@app.command(**IDS)
 def rescore(
     submission: Annotated[str, typer.Argument(help="The id of a submission that was scored.")],
     verify: Annotated[bool, typer.Option("--verify", help="Compare; exit 1 unless all numbers are equal.")] = False,

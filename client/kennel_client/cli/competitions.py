@@ -107,7 +107,7 @@ def _matching_csv_rows(text: str, search: str) -> str:
     return file.getvalue()
 
 
-@app.command(rich_help_panel=PANEL, context_settings=IDS)
+@app.command(rich_help_panel=PANEL, **IDS)
 @answers
 def pick(
     competition: Slug,

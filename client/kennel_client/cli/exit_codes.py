@@ -6,6 +6,7 @@ from typing import Any
 
 from rich.console import Console
 
+from kennel_client.cli.formatting import terminal_safe_lines
 from kennel_client.errors import KennelError, Refused, Unreachable, Unreadable
 from kennel_client.submit import ZIP_FAULT_STATUSES
 
@@ -81,4 +82,5 @@ def print_error(error: Refused | KennelError, err: Console, *, as_json: bool = F
     if as_json:
         print(json.dumps({"problem": problem_of(error)}))
     else:
-        err.print("\n".join(filter(None, (message_of(error), hint))), markup=False, soft_wrap=True)
+        text = terminal_safe_lines("\n".join(filter(None, (message_of(error), hint))))
+        err.print(text, markup=False, soft_wrap=True)

@@ -16,7 +16,7 @@ from kennel_client.cli.output import Answer, answers
 app = typer.Typer()
 
 
-@app.command(rich_help_panel=PANEL, context_settings=IDS)
+@app.command(rich_help_panel=PANEL, **IDS)
 @answers
 def generator(
     submission: Annotated[str, typer.Argument(metavar="ID", help="The entry that it made.")],

@@ -3,6 +3,7 @@
 from typing import Annotated, Any, Literal
 
 import typer
+from typer.core import TyperCommand
 
 Slug = Annotated[str, typer.Argument(metavar="COMPETITION", help="Its short name, as in `kennel competitions`.")]
 EntryId = Annotated[str, typer.Argument(metavar="ID", help="The entry's id.")]
@@ -17,5 +18,19 @@ RulingKind = Annotated[Literal["keep", "disqualify", "waive"], typer.Argument(he
 Told = Annotated[str, typer.Option("--reason", help="Told to the team.")]
 Reason = Annotated[str, typer.Option(help="For the audit log.")]
 PANEL = "Taking part"
-IDS: dict[str, Any] = {"ignore_unknown_options": True, "help_option_names": ["--help"]}
-"""For commands that take ids of entries, because an id may begin with a hyphen; an h in it does not ask for help."""
+
+
+class IdCommand(TyperCommand):
+    """A command that takes ids of entries, which may begin with a hyphen: ``-h`` asks for help, an id with an h does
+    not."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments, in which ``-h`` is ``--help``."""
+        return super().parse_args(ctx, ["--help" if each == "-h" else each for each in args])
+
+
+IDS: dict[str, Any] = {
+    "cls": IdCommand,
+    "context_settings": {"ignore_unknown_options": True, "help_option_names": ["--help"]},
+}
+"""How a command that takes ids of entries is declared."""

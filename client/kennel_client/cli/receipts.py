@@ -20,7 +20,7 @@ from kennel_client.receipts import KEYS_PATH, issuer_of, verified_receipt
 app = typer.Typer()
 
 
-@app.command(rich_help_panel=PANEL, context_settings=IDS)
+@app.command(rich_help_panel=PANEL, **IDS)
 @answers
 def receipt(submission: Annotated[str, typer.Argument(metavar="ID", help="A scored entry.")]) -> Answer:
     """Print a receipt of an entry's scores as JSON: signed by the service, to be shown to anybody."""
@@ -42,7 +42,7 @@ def verify(
         typer.Option(help=f"The service's public keys, to check it offline. Default: those at its {KEYS_PATH}."),
     ] = None,
 ) -> Answer:
-    """Check a receipt: exit 0 if the service that it names has signed exactly what it says, else 1."""
+    """Check a receipt: exit 0 if the service that it names has signed exactly what it says, 1 if it has not."""
     document = _read(file)
     issuer = issuer_of(document)
     key_set = _read(keys) if keys else _keys_of(issuer)
@@ -55,7 +55,7 @@ def verify(
 def _read(file: Path) -> Any:
     try:
         return json.loads(file.read_bytes())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise Unreadable(f"{file} cannot be read: {error}.") from None
 
 
@@ -71,7 +71,7 @@ def _print_receipt(out: Console, receipt: dict[str, Any]) -> None:
     columns = {"track": "left", "MiFID": "right", "FID": "right", "distance": "right", "rank": "right"}
     rows = [
         (
-            each["track"],
+            terminal_safe(each["track"]),
             format_number(each["mifid"]),
             format_number(each["fid"]),
             format_number(each["memorization_distance"], 3),

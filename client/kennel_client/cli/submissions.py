@@ -93,7 +93,7 @@ def _exit_code_of(*views: dict[str, Any]) -> ExitCode:
     return ExitCode.FAULTY if any(view["status"] in UNSUCCESSFUL for view in views) else ExitCode.DONE
 
 
-@app.command(rich_help_panel=PANEL, context_settings=IDS)
+@app.command(rich_help_panel=PANEL, **IDS)
 @answers
 def status(
     submission: Annotated[str | None, typer.Argument(metavar="[ID]", help="An entry; without it, all.")] = None,
@@ -134,7 +134,7 @@ def _own_submissions(client: ApiClient, competition: str | None) -> list[dict[st
     return sorted(views, key=lambda view: int(view["ref"]), reverse=True)[:MAX_SHOWN]
 
 
-@app.command(rich_help_panel=PANEL, context_settings=IDS)
+@app.command(rich_help_panel=PANEL, **IDS)
 @answers
 def cancel(submission: Annotated[str, typer.Argument(metavar="ID")]) -> Answer:
     """Take an entry back before its scoring begins: it is not counted."""

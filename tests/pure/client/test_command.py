@@ -1,9 +1,12 @@
 """The ``kennel`` command of the client alone: which subcommands it has, and what it says of the others."""
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,6 +21,7 @@ from kennel_client.cli import main
 from kennel_client.cli.former_spellings import FORMER_SPELLINGS
 from kennel_client.errors import Unreadable
 from scorer.errors import Unavailable
+from tests.documents import ROOT
 
 DIALOGUE = "asks a person"
 PROCESS = "runs until Ctrl-C"
@@ -32,6 +36,16 @@ WITHOUT_JSON = {
     "kaggle": "is the official client's",
 }
 """Commands without ``--json``, and why."""
+PASSED_ON = {"kaggle"}
+"""Commands whose words are another program's, ``-h`` among them."""
+COMPLETED = {
+    "kennel sub": {"submit"},
+    "kennel admin shown-": {"shown-track"},
+    "kennel admin competition ver": {"versions"},
+    "kennel status --w": {"--watch", "--wait"},
+    "kennel competitions --format ": {"table", "csv", "json"},
+}
+"""What is typed, and what it is completed to."""
 
 
 def names_of(app: typer.Typer, *group: str) -> set[str]:
@@ -148,6 +162,63 @@ def test_every_command_answers_programs() -> None:
         if all("--json" not in parameter.opts for parameter in command.params)
     }
     assert without == WITHOUT_JSON.keys()
+
+
+def test_every_command_whose_answer_is_a_list_has_formats() -> None:
+    """A list is a table for people, and CSV or JSON for programs."""
+    options = {
+        name: {option for parameter in command.params for option in parameter.opts}
+        for name, command in commands_of(typer.main.get_command(whole))
+    }
+    lists = {name for name in options if name.rpartition(" ")[2] in {"list", "competitions", "leaderboard", "status"}}
+    assert len(lists) > 15
+    assert [name for name in sorted(lists) if "--format" not in options[name]] == []
+
+
+def test_every_command_and_group_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    """By ``-h``, also where an id may begin with a hyphen."""
+    root = typer.main.get_command(whole)
+    commands = {name for name, _ in commands_of(root)}
+    groups = {" ".join(name.split()[:-1]) for name in commands}
+    for name in sorted((commands | groups) - PASSED_ON):
+        assert root.main([*name.split(), "-h"], prog_name="kennel", standalone_mode=False) == 0, name
+        assert f"Usage: {' '.join(['kennel', *name.split()])} " in capsys.readouterr().out
+
+
+def test_an_id_that_begins_with_a_hyphen_and_an_h_asks_for_no_help(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("KENNEL_URL", "KENNEL_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", "/nowhere")
+    for words in (["receipt", "-hAbCdE"], ["status", "-h1234"], ["admin", "review", "show", "-help"]):
+        done = CliRunner().invoke(main.client_app(), words)
+        assert "Usage" not in done.output
+        assert "You are not signed in" in str(done.exception)
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_bash_completes_commands_options_and_choices(tmp_path: Path) -> None:
+    """As ``kennel --install-completion`` says, in a shell that begins afterwards."""
+    kennel = tmp_path / "bin" / "kennel"
+    kennel.parent.mkdir()
+    program = (
+        f"import sys; sys.path.insert(0, {str(ROOT / 'client')!r})\nfrom kennel_client.cli.main import client_app\n"
+    )
+    kennel.write_text(f"#!{sys.executable}\n{program}client_app()()\n")
+    kennel.chmod(0o755)
+    environment = {**os.environ, "HOME": str(tmp_path), "PATH": f"{kennel.parent}:{os.environ['PATH']}"}
+
+    def bash(script: str) -> str:
+        command = ["bash", "--noprofile", "--norc", "-c", script]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=120).stdout
+
+    bash("kennel --install-completion; true")
+    for typed, offered in COMPLETED.items():
+        words = typed.split(" ")
+        quoted = " ".join(f'"{each}"' for each in words)
+        call = f"COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _kennel_completion kennel"
+        told = bash(f'. ~/.bashrc; complete -p kennel; {call}; printf "%s\\n" "${{COMPREPLY[@]}}"').splitlines()
+        assert told[0].endswith("-F _kennel_completion kennel")
+        assert set(told[1:]) == offered
 
 
 def test_every_former_spelling_leads_to_a_command_that_is_there() -> None:

@@ -1,17 +1,33 @@
-"""Checking receipts: what another implementation has signed is accepted, and whatever was altered is not."""
+"""Checking receipts: what another implementation has signed is accepted, and whatever was altered is not. Whatever else
+a file holds is answered with a sentence and an exit status."""
 
 import json
 from base64 import urlsafe_b64encode
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 from joserfc import jws
 from joserfc.jwk import OKPKey
 
-from kennel_client.receipts import Forged, issuer_of, verified_receipt
+from api.schemas.submissions.receipts import ReceiptScoreView, ReceiptView
+from kennel_client.cli import main
+from kennel_client.cli.connection import exit_on_error
+from kennel_client.cli.exit_codes import ExitCode
+from kennel_client.errors import Unreadable
+from kennel_client.receipts import FORM, SCORE_FORM, Forged, issuer_of, verified_receipt
 
 KEY, OTHER = (OKPKey.generate_key("Ed25519") for _ in range(2))
-RECEIPT = {"issuer": "https://kennel.example.org", "team": "Zoë", "scores": [{"track": "public", "mifid": 12.5e-7}]}
+SCORE = {"track": "public", "mifid": 12.5e-7, "fid": 4, "memorization_distance": 0.25, "rank": None}
+RECEIPT = {
+    "issuer": "https://kennel.example.org",
+    "issued_at": "2026-03-14T12:00:00Z",
+    "title": "Generative dogs",
+    "phase": "open",
+    "submission": "abc",
+    "team": "Zoë",
+    "scores": [SCORE],
+}
 
 
 def jwk_of(key: OKPKey) -> dict[str, Any]:
@@ -69,3 +85,111 @@ def test_what_was_altered_is_refused(document: Any) -> None:
 def test_without_its_key_nothing_is_accepted(keys: list[dict[str, Any]]) -> None:
     with pytest.raises(Forged):
         verified_receipt(signed(RECEIPT), keys)
+
+
+class Outcome(NamedTuple):
+    """What a command ended with and printed."""
+
+    status: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def verify(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
+    """``kennel verify`` of a file with this text; ``keys``: what the file of keys holds, None for no such file."""
+    right = {"keys": [jwk_of(KEY)]}
+
+    def run(text: str, *options: str, keys: Any = right) -> Outcome:
+        file, key_file = tmp_path / "receipt.json", tmp_path / "keys.json"
+        file.write_text(text)
+        key_file.write_text(json.dumps(keys))
+        asked = () if keys is None else ("--keys", str(key_file))
+        with pytest.raises(SystemExit) as end, exit_on_error():
+            main.client_app()(["verify", str(file), *asked, *options])
+        assert isinstance(end.value.code, int)
+        return Outcome(end.value.code, *capsys.readouterr())
+
+    return run
+
+
+def test_the_command_prints_a_receipt_also_of_a_later_version_with_more_fields(verify: Any) -> None:
+    later = {**RECEIPT, "version": 2, "scores": [{**SCORE, "mifid": None, "interval": [1, 2]}]}
+    for receipt in (RECEIPT, later):
+        done = verify(json.dumps(signed(receipt)))
+        assert (done.status, done.err) == (ExitCode.DONE, "")
+        assert "Signed by https://kennel.example.org at 2026-03-14 12:00 UTC.\nEntry abc of Zoë" in done.out
+        assert json.loads(verify(json.dumps(signed(receipt)), "--json").out) == receipt
+
+
+def test_every_field_that_the_command_reads_is_in_what_the_service_sends() -> None:
+    assert FORM.keys() <= ReceiptView.model_fields.keys()
+    assert SCORE_FORM.keys() <= ReceiptScoreView.model_fields.keys()
+
+
+WRONG = [
+    *((name, {key: value for key, value in RECEIPT.items() if key != name}) for name in RECEIPT if name != "issuer"),
+    *((name, {**RECEIPT, name: 7}) for name in RECEIPT if name != "issuer"),
+    *((name, {**RECEIPT, name: None}) for name in RECEIPT if name != "issuer"),
+    *((f"scores.{name}", {**RECEIPT, "scores": [SCORE, {**SCORE, name: []}]}) for name in SCORE),
+    *(
+        (f"scores.{name}", {**RECEIPT, "scores": [{key: value for key, value in SCORE.items() if key != name}]})
+        for name in SCORE
+    ),
+    ("scores", {**RECEIPT, "scores": ["public"]}),
+    ("issued_at", {**RECEIPT, "issued_at": "yesterday"}),
+    ("issued_at", {**RECEIPT, "issued_at": "2026-03-14T12:00:00"}),
+]
+
+
+@pytest.mark.parametrize(("field", "receipt"), WRONG)
+def test_what_is_signed_and_no_receipt_of_a_known_form_is_told_by_its_field(
+    verify: Any, field: str, receipt: Any
+) -> None:
+    with pytest.raises(Unreadable):
+        verified_receipt(signed(receipt), [jwk_of(KEY)])
+    for options in ((), ("--json",)):
+        done = verify(json.dumps(signed(receipt)), *options)
+        assert done.status == ExitCode.USAGE
+        told = json.loads(done.out)["problem"]["title"] if options else done.err
+        assert f": {field} is missing or of another type." in told
+        assert done.out == "" or options
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "sentence"),
+    [
+        ("", ExitCode.USAGE, "cannot be read"),
+        ("no JSON", ExitCode.USAGE, "cannot be read"),
+        ("[" * 200_000, ExitCode.USAGE, "cannot be read"),
+        ('{"receipt": "NaN', ExitCode.USAGE, "cannot be read"),
+        ("null", ExitCode.FAULTY, "This is not a receipt."),
+        ("[]", ExitCode.FAULTY, "This is not a receipt."),
+        ("{}", ExitCode.FAULTY, "This is not a receipt."),
+        (json.dumps(RECEIPT), ExitCode.FAULTY, "This is not a receipt."),
+        (json.dumps(signed({**RECEIPT, "issuer": 1})), ExitCode.FAULTY, "This is not a receipt."),
+        (json.dumps({"receipt": RECEIPT, "jws": 1}), ExitCode.FAULTY, "This is not a receipt."),
+        (json.dumps({"receipt": RECEIPT, "jws": ""}), ExitCode.FAULTY, "The signature of this receipt cannot be read."),
+        (json.dumps(signed(RECEIPT, OTHER)), ExitCode.FAULTY, "None of the keys has signed this receipt."),
+    ],
+)
+def test_what_is_no_receipt_is_told_in_a_sentence(verify: Any, text: str, status: ExitCode, sentence: str) -> None:
+    done = verify(text)
+    assert (done.status, done.out) == (status, "")
+    assert sentence in done.err
+    assert len(done.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("keys", [[], {}, {"keys": {}}, "keys"])
+def test_what_is_no_set_of_keys_is_told_in_a_sentence(verify: Any, keys: Any) -> None:
+    done = verify(json.dumps(signed(RECEIPT)), keys=keys)
+    assert (done.status, done.out) == (ExitCode.USAGE, "")
+    assert "is not a set of keys." in done.err
+
+
+@pytest.mark.parametrize("issuer", ["", "nowhere", "file:///etc/passwd", "http://[::1", "http://\x1b[2J\x07/"])
+def test_an_issuer_that_is_no_address_is_told_without_what_controls_a_terminal(verify: Any, issuer: str) -> None:
+    done = verify(json.dumps(signed({**RECEIPT, "issuer": issuer})), keys=None)
+    assert (done.status, done.out) == (ExitCode.NO_ANSWER, "")
+    assert done.err.startswith("No answer from ")
+    assert not {"\x1b", "\x07"} & set(done.err)

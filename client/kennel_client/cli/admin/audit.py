@@ -39,7 +39,7 @@ def _changes(entry: View) -> str:
     return ", ".join(f"{name}: {value}" for name, value in (entry["after"] or {}).items())
 
 
-@app.command(context_settings=IDS)
+@app.command(**IDS)
 @answers
 def generator(
     submission: EntryId,

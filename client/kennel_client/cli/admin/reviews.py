@@ -50,7 +50,7 @@ def _flagged_text(flagged: View) -> str:
     return "\n  - ".join([f"{flagged['submission_id']} of {flagged['team']}: {flagged['state']}", *_reasons(flagged)])
 
 
-@app.command(context_settings=IDS)
+@app.command(**IDS)
 @answers
 def show(submission: EntryId) -> Answer:
     """Show what helps to judge an entry: its reasons, reviews and case; everything as JSON."""
@@ -74,7 +74,7 @@ def _opinions_text(opinions: View) -> str:
     return "\n".join(lines)
 
 
-@app.command(context_settings=IDS)
+@app.command(**IDS)
 @answers
 def submit(
     submission: EntryId,

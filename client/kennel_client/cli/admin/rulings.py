@@ -11,7 +11,7 @@ from kennel_client.cli.output import Answer, Listing, View, answers, columns
 app = typer.Typer(no_args_is_help=True, help="Rulings on entries: create, list, what they would change.")
 
 
-@app.command(context_settings=IDS)
+@app.command(**IDS)
 @answers
 def create(
     submission: EntryId,
@@ -28,7 +28,7 @@ def create(
     return Answer(ruling, f"{submission}: {ruling['kind']}.")
 
 
-@app.command("list", context_settings=IDS)
+@app.command("list", **IDS)
 @answers
 def list_rulings(submission: EntryId) -> Listing:
     """List the rulings on an entry; `rebuttal list` has what is said against them."""
@@ -37,7 +37,7 @@ def list_rulings(submission: EntryId) -> Listing:
     return Listing(rulings, columns("id", "kind", "reason", "by=author", "at=created_at"), "There is no ruling.")
 
 
-@app.command(context_settings=IDS)
+@app.command(**IDS)
 @answers
 def stakes(submission: EntryId) -> Listing:
     """Say what would change on the boards if the newest ruling on an entry were another; changes nothing."""

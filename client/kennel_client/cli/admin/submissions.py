@@ -13,7 +13,7 @@ from kennel_client.cli.output import Answer, answers
 app = typer.Typer(no_args_is_help=True, help="Entries: decide or guess labels, ask for code and download it.")
 
 
-@app.command(context_settings=IDS)
+@app.command(**IDS)
 @answers
 def label(
     competition: Slug,
@@ -31,7 +31,7 @@ def label(
     return Answer(decided, f"{submission} is labelled {label}.")
 
 
-@app.command(context_settings=IDS)
+@app.command(**IDS)
 @answers
 def ask_code(
     submission: EntryId,
@@ -44,7 +44,7 @@ def ask_code(
     return Answer(made, f"The team is asked for it until {made['until']}.")
 
 
-@app.command(context_settings=IDS)
+@app.command(**IDS)
 @answers
 def code(submission: EntryId, to: Annotated[Path, typer.Argument(help="The file to write.")]) -> Answer:
     """Download the code of an entry: a zip or a notebook."""
