@@ -7,13 +7,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w*)[^\n]*\n(?P<body>.*?)^(?P=indent)```", re.MULTILINE | re.DOTALL)
-SPAN = re.compile(r"`([^`\n]+)`")
+SPAN = re.compile(r"`((?:[^`\n]|\n(?!\n))+)`")
 MARK = re.compile(r"<!-- (?P<kind>not run|run by): (?P<what>[^>]+?) -->\s*$")
 
 
 def pages() -> list[Path]:
-    """Every page of the documentation, with README and CONTRIBUTING."""
-    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    """Every page of the documentation, with those that forges and registries show."""
+    beside = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "client/README.md")
+    return [
+        *(ROOT / name for name in beside),
+        *sorted((ROOT / ".github").rglob("*.md")),
+        *sorted((ROOT / "docs").rglob("*.md")),
+    ]
 
 
 @dataclass(frozen=True)
@@ -42,8 +47,8 @@ def commands(block: Block) -> list[str]:
 
 
 def code_spans(text: str) -> list[str]:
-    """Everything in backticks outside of fenced blocks."""
-    return SPAN.findall(FENCE.sub("", text))
+    """Everything in backticks outside of fenced blocks, on one line each."""
+    return [" ".join(span.split("\n")) for span in SPAN.findall(FENCE.sub("", text))]
 
 
 def spoken_commands(text: str) -> list[str]:

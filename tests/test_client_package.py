@@ -23,6 +23,20 @@ def test_server_and_client_have_one_version_and_one_licence() -> None:
     assert (ROOT / "client" / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
 
 
+def test_server_and_client_name_the_same_addresses_and_what_they_are_for() -> None:
+    """As long as there is no public address, none."""
+    server, client = (each["project"] for each in (SERVER, CLIENT))
+    assert server.get("urls") == client.get("urls")
+    assert all(address.startswith("https://") for address in server.get("urls", {}).values())
+    assert "example" not in str(server.get("urls"))
+    shared = {
+        each for each in client["classifiers"] if each.startswith(("Programming Language", "Development", "Typing"))
+    }
+    assert shared <= set(server["classifiers"])
+    assert server["keywords"]
+    assert client["keywords"]
+
+
 def test_the_client_holds_nobody_back() -> None:
     """It lives where people train: whatever versions they have, from the lowest that work."""
     lines = [*CLIENT["project"]["dependencies"], *CLIENT["project"]["optional-dependencies"]["verify"]]

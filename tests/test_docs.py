@@ -45,6 +45,8 @@ REASONS = {
     "takes minutes; CI runs the usual size",
 }
 """Why a block of commands is not run by a test."""
+OF_THE_WHOLE = [["-h"], ["--help"], ["--version"], ["--install-completion"], ["--show-completion"]]
+"""What ``kennel`` takes without a command."""
 ANOTHER_TERMINAL = "another terminal"
 OF_THE_MACHINE = ("/var/", "/etc/", "/opt/", "/root")
 
@@ -112,11 +114,11 @@ def test_every_path_exists(page: Path) -> None:
     assert missing_paths(page.read_text()) == []
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
-def test_links_to_files_lead_somewhere(name: str) -> None:
-    """Those between pages of the site are mkdocs' to check."""
-    targets = re.findall(r"\]\((?!https?:|#)([^)#]+)", (ROOT / name).read_text())
-    assert [target for target in targets if not (ROOT / target).exists()] == []
+@every_page
+def test_links_to_files_lead_somewhere(page: Path) -> None:
+    """mkdocs checks those between pages of the site, and not those beside it."""
+    targets = re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text())
+    assert [target for target in targets if not (page.parent / target).exists()] == []
 
 
 @every_page
@@ -135,6 +137,8 @@ def faults_of_kennel(command: str) -> list[str]:
     """What a ``kennel`` command line names and does not exist: the command itself, or its options."""
     words = shlex.split(re.split(r"\s[|>&;#]|\s{2,}#", command)[0])
     commands = all_commands()
+    if words[1].startswith("-"):
+        return [] if words[1:] in OF_THE_WHOLE else [command]
     known = [name for length in range(len(words), 1, -1) if (name := " ".join(words[:length])) in commands]
     if not known:
         return [] if any(name.startswith(f"{' '.join(words)} ") for name in commands) else [command]
@@ -152,6 +156,8 @@ def test_wrong_commands_are_named() -> None:
     assert faults_of_kennel("kennel submit dogs dogs.zip --note 'a b' --watch") == []
     assert faults_of_kennel("kennel admin no-such dogs") == ["kennel admin no-such dogs"]
     assert faults_of_kennel("kennel up --prot 8000") == ["--prot"]
+    assert faults_of_kennel("kennel --version") == []
+    assert faults_of_kennel("kennel --verison") == ["kennel --verison"]
 
 
 @every_page

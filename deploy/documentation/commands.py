@@ -12,6 +12,13 @@ from deploy.documentation.markdown import code, page, table, text
 from kennel_client.cli import exit_codes
 
 TYPES = {int: "integer", float: "number", Path: "path"}
+OF_EVERY_COMMAND = """\
+Every command explains itself by `-h` or `--help`, and so does every group of them; what follows `kennel kaggle` is the official
+client's. `kennel --version` prints the version. `kennel --install-completion` has the shell (bash, zsh, fish, PowerShell) complete
+commands, options and choices by the Tab key.
+
+A command with `--json` prints one JSON document on standard output and nothing else, of a refusal
+`{"problem": {"type": ..., "title": ...}}`. One that prints a list takes `--format table`, `csv` or `json`."""
 PASSED_ON = "Arguments are passed on to the official client as they are."
 
 
@@ -20,6 +27,7 @@ def commands_page() -> str:
     statuses = ((str(status.value), text(meaning)) for status, meaning in exit_codes.EXIT_CODE_TEXTS.items())
     return page(
         "The `kennel` command",
+        OF_EVERY_COMMAND,
         "## Exit statuses",
         table(("status", "meaning"), statuses),
         *(part for name, command in all_commands().items() for part in _section(name, command)),

@@ -18,6 +18,9 @@ from kennel_client.api import ApiClient
 from scorer.settings import Settings
 from tests.e2e.collector import Collector, collector
 
+MISSPELT = "KENNEL_SMTP_URI"
+"""A setting that there is not."""
+
 
 @dataclass(frozen=True)
 class RunningService:
@@ -46,9 +49,9 @@ def live() -> Iterator[RunningService]:
             collector() as traces,
             Supervisor(Log(log), hold=[data.lock]) as supervisor,
         ):
-            sent = {"KENNEL_TRACES_ENDPOINT": traces.endpoint, "OTEL_BSP_SCHEDULE_DELAY": "200"}
+            variables = {"KENNEL_TRACES_ENDPOINT": traces.endpoint, "OTEL_BSP_SCHEDULE_DELAY": "200", MISSPELT: "x"}
             with chdir(foreign):
-                running = service.start_service(supervisor, data, environ={**os.environ, **sent}, durable=False)
+                running = service.start_service(supervisor, data, environ={**os.environ, **variables}, durable=False)
             assert running.new_admin_token is not None
             with ApiClient(running.url, running.new_admin_token) as admin:
                 yield RunningService(running.url, admin, log_file, running.settings, traces)

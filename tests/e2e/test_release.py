@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -13,6 +14,8 @@ import pytest
 from tests.test_locked_packages import LOCKED, ROOT, versions_in
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+SERVERS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["standalone"]
+"""The wheels of PostgreSQL and Valkey, pinned."""
 PACKAGES = ("api", "deploy", "migrations", "scorer", "worker")
 
 
@@ -62,6 +65,7 @@ def test_the_bill_of_materials_names_every_package_with_its_hashes(dist: Path, i
 
 
 def test_the_wheel_works_in_an_environment_of_its_own(dist: Path, tmp_path: Path) -> None:
+    """It shows a page, and its web server starts and is ready with a database and a queue."""
     wheels = sorted(dist.glob("*.whl"))
     assert len(wheels) == 2
     run(sys.executable, "-m", "venv", tmp_path / "venv")
@@ -80,3 +84,6 @@ def test_the_wheel_works_in_an_environment_of_its_own(dist: Path, tmp_path: Path
     file, page = run(python, "-c", program, cwd=tmp_path, PYTHONPATH="").split()
     assert Path(file).is_relative_to(tmp_path)
     assert page == "True"
+    run(*pip, *SERVERS)
+    told = run(python, ROOT / "tests" / "e2e" / "start_web.py", cwd=tmp_path, PYTHONPATH="")
+    assert set(json.loads(told).values()) == {"ok"}

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import json
 import os
 import signal
 import time
@@ -23,7 +24,7 @@ from scorer.monitoring.traces import trace_id_of
 from tests.api.kaggle.kaggle_client import KaggleClient, official
 from tests.e2e import clients
 from tests.e2e.collector import SeenSpan
-from tests.e2e.conftest import RunningService
+from tests.e2e.conftest import MISSPELT, RunningService
 from tests.factories import make_spec, noise_images, zip_of
 
 __all__ = ["official"]
@@ -106,6 +107,13 @@ def test_five_clients_get_the_same_score_for_the_same_zip(
     (mifid,) = {each["measurements"][0]["mifid"] for each in entries}
     assert scores.pop("kaggle") == pytest.approx(mifid, abs=1e-5), "it prints five decimals"
     assert scores == dict.fromkeys(scores, mifid)
+
+
+def test_every_part_names_a_misspelt_setting_when_it_starts(live: RunningService) -> None:
+    warning = f"{MISSPELT} is no setting: is KENNEL_SMTP_URL meant?"
+    parts = {json.loads(line)["part"] for line in live.log.read_text().splitlines() if warning in line}
+    assert {"web", "beat"} < parts
+    assert [part for part in parts if part.startswith("worker")], parts
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: who starts it otherwise is who runs it")

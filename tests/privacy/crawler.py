@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from base64 import urlsafe_b64decode
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -36,6 +37,8 @@ HIDDEN_KINDS: Mapping[str, frozenset[str]] = {
 NEWEST_ENTRY = select(func.max(AuditEntry.id))
 NEW_KEY = re.compile(r"\b[A-Z2-7]{32}\b")
 """The key of an authenticator, another one each time that its page is shown."""
+SIGNED = re.compile(r"\beyJ[\w-]+\.(?P<payload>[\w-]+)\.[\w-]+")
+"""A JWS in compact form, as receipts have it."""
 
 
 @dataclass(frozen=True)
@@ -161,8 +164,16 @@ def send(world: Environment, role: str, request: RouteRequest) -> RouteAnswer:
     world.http.cookies.clear()
     lines = "\n".join(f"{name}: {value}" for name, value in sorted(answer.headers.multi_items()))
     body = NEW_KEY.sub("<key>", answer.content.decode("latin-1"))
+    body += "".join(_signed_texts(body))
     lines, body = (text.replace(answer.headers["X-Request-ID"], "<request>") for text in (lines, body))
     return RouteAnswer(answer.status_code, answer.reason_phrase, lines, body)
+
+
+def _signed_texts(body: str) -> Iterator[str]:
+    """What is signed in an answer: whoever has it can read it, though not as it stands."""
+    for signed in SIGNED.finditer(body):
+        payload = signed["payload"]
+        yield urlsafe_b64decode(payload + "=" * (-len(payload) % 4)).decode("latin-1")
 
 
 def send_and_restore(world: Environment, role: str, request: RouteRequest) -> RouteAnswer:

@@ -34,9 +34,17 @@ from scorer.db.tables import (
     Webhook,
 )
 from tests import growing_tables
-from tests.privacy import access_table
+from tests.privacy import access_table, crawler
 from tests.privacy.canaries import publish
-from tests.privacy.crawler import CrawlResult, RouteAnswer, answers_of, crawl, differences, distinguishable_answers
+from tests.privacy.crawler import (
+    CrawlResult,
+    RouteAnswer,
+    answers_of,
+    crawl,
+    differences,
+    distinguishable_answers,
+    routes_of,
+)
 from tests.privacy.environment import NOW, Environment
 from tests.sql_statements import recorded_statements
 
@@ -146,6 +154,24 @@ def test_publication_shows_scores_and_nothing_else(world: Environment, put_back:
         result.seen["visitor"]
     )
     assert {"example-public-own", "example-private-own"} <= own.seen["insider"]
+
+
+def test_a_receipt_has_private_numbers_once_they_are_published(
+    world: Environment, put_back: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever asks for it, organizers too: it is made to be shown to anybody."""
+    receipts = [each for each in routes_of(world.app) if str(each) == "GET /api/v1/submissions/{submission_id}/receipt"]
+    monkeypatch.setattr(crawler, "routes_of", lambda _: receipts)
+    numbers = {"private-fid-own", "private-distance-own", "private-score-own", "private-tau"}
+    before = crawl(world)
+    assert "zip-scored" in before.seen["insider"] & before.seen["organizer"]
+    assert not set().union(*before.seen.values()) & numbers
+    with world.rewriting() as session:
+        publish(session, NOW)
+    after = crawl(world, shown={"score"})
+    assert not before.leaks + after.leaks
+    assert numbers <= after.seen["insider"] & after.seen["organizer"]
+    assert not after.seen["visitor"]
 
 
 @pytest.mark.heavy

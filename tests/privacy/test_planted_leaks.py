@@ -1,5 +1,7 @@
 """The crawler finds leaks: one of each kind is planted and must be found."""
 
+import json
+from base64 import urlsafe_b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -40,6 +42,14 @@ def in_json(session: DbSession) -> dict[str, Any]:
 def on_a_page(session: DbSession) -> Response:
     """A private distance, as pages round."""
     return Response(f"<td>{session.scalars(PRIVATE).one().memorization_distance:.4f}</td>", media_type="text/html")
+
+
+@leaky.get("/leak/signed")
+def in_what_is_signed(session: DbSession) -> dict[str, str]:
+    """A private score in the payload of a signature alone, as a receipt has it."""
+    payload = json.dumps({"fid": session.scalars(PRIVATE).one().fid})
+    parts = ('{"alg":"Ed25519"}', payload, "signature")
+    return {"jws": ".".join(urlsafe_b64encode(each.encode()).rstrip(b"=").decode() for each in parts)}
 
 
 @leaky.get("/leak/header")
@@ -124,6 +134,7 @@ def leaking(world: Environment) -> Environment:
     [
         ("/leak/json", "body", "private-fid-own"),
         ("/leak/page", "body", "private-distance-own"),
+        ("/leak/signed", "body", "private-fid-own"),
         ("/leak/header", "headers", "private-tau"),
         ("/leak/error", "body", "code-key"),
         ("/leak/mail", "body", "mail-insider"),
