@@ -13,9 +13,9 @@ from kennel_client.cli import exit_codes
 
 TYPES = {int: "integer", float: "number", Path: "path"}
 OF_EVERY_COMMAND = """\
-Every command explains itself by `-h` or `--help`, and so does every group of them; what follows `kennel kaggle` is the official
-client's. `kennel --version` prints the version. `kennel --install-completion` has the shell (bash, zsh, fish, PowerShell) complete
-commands, options and choices by the Tab key.
+Every command explains itself by `-h` or `--help`, and so does every group of them; what follows `kennel kaggle` is the
+official client's. `kennel --version` prints the version. `kennel --install-completion` has the shell (bash, zsh, fish,
+PowerShell) complete commands, options and choices by the Tab key.
 
 A command with `--json` prints one JSON document on standard output and nothing else, of a refusal
 `{"problem": {"type": ..., "title": ...}}`. One that prints a list takes `--format table`, `csv` or `json`."""
