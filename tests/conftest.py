@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,14 @@ LOOPBACK = ("127.", "::1", "localhost")
 
 hypothesis.settings.load_profile(examples.EVERYDAY)  # unless the command line names another
 gc.disable()  # until all modules are imported: none of that is garbage
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where the extra ``worker`` is not installed, what needs it is skipped; all else runs there, too."""
+    if find_spec("torch") is None:
+        for item in items:
+            if item.get_closest_marker("torch"):
+                item.add_marker(pytest.mark.skip(reason="needs the extra `worker`"))
 
 
 def pytest_collection_finish() -> None:

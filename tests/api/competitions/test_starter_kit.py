@@ -66,6 +66,7 @@ def test_from_nothing_to_a_score(terminal: CliTerminal, service: Service, tmp_pa
 
 
 @pytest.mark.heavy
+@pytest.mark.torch
 def test_the_gan_makes_images_of_the_right_size(tmp_path: Path) -> None:
     (tmp_path / "competition.json").write_text(json.dumps({"image_count": 3, "image_size": 24}))
     (tmp_path / "baseline.py").write_text((KIT / "baseline.py").read_text())

@@ -144,6 +144,15 @@ def test_files_are_described() -> None:
     assert submit["requestBody"]["content"]["application/octet-stream"]["schema"]["format"] == "binary"
 
 
+def test_callers_prove_who_they_are_by_a_token_or_by_a_session() -> None:
+    schemes = DOCUMENT["components"]["securitySchemes"]
+    assert {name for operation in operations() for way in operation["security"] for name in way} == schemes.keys()
+    assert (schemes["token"]["type"], schemes["token"]["scheme"]) == ("http", "bearer")
+    assert (schemes["session"]["type"], schemes["session"]["in"]) == ("apiKey", "cookie")
+    by_token = [operation for operation in operations() if {"token": []} in operation["security"]]
+    assert all(any("session" in way for way in operation["security"]) for operation in by_token)
+
+
 def test_strangers_are_refused_where_the_document_says_so(service: Service) -> None:
     service.competition()
     for method, path in OPERATIONS:
