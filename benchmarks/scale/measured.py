@@ -22,6 +22,8 @@ TIMED = ("upload", "claim", "record", "board", "sweep")
 
 SERVERS = {"web": "uvicorn", "database": "postgres", "queue": "valkey"}
 """By part of the service, what is in the command lines of its processes."""
+WEB, OPENING = "web", "opening"
+"""The web's own processes; those that it starts, in which it opens uploads."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +44,9 @@ def run_of(result: BenchmarkResult) -> Run:
 
 
 def processor_seconds() -> Mapping[str, float]:
-    """Processor seconds so far of the processes of each server, those that have ended included."""
-    seconds = dict.fromkeys(SERVERS, 0.0)
+    """Processor seconds so far of the processes of each server, those that have ended included, and apart from the
+    web's own those of processes that it has started and that have ended."""
+    seconds = dict.fromkeys((*SERVERS, OPENING), 0.0)
     for process in psutil.Process().children(recursive=True):
         try:
             command, times = " ".join(process.cmdline()), process.cpu_times()
@@ -51,7 +54,8 @@ def processor_seconds() -> Mapping[str, float]:
             continue
         for name, mark in SERVERS.items():
             if mark in command:
-                seconds[name] += times.user + times.system + times.children_user + times.children_system
+                seconds[name] += times.user + times.system
+                seconds[OPENING if name == WEB else name] += times.children_user + times.children_system
     return seconds
 
 
@@ -66,6 +70,7 @@ def findings_of(played: Played, devices: Sequence[Device], begin: float, close: 
         "accepted": float(len(accepted)),
         "refused_pending": float(played.refused["pending-limit"]),
         "refused_closed": float(played.refused["closed"]),
+        "lost_messages": float(played.lost_messages),
         "refused_otherwise": float(played.refused.total() - played.refused["pending-limit"] - played.refused["closed"]),
         "wait_median": float(np.median(waits)),
         "wait_p95": float(np.quantile(waits, 0.95)),
@@ -107,12 +112,14 @@ def _series(name: str, edges: NDArray[np.float64], accepted: NDArray[np.float64]
 def costs_of(played: Played, costs: Costs) -> Run:
     """What an accepted entry costs each server, and how long the service's steps take by the real clock."""
     entries = max(1, len(played.accepted))
+    processors = dict(costs.processors)
+    processors[WEB] += processors[OPENING]
     steps = {name: np.array(played.durations[name]) for name in TIMED}
     return {
         "seconds": costs.seconds,
         "load": costs.load,
         "database_bytes_an_entry": costs.database_bytes / entries,
-        **{f"processor_{name}": seconds / entries for name, seconds in costs.processors.items()},
+        **{f"processor_{name}": seconds / entries for name, seconds in processors.items()},
         **{f"{name}_median_ms": 1000 * float(np.median(each)) for name, each in steps.items() if len(each)},
         **{f"{name}_p99_ms": 1000 * float(np.quantile(each, 0.99)) for name, each in steps.items() if len(each)},
     }

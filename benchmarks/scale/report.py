@@ -17,6 +17,7 @@ from benchmarks.scale.service_times import service_times
 from benchmarks.scale.thousand_section import STEPS
 
 PAGE, FIGURE = "SCALE.md", "figures/scale.svg"
+LOST = "lost_messages"
 Results = Mapping[str, BenchmarkResult]
 
 
@@ -53,8 +54,8 @@ def runs_of(results: Results) -> Mapping[Part, Run]:
 
 
 def figure_of(runs: Mapping[Part, Run]) -> str:
-    """The figure of the parts of which as much was played as of the first."""
-    played = next(iter(runs)).played
+    """The figure of the parts of which most was played."""
+    played = max(part.played for part in runs)
     return svg({title_of(part): run for part, run in runs.items() if part.played == played}, played)
 
 
@@ -68,13 +69,14 @@ def page(results: Results, runs: Mapping[Part, Run]) -> str:
             pending=PENDING_LIMIT,
             rush=entries_by_hour()[-HOURS:].sum() / ENTRIES,
             times=_times(runs),
-            partly=_partly(runs),
+            opening=_opening(runs),
+            partly=_partly(runs) + _former(runs),
         ),
         "\n".join(markdown_of(_whole(runs))),
         f"![Entries an hour and longest waits over the hours before the close]({FIGURE})",
         FAIR.replace("Fair is", "*Overtaken unfairly*, on the last day: fair is"),
         "## The last hours",
-        "Entries of that hour by the first part; then the median and the longest wait for the public score in minutes.",
+        HOURS_TEXT,
         "\n".join(markdown_of(_by_hour(runs))),
         "## What fills up first",
         SATURATION,
@@ -112,15 +114,26 @@ transaction by which entries are accepted and jobs are claimed, passed, scored a
 small images. **Not real are** the workers' computing and the clock: a worker that has claimed a job is done with it
 after its service time, and the clock of web and workers is set from one event to the next. So no time is compressed:
 waits are those of the two months, and the time in which nothing happens is left out. What the real steps take on the
-real clock is told apart and adds nothing to the waits. **Left out
+real clock is told apart and adds nothing to the waits. {opening}**Left out
 are** Celery's own processes, evidence, event streams, failures, and reads except one look at the board after each
 score (`make load` has streams and reads); servers do not wait for the disk.
 
 {times}{partly}"""
 PARTLY = """
 
-**Of the two months only the last {played:g} days were played**: bounded time on a busy machine. What waited from before
-is left out, and with few workers that is much. `make scale SCALE="{names}"` plays them whole."""
+**With {titles} only the last {played:g} days of the two months were played**: bounded time on a busy machine. What
+waited from before is left out; the table has what that would be by rates (the fluid model below). Where it is nothing,
+the waits are those of the whole. `make scale SCALE="{names}"` plays them whole."""
+FORMER = """
+
+**With {titles} a job may have waited too long**: a process looked once for its message, and one that came a moment
+later lay until the next event. Since then it is waited for, and counted where it has to be sent again."""
+HOURS_TEXT = """\
+Entries of that hour by the part that was played longest; then the median and the longest wait for the public score in
+minutes."""
+OPENING_TEXT = """\
+The service opens each upload in a limited process of its own; here it does so with one upload in {every} and opens the
+others in the web process, and the processor seconds of these processes are counted {every} times. """
 SATURATION = """\
 Seconds that an entry keeps each part of the service busy, and the entries a day at which one of it is full. Those of
 servers are processor seconds of the parts above, all of a part's processes together: *web* is an upload of small
@@ -139,7 +152,35 @@ def _partly(runs: Mapping[Part, Run]) -> str:
     partly = [part for part in runs if part.played < part.days]
     if not partly:
         return ""
-    return PARTLY.format(played=min(part.played for part in partly), names=" ".join(part.name for part in partly))
+    return PARTLY.format(
+        titles=_titles(partly),
+        played=min(part.played for part in partly),
+        names=" ".join(part.name for part in partly),
+    )
+
+
+def _former(runs: Mapping[Part, Run]) -> str:
+    """What is to be said of parts that were played when messages were looked for once."""
+    former = [part for part, run in runs.items() if LOST not in run]
+    return FORMER.format(titles=_titles(former)) if former else ""
+
+
+def _opening(runs: Mapping[Part, Run]) -> str:
+    """What is to be said of uploads that the web process has opened itself."""
+    every = max(part.limited_every for part in runs)
+    return OPENING_TEXT.format(every=every) if every > 1 else ""
+
+
+def waiting_before(part: Part) -> float:
+    """Seconds that all workers of a part would need, by rates, for what waits when its play begins."""
+    before = entries_by_hour(part.entries, part.days)[: -round(24 * part.played)]
+    busy = service_times(part.kind).busy_seconds
+    return waits(before, part.workers, busy["public"], busy["private"]).private - busy["private"]
+
+
+def _titles(parts: Sequence[Part]) -> str:
+    *first, last = [title_of(part) for part in parts]
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _times(runs: Mapping[Part, Run]) -> str:
@@ -182,11 +223,13 @@ def _whole(runs: Mapping[Part, Run]) -> MarkdownTable:
         runs,
         [
             ("days played, the last ones", *(f"{part.played:g}" for part in runs)),
+            ("work left from before, by rates, h", *(f"{waiting_before(part) / HOUR:,.1f}" for part in runs)),
             row("accepted", "accepted"),
             row("not handed in by the close", "given_up"),
             row("refused: two in progress", "refused_pending"),
             row("refused: closed", "refused_closed"),
             row("refused for another reason", "refused_otherwise"),
+            ("messages sent again", *(f"{run[LOST]:,.0f}" if LOST in run else "unknown" for run in runs.values())),
             row("wait for the public score, median, min", "wait_median", ",.1f", 60),
             row("95 of 100 waited at most, min", "wait_p95", ",.1f", 60),
             row("longest, min", "wait_longest", ",.1f", 60),
@@ -203,14 +246,23 @@ def _whole(runs: Mapping[Part, Run]) -> MarkdownTable:
 
 
 def _by_hour(runs: Mapping[Part, Run]) -> MarkdownTable:
-    first = next(iter(runs.values()))
+    longest = max(runs, key=lambda part: part.played)
     rows = []
-    shown = min(HOURS, round(24 * min(part.played for part in runs)))
-    for hour in range(HOURS - shown, HOURS):
+    for hour in range(HOURS - _hours_played(longest), HOURS):
         key = f"hour{hour:02}"
-        cells = (f"{run[f'{key}_median'] / 60:,.1f}, {run[f'{key}_longest'] / 60:,.1f}" for run in runs.values())
-        rows.append((f"{HOURS - hour} h before the close", f"{first[f'{key}_entries']:.0f}", *cells))
+        cells = (
+            f"{run[f'{key}_median'] / 60:,.1f}, {run[f'{key}_longest'] / 60:,.1f}"
+            if HOURS - hour <= _hours_played(part)
+            else "not played"
+            for part, run in runs.items()
+        )
+        rows.append((f"{HOURS - hour} h before the close", f"{runs[longest][f'{key}_entries']:.0f}", *cells))
     return MarkdownTable("", ("", "entries", *map(title_of, runs)), rows)
+
+
+def _hours_played(part: Part) -> int:
+    """Of the last day."""
+    return min(HOURS, round(24 * part.played))
 
 
 def _saturation(runs: Mapping[Part, Run]) -> MarkdownTable:

@@ -21,11 +21,11 @@ from typing import Any
 
 import httpx
 import numpy as np
-from kombu.transport.virtual import Channel
 
 from benchmarks.load.participants import Participant, Rejected, noise_zip, post_zip
 from benchmarks.scale.arrivals import Arrival
 from benchmarks.scale.clock import SharedClock
+from benchmarks.scale.messages import Messages
 from benchmarks.scale.worker_pools import WorkerPool, WorkerProcess
 from scorer.archive import TrainingImageCopies
 from scorer.jobs import leases
@@ -61,6 +61,8 @@ class Played:
     scored: dict[str, dict[str, float]] = field(default_factory=lambda: {"public": {}, "private": {}})
     durations: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     """By what took the time."""
+    lost_messages: int = 0
+    """Messages of jobs that did not come and were sent again."""
 
     @contextmanager
     def timed(self, name: str) -> Any:
@@ -68,11 +70,6 @@ class Played:
         begun = time.perf_counter()
         yield
         self.durations[name].append(time.perf_counter() - begun)
-
-
-def _takes(channel: Channel, queue: Queue) -> bool:
-    """Whether there was a message, which is taken."""
-    return channel.basic_get(queue.value, no_ack=True) is not None  # type: ignore[no-untyped-call]
 
 
 class Simulation:
@@ -94,6 +91,8 @@ class Simulation:
         self._order = itertools.count()
         self._now = 0.0
         self._teams: dict[str, int] = {}
+        self._unclaimed: Counter[Queue] = Counter()
+        """Jobs that wait for a worker, by queue."""
         self._refused: dict[int, deque[Arrival]] = defaultdict(deque)
         """By team: entries that were refused because too many are in progress."""
         self._zips = [noise_zip(seed, IMAGES, IMAGE_SIZE) for seed in range(ZIPS)]
@@ -107,13 +106,15 @@ class Simulation:
         self._schedule(arrivals[0].at, self._sweep)
         ends_at = time.monotonic() + limit_seconds
         with self._context.broker.connection_for_read() as connection, connection.channel() as channel:
+            messages = Messages(channel, partial(sweep_once, self._context))
             while self._events:
                 self._now, _, act = heapq.heappop(self._events)
                 self._clock.set(self._start + timedelta(seconds=self._now))
                 act()
-                self._take_jobs(channel)
+                self._take_jobs(messages)
                 if time.monotonic() > ends_at:
                     raise TimeoutError(f"not played within {limit_seconds:.0f} s: {self._now / 86_400:.1f} days were")
+        self.played.lost_messages = messages.lost
         return self.played
 
     def _schedule(self, at: float, act: Callable[[], None]) -> None:
@@ -132,11 +133,13 @@ class Simulation:
             return
         self._teams[entry] = arrival.team
         self.played.accepted[entry] = self._now
+        self._unclaimed[Queue.CHECK] += 1
 
-    def _take_jobs(self, channel: Channel) -> None:
+    def _take_jobs(self, messages: Messages) -> None:
         """Let free processes take messages, as Celery's would, and claim for each the job that is next."""
         for pool in self._pools:
-            while pool.free and _takes(channel, pool.queue):
+            while pool.free and self._unclaimed[pool.queue]:
+                messages.take(pool.queue)
                 self._claim(pool, pool.free.popleft())
 
     def _claim(self, pool: WorkerPool, process: WorkerProcess) -> None:
@@ -150,8 +153,8 @@ class Simulation:
                 lease=LEASE,
             )
         if claim is None:
-            pool.free.append(process)
-            return
+            raise RuntimeError(f"no job of the queue {pool.queue} could be claimed")
+        self._unclaimed[pool.queue] -= 1
         done_at = process.finish(pool.seconds(claim), self._now)
         self._schedule(done_at, partial(self._finish, pool, process, claim))
 
@@ -172,6 +175,7 @@ class Simulation:
                 sprite_key=f"sprites/{claim.submission_id}.png",
                 now=self._clock.now(),
             )
+        self._unclaimed[Queue.SCORE] += 1  # on the public track
 
     def _record_score(self, claim: leases.Claim) -> None:
         measured = self._measurement(claim)
@@ -182,6 +186,7 @@ class Simulation:
             raise RuntimeError(f"the score of {entry} was not recorded")
         self.played.scored["public" if claim.public else "private"][entry] = self._now
         if claim.public:
+            self._unclaimed[Queue.SCORE] += 1  # on the private track
             self._look_at_board()
             refused = self._refused[self._teams[entry]]
             if refused:

@@ -1,19 +1,25 @@
 """The benchmarks of scale: arrivals, workers that wait no real time, what is needed, and a small competition."""
 
+import itertools
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from kombu.transport import virtual
 
 from benchmarks.scale import capacity_page, report, thousand
 from benchmarks.scale.__main__ import HERE
 from benchmarks.scale.arrivals import DAILY_LIMIT, DAY, ENTRIES, TEAMS, arrivals_of, entries_by_hour, moments_of_2019
 from benchmarks.scale.capacity import EntryCosts, arrivals, need_of, needed_gpus, read_prices, waits
+from benchmarks.scale.clocked_web import one_in
+from benchmarks.scale.messages import Messages
 from benchmarks.scale.parts import Part, play
 from benchmarks.scale.service_times import JobSeconds, ServiceTimes, service_times
 from benchmarks.scale.thousand import QUICK
 from benchmarks.scale.worker_pools import busy_share, worker_pools
+from scorer.lifecycle import Queue
 
 COSTS = EntryCosts(public=4, private=16, host=20, evidence=300, web=0.05, database=0.05, database_bytes=10_000)
 
@@ -57,6 +63,49 @@ def test_a_gpu_takes_as_long_as_its_page_says() -> None:
     times = service_times("gpu")
     assert sum(times.busy_seconds.values()) == pytest.approx(23.2, abs=0.1)  # GPU.md, two processes
     assert times.processes == 2
+
+
+# Messages.
+
+
+class StubChannel:
+    """A channel in which these looks find nothing or a message; later ones find nothing."""
+
+    def __init__(self, looks: Sequence[bool]) -> None:
+        self.looks = list(looks)
+
+    def basic_get(self, queue: str, no_ack: bool = False) -> object | None:
+        """What the next look finds."""
+        assert (queue, no_ack) == ("score", True)
+        return "message" if self.looks and self.looks.pop(0) else None
+
+
+def test_a_message_that_comes_late_is_waited_for() -> None:
+    messages = Messages(StubChannel([False, False, True]), send_again=lambda: pytest.fail("it was not lost"))
+    messages.take(Queue.SCORE)
+    assert messages.lost == 0
+
+
+def test_a_message_that_is_lost_is_sent_again() -> None:
+    channel = StubChannel([])
+    messages = Messages(channel, send_again=lambda: channel.looks.append(True), seconds=0.01)
+    messages.take(Queue.SCORE)
+    assert messages.lost == 1
+    assert channel.looks == [], "it was taken"
+
+
+def test_nobody_waits_for_ever_for_a_message() -> None:
+    messages = Messages(StubChannel([]), send_again=lambda: None, seconds=0.01)
+    with pytest.raises(TimeoutError, match="score has no message"):
+        messages.take(Queue.SCORE)
+
+
+# Uploads.
+
+
+def test_one_upload_of_several_has_a_limited_process() -> None:
+    is_limited = one_in(4)
+    assert [is_limited(None) for _ in range(9)] == [True, False, False, False, True, False, False, False, True]
 
 
 # What is needed.
@@ -104,14 +153,30 @@ def test_the_pages_in_the_repository_are_those_of_the_stored_results() -> None:
     assert capacity_page.PAGE.read_text() == capacity_page.page(results, read_prices())
 
 
+def test_what_waits_when_a_play_begins_follows_from_its_workers() -> None:
+    assert report.waiting_before(Part("cpu", 1)) == 0, "a whole one begins with nothing"
+    assert report.waiting_before(Part("cpu", 64, played=0.25)) == 0
+    one, four = (report.waiting_before(Part("cpu", workers, played=0.25)) for workers in (1, 4))
+    assert one > 24 * 3600
+    assert four == 0
+
+
 # Everything.
 
 
 @pytest.mark.heavy
-def test_a_small_competition_is_played() -> None:
-    (case,) = play(Part("gpu", 1, teams=4, entries=12, days=2.0, played=2.0, limit_seconds=60))
+def test_a_small_competition_is_played_whose_messages_come_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks, look = itertools.count(), virtual.Channel.basic_get
+
+    def look_in_vain_at_first(self: virtual.Channel, queue: str, **options: bool) -> object:
+        return look(self, queue, **options) if next(looks) % 2 else None  # type: ignore[no-untyped-call]
+
+    monkeypatch.setattr(virtual.Channel, "basic_get", look_in_vain_at_first)
+    (case,) = play(Part("gpu", 1, teams=4, entries=12, days=2.0, played=2.0, limited_every=4, limit_seconds=240))
     (run,) = case.runs["Kennel"]
+    assert next(looks) >= 2 * 3 * 12, "each of three jobs an entry has a first look in vain"
     assert run["accepted"] == 12
+    assert run["lost_messages"] == 0
     assert run["refused_otherwise"] == 0
     assert run["given_up"] == 0
     assert sum(run[f"bin{place:02}_entries"] for place in range(24)) == 12
@@ -119,6 +184,7 @@ def test_a_small_competition_is_played() -> None:
     alone = times.check.host + times.public.gpu + times.public.host
     assert run["wait_median"] == pytest.approx(alone, rel=0.01), "nobody waits for others"
     assert 0 < run["processor_database"] < 5
+    assert 0.02 < run["processor_opening"] < run["processor_web"], "three limited processes, counted four times"
     assert run["fairness_first_unfair"] == 0
 
 
