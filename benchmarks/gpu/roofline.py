@@ -132,14 +132,22 @@ def page(works: list[Work], device: Device) -> str:
         "eager": [work.bound(device, work.traffic) for work in works],
         "compiled": [work.bound(device, work.min_traffic) for work in works],
     }
+    first = works[0]
+    resized = 4.0 * 3 * spec_of(first.name).input_size ** 2
     return TEXT.format(
         device=device.name,
+        side=SIDE,
+        input=spec_of(first.name).input_size,
+        pixels_kb=SIDE * SIDE * 3 / 1e3,
+        resized_mb=resized / 1e6,
+        resized_gb=IMAGES * resized / 1e9,
+        resized_share=resized / first.traffic,
         teraflops=device.flops / 1e12,
         terabytes=device.bandwidth / 1e12,
         rows="\n".join(rows),
         entries="\n".join(_entry(mode, bounds, share) for mode, bounds in modes.items() for share in (1.0, REACHED)),
         with_host=submissions.section(results, tracks[REACHED], tracks[1.0]),
-        first=works[0].name,
+        first=first.name,
         second=works[1].name,
         images=f"{IMAGES:,}",
         reached=f"{REACHED:.0%}",
@@ -197,6 +205,11 @@ entry's {megabytes:.0f} MB of pixels takes {milliseconds:.0f} ms over PCIe 5 (50
 ## What the code does on a GPU
 
 - Images stay uint8 until they are on the device; resizing, normalising and the network run there, channels last.
+  Checking, reading and decoding are done ahead, by other processes; **resizing ahead was decided against**. An image of
+  {side} x {side} has {pixels_kb:.0f} KB, and as float32 of {input} x {input}, which is what `{first}` is given,
+  {resized_mb:.2f} MB: {resized_gb:.1f} GB an entry to keep in memory and to copy, instead of {megabytes:.0f} MB. On the
+  device resizing is one more operator of the captured graph; what it writes is {resized_share:.1%} of what the
+  network's operators move through memory (left out above).
 - Two batches are under way at once, each with pinned host memory, copies that don't wait, a stream and a CUDA graph of
   its own (`scorer/extractors/cuda_graphs.py`). What the CPU has in common with it is the same code: order, filling of
   the last batch, naming of degenerate images (`scorer/extractors/batches.py`).
