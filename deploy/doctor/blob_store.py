@@ -1,6 +1,6 @@
 """Checks of the blob store: that everything that the service does with it is allowed, and that it is the right one."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -81,16 +81,13 @@ def _direct_uploads(installation: Installation) -> str:
     if not installation.blobs.supports_presigned_put:
         raise Skipped("all uploads pass through the web process")
     with _temporary_key(installation) as key:
-        for method, sign in (("PUT", installation.blobs.presigned_put), ("GET", installation.blobs.presigned_get)):
-            answer = _call(method, sign, key)
+        blobs = installation.blobs
+        put, get = blobs.presigned_put(key, len(CONTENT), URL_LIFE), blobs.presigned_get(key, URL_LIFE)
+        for method, url, content in (("PUT", put, CONTENT), ("GET", get, None)):
+            answer = httpx.request(method, str(url), content=content, timeout=SECONDS, trust_env=False)
             if not answer.is_success:
                 raise Fault(f"{endpoint} answers {method} with {answer.status_code}: {answer.text[:200]}")
     return f"participants can send to {endpoint} and fetch from it"
-
-
-def _call(method: str, sign: Callable[[str, timedelta], str | None], key: str) -> httpx.Response:
-    content = CONTENT if method == "PUT" else None
-    return httpx.request(method, str(sign(key, URL_LIFE)), content=content, timeout=SECONDS, trust_env=False)
 
 
 def _zips(installation: Installation) -> str:

@@ -1,6 +1,7 @@
 """The blob store: files by key, in a folder or S3.
 
 store: reading, writing, copying, listing and deleting blobs
+presigning: addresses of S3 for a body of one length
 blob_reader: a blob as a file
 blob_writer: blobs whose bytes come slowly, with few of them in memory
 """

@@ -20,6 +20,7 @@ from obstore.store import LocalStore, ObjectStore, S3Store, from_url
 
 from scorer.blobs.blob_reader import BlobReader
 from scorer.blobs.blob_writer import BlobWriter, ReceivedBlob, StagedFile, StagedParts
+from scorer.blobs.presigning import with_signed_length
 from scorer.errors import NotFound, TooLarge, Unavailable
 from scorer.settings import Settings
 
@@ -69,6 +70,7 @@ class Blobs:
         self._min_free_bytes = min_free_bytes
         self._folder: Path | None = None
         self._public: S3Store | None = None
+        self._secret_key = secret_key
         parts = urlsplit(url)
         try:
             if parts.scheme == "file":
@@ -169,13 +171,16 @@ class Blobs:
 
     @property
     def supports_presigned_put(self) -> bool:
-        """Whether participants reach the store, so that they can upload to it directly."""
-        return self._public is not None
+        """Whether participants reach the store, so that they can upload to it directly, and its secret key is known,
+        with which the length of an upload is signed."""
+        return self._public is not None and self._secret_key is not None
 
-    def presigned_put(self, key: str, life: timedelta) -> str | None:
-        """A presigned URL for PUT of ``key``, valid for ``life`` and repeatable; None where participants cannot reach
-        the store."""
-        return obstore.sign(self._public, "PUT", key, life) if self._public is not None else None
+    def presigned_put(self, key: str, length: int, life: timedelta) -> str | None:
+        """A presigned URL for PUT of ``length`` bytes under ``key``, valid for ``life`` and repeatable; None where that
+        is not supported."""
+        if self._public is None or self._secret_key is None:
+            return None
+        return with_signed_length(obstore.sign(self._public, "PUT", key, life), length, self._secret_key)
 
     def presigned_get(self, key: str, life: timedelta) -> str | None:
         """A presigned URL for GET of ``key``, valid for ``life``; None where participants cannot reach the store."""

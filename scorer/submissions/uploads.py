@@ -270,9 +270,9 @@ def next_unfinished(session: Session, now: datetime, lease: timedelta = FINISH_L
     return rows.next_unfinished_upload(session, now - lease)
 
 
-def clear(session: Session, store: Blobs) -> None:
-    """Delete the parts of closed uploads. If this transaction fails they are deleted again, which does no harm."""
-    for upload in rows.uploads_to_clear(session, SWEEP_BATCH):
+def clear(session: Session, store: Blobs, now: datetime) -> None:
+    """Delete the parts of closed uploads to which nothing can be added: again if this transaction fails."""
+    for upload in rows.uploads_to_clear(session, SWEEP_BATCH, now):
         store.delete_all(upload.parts)
         upload.parts = []
 

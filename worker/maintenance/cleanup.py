@@ -47,7 +47,7 @@ def clean_up_uploads(context: WorkerContext) -> None:
         if not _finish_next_upload(context):
             break
     with transaction(context.sessions, context.broker) as session:
-        uploads.clear(session, context.blobs)
+        uploads.clear(session, context.blobs, context.now())
 
 
 def _finish_next_upload(context: WorkerContext) -> bool:

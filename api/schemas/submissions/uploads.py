@@ -93,5 +93,5 @@ def _url(upload: Upload, store: Blobs, now: datetime) -> str | None:
     if upload.method == "tus":
         return upload_path_of(upload)
     if upload.method == "put" and upload.expires_at > now:
-        return store.presigned_put(staged_key(upload.id), upload.expires_at - now)
+        return store.presigned_put(staged_key(upload.id), upload.length, upload.expires_at - now)
     return None

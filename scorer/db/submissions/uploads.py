@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, CursorResult, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from scorer.db.tables import Upload
+from scorer.db.teams.storage import IS_WRITABLE
 
 RECEIVING = Upload.state == "receiving"
 
@@ -96,9 +97,9 @@ def release_finish(session: Session, upload_id: str, *, until: datetime, now: da
     return _changed(session, held, finishing_until=now)
 
 
-def uploads_to_clear(session: Session, limit: int) -> Sequence[Upload]:
-    """Closed uploads whose parts are still in the blob store."""
-    closed = (Upload.state != "receiving") & (Upload.parts != [])
+def uploads_to_clear(session: Session, limit: int, now: datetime) -> Sequence[Upload]:
+    """Closed uploads whose parts are still in the blob store, but for those whose presigned address works still."""
+    closed = (Upload.state != "receiving") & (Upload.parts != []) & (~IS_WRITABLE | (Upload.expires_at <= now))
     return session.scalars(
         select(Upload).where(closed).order_by(Upload.id).limit(limit).with_for_update(skip_locked=True, of=Upload)
     ).all()

@@ -9,9 +9,13 @@ from sqlalchemy.orm import Session, aliased
 from scorer.db.tables import CodeAttachment, GeneratorFile, Submission, Team, Upload
 from scorer.db.teams import merges
 
+IS_WRITABLE = (Upload.method == "put") & Upload.state.in_(("refused", "ended"))
+"""Closed uploads to whose presigned address bytes can be sent until it expires, as often as somebody likes."""
+
 
 class StorageUsage(NamedTuple):
-    """Bytes of zips, generators and code that are stored, and the whole lengths of uploads that are not closed."""
+    """Bytes of zips, generators and code that are stored, and the whole lengths of uploads that are not closed, or
+    whose presigned address takes bytes all the same."""
 
     stored: int
     staged: int
@@ -36,10 +40,12 @@ def usage_of_competition(session: Session, competition_id: int) -> StorageUsage:
 
 
 def _usage(session: Session, submitted: ColumnElement[bool], uploaded: ColumnElement[bool]) -> StorageUsage:
-    staged = select(func.coalesce(func.sum(Upload.length), 0)).where(uploaded, Upload.state == "receiving")
+    length = select(func.coalesce(func.sum(Upload.length), 0)).where(uploaded)
+    receiving = Upload.state == "receiving"
+    staged = (length.where(receiving), length.where(IS_WRITABLE, ~receiving, Upload.parts != []))
     sums = [_sum(files.where(submitted)) for files in _stored_files()]
-    *stored, lengths = session.execute(select(*(each.scalar_subquery() for each in (*sums, staged)))).one()
-    return StorageUsage(sum(map(int, stored)), int(lengths))
+    *stored, open_, closed = session.execute(select(*(each.scalar_subquery() for each in (*sums, *staged)))).one()
+    return StorageUsage(sum(map(int, stored)), int(open_ + closed))
 
 
 def _sum(files: Select[int, int]) -> Select[int]:

@@ -1,19 +1,24 @@
 """Presigned uploads to an S3 store (moto's): the API signs, checks and makes the submission."""
 
 import hashlib
+from dataclasses import replace
+from datetime import timedelta
 from io import BytesIO
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
+from pydantic import SecretStr
 
 from kennel_client.api import ApiClient
 from kennel_client.resumable import PendingUpload, upload_resumably
+from scorer.blobs import blobs_of
 from scorer.db.tables import Upload
 from scorer.settings import Settings
 from tests.api.conftest import API, Service
-from tests.api.submissions.test_resumable import begun, send
+from tests.api.submissions.test_resumable import TUS, begun, send
 from tests.api.submissions.test_uploads import refused
 from tests.api.test_blobs import s3
 from tests.factories import noise_images, zip_of
@@ -30,7 +35,12 @@ def settings(settings: Settings, s3: str, tmp_path: Path, monkeypatch: pytest.Mo
     values = {"ENDPOINT": s3, "ALLOW_HTTP": "true", "REGION": "us-east-1"}
     for name, value in {**values, "ACCESS_KEY_ID": "key", "SECRET_ACCESS_KEY": "secret"}.items():
         monkeypatch.setenv(f"AWS_{name}", value)
-    return settings.model_copy(update={"blob_url": f"s3://kennel/{tmp_path.name}", "s3_public_endpoint": s3})
+    update = {
+        "blob_url": f"s3://kennel/{tmp_path.name}",
+        "s3_public_endpoint": s3,
+        "s3_secret_key": SecretStr("secret"),
+    }
+    return settings.model_copy(update=update)
 
 
 @pytest.fixture
@@ -69,6 +79,36 @@ def test_a_zip_goes_straight_to_the_store(service: Service, slug: str) -> None:
     assert (entry["sha256"], entry["file_name"], entry["note"]) == (sha256, "mine.zip", "by put")
     service.work()
     assert service.call("ada", "GET", f"/submissions/{entry['id']}").json()["status"] == "scored"
+
+
+def test_the_address_takes_the_bytes_that_were_announced_and_no_others(service: Service, slug: str) -> None:
+    """moto does not look at signatures; that they are right is seen in tests/pure/archive/test_presigning.py."""
+    signed = parse_qs(urlsplit(create(service, slug).json()["url"]).query)
+    assert signed["X-Amz-SignedHeaders"] == ["content-length;host"]
+
+
+def test_without_the_stores_key_uploads_go_through_the_service(service: Service, slug: str, settings: Settings) -> None:
+    service.app.state.blobs = blobs_of(settings.model_copy(update={"s3_secret_key": None}))
+    assert create(service, slug).json()["method"] == "tus"
+    refused(create(service, slug, method="put"), 422, "no-put")
+
+
+def used(service: Service, slug: str) -> tuple[int, int]:
+    """The bytes of the team that are stored, and those that uploads may bring."""
+    limits = service.call("ada", "GET", f"/competitions/{slug}/limits").json()
+    return limits["stored_bytes"], limits["staged_bytes"]
+
+
+def test_an_upload_that_was_given_up_counts_while_its_address_takes_bytes(service: Service, slug: str) -> None:
+    view = create(service, slug).json()
+    assert service.call("ada", "DELETE", f"/uploads/{view['id']}", headers=TUS).status_code == 204
+    put(view)  # all the same
+    cleanup.clean_up_uploads(service.context)
+    assert used(service, slug) == (0, len(ZIP))
+    later = service.context.now() + timedelta(seconds=service.context.settings.upload_life_seconds)
+    cleanup.clean_up_uploads(replace(service.context, now=lambda: later))
+    assert used(service, slug) == (0, 0)
+    assert list(service.context.blobs.older_than("uploads", later)) == []
 
 
 def test_what_is_put_later_changes_nothing(service: Service, slug: str) -> None:

@@ -1,0 +1,47 @@
+"""Presigned addresses for a body of one length, against the signatures of AWS's own library."""
+
+from datetime import UTC, datetime, timedelta
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from botocore import auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+
+from scorer.blobs.presigning import with_signed_length
+from scorer.blobs.store import Blobs
+
+KEY, SECRET, REGION = "a-key", "a+secret/with=signs", "eu-central-1"
+LIFE = timedelta(hours=1)
+
+
+def presigned(monkeypatch: pytest.MonkeyPatch, key: str, length: int) -> str:
+    """The address that the store gives out."""
+    for name, value in {"ACCESS_KEY_ID": KEY, "REGION": REGION, "ALLOW_HTTP": "true"}.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    store = Blobs("s3://kennel/some folder", public_endpoint="http://s3.example.org:9000", secret_key=SECRET)
+    url = store.presigned_put(key, length, LIFE)
+    assert url is not None
+    return url
+
+
+def signature_of(url: str) -> str:
+    """The signature in an address."""
+    return parse_qs(urlsplit(url).query)["X-Amz-Signature"][0]
+
+
+@pytest.mark.parametrize("key", ["uploads/abc", "uploads/a b+c/\u00fc~%.zip"])
+def test_it_is_signed_as_aws_does(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+    url = presigned(monkeypatch, key, 12_345)
+    parts = urlsplit(url)
+    moment = datetime.strptime(parse_qs(parts.query)["X-Amz-Date"][0], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+    monkeypatch.setattr(auth, "get_current_datetime", lambda **_: moment.replace(tzinfo=None))
+    request = AWSRequest("PUT", f"{parts.scheme}://{parts.netloc}{parts.path}", headers={"Content-Length": "12345"})
+    auth.S3SigV4QueryAuth(Credentials(KEY, SECRET), "s3", REGION, int(LIFE.total_seconds())).add_auth(request)
+    assert signature_of(url) == signature_of(request.url)
+
+
+def test_another_length_has_another_signature(monkeypatch: pytest.MonkeyPatch) -> None:
+    url = presigned(monkeypatch, "uploads/abc", 10)
+    assert with_signed_length(url, 10, SECRET) == url
+    assert signature_of(with_signed_length(url, 11, SECRET)) != signature_of(url)
