@@ -2,6 +2,7 @@
 
 routing: the router of each module
 http: HTTP itself: dependencies, cookies, CSRF, uploads, ranges, streams, problem details
+oidc: signing in with an OpenID Connect issuer
 openapi: the OpenAPI document, made of routes and what they do not tell
 schemas: pydantic requests and responses of the JSON routes
 rendering: templates, Markdown, numbers and times, charts

@@ -24,6 +24,7 @@ from api.http.response_cache import ResponseCache
 from api.http.security_headers import SecurityHeaders
 from api.http.server_sent_events import EventHub, closed_by_signals
 from api.kaggle import router as kaggle
+from api.oidc.issuer_metadata import IssuerMetadata
 from api.openapi.document import openapi_document
 from api.openapi.operation_ids import operation_id
 from api.pages import router
@@ -210,6 +211,7 @@ def set_up_state(app: FastAPI, settings: Settings) -> None:
     app.state.rates = RateLimiter(settings)
     app.state.joins = CapacityLimiter(MAX_JOINS)
     app.state.response_cache = ResponseCache()
+    app.state.issuer_metadata = IssuerMetadata()
     app.state.queue_metrics = QueueMetrics(app.state.sessions)
     app.state.readiness = probes.readiness_of(app.state)
     app.state.hub = EventHub(_snapshot_reader(app.state.sessions))

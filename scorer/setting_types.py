@@ -1,9 +1,10 @@
 """Types of settings: addresses and lists as an operator writes them."""
 
+from ipaddress import ip_address
 from typing import Annotated
 from urllib.parse import quote, urlsplit, urlunsplit
 
-from pydantic import BeforeValidator, SecretStr, StringConstraints
+from pydantic import AfterValidator, BeforeValidator, SecretStr, StringConstraints
 
 
 def _psycopg2(url: object) -> object:
@@ -32,9 +33,34 @@ def parts_of(text: object) -> object:
     return [part.strip() for part in text.split(",")] if isinstance(text, str) else text
 
 
+def is_https_or_loopback(url: str) -> bool:
+    """Whether nobody on the way reads or changes what is sent there: by HTTPS, or not leaving the machine."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+    except ValueError:
+        return False
+    return parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(host))
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _with_tls(url: str) -> str:
+    if not is_https_or_loopback(url):
+        raise ValueError("it needs https://, unless its host is this machine")
+    return url
+
+
 HttpAddress = Annotated[
     str, BeforeValidator(_without_slash), StringConstraints(pattern=r"^https?://[^\s/?#]+[^\s?#]*$")
 ]
+HttpsAddress = Annotated[HttpAddress, AfterValidator(_with_tls)]
+"""An address that is spoken to by TLS, unless it is one of this machine."""
 SocketAddress = Annotated[str, StringConstraints(pattern=r"^(/\S+|[^\s/:]+:[0-9]+|\[[0-9a-fA-F:]+\]:[0-9]+)$")]
 """The path of a Unix socket, or ``host:port``."""
 DatabaseUrl = Annotated[SecretStr, BeforeValidator(_psycopg2)]

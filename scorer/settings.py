@@ -13,7 +13,7 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from scorer.errors import Unavailable
-from scorer.setting_types import DatabaseUrl, HttpAddress, SocketAddress, parts_of, with_password
+from scorer.setting_types import DatabaseUrl, HttpAddress, HttpsAddress, SocketAddress, parts_of, with_password
 
 FILE_SUFFIX = "_FILE"
 PASSWORDS = {
@@ -153,8 +153,8 @@ class Settings(LogSettings):
     kept_zip_days: int | None = Field(None, ge=1)
     """Days after a final publication after which the zips leave that no decision rests on. Without it all stay."""
     s3_public_endpoint: HttpAddress | None = None
-    """The S3 endpoint as participants reach it. With it programs may upload zips directly to S3; without it all bytes
-    pass through the API."""
+    """The S3 endpoint as participants reach it. With it, and with ``AWS_SECRET_ACCESS_KEY``, programs may upload zips
+    directly to S3; without it all bytes pass through the API."""
     web_processes: int = Field(1, ge=1)
     """Web processes of the whole installation. ``kennel up`` and the compose file start so many."""
     web_connections: int = Field(30, ge=2)
@@ -191,8 +191,9 @@ class Settings(LogSettings):
     require_second_factor: Literal["nobody", "admins", "organizers", "everybody"] = "nobody"
     """Who can do nothing here before a second factor is set up, with API tokens neither. Organizers: admins, too."""
     smtp_url: SecretStr | None = None
-    """``smtps://user:password@host`` or ``smtp://host:25``. Without it mails stay in the outbox, and the operator
-    makes links with ``kennel admin account reset-link``."""
+    """``smtps://user:password@host``, or ``smtp://host:25`` for a server in whose network nobody else reads: mails, and
+    the links in them, go there in clear if it offers no TLS. Without the setting mails stay in the outbox, and the
+    operator makes links with ``kennel admin account reset-link``."""
     mail_from: str = "Kennel <kennel@localhost>"
     """The sender of mails."""
     trusted_proxies: Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode, BeforeValidator(parts_of)] = ()
@@ -205,9 +206,9 @@ class Settings(LogSettings):
     rates: dict[str, str] = {}
     """Rate limits that differ from the defaults, by name, for example ``{"sign-in": "5/minute"}``."""
 
-    oidc_issuer: HttpAddress | None = None
-    """An OpenID Connect issuer whose users may sign in, for example ``https://accounts.example.org``. It is trusted:
-    a user with a verified address there gets the account with that address here."""
+    oidc_issuer: HttpsAddress | None = None
+    """An OpenID Connect issuer whose users may sign in, for example ``https://accounts.example.org``; without TLS only
+    on this machine. It is trusted: a user with a verified address there gets the account with that address here."""
     oidc_client_id: str = ""
     """The client id under which the issuer has registered this service."""
     oidc_client_secret: SecretStr = SecretStr("")

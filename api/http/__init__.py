@@ -4,7 +4,6 @@ dependencies: FastAPI dependencies: transactions, the caller and their rights, s
 transactions: the transaction of a request
 session_cookies: the session cookie
 csrf: CSRF tokens, and refusal of cross-site requests
-oidc: OpenID Connect logins
 forms: URL-encoded forms of pages
 multipart: streaming forms with a file
 tus: headers and refusals of resumable uploads

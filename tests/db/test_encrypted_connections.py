@@ -12,7 +12,9 @@ from sqlalchemy.exc import OperationalError
 from scorer.accounts.rate_limits import RateLimiter
 from scorer.blobs import blobs_of
 from scorer.db.session import engine_of
+from scorer.errors import Unavailable
 from scorer.jobs.broker import create_celery_app
+from scorer.notifications import smtp
 from scorer.settings import Settings
 
 SSL_REQUEST = bytes([0, 0, 0, 8, 4, 210, 22, 47])
@@ -91,6 +93,12 @@ def test_redis_is_spoken_to_by_tls(plain: PlainServer) -> None:
         RateLimiter(settings).hit("sign-in", "somebody")
     assert len(plain.connections) > for_queue > 0
     assert all(heard[0].startswith(CLIENT_HELLO) for heard in plain.connections)
+
+
+def test_a_mail_server_without_tls_is_told_nothing(plain: PlainServer) -> None:
+    with pytest.raises(Unavailable, match="cannot be used"):
+        smtp.connect(f"smtps://kennel:secret@127.0.0.1:{plain.port}")
+    assert [heard[0][:2] for heard in plain.connections] == [CLIENT_HELLO]
 
 
 def test_a_store_without_tls_is_not_used_unless_allowed(plain: PlainServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,11 +4,12 @@ import base64
 import hashlib
 import json
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -17,6 +18,9 @@ from joserfc.jwk import RSAKey
 
 CLIENT = "kennel"
 SECRET = "a secret of the client"
+DISCOVERY, KEYS = "/.well-known/openid-configuration", "/keys"
+KEPT_BACK_SECONDS = 30.0
+"""The longest time."""
 
 
 @dataclass
@@ -28,9 +32,26 @@ class FakeIssuer:
     claims: dict[str, Any] = field(default_factory=dict)
     described: dict[str, Any] = field(default_factory=dict)
     published: RSAKey = field(default_factory=lambda: RSAKey.generate_key(2048, {"kid": "1", "use": "sig"}))
+    further_keys: list[dict[str, Any]] = field(default_factory=list)
+    """Keys that are published, too."""
     key: RSAKey | None = None
     header: dict[str, str] = field(default_factory=lambda: {"alg": "RS256", "kid": "1"})
     codes: dict[str, dict[str, str]] = field(default_factory=dict)
+    asked: Counter[str] = field(default_factory=Counter)
+    """How often each path was asked for."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Further headers of answers."""
+    seconds_between_bytes: float = 0.0
+    answers: Event = field(default_factory=Event)
+    """Answers are kept back until it is set, as it is from the beginning."""
+
+    def __post_init__(self) -> None:
+        self.answers.set()
+
+    def rotate(self, key_id: str) -> None:
+        """Sign with a new key, and publish that alone."""
+        self.published = RSAKey.generate_key(2048, {"kid": key_id, "use": "sig"})
+        self.header = {**self.header, "kid": key_id}
 
     def visit(self, url: str) -> str:
         """Sign a person in at the authorization endpoint; the address that their browser is redirected to."""
@@ -49,7 +70,7 @@ class FakeIssuer:
             "issuer": self.address,
             "authorization_endpoint": f"{self.address}/authorize",
             "token_endpoint": f"{self.address}/token",
-            "jwks_uri": f"{self.address}/keys",
+            "jwks_uri": f"{self.address}{KEYS}",
             **self.described,
         }
 
@@ -75,8 +96,8 @@ def running_issuer() -> Iterator[FakeIssuer]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            keys = {"keys": [issuer.published.as_dict(private=False)]}
-            self._answer({"/.well-known/openid-configuration": issuer.describe(), "/keys": keys}.get(self.path))
+            keys = {"keys": [issuer.published.as_dict(private=False), *issuer.further_keys]}
+            self._answer({DISCOVERY: issuer.describe(), KEYS: keys}.get(self.path))
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"])).decode()
@@ -85,11 +106,19 @@ def running_issuer() -> Iterator[FakeIssuer]:
 
         def _answer(self, document: dict[str, Any] | None) -> None:
             content = json.dumps(document or {"error": "invalid_grant"}).encode()
+            issuer.asked[self.path] += 1
+            issuer.answers.wait(KEPT_BACK_SECONDS)
             self.send_response(200 if document else 400)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(content)))
+            for name, value in issuer.headers.items():
+                self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(content)
+            piece = 1 if issuer.seconds_between_bytes else len(content)
+            with suppress(ConnectionError):  # of those whom it takes too long
+                for start in range(0, len(content), piece):
+                    time.sleep(issuer.seconds_between_bytes)
+                    self.wfile.write(content[start : start + piece])
 
         def log_message(self, *_: object) -> None:
             pass
@@ -101,6 +130,8 @@ def running_issuer() -> Iterator[FakeIssuer]:
     try:
         yield issuer
     finally:
+        issuer.seconds_between_bytes = 0.0  # the server waits for its answers
+        issuer.answers.set()
         server.shutdown()
         thread.join()
         server.server_close()

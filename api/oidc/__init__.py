@@ -1,0 +1,5 @@
+"""OpenID Connect: signing in with an issuer of the operator's choice.
+
+login: a login, from its beginning to the identity that the issuer vouches for
+issuer_metadata: what the issuer publishes, kept for some minutes, and a bound on its answers
+"""

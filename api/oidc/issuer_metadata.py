@@ -1,0 +1,107 @@
+"""What an OpenID Connect issuer publishes, its discovery document and its keys: read once for many logins, over HTTPS,
+in bounded size. Anybody may begin a login, so that it must cost neither the service nor the issuer much."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Any, NamedTuple
+
+from authlib.integrations.httpx_client import AsyncOAuth2Client
+from httpx2 import AsyncByteStream, RemoteProtocolError, Response
+from joserfc.jwk import KeySet
+
+from scorer.setting_types import is_https_or_loopback
+
+KEPT_SECONDS = 600.0
+"""How long a document is used. Keys are read anew before that if a token names another one."""
+MAX_ANSWER_BYTES = 256 << 10
+"""Documents and tokens have a few thousand bytes."""
+ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri")
+
+
+class _Kept(NamedTuple):
+    value: Any
+    read_at: float
+
+
+class IssuerMetadata:
+    """The documents of issuers by their address. One login reads a document, others that need it wait for that."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._kept: dict[str, _Kept] = {}
+        self._lock = asyncio.Lock()
+
+    async def discovery(self, client: AsyncOAuth2Client, issuer: str) -> dict[str, Any]:
+        """The discovery document of ``issuer``; ``ValueError`` if it is another's or has an endpoint without TLS."""
+
+        def checked(document: dict[str, Any]) -> dict[str, Any]:
+            if document["issuer"].rstrip("/") != issuer:
+                raise ValueError("another issuer's description")
+            if not all(is_https_or_loopback(document[name]) for name in ENDPOINTS):
+                raise ValueError("an endpoint without TLS")
+            return document
+
+        document: dict[str, Any] = await self._read(client, f"{issuer}/.well-known/openid-configuration", checked)
+        return document
+
+    async def keys(self, client: AsyncOAuth2Client, address: str, *, other_than: KeySet | None = None) -> KeySet:
+        """The keys at ``address``; read anew if those that are kept are ``other_than``, in which a key is missing."""
+
+        def key_set(document: dict[str, Any]) -> KeySet:
+            return KeySet.import_key_set({"keys": document["keys"]})
+
+        keys: KeySet = await self._read(client, address, key_set, other_than=other_than)
+        return keys
+
+    async def _read(
+        self,
+        client: AsyncOAuth2Client,
+        address: str,
+        value_of: Callable[[dict[str, Any]], Any],
+        *,
+        other_than: object = None,
+    ) -> Any:
+        if kept := self._find(address, other_than):
+            return kept.value
+        async with self._lock:
+            if kept := self._find(address, other_than):
+                return kept.value
+            read_at = self._clock()
+            answer = await client.request("GET", address, withhold_token=True)
+            answer.raise_for_status()
+            self._kept[address] = _Kept(value_of(answer.json()), read_at)
+            return self._kept[address].value
+
+    def _find(self, address: str, other_than: object) -> _Kept | None:
+        kept = self._kept.get(address)
+        if kept is None or kept.value is other_than or self._clock() - kept.read_at >= KEPT_SECONDS:
+            return None
+        return kept
+
+
+class _BoundedStream(AsyncByteStream):
+    """A body that ends with an error once it has more than ``MAX_ANSWER_BYTES``."""
+
+    def __init__(self, stream: AsyncByteStream) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for piece in self._stream:
+            size += len(piece)
+            if size > MAX_ANSWER_BYTES:
+                raise RemoteProtocolError("the issuer's answer is too large")
+            yield piece
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+async def bound_answer(answer: Response) -> None:
+    """Bound the size of an answer before it is read: a hook of the client. A compressed one, for which nobody has
+    asked, is refused, since it may unpack to any size."""
+    if answer.headers.get("Content-Encoding", "identity") != "identity":
+        raise RemoteProtocolError("the issuer's answer is compressed")
+    if isinstance(answer.stream, AsyncByteStream):
+        answer.stream = _BoundedStream(answer.stream)
