@@ -1,22 +1,15 @@
 """What visitors may ask for is cheap when it is repeated, whatever parameters it bears; what is dear counts as more."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from datetime import UTC, datetime
-from random import Random
-from typing import NamedTuple
-
 import pytest
 
 from api.actions import request_charges
 from api.http.response_cache import ResponseCache
-from benchmarks.harness.visitor_requests import TEXTS, ReadableRoute, readable_routes
-from scorer.accounts.rate_limits import RateLimiter
 from tests.api.accounts.test_accounts import rated
 from tests.api.conftest import Service
+from tests.api.http.request_costs import MAX_ROWS, measured_cost
 from tests.api.leaderboard.test_standings import Arena
 from tests.bulk_rows import EntryRow, add_rows
-from tests.sql_statements import counted_rows, counted_statements
+from tests.sql_statements import counted_rows
 
 TEAMS = 250
 BOARD, FIGURES = "/api/v1/competitions/{slug}/leaderboard", "/api/v1/competitions/{slug}/insights"
@@ -27,10 +20,6 @@ MADE_ONCE = (
     *(f"{FIGURES}/{figure}" for figure in ("distances", "fid?format=csv", "fid-distance?format=svg")),
 )
 """What is computed from many rows, for everybody."""
-MAX_STATEMENTS = 25
-MAX_ROWS = 120
-"""Rows that may be read for a request, as often as the rate limit counts it: a page of places and some more, fewer than
-there are teams."""
 
 
 @pytest.fixture
@@ -44,60 +33,19 @@ def arena(service: Service) -> Arena:
     return arena
 
 
-class Cost(NamedTuple):
-    """The statements of a request, the rows that they read, and as how many requests the rate limit counts it."""
+def test_a_whole_table_is_dear_unless_it_counts_as_more(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What tests/privacy/test_visitor_requests.py asks of every address, it could find."""
 
-    statements: int
-    rows: int
-    requests: int
+    def is_dear(rows_per_request: int) -> bool:
+        monkeypatch.setattr(request_charges, "ROWS_PER_REQUEST", rows_per_request)
+        arena.service.app.state.response_cache = ResponseCache()
+        with measured_cost() as costs:
+            assert arena.get(format="csv").status_code == 200
+        return costs[0].is_dear
 
-    @property
-    def is_dear(self) -> bool:
-        """Whether it takes more than it counts."""
-        return self.statements > MAX_STATEMENTS * self.requests or self.rows > MAX_ROWS * self.requests
-
-
-@contextmanager
-def counted_requests(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-    """As how many requests each is counted meanwhile."""
-    counted: list[int] = []
-    with monkeypatch.context() as patch:
-        patch.setattr(RateLimiter, "hit", lambda _, name, *__, cost=1: counted.append(cost * (name == "request")))
-        yield counted
-
-
-def costs(arena: Arena, routes: Sequence[ReadableRoute], monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Cost]]:
-    """The costs of random requests, seeded, the first time and repeated; what an address without parameters makes once
-    for everybody is there before."""
-    random = Random(7)
-    words = {"slug": (arena.slug, arena.slug, "no-such-competition"), "search": TEXTS}
-    arena.service.http.get(f"/competitions/{arena.slug}?search=a")  # ranks the board, and reads the names
-    for route in routes:
-        for _ in range(route.draws):
-            path = route.draw(random, words, datetime.now(UTC))
-            arena.service.http.get(path.split("?")[0], follow_redirects=False)
-            for time in ("first", "again"):
-                yield f"{time}: {path}", cost_of(arena, path, monkeypatch)
-
-
-def cost_of(arena: Arena, path: str, monkeypatch: pytest.MonkeyPatch) -> Cost:
-    """What a visitor's request costs now."""
-    with counted_statements() as taken, counted_rows() as rows, counted_requests(monkeypatch) as counted:
-        status = arena.service.http.get(path, follow_redirects=False).status_code
-    assert status != 500, path
-    return Cost(len(taken), sum(rows), max(1, sum(counted)))
-
-
-@pytest.mark.heavy
-def test_no_request_of_a_visitor_takes_more_than_it_counts(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request_charges, "ROWS_PER_REQUEST", MAX_ROWS // 2)
-    routes = readable_routes(arena.service.app)
-    assert {"/", "/competitions/{slug}", "/api/v1/competitions/{slug}/leaderboard"} <= {each.path for each in routes}
-    assert {path: cost for path, cost in costs(arena, routes, monkeypatch) if cost.is_dear} == {}
-    monkeypatch.setattr(request_charges, "ROWS_PER_REQUEST", 10**9)
-    monkeypatch.setattr(arena.service.app.state, "response_cache", ResponseCache())
-    csv = f"/api/v1/competitions/{arena.slug}/leaderboard?format=csv"
-    assert cost_of(arena, csv, monkeypatch).is_dear, "a whole table that does not count as more"
+    arena.get(search="a")  # ranks the board, and reads the names
+    assert is_dear(10**9)
+    assert not is_dear(MAX_ROWS // 2)
 
 
 def test_what_everybody_may_read_is_made_once(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:

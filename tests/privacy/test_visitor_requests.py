@@ -1,0 +1,161 @@
+"""Every address that visitors can read, with things that exist and others: what is repeated is cheap, and what is dear
+counts as more in the rate limit."""
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from random import Random
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+
+from api.actions import request_charges
+from benchmarks.harness.visitor_requests import TEXTS, ReadableRoute, readable_routes
+from scorer.db.tables import Publication, Submission, Team
+from tests.api.http.request_costs import MAX_ROWS, Cost, measured_cost
+from tests.bulk_rows import EntryRow, add_rows
+from tests.factories import make_competition, set_tau
+from tests.privacy.canaries import DRAFT, SLUG, publish
+from tests.privacy.crawler import Route, UnknownRoute
+from tests.privacy.environment import NOW, Environment
+from tests.privacy.requests import CALLS, RouteCall, parameters_of
+
+TEAMS = 250
+LARGE = {
+    "open": {},
+    "over": {"closes_at": NOW - timedelta(days=1)},
+    "published": {"closes_at": NOW - timedelta(days=1)},
+}
+"""Competitions with many teams, by their slug."""
+SEED = 7
+QUERY_WORDS = {"search": TEXTS, "team": ("Alpha Kennel", "team 7", "nobody")}
+SENT_TO_SIGN_IN = frozenset({303, 401})
+NOT_FOR_VISITORS = frozenset({"/metrics", "/submissions/{submission_id}"})
+"""Where nothing exists for them, whatever they ask for."""
+
+
+@dataclass(frozen=True)
+class Visited:
+    """The world with the words of its paths."""
+
+    world: Environment
+    words: Mapping[str, Sequence[Any]]
+
+
+@pytest.fixture(scope="module")
+def visited(world: Environment) -> Iterator[Visited]:
+    """The planted competition, published, with its release handed out, beside a draft and some with many teams."""
+    slugs, entries, teams = [SLUG, DRAFT, "no-such-competition"], ["zq-nothing"], [10**9]
+    with world.rewriting() as session:
+        for slug, changes in LARGE.items():
+            state = make_competition(session, NOW - timedelta(days=9), slug=slug, **changes)
+            for kind in ("public", "private"):
+                set_tau(session, state, kind, 0.25, NOW - timedelta(days=9))
+            numbers = {"public": (20.0, 0.5), "private": (21.0, 0.5)}
+            rows = [EntryRow(f"team {number}", numbers, minute=number) for number in range(TEAMS)]
+            refs = add_rows(session, state, rows, NOW - timedelta(days=8))
+            entries += [each.id for each in session.query(Submission).filter(Submission.ref.in_(refs[::100]))]
+            teams += [each.id for each in session.query(Team).filter_by(competition_id=state.competition.id).limit(2)]
+            slugs.append(slug)
+        session.add(
+            Publication(
+                competition_id=state.competition.id, published=True, final=True, reason="Over.",
+                author_id=state.competition.created_by, created_at=NOW - timedelta(hours=1),
+            )
+        )  # fmt: skip
+        publish(session, NOW)
+    release = world.planted.ids["release"]
+    path = f"/api/v1/competitions/{SLUG}/releases/{release}/handed-out"
+    shown = world.http.put(path, json={"shown": True}, headers={"Authorization": "Bearer token-of-organizer"})
+    assert shown.status_code == 200, shown.text
+    yield Visited(world, {"slug": slugs, "submission_id": entries, "team_id": teams, "release_id": [10**9]})
+    world.restore()
+
+
+def path_words(route: ReadableRoute, visited: Visited) -> dict[str, list[Any]]:
+    """Values of all parameters of a path: of things that exist, and others. ``UnknownRoute`` if there are none."""
+    call = CALLS.get(f"GET {route.path}", RouteCall())
+    known = {**parameters_of(visited.world.planted), **call.words(visited.world.planted)}
+    names = Route("GET", route.path, ()).names
+    missing = [name for name in names if name not in known]
+    if missing:
+        raise UnknownRoute(f"{route.path}: say in tests/privacy/requests.py what {', '.join(missing)} can be")
+    return {name: [*known[name], *visited.words.get(name, ())] for name in names}
+
+
+def draws_of(route: ReadableRoute, visited: Visited, random: Random) -> Iterator[str]:
+    """Addresses of a route with random parameters: first of planted things that belong together, then with every value
+    of its path once at least."""
+    words = path_words(route, visited)
+    queries = {**QUERY_WORDS, "shown": parameters_of(visited.world.planted)["shown"]}
+    orders = {name: [values[0], *random.sample(values, len(values))] for name, values in words.items()}
+    for number in range(max([route.draws, *map(len, orders.values())])):
+        path = route.path
+        for name, values in orders.items():
+            path = path.replace(f"{{{name}}}", str(values[number % len(values)]))
+        yield replace(route, path=path, path_parameters={}).draw(random, queries, NOW)
+
+
+def visit(world: Environment, route: ReadableRoute, address: str) -> tuple[int, Cost]:
+    """The status and the cost of a visitor's request."""
+    call = CALLS.get(f"GET {route.path}", RouteCall())
+    headers = {
+        "Accept": "*/*" if route.path.startswith("/api/") else "text/html",
+        **call.body("visitor").get("headers", {}),
+    }
+    with measured_cost() as costs:
+        status = world.http.get(address, headers=headers).status_code
+    world.http.cookies.clear()
+    assert status < 500 or status == call.fails, f"{address}: {status}"
+    return status, costs[0]
+
+
+def make_once(visited: Visited) -> None:
+    """Have made for all visitors together what each version of a board needs once: its order, names and intervals."""
+    for slug, track in itertools.product(visited.words["slug"], ("public", "private")):
+        visited.world.http.get(f"/competitions/{slug}", params={"track": track, "search": "a"})
+        visited.world.http.get(f"/competitions/{slug}/uncertainty", params={"track": track})
+
+
+def visits_of(route: ReadableRoute, visited: Visited, random: Random) -> Iterator[tuple[str, int, Cost]]:
+    """What is asked for of a route, the first time and again, with its status and cost."""
+    for address in draws_of(route, visited, random):
+        path, _, query = address.partition("?")
+        if query:
+            visit(visited.world, route, path)  # what is made once for everybody
+        for time in ("first", "again"):
+            status, cost = visit(visited.world, route, address)
+            yield f"{time}: {address}", status, cost
+            if status in SENT_TO_SIGN_IN:
+                break
+
+
+@pytest.mark.heavy
+def test_no_request_of_a_visitor_takes_more_than_it_counts(visited: Visited, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request_charges, "ROWS_PER_REQUEST", MAX_ROWS // 2)
+    random = Random(SEED)
+    make_once(visited)
+    dear: dict[str, Cost] = {}
+    statuses: dict[str, set[int]] = defaultdict(set)
+    for route in readable_routes(visited.world.app):
+        for address, status, cost in visits_of(route, visited, random):
+            statuses[route.path].add(status)
+            if cost.is_dear:
+                dear[address] = cost
+    assert dear == {}
+    assert {path for path, seen in statuses.items() if seen == {404}} == NOT_FOR_VISITORS, "nothing drawn exists"
+
+
+def test_a_new_route_needs_values_of_things_that_exist(visited: Visited) -> None:
+    app = FastAPI()
+
+    @app.get("/{planet}")
+    def planet(planet: str) -> str:
+        return planet
+
+    (route,) = (each for each in readable_routes(app) if each.path == "/{planet}")
+    with pytest.raises(UnknownRoute, match="planet"):
+        path_words(route, visited)
