@@ -4,6 +4,7 @@ import argparse
 import json
 import sys
 
+from benchmarks.harness.machine import machine
 from tests.hostile.report import count, page_of
 from tests.hostile.run import REPOSITORY, judge_inputs
 
@@ -18,7 +19,8 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     options = parser.parse_args()
     counted = [count(sort, judge_inputs(sort, number, first=options.first)) for sort, number in INPUTS.items()]
-    document = {"first_seed": options.first, "sorts": {each.sort: each.as_json() for each in counted}}
+    sorts = {each.sort: each.as_json() for each in counted}
+    document = {"machine": machine() | {"threads": "1"}, "first_seed": options.first, "sorts": sorts}
     RESULTS.write_text(json.dumps(document, indent=1) + "\n")
     PAGE.write_text(page_of(document))
     for each in counted:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from benchmarks.harness.report import machine_line
 from tests.hostile.run import Judged
 
 MAX_SECONDS_OF_AN_INPUT = 5.0
@@ -85,6 +86,8 @@ def page_of(document: Mapping[str, Any]) -> str:
         "tells of every file, socket or program that is reached for: an escape. Wrong is what is accepted and should",
         "be refused, or the reverse; what is accepted as other images than an independent reader finds; and what is",
         "refused without a name. An input with several changes is counted with its last.",
+        "",
+        machine_line(document["machine"]),
         "",
         f"**{inputs:,} inputs, {wrong:,} wrong, {escapes:,} escapes.**",
         "",

@@ -1,6 +1,7 @@
 """Hostile zips, PNGs and ONNX files by the hundreds and thousands: each refused by name or accepted rightly."""
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -71,6 +72,7 @@ def test_what_is_wrong_slow_large_or_escapes_is_a_fault() -> None:
 def test_the_kept_report_counts_every_kind_of_ten_thousand_inputs_and_no_escape() -> None:
     document = json.loads(RESULTS.read_text())
     assert PAGE.read_text() == page_of(document)
+    assert re.fullmatch("[0-9a-f]{10}", document["machine"]["commit"]), "of a commit that everybody can check out"
     sorts = document["sorts"]
     assert {sort: counts["inputs"] for sort, counts in sorts.items()} == INPUTS
     assert sum(INPUTS.values()) == 10_000
