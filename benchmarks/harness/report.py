@@ -6,7 +6,7 @@ from pathlib import Path
 
 from benchmarks.harness.changed_files import ChangedSince, changed_since
 from benchmarks.harness.isolation import Run
-from benchmarks.harness.results import BenchmarkResult, read_result
+from benchmarks.harness.results import BenchmarkResult, read_results
 from benchmarks.harness.rounds import Spread, median_of, spread_of
 
 OUTDATED = " †"
@@ -94,21 +94,32 @@ SPEED_INTRODUCTION = """\
 Made by `make bench`; the numbers behind it are in `results/`. All contenders of a table ran in turn in the same
 session, each run in a process of its own and with the same number of threads. The head of a table says of how many runs
 the medians are; in brackets are the least and the most. *x* is how many times as long as Kennel the other took.
-Verdicts are computed from the medians; one that not every round gives is *undecided*. † stands behind what was measured
-before the code that it times was changed (`make reference` looks)."""
+Verdicts are computed from the medians; one that not every round gives is *undecided*. Results are kept by processor: a
+section has those of the one that measured last, and below them what others measured of its targets. † stands behind
+what was measured before the code that it times was changed (`make reference` looks)."""
 
 
-def stored_sections(
-    makers: Mapping[str, Callable[[BenchmarkResult], Section]], folder: Path
-) -> list[tuple[BenchmarkResult, Section]]:
+@dataclass(frozen=True)
+class MeasuredSection:
+    """A measurement's newest result and its section, and those of other processors."""
+
+    result: BenchmarkResult
+    section: Section
+    elsewhere: Sequence[tuple[BenchmarkResult, Section]] = ()
+
+
+def stored_sections(makers: Mapping[str, Callable[[BenchmarkResult], Section]], folder: Path) -> list[MeasuredSection]:
     """The sections of all measurements that have a result in ``folder``; ``makers``: how each one's is made, by name,
     in the order of the page."""
-    results = ((make, read_result(name, folder)) for name, make in makers.items())
-    return [(result, make(result)) for make, result in results if result is not None]
+    found = []
+    for name, make in makers.items():
+        sections = [(result, make(result)) for result in read_results(name, folder)]
+        found += [MeasuredSection(*sections[0], sections[1:])] if sections else []
+    return found
 
 
 def page(
-    sections: Iterable[tuple[BenchmarkResult, Section]],
+    sections: Iterable[MeasuredSection],
     explanations: Path,
     *,
     title: str = "What Kennel's speed was measured to be",
@@ -117,16 +128,18 @@ def page(
 ) -> str:
     """The whole page. ``explanations`` may hold a Markdown file for each measurement, for the end of its section;
     ``changed`` tells what has changed since a result's commit."""
-    parts = [(result, section, _outdated_rows(result, section, changed)) for result, section in sections]
+    parts = [(each, _outdated_rows(each.result, each.section, changed)) for each in sections]
     targets = [
-        (section.title, target, OUTDATED if outdated else "")
-        for _, section, outdated in parts
-        for target in section.targets
+        (each.section.title, target, OUTDATED if outdated else "")
+        for each, outdated in parts
+        for target in each.section.targets
     ]
     lines = [f"# {title}", "", introduction, "", *_summary(targets), ""]
-    for result, section, outdated in parts:
-        lines += _section_lines(result, section, outdated)
-        explanation = explanations / f"{result.measurement}.md"
+    for each, outdated in parts:
+        lines += _section_lines(each.result, each.section, outdated)
+        for other, section in each.elsewhere:
+            lines += _elsewhere_lines(other, section, _outdated_rows(other, section, changed))
+        explanation = explanations / f"{each.result.measurement}.md"
         if explanation.is_file():
             lines += [explanation.read_text().strip(), ""]
     return "\n".join(lines).rstrip() + "\n"
@@ -171,6 +184,16 @@ def _section_lines(result: BenchmarkResult, section: Section, outdated: Mapping[
         lines += [f"### {table.title}", ""] if table.title else []
         lines += [*markdown_of(_told(table, result, tuple(outdated))), ""]
     lines += [f"- {note}" for note in section.notes] + ([""] if section.notes else [])
+    return [*lines, machine_line(result.machine), *_changes_line(outdated), ""]
+
+
+def _elsewhere_lines(result: BenchmarkResult, section: Section, outdated: Mapping[str, list[str] | None]) -> list[str]:
+    """What another processor's result says of the targets; its tables are in its file."""
+    mark = OUTDATED if outdated else ""
+    rows = [(target.claim, _bound(target), _measured(target), _outcome(target) + mark) for target in section.targets]
+    table = MarkdownTable("", ("claim", "target", "measured", ""), rows)
+    lines = [f"### On {result.machine['processor']}", ""]
+    lines += [*markdown_of(table), ""] if rows else []
     return [*lines, machine_line(result.machine), *_changes_line(outdated), ""]
 
 

@@ -1,8 +1,10 @@
 """The benchmarks: their arithmetic, and that each of them runs, on sizes whose numbers mean nothing."""
 
+import json
 import math
 import subprocess
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,17 @@ from benchmarks.harness.changed_files import changed_since
 from benchmarks.harness.isolation import ROOT, THREADS, Run, Task, run_apart, run_here
 from benchmarks.harness.networks import extractor_of, outermost_forwards, plain_network, spec_of, write_weights
 from benchmarks.harness.plan import QUICK
-from benchmarks.harness.report import MarkdownTable, Section, Target, page, seconds, times
-from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, read_result, write_result
+from benchmarks.harness.report import (
+    MarkdownTable,
+    MeasuredSection,
+    Section,
+    Target,
+    page,
+    seconds,
+    stored_sections,
+    times,
+)
+from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, read_result, read_results, write_result
 from benchmarks.harness.rounds import Contender, Spread, interleaved, spread_of
 from benchmarks.harness.synthetic import features
 from benchmarks.speed import frechet, neighbours, scoring
@@ -84,7 +95,7 @@ def test_the_page_shows_what_was_missed(tmp_path: Path) -> None:
     targets = [Target("fast", 2.0, 1.8, True, " x"), Target("small", 4.0, 3.0, False, " GB")]
     section = Section("Speed", "How.", [MarkdownTable("Both", ("", "s"), [("us", "1")])], targets)
     (tmp_path / "speed.md").write_text("Because.\n")
-    text = page([(BenchmarkResult("speed", MACHINE, []), section)], tmp_path)
+    text = page([MeasuredSection(BenchmarkResult("speed", MACHINE, []), section)], tmp_path)
     assert "## Targets: 1 of 2 met" in text
     assert "†" not in text.split("## Speed")[1]
     assert "| Speed | fast | at least 1.8 x | 2 x | met |" in text
@@ -105,7 +116,7 @@ def shown(commit: str, changed: list[str] | None, *, runs: int = 3) -> str:
         assert (measured, list(paths)) == (commit, ["scorer/us.py"])
         return changed
 
-    return page([(result, section)], Path(), changed=since)
+    return page([MeasuredSection(result, section)], Path(), changed=since)
 
 
 def test_rows_whose_timed_code_has_changed_are_marked() -> None:
@@ -152,6 +163,54 @@ def test_results_are_stored_apart(tmp_path: Path) -> None:
     assert read_result("a", tmp_path) == first
     assert list(first.cases[0].runs) == ["z", "a"]
     assert read_result("c", tmp_path) is None
+
+
+def measured_by(processor: str, date: str, seconds: float) -> BenchmarkResult:
+    machine = MACHINE | {"processor": processor, "date": date, "commit": f"of {processor}"}
+    return BenchmarkResult("speed", machine, [BenchmarkCase("c", {}, {"us": in_seconds(seconds)})])
+
+
+def test_a_run_leaves_the_results_of_other_processors(tmp_path: Path) -> None:
+    write_result(measured_by("AMD (7)", "2026-03-01", 1.0), tmp_path)
+    write_result(measured_by("Intel (6)", "2026-03-02", 2.0), tmp_path)
+    write_result(measured_by("AMD (7)", "2026-03-03", 3.0), tmp_path)
+    kept = read_results("speed", tmp_path)
+    assert kept == [measured_by("AMD (7)", "2026-03-03", 3.0), measured_by("Intel (6)", "2026-03-02", 2.0)]
+    assert read_result("speed", tmp_path) == kept[0]
+    assert sorted(path.parent.name for path in tmp_path.rglob("speed.json")) == ["amd-7", "intel-6"]
+
+
+def test_results_of_the_former_place_are_read_and_moved(tmp_path: Path) -> None:
+    former = measured_by("Intel (6)", "2026-03-02", 2.0)
+    (tmp_path / "speed.json").write_text(json.dumps(asdict(former)))
+    assert read_results("speed", tmp_path) == [former]
+    write_result(measured_by("AMD (7)", "2026-03-03", 3.0), tmp_path)
+    assert read_results("speed", tmp_path) == [measured_by("AMD (7)", "2026-03-03", 3.0), former]
+    assert not (tmp_path / "speed.json").exists()
+    (tmp_path / "speed.json").write_text(json.dumps(asdict(former)))
+    assert len(read_results("speed", tmp_path)) == 2, "one of each processor"
+    write_result(measured_by("Intel (6)", "2026-03-04", 4.0), tmp_path)
+    assert not (tmp_path / "speed.json").exists()
+    assert len(read_results("speed", tmp_path)) == 2
+
+
+def test_the_page_has_the_targets_of_every_processor(tmp_path: Path) -> None:
+    def section(result: BenchmarkResult) -> Section:
+        runs = result.cases[0].runs["us"]
+        row = ("us", seconds(runs))
+        target = Target("fast", runs[0]["seconds"], 2.0, False, " s")
+        return Section("Speed", "How.", [MarkdownTable("Both", ("", "s"), [row])], [target], timed={"us": ("a.py",)})
+
+    for each in (measured_by("AMD (7)", "2026-03-03", 1.5), measured_by("Intel (6)", "2026-03-02", 3.5)):
+        write_result(each, tmp_path)
+    sections = stored_sections({"speed": section, "unmeasured": section}, tmp_path)
+    text = page(sections, tmp_path, changed=lambda commit, _: [] if commit == "of AMD (7)" else ["a.py"])
+    assert "## Targets: 1 of 1 met" in text, "of the newest alone"
+    assert "| us | 1.50 |" in text
+    elsewhere = text.split("### On Intel (6)")[1]
+    assert "| fast | at most 2 s | 3.5 s | **missed** † |" in elsewhere
+    assert "Measured 2026-03-02 at commit of Intel (6)" in elsewhere
+    assert "before later changes of `a.py`" in elsewhere
 
 
 def test_verdicts_come_from_the_runs() -> None:
