@@ -1,15 +1,28 @@
-"""Deciding about a rescoring campaign, as pages and JSON routes do."""
+"""Seeing a rescoring campaign and deciding about it, as pages and JSON routes do."""
 
 from datetime import datetime
 from typing import Literal
 
 from sqlalchemy.orm import Session
 
+from api.schemas.rescoring import CampaignView, campaign_view
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account
 from scorer.rescoring import campaigns, switching
+from scorer.rescoring.campaign_status import CampaignStatus, campaign_of, list_campaigns
+from scorer.rescoring.requirements import possible_decisions
 
 AnyDecision = Literal["pause", "resume", "cancel", "switch", "undo"]
+
+
+def all_views(session: Session, state: CompetitionState) -> list[CampaignView]:
+    """All campaigns of a competition, newest first."""
+    return [view_of(session, state, status) for status in list_campaigns(session, state)]
+
+
+def view_of(session: Session, state: CompetitionState, status: CampaignStatus) -> CampaignView:
+    """A campaign, how far it is, and what can be decided about it now."""
+    return campaign_view(status, possible_decisions(session, state, status))
 
 
 def decide(
@@ -24,7 +37,7 @@ def decide(
     now: datetime,
 ) -> None:
     """Carry out what an organizer decides about a campaign; errors as those of :mod:`scorer.rescoring`."""
-    campaign = campaigns.campaign_of(session, state, campaign_id)
+    campaign = campaign_of(session, state, campaign_id)
     if decision == "switch":
         switching.switch(session, state, campaign, reason=reason, tau=tau, author=author, now=now)
     elif decision == "undo":

@@ -15,12 +15,12 @@ from api.http.problem_details import status_of
 from api.pages.tuning.thresholds import number_field, require_reason
 from api.rendering.templates import render_page, see_other
 from api.routing import Router
-from api.schemas.rescoring import campaign_view, preview_view
+from api.schemas.rescoring import preview_view
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
 from scorer.errors import Invalid, KennelError
 from scorer.extractor_catalogue import EXTRACTORS
-from scorer.rescoring import campaigns
+from scorer.rescoring import campaign_status, campaigns
 from scorer.rescoring.campaigns import NewCampaign
 from scorer.rescoring.preview import preview
 
@@ -44,7 +44,7 @@ def _list_page(
         viewer=viewer,
         now=now,
         state=state,
-        campaigns=[campaign_view(each) for each in campaigns.list_campaigns(session, state)],
+        campaigns=rescoring.all_views(session, state),
         extractors=[each.identity for each in EXTRACTORS.values()],
         error=error.message if error else None,
     )
@@ -107,10 +107,11 @@ def _campaign_page(
     tau: float | None = None,
     error: KennelError | None = None,
 ) -> Response:
-    campaign = campaigns.campaign_of(session, state, campaign_id)
-    status = campaigns.status_of(session, campaign)
+    campaign = campaign_status.campaign_of(session, state, campaign_id)
+    status = campaign_status.status_of(session, campaign)
     shown: dict[str, Any] = {"preview": None, "refusal": None}
-    if status.difference.measured and status.state != "cancelled":
+    is_over = status.state == "cancelled" or status.track.kind == "former"
+    if status.difference.measured and not is_over:
         try:
             shown["preview"] = preview_view(preview(session, state, campaign, tau=tau))
         except KennelError as refusal:
@@ -121,9 +122,9 @@ def _campaign_page(
         viewer=viewer,
         now=now,
         state=state,
-        campaign=campaign_view(status),
+        campaign=rescoring.view_of(session, state, status),
         tau=tau,
-        busy=status.state in {"preparing", "measuring"},
+        busy=status.state in {"preparing", "measuring"} and not is_over,
         error=error.message if error else None,
         **shown,
     )

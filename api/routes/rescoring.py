@@ -1,6 +1,5 @@
 """Rescoring campaigns: starting, watching and previewing them, and deciding about them. Organizers only."""
 
-from datetime import datetime
 from typing import Annotated
 
 from fastapi import Query
@@ -16,11 +15,10 @@ from api.schemas.rescoring import (
     CampaignView,
     NewCampaignBody,
     SwitchPreviewView,
-    campaign_view,
     preview_view,
 )
-from scorer.competitions.competition_state import state_of
-from scorer.rescoring import campaigns
+from scorer.competitions.competition_state import CompetitionState, state_of
+from scorer.rescoring import campaign_status, campaigns
 from scorer.rescoring.preview import preview
 
 router = Router(prefix="/competitions/{slug}/rescoring", tags=["rescoring"])
@@ -29,8 +27,10 @@ router = Router(prefix="/competitions/{slug}/rescoring", tags=["rescoring"])
 @router.get("")
 def list_campaigns(slug: str, session: DbSession, author: Organizer, now: Now, wanted: Paging) -> CampaignPage:
     """The rescoring campaigns of a competition, newest first."""
-    page = wanted.of_all(campaigns.list_campaigns(session, state_of(session, slug, now)))
-    return CampaignPage(campaigns=[campaign_view(each) for each in page.rows], next_after=page.next_after)
+    state = state_of(session, slug, now)
+    page = wanted.of_all(campaign_status.list_campaigns(session, state))
+    views = [rescoring.view_of(session, state, each) for each in page.rows]
+    return CampaignPage(campaigns=views, next_after=page.next_after)
 
 
 @router.post("", status_code=202)
@@ -41,13 +41,13 @@ def start(
     wanted = campaigns.NewCampaign(**body.model_dump())
     state, weights = state_of(session, slug, now), settings.weights_sha256
     campaign = campaigns.start(session, state, wanted, weights=weights, author=author, now=now)
-    return campaign_view(campaigns.status_of(session, campaign))
+    return rescoring.view_of(session, state, campaign_status.status_of(session, campaign))
 
 
 @router.get("/{campaign_id}")
 def get_campaign(slug: str, campaign_id: int, session: DbSession, author: Organizer, now: Now) -> CampaignView:
     """A campaign, how far it is, and how its measurements differ from those before."""
-    return _view(session, slug, campaign_id, now)
+    return _view(session, state_of(session, slug, now), campaign_id)
 
 
 @router.get("/{campaign_id}/preview")
@@ -61,7 +61,7 @@ def preview_switch(
 ) -> SwitchPreviewView:
     """Whose rank, medal and prize a switch would change, or taking it back. Changes nothing."""
     state = state_of(session, slug, now)
-    campaign = campaigns.campaign_of(session, state, campaign_id)
+    campaign = campaign_status.campaign_of(session, state, campaign_id)
     return preview_view(preview(session, state, campaign, tau=tau))
 
 
@@ -73,9 +73,9 @@ def decide(
     state that does not allow it, and a switch while the final board is published."""
     state = state_of(session, slug, now)
     rescoring.decide(session, state, campaign_id, **body.model_dump(), author=author, now=now)
-    return _view(session, slug, campaign_id, now)
+    return _view(session, state, campaign_id)
 
 
-def _view(session: Session, slug: str, campaign_id: int, now: datetime) -> CampaignView:
-    campaign = campaigns.campaign_of(session, state_of(session, slug, now), campaign_id)
-    return campaign_view(campaigns.status_of(session, campaign))
+def _view(session: Session, state: CompetitionState, campaign_id: int) -> CampaignView:
+    campaign = campaign_status.campaign_of(session, state, campaign_id)
+    return rescoring.view_of(session, state, campaign_status.status_of(session, campaign))

@@ -1,5 +1,6 @@
 """Schemas of rescoring campaigns, and how responses are made."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal
 
@@ -9,7 +10,7 @@ from api.schemas.base import Page, Request
 from api.schemas.leaderboard import RankChangeView
 from scorer.competitions.reference_sets import ReferenceRole
 from scorer.lifecycle import TrackKind
-from scorer.rescoring.campaigns import CampaignState, CampaignStatus
+from scorer.rescoring.campaign_status import CampaignState, CampaignStatus
 from scorer.rescoring.preview import SwitchPreview
 
 
@@ -100,8 +101,8 @@ class SwitchPreviewView(BaseModel):
     boards: list[BoardImpactView]
 
 
-def campaign_view(status: CampaignStatus) -> CampaignView:
-    """A campaign and how far it is."""
+def campaign_view(status: CampaignStatus, allowed: Sequence[str]) -> CampaignView:
+    """A campaign, how far it is, and what is allowed to be decided about it."""
     campaign, difference = status.campaign, status.difference
     return CampaignView(
         id=campaign.id,
@@ -125,7 +126,7 @@ def campaign_view(status: CampaignStatus) -> CampaignView:
         fid_difference=difference.fid,
         distance_difference=difference.distance,
         scorer_versions=list(difference.versions),
-        allowed=status.allowed,
+        allowed=list(allowed),
         acts=[
             CampaignActView(kind=act.kind, reason=act.reason, by=act.author.handle, created_at=act.created_at)
             for act in status.acts

@@ -18,26 +18,16 @@ from scorer.competitions.preparations import FeatureSpace
 from scorer.competitions.reference_sets import REFERENCE_ROLES, ReferenceRole
 from scorer.db import competitions, rescoring
 from scorer.db.jobs import rescoring_jobs
-from scorer.db.jobs.job_queue import job_of_preparation
-from scorer.db.rescoring import MeasuredDifference
 from scorer.db.submissions import submissions
 from scorer.db.tables import Account, Preparation, RescoringAct, RescoringCampaign, Track
-from scorer.errors import Conflict, Invalid, NotFound
+from scorer.errors import Conflict, Invalid
 from scorer.jobs.broker import send_after_commit
 from scorer.jobs.leases import MAX_ANNOUNCED
-from scorer.lifecycle import UNFINISHED, JobState, Queue, TrackKind
+from scorer.lifecycle import Queue, TrackKind
+from scorer.rescoring.campaign_status import status_of
+from scorer.rescoring.requirements import require_not_replaced, require_state
 
-CampaignState = Literal["preparing", "failed", "measuring", "paused", "measured", "in force", "taken back", "cancelled"]
-"""``failed``: the preparation of its references has failed; ``measured``: nothing of it waits or runs."""
 Decision = Literal["pause", "resume", "cancel"]
-ALLOWED: Mapping[str, Collection[CampaignState]] = {
-    "pause": {"preparing", "measuring"},
-    "resume": {"paused", "measured", "failed"},
-    "cancel": {"preparing", "failed", "measuring", "paused", "measured"},
-    "switch": {"measured", "taken back"},
-    "undo": {"in force"},
-}
-"""In which states something can be decided about a campaign."""
 
 
 @dataclass(frozen=True)
@@ -54,35 +44,6 @@ class NewCampaign:
     """Corrected reference sets by role: their SHA-256."""
 
 
-@dataclass(frozen=True)
-class CampaignStatus:
-    """A campaign, how far it is, and what its measurements say."""
-
-    campaign: RescoringCampaign
-    track: Track
-    state: CampaignState
-    acts: Sequence[RescoringAct]
-    """Newest first."""
-    done: int
-    waiting: int
-    failed: int
-    missing: int
-    """Entries of it that it has not measured, whether or not a job will."""
-    without_zip: int
-    """Entries of its track that cannot be measured again."""
-    error: str | None
-    """Of the job that failed last."""
-    difference: MeasuredDifference
-
-    @property
-    def allowed(self) -> list[str]:
-        """What can be decided about it now."""
-        complete = self.state == "measured" and not self.missing
-        return [
-            kind for kind, states in ALLOWED.items() if self.state in states and not (complete and kind == "resume")
-        ]
-
-
 def start(
     session: Session,
     state: CompetitionState,
@@ -95,12 +56,14 @@ def start(
     """Start a campaign: its jobs wait for all other work, and first for the preparation of its references. ``weights``:
     as in :func:`scorer.competitions.preparations.space_of`.
 
-    ``Conflict`` if the track's references are not prepared (``not-prepared``) or another campaign of the track has not
-    ended (``campaign-open``); ``Invalid`` for unknown entries, references and extractors, or without any entry.
+    ``Conflict`` if the private track was replaced meanwhile (``former-track``), the track's references are not prepared
+    (``not-prepared``) or another campaign of the track has not ended (``campaign-open``); ``Invalid`` for unknown
+    entries, references and extractors, or without any entry.
     """
     competitions.lock_competition(session, state.competition.slug, share=False)
     track = track_of(state, wanted.track)
     session.refresh(track)
+    require_not_replaced(track)
     if track.preparation_id is None or track.preparation is None or track.preparation.finished_at is None:
         raise Conflict("not-prepared", f"The references of the {wanted.track} track are not prepared.")
     _require_no_open_campaign(session, state, track)
@@ -175,60 +138,9 @@ def _add_jobs(session: Session, campaign: RescoringCampaign, refs: Collection[in
 def continue_campaigns(session: Session, preparation_id: int, *, now: datetime) -> None:
     """Measure the entries of the campaigns that waited for a preparation of references, which is now finished."""
     for campaign in rescoring.campaigns_with(session, preparation_id):
-        if not any(act.kind in {"cancel", "switch"} for act in rescoring.acts_of(session, campaign.id)):
+        ended = {act.kind for act in rescoring.acts_of(session, campaign.id)} & {"cancel", "switch"}
+        if not ended and session.get_one(Track, campaign.track_id).kind != "former":
             _add_jobs(session, campaign, rescoring.missing_entries(session, campaign), now)
-
-
-def campaign_of(session: Session, state: CompetitionState, campaign_id: int) -> RescoringCampaign:
-    """A campaign of a competition by its id; ``NotFound`` if it has none with this id."""
-    for campaign in rescoring.campaigns_of(session, state.competition.id):
-        if campaign.id == campaign_id:
-            return campaign
-    raise NotFound("no-campaign", f"There is no rescoring campaign {campaign_id} here.")
-
-
-def list_campaigns(session: Session, state: CompetitionState) -> list[CampaignStatus]:
-    """All campaigns of a competition, newest first."""
-    return [status_of(session, campaign) for campaign in rescoring.campaigns_of(session, state.competition.id)]
-
-
-def status_of(session: Session, campaign: RescoringCampaign) -> CampaignStatus:
-    """How far a campaign is, and what its measurements say."""
-    track = session.get_one(Track, campaign.track_id)
-    acts = rescoring.acts_of(session, campaign.id)
-    states = rescoring_jobs.job_states(session, campaign.id)
-    waiting = sum(states.get(each, 0) for each in UNFINISHED)
-    failed = states.get(JobState.FAILED, 0)
-    return CampaignStatus(
-        campaign=campaign,
-        track=track,
-        state=_state_of(session, campaign, acts, waiting),
-        acts=acts,
-        done=states.get(JobState.DONE, 0),
-        waiting=waiting,
-        failed=failed,
-        missing=len(rescoring.missing_entries(session, campaign)),
-        without_zip=rescoring.count_without_zip(session, track),
-        error=rescoring_jobs.newest_error(session, campaign.id) if failed else None,
-        difference=rescoring.difference_of(session, campaign),
-    )
-
-
-def _state_of(
-    session: Session, campaign: RescoringCampaign, acts: Sequence[RescoringAct], waiting: int
-) -> CampaignState:
-    kinds = [act.kind for act in acts]
-    if "cancel" in kinds:
-        return "cancelled"
-    switch = next((kind for kind in kinds if kind in rescoring.SWITCHES), None)
-    if switch is not None:
-        return "in force" if switch == "switch" else "taken back"
-    if next((kind for kind in kinds if kind in {"pause", "resume"}), None) == "pause":
-        return "paused"
-    if campaign.preparation.finished_at is None:
-        job = job_of_preparation(session, campaign.preparation_id)
-        return "failed" if job is not None and job.state == JobState.FAILED else "preparing"
-    return "measuring" if waiting else "measured"
 
 
 def decide(
@@ -242,7 +154,7 @@ def decide(
     now: datetime,
 ) -> None:
     """Pause a campaign, let it go on, or cancel it. It goes on with the entries that it lacks: those that failed, or
-    were scored since. ``Conflict`` (``wrong-state``) if it is not in a state for that."""
+    were scored since. ``Conflict`` as for :func:`scorer.rescoring.requirements.require_state`."""
     competitions.lock_competition(session, state.competition.slug, share=False)
     require_state(status_of(session, campaign), decision)
     add_act(session, state, campaign, decision, reason, author, now)
@@ -253,12 +165,6 @@ def decide(
         if campaign.preparation.finished_at is not None:
             _add_jobs(session, campaign, rescoring.missing_entries(session, campaign), now)
             send_after_commit(session, Queue.RESCORE)
-
-
-def require_state(status: CampaignStatus, kind: str) -> None:
-    """``Conflict`` (``wrong-state``) if ``kind`` cannot be decided about a campaign in its state."""
-    if kind not in status.allowed:
-        raise Conflict("wrong-state", f"The campaign is {status.state}: that allows no {kind}.", state=status.state)
 
 
 def add_act(

@@ -14,14 +14,9 @@ from scorer.leaderboard.rows import read_ranked_board
 from scorer.lifecycle import TrackKind
 from scorer.ranking.rank_moves import moves_between
 from scorer.ranking.vectorised import RankedBoard
-from scorer.rescoring.campaigns import require_state, status_of
-from scorer.rescoring.switching import (
-    former_tau,
-    require_newest,
-    require_not_replaced,
-    require_switchable,
-    tau_of_switch,
-)
+from scorer.rescoring.campaign_status import status_of
+from scorer.rescoring.requirements import require_newest, require_not_replaced, require_state, require_switchable
+from scorer.rescoring.switching import former_tau, tau_of_switch
 from scorer.tuning.impact import AwardRules, award_moves
 from scorer.tuning.impact_lists import LISTED, AwardChange, award_changes
 

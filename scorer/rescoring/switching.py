@@ -10,13 +10,13 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from scorer.competitions import penalty_notices, reference_sets
-from scorer.competitions.competition_state import CompetitionState, require_not_final
+from scorer.competitions.competition_state import CompetitionState
 from scorer.competitions.reference_sets import REFERENCE_ROLES
 from scorer.db import competitions, rescoring, tuning
 from scorer.db.jobs import rescoring_jobs
 from scorer.db.notifications import competing_teams
 from scorer.db.tables import Account, Preparation, RescoringCampaign, Threshold, Track
-from scorer.errors import Conflict, Invalid
+from scorer.errors import Invalid
 from scorer.jobs import retries
 from scorer.jobs.broker import send_after_commit
 from scorer.jobs.leases import MAX_ANNOUNCED
@@ -24,7 +24,9 @@ from scorer.leaderboard.rows import read_ranked_board
 from scorer.lifecycle import Phase, Queue
 from scorer.notifications import notices
 from scorer.ranking.judged_entries import JudgedEntries
-from scorer.rescoring.campaigns import CampaignStatus, add_act, require_state, status_of
+from scorer.rescoring.campaign_status import CampaignStatus, status_of
+from scorer.rescoring.campaigns import add_act
+from scorer.rescoring.requirements import require_possible
 
 
 def switch(
@@ -40,15 +42,11 @@ def switch(
     """Let the measurements of a campaign count. ``tau``: the track's threshold from then on; None: the one in force,
     or in another feature space half the distance of the held-out images.
 
-    ``Conflict``: the final board is published (``published``), the private track was replaced (``former-track``), the
-    campaign still measures (``wrong-state``) or by several scorer versions (``mixed-versions``), has measured nothing
-    (``nothing-measured``) or, in another feature space, not everything (``not-measured``), the track's references are
-    others by now (``references-moved``), or a newer campaign is in force (``newer-campaign``). ``Invalid`` without a
-    threshold to begin with (``no-heldout-distance``).
+    ``Conflict`` as for :func:`scorer.rescoring.requirements.require_possible`; ``Invalid`` as for
+    :func:`tau_of_switch`.
     """
     status = _locked(session, state, campaign)
-    require_state(status, "switch")
-    require_switchable(session, status)
+    require_possible(session, state, status, "switch")
     chosen = tau_of_switch(status, tau)
     before = _judged_if_provisional(session, state)
     add_act(session, state, campaign, "switch", reason, author, now)
@@ -70,10 +68,9 @@ def undo(
 ) -> None:
     """Take a switch back: what counted before counts again, with the threshold of before unless another was chosen
     since. Entries that were measured against its references alone wait for a score. ``Conflict`` as for
-    :func:`switch`, and if the campaign is not in force (``wrong-state``)."""
+    :func:`switch`."""
     status = _locked(session, state, campaign)
-    require_state(status, "undo")
-    require_newest(session, status)
+    require_possible(session, state, status, "undo")
     former = former_tau(session, status)
     before = _judged_if_provisional(session, state)
     add_act(session, state, campaign, "undo", reason, author, now)
@@ -107,53 +104,18 @@ def _judged_if_provisional(session: Session, state: CompetitionState) -> JudgedE
 
 
 def _locked(session: Session, state: CompetitionState, campaign: RescoringCampaign) -> CampaignStatus:
-    """The campaign's status, with competition and track locked; refused while the final board is published, and if the
-    track was replaced."""
+    """The campaign's status, with competition and track locked."""
     competitions.lock_competition(session, state.competition.slug, share=False)
-    require_not_final(session, state.competition)
     tuning.lock_track(session, campaign.track_id)
-    track = session.get_one(Track, campaign.track_id)
-    session.refresh(track)
-    require_not_replaced(track)
     return status_of(session, campaign)
 
 
-def require_not_replaced(track: Track) -> None:
-    """``Conflict`` (``former-track``) if a campaign's track is no longer the private one."""
-    if track.kind == "former":
-        raise Conflict("former-track", "The private track has another network since: this campaign is over.")
-
-
-def require_switchable(session: Session, status: CampaignStatus, *, complete: bool = True) -> None:
-    """``Conflict`` if a campaign's measurements cannot count, see :func:`switch`. ``complete``: also if there are none,
-    or some of another feature space are missing."""
-    campaign, versions = status.campaign, status.difference.versions
-    if complete and not status.difference.measured:
-        raise Conflict("nothing-measured", "The campaign has measured nothing.")
-    if len(versions) > 1:
-        raise Conflict(
-            "mixed-versions",
-            f"Scorer versions {' and '.join(versions)} have measured: start another campaign.",
-        )
-    if complete and campaign.changes_space and status.missing:
-        raise Conflict(
-            "not-measured", f"{status.missing:,} entries are not measured, and would have no score: let it go on first."
-        )
-    if status.track.preparation_id != campaign.former_preparation_id:
-        raise Conflict("references-moved", "The track has other references than when the campaign began.")
-    require_newest(session, status)
-
-
-def require_newest(session: Session, status: CampaignStatus) -> None:
-    """``Conflict`` (``newer-campaign``) while a later campaign of the track is in force."""
-    newer = [each.id for each in rescoring.in_force_on(session, status.track.id) if each.id > status.campaign.id]
-    if newer:
-        raise Conflict("newer-campaign", f"Campaign {newer[0]} of this track is in force: take that back first.")
-
-
 def tau_of_switch(status: CampaignStatus, tau: float | None) -> float | None:
-    """The threshold that a switch brings with it; None: the one in force stays."""
+    """The threshold that a switch brings with it; None: the one in force stays. ``Invalid`` for one that is no distance
+    (``bad-tau``), and without any to begin with in another feature space (``no-heldout-distance``)."""
     campaign = status.campaign
+    if tau is not None and not 0 <= tau <= 2:
+        raise Invalid("bad-tau", "Distances lie between 0 and 2, and so does tau.")
     if tau is not None or not campaign.changes_space:
         return tau
     if campaign.preparation.heldout_distance is None:

@@ -1,0 +1,92 @@
+"""How far rescoring campaigns are, and what their measurements say."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlalchemy.orm import Session
+
+from scorer.competitions.competition_state import CompetitionState
+from scorer.db import rescoring
+from scorer.db.jobs import rescoring_jobs
+from scorer.db.jobs.job_queue import job_of_preparation
+from scorer.db.rescoring import MeasuredDifference
+from scorer.db.tables import RescoringAct, RescoringCampaign, Track
+from scorer.errors import NotFound
+from scorer.lifecycle import UNFINISHED, JobState
+
+CampaignState = Literal["preparing", "failed", "measuring", "paused", "measured", "in force", "taken back", "cancelled"]
+"""``failed``: the preparation of its references has failed; ``measured``: nothing of it waits or runs."""
+
+
+@dataclass(frozen=True)
+class CampaignStatus:
+    """A campaign, how far it is, and what its measurements say."""
+
+    campaign: RescoringCampaign
+    track: Track
+    state: CampaignState
+    acts: Sequence[RescoringAct]
+    """Newest first."""
+    done: int
+    waiting: int
+    failed: int
+    missing: int
+    """Entries of it that it has not measured, whether or not a job will."""
+    without_zip: int
+    """Entries of its track that cannot be measured again."""
+    error: str | None
+    """Of the job that failed last."""
+    difference: MeasuredDifference
+
+
+def campaign_of(session: Session, state: CompetitionState, campaign_id: int) -> RescoringCampaign:
+    """A campaign of a competition by its id; ``NotFound`` if it has none with this id."""
+    for campaign in rescoring.campaigns_of(session, state.competition.id):
+        if campaign.id == campaign_id:
+            return campaign
+    raise NotFound("no-campaign", f"There is no rescoring campaign {campaign_id} here.")
+
+
+def list_campaigns(session: Session, state: CompetitionState) -> list[CampaignStatus]:
+    """All campaigns of a competition, newest first."""
+    return [status_of(session, campaign) for campaign in rescoring.campaigns_of(session, state.competition.id)]
+
+
+def status_of(session: Session, campaign: RescoringCampaign) -> CampaignStatus:
+    """How far a campaign is, and what its measurements say."""
+    track = session.get_one(Track, campaign.track_id, populate_existing=True)  # it may have been replaced by now
+    acts = rescoring.acts_of(session, campaign.id)
+    states = rescoring_jobs.job_states(session, campaign.id)
+    waiting = sum(states.get(each, 0) for each in UNFINISHED)
+    failed = states.get(JobState.FAILED, 0)
+    return CampaignStatus(
+        campaign=campaign,
+        track=track,
+        state=_state_of(session, campaign, acts, waiting),
+        acts=acts,
+        done=states.get(JobState.DONE, 0),
+        waiting=waiting,
+        failed=failed,
+        missing=len(rescoring.missing_entries(session, campaign)),
+        without_zip=rescoring.count_without_zip(session, track),
+        error=rescoring_jobs.newest_error(session, campaign.id) if failed else None,
+        difference=rescoring.difference_of(session, campaign),
+    )
+
+
+def _state_of(
+    session: Session, campaign: RescoringCampaign, acts: Sequence[RescoringAct], waiting: int
+) -> CampaignState:
+    kinds = [act.kind for act in acts]
+    if "cancel" in kinds:
+        return "cancelled"
+    switch = next((kind for kind in kinds if kind in rescoring.SWITCHES), None)
+    if switch is not None:
+        return "in force" if switch == "switch" else "taken back"
+    if next((kind for kind in kinds if kind in {"pause", "resume"}), None) == "pause":
+        return "paused"
+    if campaign.preparation.finished_at is None:
+        job = job_of_preparation(session, campaign.preparation_id)
+        return "failed" if job is not None and job.state == JobState.FAILED else "preparing"
+    return "measuring" if waiting else "measured"

@@ -1,0 +1,109 @@
+"""The pages of rescoring campaigns, as a browser without scripts would use them."""
+
+from typing import Any
+
+import pytest
+
+from tests.api.conftest import Service
+from tests.web.html import Element, parse_html
+from tests.web.submissions.test_submissions import HTML, enter, hidden, read
+from tests.worker.rescoring.test_campaigns import assert_refused_while_published, decide, started
+from tests.worker.rescoring.test_refusals import campaign_acts, replace_private_track
+from tests.worker.rescoring.test_switching import with_an_entry
+
+
+def press(service: Service, page: Element, address: str, status: int, **fields: str) -> Any:
+    """Send a page's form; the page that answers."""
+    answer = service.http.post(address, data=hidden(page, address) | fields, headers=HTML, follow_redirects=False)
+    assert answer.status_code == status, answer.text
+    return answer
+
+
+def buttons(page: Element) -> list[str]:
+    """What a campaign's page offers to decide."""
+    return [each.attributes["value"] for each in page.all("button", name="decision")]
+
+
+@pytest.mark.parametrize("tau", ["7", "-1", "nan", "inf"])
+def test_a_threshold_that_is_no_distance_is_refused(service: Service, tau: str) -> None:
+    slug = with_an_entry(service)
+    campaign = started(service, slug, track="private")
+    service.work(evidence=True)
+    enter(service, "organizer")
+    here = f"/competitions/{slug}/rescoring/{campaign['id']}"
+    answer = press(service, read(service, here), here, 422, decision="switch", reason="Now.", tau=tau)
+    assert parse_html(answer.text).one(role="alert").text == "Distances lie between 0 and 2, and so does tau."
+    assert campaign_acts(service) == ["rescoring.started"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"decision": "pause", "reason": " "}, "Please say why"),
+        ({"decision": "delete", "reason": "No."}, "Say what is to be done with the campaign."),
+        ({"reason": "No."}, "Say what is to be done with the campaign."),
+        ({"decision": "switch", "reason": "Now.", "tau": "much"}, "much"),
+        ({"decision": "switch", "reason": "Now."}, "The campaign is measuring"),
+    ],
+)
+def test_what_is_missing_or_impossible_is_said_beside_the_form(
+    service: Service, fields: dict[str, str], says: str
+) -> None:
+    slug = with_an_entry(service)
+    campaign = started(service, slug, track="private")
+    enter(service, "organizer")
+    here = f"/competitions/{slug}/rescoring/{campaign['id']}"
+    status = 409 if says.startswith("The campaign is") else 422
+    answer = press(service, read(service, here), here, status, **fields)
+    assert says in parse_html(answer.text).one(role="alert").text
+    assert campaign_acts(service) == ["rescoring.started"]
+
+
+def test_a_campaign_needs_a_reason(service: Service) -> None:
+    slug = with_an_entry(service)
+    enter(service, "organizer")
+    here = f"/competitions/{slug}/rescoring"
+    answer = press(service, read(service, here), here, 422, track="private", reason=" ")
+    assert "Please say why" in answer.text
+    assert campaign_acts(service) == []
+
+
+def test_a_campaign_of_a_replaced_track_is_shown_as_over(service: Service) -> None:
+    slug = with_an_entry(service)
+    campaign = started(service, slug, track="private", extractor="efficientnet_lite0@1")
+    service.work()
+    enter(service, "organizer")
+    here = f"/competitions/{slug}/rescoring/{campaign['id']}"
+    before = read(service, here)
+    assert buttons(before) == ["switch", "cancel"]
+    replace_private_track(service, slug)
+    page = read(service, here)
+    assert buttons(page) == []
+    assert page.one("p", class_="note").text == "The private track has another network since: this campaign is over."
+    stale = press(service, before, here, 409, decision="switch", reason="Seen before.")
+    assert "The private track has another network since: its campaigns are over." in stale.text
+
+
+def test_a_cancelled_campaign_says_so_to_who_decides_from_an_older_page(service: Service) -> None:
+    slug = with_an_entry(service)
+    campaign = started(service, slug, track="private")
+    enter(service, "organizer")
+    here = f"/competitions/{slug}/rescoring/{campaign['id']}"
+    before = read(service, here)
+    decide(service, slug, campaign, "cancel")
+    assert buttons(read(service, here)) == []
+    stale = press(service, before, here, 409, decision="pause", reason="Later.")
+    assert "The campaign is cancelled: that allows no pause." in stale.text
+
+
+def test_while_the_final_board_is_published_no_switch_is_offered(service: Service) -> None:
+    slug = with_an_entry(service)
+    campaign = started(service, slug, track="private")
+    service.work(evidence=True)
+    enter(service, "organizer")
+    here = f"/competitions/{slug}/rescoring/{campaign['id']}"
+    assert buttons(read(service, here)) == ["switch", "cancel"]
+    assert_refused_while_published(service, slug, campaign)
+    page = read(service, here)
+    assert buttons(page) == []
+    assert "The final board is published. Withdraw it first" in page.text

@@ -1,0 +1,275 @@
+"""What a rescoring campaign is refused, and what stays as it was then."""
+
+from typing import Any
+
+import pytest
+
+from api.actions import rescoring as actions
+from api.actions.rescoring import AnyDecision
+from scorer.competitions.competition_state import state_of
+from scorer.db.tables import Account, AuditEntry, Job, Measurement, Track
+from scorer.errors import Conflict
+from scorer.lifecycle import Queue
+from scorer.rescoring import campaigns
+from scorer.rescoring.campaigns import NewCampaign
+from tests.api.conftest import Service
+from tests.factories import noise_images, zip_of
+from tests.worker.rescoring.test_campaigns import OTHER, decide, places, rescoring, slug_of, started, waiting
+from tests.worker.rescoring.test_switching import in_force, preview_of, undo, with_an_entry
+from worker.dispatch import run_next
+from worker.runtime.preemption import Preempted
+from worker.scoring import score
+
+UNKNOWN = "0" * 64
+
+
+def start(service: Service, slug: str, **body: Any) -> Any:
+    """The answer to a wish for a campaign."""
+    return rescoring(service, slug, **{"reason": "A corrected scorer.", "track": "private", **body})
+
+
+def allowed(service: Service, slug: str, campaign: Any) -> list[str]:
+    """What is offered to be decided about a campaign."""
+    decisions: list[str] = rescoring(service, slug, f"/{campaign['id']}").json()["allowed"]
+    return decisions
+
+
+def campaign_acts(service: Service) -> list[str]:
+    """What the audit log has of campaigns."""
+    with service.context.sessions() as session:
+        actions = [each.action for each in session.query(AuditEntry).order_by(AuditEntry.id)]
+    return [each for each in actions if each.startswith("rescoring.")]
+
+
+def attach(service: Service, slug: str, *roles: str) -> None:
+    for seed, role in enumerate(roles, start=70):
+        content = zip_of(noise_images(seed, count=24))
+        answer = service.call("organizer", "PUT", f"/competitions/{slug}/references/{role}", content=content)
+        assert answer.status_code == 200, answer.text
+
+
+def test_nothing_begins_before_the_references_are_prepared(service: Service) -> None:
+    slug = service.competition()
+    attach(service, slug, "train")
+    assert slug_of(start(service, slug)) == (409, "not-prepared")
+    assert campaign_acts(service) == []
+
+
+def test_nothing_begins_without_an_entry_that_can_be_measured(service: Service) -> None:
+    slug = service.competition()
+    assert slug_of(start(service, slug)) == (422, "no-entries")
+    assert rescoring(service, slug).json()["campaigns"] == []
+
+
+def test_corrected_references_are_some_that_the_track_has_and_were_uploaded(service: Service) -> None:
+    slug = with_an_entry(service)
+    unused = start(service, slug, track="public", references={"private_extra": UNKNOWN})
+    assert slug_of(unused) == (422, "unused-role")
+    assert slug_of(start(service, slug, references={"train": UNKNOWN})) == (422, "unknown-references")
+    assert rescoring(service, slug).json()["campaigns"] == []
+
+
+def test_campaigns_of_other_competitions_are_not_found(service: Service) -> None:
+    elsewhere = started(service, with_an_entry(service), track="private")
+    slug = service.competition()
+    path = f"/{elsewhere['id']}"
+    assert slug_of(rescoring(service, slug, path)) == (404, "no-campaign")
+    assert slug_of(preview_of(service, slug, elsewhere)) == (404, "no-campaign")
+    for decision in ("pause", "cancel", "switch"):
+        assert slug_of(decide(service, slug, elsewhere, decision)) == (404, "no-campaign")
+    assert campaign_acts(service) == ["rescoring.started"]
+
+
+@pytest.mark.heavy
+def test_only_what_its_state_allows_is_offered_and_done(service: Service) -> None:
+    slug = with_an_entry(service)
+    campaign = started(service, slug, track="private")
+    acts = ["rescoring.started"]
+
+    def only(*possible: str) -> None:
+        """Nothing but this can be decided; all else leaves everything as it is."""
+        assert sorted(allowed(service, slug, campaign)) == sorted(possible)
+        for decision in {"pause", "resume", "cancel", "switch", "undo"} - {*possible}:
+            assert slug_of(decide(service, slug, campaign, decision)) == (409, "wrong-state"), decision
+        assert campaign_acts(service) == acts
+
+    def act(decision: str) -> None:
+        assert decide(service, slug, campaign, decision).status_code == 201
+        acts.append(f"rescoring.{decision}")
+
+    only("pause", "cancel")
+    act("pause")
+    only("resume", "cancel")
+    act("resume")
+    service.work(evidence=True)
+    only("cancel", "switch")
+    act("switch")
+    only("undo")
+    act("undo")
+    only("switch")
+
+
+@pytest.mark.heavy
+def test_a_cancelled_campaign_takes_its_jobs_along_and_is_over(service: Service) -> None:
+    slug = with_an_entry(service)
+    service.scored("bob", slug, noise_images(12))
+    service.work(evidence=True)
+    campaign = started(service, slug, track="private")
+    assert run_next(service.context, Queue.RESCORE)
+    assert waiting(service, Queue.RESCORE) == 1
+    assert decide(service, slug, campaign, "cancel").json()["state"] == "cancelled"
+    assert waiting(service, Queue.RESCORE) == 0
+    assert allowed(service, slug, campaign) == []
+    assert slug_of(preview_of(service, slug, campaign)) == (409, "wrong-state")
+    for decision in ("pause", "resume", "cancel", "switch", "undo"):
+        assert slug_of(decide(service, slug, campaign, decision)) == (409, "wrong-state")
+
+
+@pytest.mark.heavy
+def test_a_decision_that_would_be_refused_is_not_offered(service: Service) -> None:
+    slug = with_an_entry(service)
+    older = in_force(service, slug)
+    undo(service, slug, older)
+    assert allowed(service, slug, older) == ["switch"]
+    newer = in_force(service, slug)
+    assert allowed(service, slug, older) == [], "a newer one is in force"
+    assert allowed(service, slug, newer) == ["undo"]
+    unmeasured = started(service, slug, track="public")
+    with service.context.sessions.begin() as session:
+        session.query(Job).filter_by(queue="rescore", state="waiting").update({"state": "failed", "error": "It broke."})
+    assert allowed(service, slug, unmeasured) == ["resume", "cancel"], "it has measured nothing"
+
+
+@pytest.mark.heavy
+def test_another_network_needs_a_threshold_to_begin_with(service: Service) -> None:
+    slug = service.competition(references={"train": noise_images(5, count=24)})
+    body = {"method": "manual", "tau": 0.125, "reason": "There are no held-out images."}
+    for kind in ("public", "private"):
+        path = f"/competitions/{slug}/tracks/{kind}/thresholds"
+        assert service.call("organizer", "POST", path, json=body).status_code == 201
+    service.scored("ada", slug, noise_images(11))
+    before = places(service, slug, "private")
+    campaign = started(service, slug, track="private", extractor=OTHER)
+    service.work(evidence=True)
+    assert slug_of(preview_of(service, slug, campaign)) == (422, "no-heldout-distance")
+    assert slug_of(decide(service, slug, campaign, "switch")) == (422, "no-heldout-distance")
+    assert places(service, slug, "private") == before
+    assert "switch" in allowed(service, slug, campaign), "with a threshold"
+    assert decide(service, slug, campaign, "switch", tau=0.25).json()["state"] == "in force"
+
+
+@pytest.mark.heavy
+def test_everybody_who_competes_is_told_of_a_switch_and_of_its_undo(service: Service) -> None:
+    slug = with_an_entry(service)
+    service.scored("bob", slug, noise_images(12))
+    campaign = in_force(service, slug)
+    undo(service, slug, campaign)
+    for who, told in (("ada", True), ("bob", True), ("eve", False)):
+        notices = service.call(who, "GET", "/notices").json()["notices"]
+        bodies = [each["body"] for each in notices if "has other measurements" in each["subject"]]
+        assert [body.partition(" on the private track")[0] for body in bodies] == [
+            "What counted before entries were measured anew counts again",
+            "Entries were measured anew, and these measurements count",
+        ][: 2 * told]
+        assert not any("switch!" in body or "undo!" in body for body in bodies), "reasons are for organizers"
+
+
+def test_a_campaign_gives_way_to_a_public_score(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    slug = with_an_entry(service)
+    service.work(evidence=True)
+    started(service, slug, track="private")
+
+    def preempted(*_: Any) -> Any:
+        def progress(_stage: str, _fraction: float) -> None:
+            raise Preempted
+
+        return progress
+
+    with service.context.sessions() as session:
+        measured = session.query(Measurement).count()
+    monkeypatch.setattr(score, "preemptible", preempted)
+    assert run_next(service.context, Queue.RESCORE)
+    with service.context.sessions() as session:
+        job = session.query(Job).filter_by(queue="rescore").one()
+        assert (job.state, job.attempts, session.query(Measurement).count()) == ("waiting", 0, measured)
+
+
+def replace_private_track(service: Service, slug: str) -> None:
+    """The private track gets the other network, whose preparation is finished."""
+    body = {"extractor": OTHER, "reason": "It separates better.", "tau": 0.125}
+    replaced = service.call("organizer", "PUT", f"/competitions/{slug}/network", json=body)
+    assert replaced.is_success, replaced.text
+
+
+@pytest.mark.heavy
+def test_a_campaign_of_a_replaced_track_is_over(service: Service) -> None:
+    """It neither goes on nor is anything about it offered, whatever its state was."""
+    slug = with_an_entry(service)
+    paused = started(service, slug, track="private", extractor=OTHER)
+    assert run_next(service.context, Queue.PREPARE)
+    assert decide(service, slug, paused, "pause").status_code == 201
+    replace_private_track(service, slug)
+    acts = campaign_acts(service)
+    assert allowed(service, slug, paused) == []
+    for decision in ("resume", "cancel", "switch", "undo", "pause"):
+        assert slug_of(decide(service, slug, paused, decision)) == (409, "former-track"), decision
+    assert waiting(service, Queue.RESCORE) == 0
+    assert campaign_acts(service) == acts
+    service.work()
+    assert started(service, slug, track="private")["track"] == "private", "which is another one now"
+
+
+@pytest.mark.heavy
+def test_a_campaign_of_a_replaced_track_measures_nothing_once_its_references_are_prepared(service: Service) -> None:
+    slug = with_an_entry(service)
+    campaign = started(service, slug, track="private", references={"held_out": reference_set(service, slug)})
+    assert campaign["state"] == "preparing"
+    make_former(service)
+    assert run_next(service.context, Queue.PREPARE)
+    assert waiting(service, Queue.RESCORE) == 0
+
+
+def make_former(service: Service) -> None:
+    """The private track is one that was replaced."""
+    with service.context.sessions.begin() as session:
+        track = session.query(Track).filter_by(kind="private").one()
+        track.kind, track.replaced_at = "former", service.context.now()
+
+
+def reference_set(service: Service, slug: str) -> str:
+    """The SHA-256 of a reference set that is stored, and attached nowhere."""
+    path = f"/competitions/{slug}/references/held_out?attach=false"
+    answer = service.call("organizer", "PUT", path, content=zip_of(noise_images(91, 12)))
+    assert answer.status_code == 200, answer.text
+    return str(answer.json()["sha256"])
+
+
+@pytest.mark.parametrize("decision", ["pause", "cancel", "switch"])
+def test_a_track_that_is_replaced_just_before_a_decision_takes_none(service: Service, decision: AnyDecision) -> None:
+    slug = with_an_entry(service)
+    campaign = started(service, slug, track="private")
+    now = service.context.now()
+    with service.context.sessions.begin() as session:
+        state = state_of(session, slug, now)
+        assert state.tracks["private"].kind == "private"
+        make_former(service)
+        author = session.query(Account).filter_by(handle="organizer").one()
+        decided: dict[str, Any] = {"reason": "Now.", "tau": None, "author": author, "now": now}
+        with pytest.raises(Conflict) as refusal:
+            actions.decide(session, state, campaign["id"], decision, **decided)
+    assert refusal.value.slug == "former-track"
+    assert campaign_acts(service) == ["rescoring.started"]
+
+
+def test_a_track_that_is_replaced_just_before_a_campaign_begins_gets_none(service: Service) -> None:
+    slug = with_an_entry(service)
+    now = service.context.now()
+    with service.context.sessions.begin() as session:
+        state = state_of(session, slug, now)
+        assert state.tracks["private"].kind == "private"
+        make_former(service)
+        author = session.query(Account).filter_by(handle="organizer").one()
+        wanted = NewCampaign("private", "A corrected scorer.")
+        with pytest.raises(Conflict) as refusal:
+            campaigns.start(session, state, wanted, weights={}, author=author, now=now)
+    assert refusal.value.slug == "former-track"
