@@ -1,14 +1,17 @@
 """Exception handlers: every error becomes a problem (RFC 9457) or an error page."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from urllib.parse import quote
 
 from fastapi import FastAPI, Request, Response, status
+from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
+from api.http.dependencies import Caller, claimed_caller, utc_now
 from api.http.problem_details import (
     DATABASE_UNAVAILABLE,
     FORWARDED_HEADERS,
@@ -18,6 +21,7 @@ from api.http.problem_details import (
     problem_of,
 )
 from api.http.request_bodies import RefusedBody
+from api.http.session_cookies import session_secret
 from api.rendering.templates import error_page, see_other, wants_page
 from scorer.db.session import DATABASE_ERROR, UNAVAILABLE, is_unavailable, unavailability
 from scorer.errors import KennelError
@@ -25,6 +29,7 @@ from scorer.monitoring.logs import annotate_request
 
 REMEDIES = {"no-token": "/signin?next={path}", "second-factor-needed": "/account/second-factor"}
 """The page that a browser is led to by what is wrong."""
+WITHOUT_LOOK_UP = frozenset({429, 500, 503})
 UNREADABLE_JSON = (ValueError, RecursionError)
 """What Python's reader of JSON raises for other encodings, numbers of thousands of digits and thousands of lists in
 each other; FastAPI makes a 400 of them, and a 422 of all else that is no JSON."""
@@ -41,40 +46,52 @@ def add_error_handlers(app: FastAPI) -> None:
     async def _domain(request: Request, error: KennelError) -> Response:
         if error.slug in REMEDIES and request.method == "GET" and wants_page(request):
             return see_other(REMEDIES[error.slug].format(path=quote(request.url.path)))
-        return _answer(request, problem_of(error), error.message)
+        return await _answer(request, problem_of(error), error.message)
 
     @app.exception_handler(RequestValidationError)
     async def _validation(request: Request, error: RequestValidationError) -> Response:
-        return _bad_request(
+        return await _bad_request(
             request, [f"{'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}" for fault in error.errors()]
         )
 
     @app.exception_handler(HTTPException)
     async def _http(request: Request, error: HTTPException) -> Response:
         if isinstance(error.__cause__, UNREADABLE_JSON):
-            return _bad_request(request, ["body: no JSON in UTF-8 can be read from it"])
+            return await _bad_request(request, ["body: no JSON in UTF-8 can be read from it"])
         title = str(error.detail)
-        return _answer(request, problem(error.status_code, "http", title, headers=error.headers), title)
+        return await _answer(request, problem(error.status_code, "http", title, headers=error.headers), title)
 
     @app.exception_handler(Exception)
     async def _ours(request: Request, _: Exception) -> Response:
         # Starlette raises the error again, and the server logs it: its traceback once, with the request's id.
         title = "Something went wrong on our side. Please try again."
-        return _answer(request, problem(500, "our-fault", title), title)
+        return await _answer(request, problem(500, "our-fault", title), title)
 
 
-def _bad_request(request: Request, faults: Sequence[str]) -> Response:
+async def _bad_request(request: Request, faults: Sequence[str]) -> Response:
     title = "The request is not as it should be."
-    return _answer(request, problem(422, "bad-request", title, faults=faults[:MAX_SHOWN_FAULTS]), title)
+    return await _answer(request, problem(422, "bad-request", title, faults=faults[:MAX_SHOWN_FAULTS]), title)
 
 
-def _answer(request: Request, response: JSONResponse, message: str) -> Response:
+async def _answer(request: Request, response: JSONResponse, message: str) -> Response:
     if not wants_page(request):
         return response
     headers = {name: response.headers[name] for name in FORWARDED_HEADERS if name in response.headers}
     # What is not open to somebody often is one page of a competition that is.
     slug = request.path_params.get("slug") if response.status_code == status.HTTP_403_FORBIDDEN else None
-    return error_page(response.status_code, message, headers=headers, slug=slug)
+    viewer = await _viewer_of(request, response.status_code)
+    return error_page(response.status_code, message, headers=headers, viewer=viewer, slug=slug)
+
+
+async def _viewer_of(request: Request, code: int) -> Caller | None:
+    """Who is signed in, for the menu of an error page. Where that was not asked before the error, as at an address that
+    there is not, it is looked up, but not after failures of ours or too many requests: that would make them worse."""
+    looks_up = bool(request.cookies) and code not in WITHOUT_LOOK_UP and not hasattr(request.state, "caller")
+    if looks_up and session_secret(request) is not None:
+        with suppress(KennelError, DATABASE_ERROR, *UNAVAILABLE):
+            await run_in_threadpool(claimed_caller, request, utc_now())
+    viewer: Caller | None = getattr(request.state, "caller", None)
+    return viewer
 
 
 async def _database_unavailable(request: Request, error: Exception) -> Response:
@@ -83,14 +100,14 @@ async def _database_unavailable(request: Request, error: Exception) -> Response:
     annotate_request(error=unavailability(error))
     title = DATABASE_UNAVAILABLE
     headers = {"Retry-After": str(RETRY_SECONDS)}
-    return _answer(request, problem(503, "database-unavailable", title, headers=headers), title)
+    return await _answer(request, problem(503, "database-unavailable", title, headers=headers), title)
 
 
 async def refused_body(request: Request, error: Exception) -> Response:
     """The answer to a ``RefusedBody``."""
     if not isinstance(error, RefusedBody):
         raise error
-    return _answer(request, error.as_problem(), error.detail)
+    return await _answer(request, error.as_problem(), error.detail)
 
 
 async def _gone(_request: Request, _: Exception) -> Response:

@@ -104,7 +104,9 @@ def claimed_caller(request: Request, at: Annotated[datetime, Depends(request_tim
     token = bearer_token(request)
 
     def find_caller(session: Session) -> Caller | None:
-        return caller_of_token(session, token, at) if token else _caller_of_cookie(session, request, at)
+        caller = caller_of_token(session, token, at) if token else _caller_of_cookie(session, request, at)
+        request.state.caller = caller  # for error pages
+        return caller
 
     is_setup = request.scope["path"].startswith(SETUP_PATHS)
     policy: Policy = "nobody" if is_setup else operator_settings.require_second_factor

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from fastapi import Request
+from fastapi import HTTPException, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -132,7 +132,7 @@ router = Router(include_in_schema=False)
 def static_file(name: str, request: Request) -> Response:
     """A stylesheet, script or picture; only files of the ``static`` folder are served, whatever the name is."""
     if name not in STATIC_FILES:
-        return error_page(404, "There is no such file.")
+        raise HTTPException(404, "There is no such file.")
     etag = etag_of(STATIC_FILES[name])
     current = request.query_params.get("v") == _digest(STATIC_FILES[name])
     cache_control = "public, max-age=31536000, immutable" if current else "no-cache"
@@ -162,14 +162,21 @@ def wants_page(request: Request) -> bool:
 
 
 def error_page(
-    status: int, message: str, *, headers: dict[str, str] | None = None, slug: str | None = None
+    status: int,
+    message: str,
+    *,
+    headers: dict[str, str] | None = None,
+    viewer: Caller | None = None,
+    slug: str | None = None,
 ) -> HTMLResponse:
-    """An error page: what happened in one sentence, and links to go on, to the competition ``slug`` among them."""
+    """An error page: what happened in one sentence, and links to go on, to the competition ``slug`` among them; with
+    the menu of ``viewer``, where it is known who that is."""
     return render_page(
         "shared/error.html",
         status=status,
         headers=headers,
-        show_account_nav=False,
+        viewer=viewer,
+        show_account_nav=viewer is not None,
         title=ERROR_TITLES.get(status, "Something went wrong"),
         message=message,
         code=status,

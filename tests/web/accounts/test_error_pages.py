@@ -1,0 +1,118 @@
+"""Error pages of who is signed in: the same menu as on other pages, also where the error came before that was asked."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any, NoReturn
+
+import pytest
+from fastapi.testclient import TestClient
+from sqlalchemy.exc import OperationalError
+
+from scorer.competitions import competition_state
+from scorer.errors import TooMany
+from tests.api.conftest import Service
+from tests.web.accounts.test_sign_in import form_at, send, sign_up
+from tests.web.html import Element, parse_html
+
+PAGE = {"Accept": "text/html"}
+
+
+def error(answer: Any, status: int) -> Element:
+    """The error page that was answered."""
+    assert answer.status_code == status, answer.text
+    page = parse_html(answer.text)
+    assert page.one("p", class_="code").text == str(status)
+    return page
+
+
+def menu(page: Element) -> list[str]:
+    """The links of a page's menu of accounts."""
+    return [each.text for nav in page.all("nav", class_="account") for each in nav.all("a")]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/competitions/nowhere", 404),
+        ("GET", "/no/such/page", 404),
+        ("GET", "/static/nothing.css", 404),
+        ("GET", "/competitions/{slug}/rescoring", 403),
+        ("PUT", "/account", 405),
+        ("GET", "/competitions/{slug}?as_of=yesterday", 422),
+    ],
+)
+def test_the_menu_of_who_is_signed_in_stays(service: Service, method: str, path: str, status: int) -> None:
+    slug = service.competition()
+    sign_up(service)
+    home = parse_html(service.http.get("/", headers=PAGE).text)
+    page = error(service.http.request(method, path.format(slug=slug), headers=PAGE), status)
+    assert menu(page) == menu(home)
+    assert page.one("nav", class_="account").one("bdi").text == "grace"
+    answer = send(service, "/signout", form_at(page, "/signout"))
+    assert menu(parse_html(answer.text)) == ["Sign in", "Sign up"]
+
+
+def test_a_form_that_is_out_of_date_leaves_the_menu(service: Service) -> None:
+    sign_up(service)
+    page = error(send(service, "/account/tokens", {"name": "laptop", "csrf": "another"}), 403)
+    assert page.one("nav", class_="account").one("bdi").text == "grace"
+
+
+def test_visitors_and_ended_sessions_get_no_menu_of_an_account(service: Service) -> None:
+    assert menu(error(service.http.get("/no/such/page", headers=PAGE), 404)) == []
+    service.http.cookies.set("kennel", "x" * 43)
+    assert menu(error(service.http.get("/no/such/page", headers=PAGE), 404)) == []
+    assert menu(error(service.http.get("/competitions/nowhere", headers=PAGE), 404)) == []
+
+
+@contextmanager
+def database_away(service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """The database does not answer; a list of the times that it was asked."""
+    asked: list[int] = []
+
+    def begin() -> NoReturn:
+        asked.append(1)
+        raise OperationalError("SELECT", {}, OSError("away"))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(service.app.state, "sessions", SimpleNamespace(begin=begin))
+        yield asked
+
+
+def test_a_page_that_says_that_the_database_is_away_asks_it_nothing_more(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sign_up(service)
+    with database_away(service, monkeypatch) as asked:
+        answer = service.http.get("/account", headers=PAGE)
+        page = error(answer, 503)
+        assert (menu(page), len(asked)) == ([], 1)
+        assert int(answer.headers["retry-after"]) > 0
+        assert menu(error(service.http.get("/no/such/page", headers=PAGE), 404)) == [], "as for a visitor"
+
+
+def test_an_error_of_ours_shows_the_menu_of_who_had_been_asked(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sign_up(service)
+    slug = service.competition()
+    monkeypatch.setattr(competition_state, "state_of", lambda *_: 1 / 0)
+    http = TestClient(service.app, cookies=service.http.cookies, raise_server_exceptions=False)
+    page = error(http.get(f"/competitions/{slug}", headers=PAGE), 500)
+    assert page.one("nav", class_="account").one("bdi").text == "grace"
+
+
+def test_too_many_requests_show_the_menu_of_who_made_them(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    sign_up(service)
+    whole = service.app.state.rates.hit
+
+    def hit(name: str, *who: Any) -> None:
+        if name == "request":
+            raise TooMany("too-many-requests", "Please wait.", retry_after=3)
+        whole(name, *who)
+
+    monkeypatch.setattr(service.app.state.rates, "hit", hit)
+    answer = service.http.get("/account", headers=PAGE)
+    assert answer.headers["retry-after"] == "3"
+    assert error(answer, 429).one("nav", class_="account").one("bdi").text == "grace"
