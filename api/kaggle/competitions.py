@@ -4,6 +4,7 @@ import io
 import zipfile
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
+from operator import itemgetter
 from types import MappingProxyType
 
 from fastapi import Request
@@ -98,7 +99,7 @@ def _competition(
         url=f"{site}/competitions/{competition.slug}",
         deadline=competition.closes_at,
         category=state.phase,
-        reward=competition.prizes[0]["amount"] if competition.prizes else "",
+        reward=", ".join(each["amount"] for each in sorted(competition.prizes, key=itemgetter("place"))),
         team_count=teams[competition.id],
         user_has_entered=has_entered,
         user_rank=standings.rank_of(session, state, _track_of(state), account) if has_entered else None,

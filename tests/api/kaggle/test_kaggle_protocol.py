@@ -253,7 +253,8 @@ def test_private_scores_wait_for_the_publication_and_entries_for_their_team(serv
 
 def test_competitions_are_found_by_group_word_and_order(service: Service) -> None:
     early = service.competition(title="Early dogs", closes_at=(datetime.now(UTC) + timedelta(days=1)))
-    late = service.competition(title="Late dogs")
+    prizes = [{"place": 2, "amount": "$1,000"}, {"place": 1, "amount": "$5,000"}]
+    late = service.competition(title="Late dogs", prizes=prizes)
     service.competition(title="Secret dogs", opens_at=None, closes_at=None)
     service.scored("ada", early, noise_images(5))
 
@@ -263,6 +264,8 @@ def test_competitions_are_found_by_group_word_and_order(service: Service) -> Non
         return [each["ref"] for each in answer.json()["competitions"]]
 
     assert refs() == [late, early]
+    told = rpc(service, "ListCompetitions").json()["competitions"]
+    assert [each["reward"] for each in told] == ["$5,000, $1,000", ""], "every prize, in the order of places"
     assert refs(sortBy="COMPETITION_SORT_BY_EARLIEST_DEADLINE") == [early, late]
     assert refs(group="COMPETITION_LIST_TAB_ENTERED") == [early]
     assert refs(search="late DOGS") == [late]
