@@ -1,5 +1,10 @@
-"""The ``ratings`` job: makes the pictures of a rating study, one for each item, those of an entry in one blob."""
+"""The ``ratings`` job: makes the pictures of a rating study, one for each item, those of an entry in one blob.
 
+Thousands of entries take long, so the job gives way to public scores, and goes on where it was: the items of an entry
+are described beside its blob. The cleanup removes these descriptions, as all else that no item names.
+"""
+
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,19 +23,27 @@ from scorer.jobs.broker import transaction
 from scorer.submissions.files import stored_zip
 from worker.runtime.context import WorkerContext
 from worker.runtime.heartbeat import Heartbeat
+from worker.runtime.preemption import preemptible
 from worker.runtime.recording import record_result
 
 
 def make_rating_images(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
-    """Make the items of the claimed study and record them. ``LeaseLost`` if another worker has the job."""
+    """Make the items of the claimed study and record them. ``LeaseLost`` if another worker has the job; ``Preempted``
+    when a public score waits."""
     with transaction(context.sessions, context.broker) as session:
         study = session.get_one(RatingStudy, claim.study_id)
         entries = _entries(session, study)
     items: list[dict[str, Any]] = []
+    progress = preemptible(context, heartbeat)
     for done, entry in enumerate(entries):
-        heartbeat("packing", done / len(entries))
-        if entry.blob_key and context.blobs.exists(entry.blob_key):
-            items += _store_images(context, study, entry)
+        progress("packing", done / len(entries))
+        description = f"ratings/{study.id}/{entry.id}.json"
+        if context.blobs.exists(description):
+            items += json.loads(context.blobs.read(description))
+        elif entry.blob_key and context.blobs.exists(entry.blob_key):
+            made = _store_images(context, study, entry)
+            context.blobs.write(description, json.dumps(made).encode())
+            items += made
     if not items:
         raise Invalid("no-images", "No images of these entries are stored.")
     order = np.random.default_rng(study.seed).permutation(len(items))

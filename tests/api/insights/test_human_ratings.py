@@ -11,10 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from scorer.db.tables import Rating, RatingItem
+from scorer.db.tables import Job, Rating, RatingItem, RatingStudy, Submission
 from tests.api.conftest import Service
 from tests.api.import_export.test_data_release import closed, content, release
 from tests.factories import noise_images
+from worker.exports import rating_images
+from worker.runtime.preemption import Preempted
 
 SIZES = {"images": 3, "grids": 2, "side": 2, "wanted": 2}
 
@@ -129,6 +131,39 @@ def test_what_is_rated_are_images_of_teams_that_nothing_speaks_against(service: 
     empty = service.competition()
     refused = service.call("organizer", "POST", f"/competitions/{empty}/ratings", json=SIZES)
     assert refused.json()["type"].endswith("nobody-to-rate")
+
+
+def test_a_study_goes_on_where_it_gave_way(service: Service, slug: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It gives way before each entry: no entry is packed twice, no attempt is lost, and the items are the same."""
+    made: list[str] = []
+    gave_way: list[str] = []
+    store = rating_images._store_images
+
+    def preemptible(*_: Any) -> Any:
+        def progress(stage: str, _fraction: float) -> None:
+            if len(gave_way) <= len(made):
+                gave_way.append(stage)
+                raise Preempted
+
+        return progress
+
+    def stores(context: Any, study: Any, entry: Any) -> Any:
+        made.append(entry.id)
+        return store(context, study, entry)
+
+    monkeypatch.setattr(rating_images, "preemptible", preemptible)
+    monkeypatch.setattr(rating_images, "_store_images", stores)
+    disturbed = study(service, slug)
+    assert (disturbed["state"], len(made), len(set(made)), len(gave_way)) == ("open", 2, 2, 2)
+    with service.context.sessions() as session:
+        assert session.query(Job).filter_by(queue="ratings").one().attempts == 1
+        packed = session.query(RatingStudy).one()
+        entries = session.query(Submission).filter(Submission.ref.in_(packed.submission_refs))
+        whole = [item for entry in entries for item in store(service.context, packed, entry)]
+        kept = session.query(RatingItem)
+        assert sorted((each.blob_key, each.start, each.length, each.kind, each.images) for each in kept) == sorted(
+            (item["blob_key"], item["start"], item["length"], item["kind"], item["images"]) for item in whole
+        )
 
 
 def test_nothing_twice_the_least_rated_first_and_an_end(service: Service, slug: str) -> None:
