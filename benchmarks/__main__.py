@@ -20,6 +20,7 @@ from benchmarks.speed import (
     neighbours,
     queue,
     references,
+    releases,
     scoring,
     shared_images,
     standings,
@@ -39,7 +40,7 @@ class SpeedBenchmark(NamedTuple):
 SPEED_BENCHMARKS = {
     module.NAME: SpeedBenchmark(module.measure, module.section)
     for module in (
-        *(scoring, frechet, neighbours, tracks, references, standings, queue, evidence, shared_images),
+        *(scoring, frechet, neighbours, tracks, references, standings, queue, evidence, shared_images, releases),
         host_stages,
     )
 }

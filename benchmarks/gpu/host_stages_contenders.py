@@ -1,7 +1,5 @@
 """The timed stages of the host: each returns ``seconds`` and, over all threads and processes, ``cpu_seconds``."""
 
-import os
-import time
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -9,6 +7,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from benchmarks.harness.isolation import Run
+from benchmarks.harness.processor_time import timed
 from benchmarks.speed import neighbours_contenders
 from benchmarks.speed.tracks_contenders import SIZE
 from scorer.archive import ImageSpec
@@ -59,14 +58,14 @@ def neighbours_beside_products(folder: str) -> Run:
         return known[0]
 
     nearest(generated, reference, shortlister=remembered)
-    return _timed(lambda: nearest(generated, reference, shortlister=given))
+    return timed(lambda: nearest(generated, reference, shortlister=given))
 
 
 def storing(folder: str) -> Run:
     """What a score leaves for the evidence, into a store that is a folder."""
     where = Path(folder)
     images, rows = np.load(where / "images.npy", mmap_mode="r"), np.load(where / "generated.npy")
-    return _timed(lambda: np.savez(where / "stored.npz", **cached_features_of(images, rows)._asdict()))
+    return timed(lambda: np.savez(where / "stored.npz", **cached_features_of(images, rows)._asdict()))
 
 
 def _decoded(folder: str, count: int, processes: int) -> Run:
@@ -76,7 +75,7 @@ def _decoded(folder: str, count: int, processes: int) -> Run:
     spec = ImageSpec(count, SIZE)
     with TemporaryDirectory(dir=folder) as scratch:
         path = Path(scratch) / "images.npy"
-        return _timed(lambda: decoded_images.decode(blobs, stored, spec, path, lambda _: None, processes=processes))
+        return timed(lambda: decoded_images.decode(blobs, stored, spec, path, lambda _: None, processes=processes))
 
 
 def _sides(folder: str) -> tuple[np.ndarray, NormalisedFeatures]:
@@ -85,15 +84,3 @@ def _sides(folder: str) -> tuple[np.ndarray, NormalisedFeatures]:
     return np.load(where / "generated.npy"), NormalisedFeatures(
         np.load(where / "reference.npy", mmap_mode="r"), squares
     )
-
-
-def _timed(act: Callable[[], object]) -> Run:
-    cpu, start = _processor_seconds(), time.perf_counter()
-    act()
-    return {"seconds": time.perf_counter() - start, "cpu_seconds": _processor_seconds() - cpu}
-
-
-def _processor_seconds() -> float:
-    """Of this process and of the children that it has waited for."""
-    spent = os.times()
-    return spent.user + spent.system + spent.children_user + spent.children_system

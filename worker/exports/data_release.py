@@ -35,7 +35,7 @@ from scorer.jobs import leases
 from scorer.jobs.broker import transaction
 from scorer.leaderboard.rows import ranked_board_of
 from scorer.lifecycle import TRACK_KINDS, TrackKind
-from scorer.submissions.files import stored_zip
+from scorer.submissions.files import StoredZip, stored_zip
 from worker.exports.parquet import ROW_GROUP_SIZE, WRITER, write_table
 from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext
@@ -178,14 +178,14 @@ def _store_images(
         if context.blobs.exists(description):
             files.append(json.loads(context.blobs.read(description)))
         elif entry.blob_key and context.blobs.exists(entry.blob_key):
-            files.append(_repack_images(context, release, entry, contents.state.image_spec, name, progress))
+            files.append(_store_repacked(context, release, entry, contents.state.image_spec, name, progress))
             context.blobs.write(description, json.dumps(files[-1]).encode())
             if context.now() >= turn_ends:
                 raise Preempted
     return sorted(files, key=lambda file: file["name"]), len(contents.entries) - len(files)
 
 
-def _repack_images(
+def _store_repacked(
     context: WorkerContext,
     release: Release,
     entry: Submission,
@@ -193,16 +193,21 @@ def _repack_images(
     name: str,
     progress: Callable[[], None],
 ) -> dict[str, Any]:
-    """Store an entry's pixels in a new zip, without the names, texts and times of its files."""
     with TemporaryDirectory(prefix="images-", dir=context.scratch) as folder:
-        decoded = Path(folder) / "images.npy"
-        processes = decoded_images.decoding_processes_of(context.settings)
-        stored = stored_zip(entry)
-        decoded_images.decode(context.blobs, stored, spec, decoded, lambda _: progress(), processes=processes)
-        packed = Path(folder) / "images.zip"
-        with packed.open("wb") as file:
-            write_images(np.load(decoded, mmap_mode="r"), file)
+        packed = repack_images(context, stored_zip(entry), spec, Path(folder), progress)
         return _store_file(context, release, packed, spec.count, name=name)
+
+
+def repack_images(
+    context: WorkerContext, stored: StoredZip, spec: ImageSpec, folder: Path, progress: Callable[[], None]
+) -> Path:
+    """A stored zip's pixels in a new zip in ``folder``, without the names, texts and times of its files."""
+    decoded, packed = folder / "images.npy", folder / "images.zip"
+    processes = decoded_images.decoding_processes_of(context.settings)
+    decoded_images.decode(context.blobs, stored, spec, decoded, lambda _: progress(), processes=processes)
+    with packed.open("wb") as file:
+        write_images(np.load(decoded, mmap_mode="r"), file)
+    return packed
 
 
 def _figures(release: Release, contents: ReleaseContents, with_images: int, missing: int) -> CardNumbers:

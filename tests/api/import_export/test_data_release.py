@@ -267,7 +267,7 @@ def test_a_release_goes_on_where_it_gave_way(service: Service, slug: str, monkey
     undisturbed = release(service, slug, images="ranked")
     packed: list[str] = []
     gave_way: list[str] = []
-    repack = release_job._repack_images
+    repack = release_job._store_repacked
 
     def preemptible(*_: Any) -> Any:
         def progress(stage: str, fraction: float) -> None:
@@ -283,7 +283,7 @@ def test_a_release_goes_on_where_it_gave_way(service: Service, slug: str, monkey
         return description
 
     monkeypatch.setattr(release_job, "preemptible", preemptible)
-    monkeypatch.setattr(release_job, "_repack_images", packs)
+    monkeypatch.setattr(release_job, "_store_repacked", packs)
     monkeypatch.setattr(release_job, "TURN_SHARE", 0.0)
     made = release(service, slug, images="ranked")
     assert (made["sha256"], made["files"]) == (undisturbed["sha256"], undisturbed["files"])
