@@ -29,6 +29,11 @@ from scorer.monitoring.logs import annotate_request
 
 REMEDIES = {"no-token": "/signin?next={path}", "second-factor-needed": "/account/second-factor"}
 """The page that a browser is led to by what is wrong."""
+SENTENCES = {
+    (404, "Not Found"): "There is no page at this address.",
+    (405, "Method Not Allowed"): "This address takes no such request.",
+}
+"""What an error page says where the answer has no more than the name of its status."""
 WITHOUT_LOOK_UP = frozenset({429, 500, 503})
 UNREADABLE_JSON = (ValueError, RecursionError)
 """What Python's reader of JSON raises for other encodings, numbers of thousands of digits and thousands of lists in
@@ -59,7 +64,8 @@ def add_error_handlers(app: FastAPI) -> None:
         if isinstance(error.__cause__, UNREADABLE_JSON):
             return await _bad_request(request, ["body: no JSON in UTF-8 can be read from it"])
         title = str(error.detail)
-        return await _answer(request, problem(error.status_code, "http", title, headers=error.headers), title)
+        message = SENTENCES.get((error.status_code, title), title)
+        return await _answer(request, problem(error.status_code, "http", title, headers=error.headers), message)
 
     @app.exception_handler(Exception)
     async def _ours(request: Request, _: Exception) -> Response:

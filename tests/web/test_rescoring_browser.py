@@ -33,6 +33,7 @@ def test_measure_anew_switch_and_take_back(browser: Browser, service: Service, m
             expect(page.get_by_text("2 measured")).to_be_visible()
             page.reload()
             expect(page.get_by_role("row").filter(has_text="$500")).to_have_count(2)
+            expect(page.get_by_text("the memorization distance not at all.")).to_be_visible()
             for width in WIDTHS:
                 page.set_viewport_size({"width": width, "height": 800})
                 assert page.evaluate("document.documentElement.scrollWidth") == width

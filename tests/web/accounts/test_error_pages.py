@@ -53,6 +53,15 @@ def test_the_menu_of_who_is_signed_in_stays(service: Service, method: str, path:
     assert menu(parse_html(answer.text)) == ["Sign in", "Sign up"]
 
 
+def test_an_address_that_there_is_not_gets_a_sentence(service: Service) -> None:
+    for method, path, status, sentence in (
+        ("GET", "/no/such/page", 404, "There is no page at this address."),
+        ("PUT", "/account", 405, "This address takes no such request."),
+    ):
+        page = error(service.http.request(method, path, headers=PAGE), status)
+        assert page.one(class_="lead").text == sentence
+
+
 def test_a_form_that_is_out_of_date_leaves_the_menu(service: Service) -> None:
     sign_up(service)
     page = error(send(service, "/account/tokens", {"name": "laptop", "csrf": "another"}), 403)

@@ -1,5 +1,6 @@
 """The pages of publication, as a browser without scripts would use them."""
 
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -41,6 +42,7 @@ def test_the_board_is_published_and_withdrawn(service: Service, slug: str) -> No
         item.one("h3").text.split("  ")[0]: item for item in page.one("ul", class_="checklist").all("li", class_="open")
     }
     assert len(open_) == 3, list(open_)
+    assert not re.search(r"\.(See them|Look there)", page.text), "a link is a word of its own"
     assert "the disk was full" in page.text
     assert page.one("nav", **{"aria-label": "Organizing"}).one("a", **{"aria-current": "page"}).text == "Publication"
     send(service, page, f"{here}/requeue")

@@ -12,6 +12,7 @@ from scorer.accounts import sessions
 from scorer.accounts.sessions import Browser
 from scorer.db import accounts
 from tests.api.conftest import Service
+from tests.api.review.test_review import near_copies
 from tests.api.submissions.test_flow import with_a_wrong_image
 from tests.api.teams.test_final_picks_and_code import NOTEBOOK, close, code_zip
 from tests.factories import noise_images, zip_of
@@ -52,6 +53,19 @@ def numbers(page: Element) -> dict[str, str]:
 
 
 # An entry
+
+
+def test_a_score_of_many_digits_is_set_smaller_so_that_it_leaves_room_for_the_next(service: Service) -> None:
+    for decimals, is_long in ((5, False), (10, True)):
+        slug = service.competition(score_decimals=decimals)
+        entry = service.scored("ada", slug, near_copies())["id"]
+        for who, page in (("ada", ""), ("organizer", "/desk")):
+            enter(service, who)
+            (numbers_of_a_track, *_) = read(service, f"/submissions/{entry}{page}").all("dl", class_="numbers")
+            (score,) = [
+                each.one("dd") for each in numbers_of_a_track.all("div") if each.one("dt").text.startswith("Score")
+            ]
+            assert ("long" in score.attributes.get("class", "")) == (is_long and not page), score.text
 
 
 def test_an_entry_shows_its_numbers_its_verdict_its_histogram_and_its_images(service: Service) -> None:
