@@ -4,6 +4,7 @@ isolation: one run in a process of its own, with a fixed number of threads
 machine: processor, memory and package versions
 plan: sizes and repetitions, full and quick
 rounds: contenders in turn, round after round; medians
+processor_time: seconds by the clock and of processors
 results: stored measurements, one JSON file each
 changed_files: what has changed since the commit of a result
 report: RESULTS.md from stored measurements

@@ -8,5 +8,6 @@ references: loading a prepared reference
 standings, standings_runs, standings_requests: a large board, and the pages made of it, over HTTP
 queue, queue_runs: claims of many workers on a long job queue
 shared_images: an entry compared with all others; which altered copies are found
+releases: the images of an entry in a data release, decoded and encoded anew
 evidence, evidence_contenders: all tests for copying of one submission
 """
