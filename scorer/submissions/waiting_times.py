@@ -20,7 +20,9 @@ from scorer.db.tables import Job
 from scorer.lifecycle import JobState, Queue
 
 QUOTA_PERIOD = timedelta(days=1)
-"""Arrivals without an end are expected for so long."""
+"""Arrivals are expected for so long at most: by then everybody has handed in what a day allows."""
+MIN_ARRIVALS = 10
+"""Fewer tell no rate: one entry that came a moment ago would stand for a hundred a second."""
 UsualSeconds = Mapping[tuple[str, int | None], float | None]
 """The usual duration of a public job in seconds by queue and track; None where none has finished yet."""
 
@@ -48,17 +50,18 @@ class QueueState:
         come: as many as come while it waits, and none after ``closes_at``."""
         alone = self.seconds_until_start(position)
         rate = self._rate_before(turn, now)
-        until_close = max(timedelta(), (closes_at - now) if closes_at is not None else QUOTA_PERIOD).total_seconds()
+        open_for = min(QUOTA_PERIOD, closes_at - now) if closes_at is not None else QUOTA_PERIOD
+        until_close = max(timedelta(), open_for).total_seconds()
         share = rate * self.mean_seconds / len(self.free_in)
         grows_for = min(until_close, alone / (1 - share)) if share < 1 else until_close
         return self.seconds_until_start(position + round(rate * grows_for))
 
     def _rate_before(self, turn: int, now: datetime) -> float:
         """New jobs a second of an earlier turn than ``turn``; none while it is the current one, which new jobs join at
-        its end."""
-        if not self.arrivals or turn <= min(self.waiting, default=turn):
+        its end. Jobs that came at once, as of one program, are counted over the time that one of them takes."""
+        if len(self.arrivals) < MIN_ARRIVALS or turn <= min(self.waiting, default=turn):
             return 0.0
-        seconds = (now - self.arrivals[-1].created_at).total_seconds()
+        seconds = max((now - self.arrivals[-1].created_at).total_seconds(), self.mean_seconds)
         return sum(arrival.turn < turn for arrival in self.arrivals) / seconds if seconds > 0 else 0.0
 
     def count_until(self, turn: int) -> int:

@@ -42,7 +42,7 @@ READ_BY_TESTS = {"onnx", "pyarrow"}
 """Packages of the worker with which tests of the API make generators and read data releases."""
 CLIENT_ALONE = [f"tests/pure/client/test_{name}.py" for name in ("csv_cells", "data_files", "retries")]
 """The client's tests that need nothing of the server."""
-OPTIONS = ("--quiet", "--numprocesses=2", "-p", "no:cacheprovider")
+OPTIONS = ("--quiet", "--numprocesses=2", "--dist=loadfile", "-p", "no:cacheprovider", "-m", "not slow")
 TOLERANT = ("-W", "default::DeprecationWarning", "-W", "default::PendingDeprecationWarning")
 """An old package uses what a newer one, which it allows, has deprecated: typer 0.20 does with click 8.5."""
 
@@ -97,7 +97,8 @@ def test_every_pin_has_a_wheel(python: str, system: str, wheels: dict[str, set[s
 )
 def test_the_api_runs_without_the_worker(python: str, dependencies: str, tmp_path: Path) -> None:
     """In an environment of its own, with the oldest or newest packages that the project allows. Those that some of the
-    API's tests read files with come after the service has been seen without them."""
+    API's tests read files with come after the service has been seen without them. What needs torch is marked so, and
+    skipped; all else must pass."""
     found = _environment(python, tmp_path)
     limits = tmp_path / "limits.txt"
     limits.write_text("\n".join(_oldest()) if dependencies == "oldest" else "")

@@ -65,5 +65,18 @@ def test_where_more_arrives_than_is_done_a_second_entry_waits_for_the_close() ->
 
 def test_without_recent_arrivals_only_what_waits_counts() -> None:
     assert seconds_of(QueueState([0.0], 10.0, {0: 10, 1: 1}, []), 1) == 100
-    at_once = [Arrival(0, NOW)] * 3
-    assert seconds_of(QueueState([0.0], 10.0, {0: 10, 1: 1}, at_once), 1) == 100, "no rate can be told"
+
+
+@pytest.mark.parametrize("ago", [0, 0.01, 5])
+def test_a_few_entries_tell_no_rate(ago: float) -> None:
+    """One of a moment ago stood for a hundred a second, and a second entry was told to wait for decades."""
+    few = [Arrival(0, NOW - timedelta(seconds=ago))] * 3
+    assert seconds_of(QueueState([0.0], 10.0, {0: 10, 1: 1}, few), 1, 10 * 365 * 86400) == 100
+
+
+def test_entries_that_came_at_once_are_expected_for_a_day_at_most() -> None:
+    """Eleven of 10 s each count over 10 s: in a day of them 95,040 go before."""
+    at_once = [Arrival(0, NOW)] * 11
+    state = QueueState([0.0], 10.0, {0: 11, 1: 1}, at_once)
+    assert seconds_of(state, 1, 10 * 365 * 86400) == pytest.approx(100 + 86400 / 10 * 11 * 10)
+    assert seconds_of(state, 1, 60) == pytest.approx(100 + 60 / 10 * 11 * 10)
