@@ -141,9 +141,19 @@ ADMIN = typer.main.get_command(make_admin({}))
 COMMANDS = dict(leaves(ADMIN))
 
 
+def annotation_of(parameter: Any) -> Any:
+    """The type of an argument or an option; Typer's older versions, which the project allows, have click's."""
+    if hasattr(parameter, "type_descriptor"):
+        return parameter.type_descriptor.annotation
+    if hasattr(parameter.type, "choices"):
+        return Literal[tuple(parameter.type.choices)]
+    names = {"integer": int, "float": float, "path": Path, "file": Path, "datetime": datetime}
+    return names.get(parameter.type.name.removesuffix(" range"), str)
+
+
 def value_for(parameter: Any, folder: Path) -> list[str]:
     """What stands for an argument or an option's value."""
-    annotation = parameter.type_descriptor.annotation
+    annotation = annotation_of(parameter)
     if get_origin(annotation) is Literal:
         return [str(get_args(annotation)[0])]
     if annotation is Path:
