@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from urllib.parse import quote, urlencode
 
 from fastapi import FastAPI
+from fastapi.dependencies.models import Dependant
 from fastapi.routing import iter_route_contexts
 from pydantic import BaseModel, TypeAdapter
 
@@ -57,15 +58,19 @@ def readable_routes(app: FastAPI) -> list[ReadableRoute]:
     routes = []
     for route in iter_route_contexts(app.routes):
         if "GET" in (route.methods or ()) and route.path:
-            dependant = getattr(route, "dependant", None)
-            routes.append(
-                ReadableRoute(
-                    route.path,
-                    dict(_schemas(dependant.path_params)) if dependant else {},
-                    dict(_schemas(dependant.query_params)) if dependant else {},
-                )
-            )
+            parts = list(_parts_of(getattr(route, "dependant", None)))
+            in_path = dict(_schemas([parameter for part in parts for parameter in part.path_params]))
+            in_query = dict(_schemas([parameter for part in parts for parameter in part.query_params]))
+            routes.append(ReadableRoute(route.path, in_path, in_query))
     return sorted(routes, key=lambda route: route.path)
+
+
+def _parts_of(dependant: Dependant | None) -> Iterator[Dependant]:
+    """A route's function and the dependencies below it: each may have parameters of its own."""
+    if dependant is not None:
+        yield dependant
+        for each in dependant.dependencies:
+            yield from _parts_of(each)
 
 
 def _schemas(parameters: Sequence[Any]) -> Iterator[tuple[str, Schema]]:

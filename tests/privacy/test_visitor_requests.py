@@ -19,7 +19,7 @@ from tests.api.http.request_costs import MAX_ROWS, Cost, measured_cost
 from tests.bulk_rows import EntryRow, add_rows
 from tests.factories import make_competition, set_tau
 from tests.privacy.canaries import DRAFT, SLUG, publish
-from tests.privacy.crawler import Route, UnknownRoute
+from tests.privacy.crawler import Route, UnknownRoute, routes_of
 from tests.privacy.environment import NOW, Environment
 from tests.privacy.requests import CALLS, RouteCall, parameters_of
 
@@ -147,6 +147,13 @@ def test_no_request_of_a_visitor_takes_more_than_it_counts(visited: Visited, mon
                 dear[address] = cost
     assert dear == {}
     assert {path for path, seen in statuses.items() if seen == {404}} == NOT_FOR_VISITORS, "nothing drawn exists"
+
+
+def test_every_parameter_of_an_address_is_drawn(visited: Visited) -> None:
+    """Those of dependencies, too."""
+    app = visited.world.app
+    drawn = {each.path: set(each.query_parameters) for each in readable_routes(app)}
+    assert drawn == {each.path: set(each.queries) for each in routes_of(app) if each.method == "GET"}
 
 
 def test_a_new_route_needs_values_of_things_that_exist(visited: Visited) -> None:
