@@ -18,6 +18,7 @@ from scorer.archive.limited_listing import require_files, require_images, requir
 from scorer.confinement import limited_call
 from scorer.confinement.limited_call import MAX_ANSWER_BYTES, call_limited
 from scorer.errors import Invalid, KennelError, TooLarge
+from scorer.evidence import code_uploads
 from scorer.evidence.code_uploads import MAX_DIRECTORY_BYTES, MAX_FILES, kind_of
 from tests.pure.archive.broken_files import BrokenZipEntry, pngs, raw_zip, zipped
 
@@ -156,3 +157,8 @@ def test_notebooks_are_read_by_a_limited_process() -> None:
         for content in (b"[" * 100_000, b'{"cells": []}', b"\xff"):
             with pytest.raises(Invalid, match="neither a zip nor a notebook"):
                 kind_of(io.BytesIO(content), limited=limited)
+
+
+def test_this_process_reads_no_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(code_uploads, "json", None)  # what would parse it here
+    assert kind_of(io.BytesIO(b'{"nbformat": 4, "cells": []}'), limited=True) == "notebook"
