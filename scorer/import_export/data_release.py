@@ -24,7 +24,8 @@ MANIFEST, CARD, CROISSANT, BUNDLE = "manifest.json", "README.md", "croissant.jso
 IMAGES_IN = "images/"
 KEY_BYTES = 32
 PACKING_SECONDS_PER_PIXEL = 2.6e-7
-"""Of decoding an image and encoding it again, on one core: 0.8 to 1.1 ms were measured for 64 x 64 pixels."""
+"""Of decoding an image and encoding it again, on one core: 1 ms for 64 x 64 pixels, as ``benchmarks/speed/releases.py``
+measures."""
 
 
 @dataclass(frozen=True)
