@@ -27,16 +27,29 @@ EXECUTED = (
     "start/reviewer.md",
     "start/operator.md",
     "start/gpu-server.md",
+    "how-to/run-with-docker-compose.md",
+    "how-to/run-many-processes.md",
+    "how-to/monitor-the-service.md",
+    "how-to/verify-a-score.md",
+    "how-to/rescore-entries.md",
+    "how-to/resumable-uploads.md",
     "how-to/choose-a-threshold.md",
     "how-to/start-from-a-kit.md",
     "how-to/publish-and-release.md",
+    "how-to/upgrade-and-roll-back.md",
+    "how-to/back-up-and-restore.md",
     "how-to/runbook.md",
 )
 """In this order: each page goes on with what those before it have made."""
+RUNBOOK = "how-to/runbook.md"
+LINK = re.compile(r"\]\((?P<page>[\w./-]+\.md)(?:#[\w-]+)?\)")
+SHELLS = {"sh", "bash", "shell"}
+"""Languages of blocks that are commands without ``$``: nobody types them here, so another test has to run them."""
 BESIDE = "another terminal"
 TITLE = re.compile(
     r"^(?P<indent> *)```\w+ title=\"(?P<name>[\w.-]+)\"\n(?P<body>.*?)^(?P=indent)```", re.MULTILINE | re.DOTALL
 )
+OTHER_PORT = "8001"
 START_SECONDS, PAGE_SECONDS, STOP_SECONDS = 120, 400, 30
 SAID = {
     "start/organizer.md": ("dogs is open; complete.", "It is a copy and has no score."),
@@ -49,8 +62,13 @@ SAID = {
     "start/reviewer.md": ('"submission_id"', '"complete":true', '"aug"'),
     "start/operator.md": ("carl is organizer now.",),
     "start/gpu-server.md": ("units/kennel-web.service", "answer and take every queue", "rehearsal is open; complete."),
+    "how-to/run-many-processes.md": ("paused: worker gpu-1", "queue score", "competition dogs"),
+    "how-to/verify-a-score.md": ("equal", "Signed by"),
+    "how-to/rescore-entries.md": ("Campaign 1 on the private track",),
+    "how-to/resumable-uploads.md": ('"status"',),
     "how-to/choose-a-threshold.md": ("by margin, before", "by undo, before"),
     "how-to/publish-and-release.md": ("The final board of dogs is published.", "Everybody may have it"),
+    "how-to/back-up-and-restore.md": ("is sound", "is restored"),
     "how-to/runbook.md": ("paused: worker gpu-1", "is sound", "answer and take every queue"),
 }
 """What each page's commands print, among other things."""
@@ -58,10 +76,11 @@ SAID = {
 
 @dataclass
 class Machine:
-    """A newcomer's folder ``work``: an environment beside it, a home of its own, and a port that is free."""
+    """A newcomer's folder ``work``: an environment beside it, a home of its own, and two ports that are free."""
 
     folder: Path
     port: int
+    other_port: int
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     @property
@@ -74,8 +93,9 @@ class Machine:
         return variables | {"HOME": str(self.folder / "home"), "PATH": path, "PYTHONPATH": IMPORT_PATH}
 
     def here(self, text: str) -> str:
-        """Commands as they are typed on this machine: port 8000 may be taken."""
-        return re.sub(r"(127\.0\.0\.1:|--port )8000", rf"\g<1>{self.port}", text)
+        """Commands as they are typed on this machine: ports 8000 and 8001 may be taken."""
+        text = re.sub(r"(127\.0\.0\.1:|--port )8000", rf"\g<1>{self.port}", text)
+        return text.replace(f"--port {OTHER_PORT}", f"--port {self.other_port}")
 
     def run(self, lines: list[str]) -> str:
         """Type commands in one shell; what they print."""
@@ -118,7 +138,7 @@ def machine() -> Iterator[Machine]:
     (repository / ".venv").symlink_to(sys.prefix)
     folder = repository / "work"
     (folder / "home").mkdir(parents=True)
-    made = Machine(folder, free_port())
+    made = Machine(folder, free_port(), free_port())
     try:
         yield made
     finally:
@@ -152,7 +172,7 @@ def follow(page: str, machine: Machine) -> str:
 
 
 @pytest.mark.heavy
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(2400)
 def test_the_commands_on_the_start_pages_work() -> None:
     with machine() as newcomer:
         for page in EXECUTED:
@@ -163,3 +183,18 @@ def test_the_commands_on_the_start_pages_work() -> None:
 def test_every_start_page_is_executed() -> None:
     pages = {page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs" / "start").glob("*.md")}
     assert pages <= set(EXECUTED)
+
+
+def test_every_page_that_the_runbook_links_is_executed() -> None:
+    docs = ROOT / "docs"
+    here = (docs / RUNBOOK).parent
+    linked = {(here / link["page"]).resolve() for link in LINK.finditer((docs / RUNBOOK).read_text())}
+    assert len(linked) > 10
+    assert {page.relative_to(docs).as_posix() for page in linked} <= set(EXECUTED)
+
+
+@pytest.mark.parametrize("page", EXECUTED)
+def test_commands_of_executed_pages_are_typed_or_marked(page: str) -> None:
+    shown = [block for block in blocks((ROOT / "docs" / page).read_text()) if block.language in {"console", *SHELLS}]
+    unmarked = [block for block in shown if not block.mark]
+    assert [block.body for block in unmarked if block.language in SHELLS or not commands(block)] == []
