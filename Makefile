@@ -15,7 +15,7 @@ BIN := $(VENV)/bin
 MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs
 DEMO_FLAGS = --count $(IMAGES) --port $(PORT) $(if $(ENTRIES),--entries $(ENTRIES)) $(if $(EXIT),--exit) $(if $(FROM),--images $(FROM))
 
-.PHONY: help setup demo up images test test-all test-slow compose-test faults load scale check format docs reference bench gpu-check migrate constraints audit release clean
+.PHONY: help setup demo up images test test-all test-slow compose-test faults load zoo scale check format docs reference bench gpu-check migrate constraints audit release clean
 
 help: ## List what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -91,7 +91,9 @@ format: setup ## Format and mend what the linter can
 
 bench: setup ## Measure speed against the peers, write benchmarks/RESULTS.md (BENCH=names)
 	$(BIN)/python -m benchmarks $(BENCH)
-	$(if $(BENCH),,$(BIN)/python -m benchmarks.zoo)
+
+zoo: setup ## Make the seeds of the zoo that are missing, half an hour of one core each, write benchmarks/ZOO.md (SEED=n)
+	$(BIN)/python -m benchmarks.zoo $(if $(SEED),--seed $(SEED))
 
 load: setup ## Load the real service over loopback, write benchmarks/LOAD.md; an hour and a half (LOAD=names)
 	$(COMPILED) $(BIN)/python -m benchmarks.load $(LOAD)

@@ -5,10 +5,12 @@ import logging
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.zoo.entries import EntryFeatures, Title
 from benchmarks.zoo.entry_cache import EntryCache, Inputs
 from benchmarks.zoo.spaces import References, Space, space_of
+from benchmarks.zoo.trainings.training import GeneratedImages
 from deploy.demo.tiles import Pixels
 from scorer.archive import mirror_images
 from scorer.extractors import ExtractorOptions, Features, load
@@ -40,22 +42,28 @@ class CachedExtractors:
         self._cache.store(key, {"features": features})
         return features
 
-    def compute_features(self, title: Title, images: Pixels) -> EntryFeatures:
+    def compute_features(self, title: Title, entry: GeneratedImages) -> EntryFeatures:
         """An entry with its features in every space."""
-        log.info("computing features of %s, %s, seed %d", *title)
-        return EntryFeatures(title, images, {name: self.features(name, images) for name in self.extractors})
+        log.info("features of %s %s, seed %d", *title)
+        features = {name: self.features(name, entry.images) for name in self.extractors}
+        return EntryFeatures(title, entry.images, features, entry.originals)
 
-    def space(self, extractor: str, inputs: Inputs, *, private: bool) -> Space:
-        """A track's prepared reference; the private one has additional images."""
+    def photographs(self, title: Title, inputs: Inputs, rows: NDArray[np.int64]) -> EntryFeatures:
+        """The entry of these held-out images."""
+        features = {name: self.features(name, inputs.held_out)[rows] for name in self.extractors}
+        return EntryFeatures(title, inputs.held_out[rows], features)
+
+    def space(self, extractor: str, inputs: Inputs, held_out: NDArray[np.int64], *, private: bool) -> Space:
+        """A track's prepared reference, with these of the held-out images; the private one has additional images."""
         training = self.features(extractor, inputs.train)
         extra = [self.features(extractor, inputs.private_extra)] if private else []
         return space_of(
             References(
                 train=inputs.train,
-                held_out=inputs.held_out,
+                held_out=inputs.held_out[held_out],
                 training=training,
                 mirrored=self.features(extractor, mirror_images(inputs.train)),
-                held_out_features=self.features(extractor, inputs.held_out),
+                held_out_features=self.features(extractor, inputs.held_out)[held_out],
                 whole=np.concatenate([training, *extra]),
             )
         )

@@ -1,8 +1,8 @@
 """Detection of memorising entries: AUC and detection rate of every kind of evidence.
 
-Every kind of evidence is one number of an entry. Over the entries of a method and all honest ones: AUC is the
-probability that the memorising one looks more like copying, ties half; the detection rate at zero false positives is
-the share of the memorising entries that look more like copying than every honest one.
+Every kind of evidence is one number of an entry. Over the entries of a method and all honest ones AUC is the
+probability that the memorising one looks more like copying, ties half. As a threshold serves the honest entry that
+looks most like copying, of the seeds on which thresholds are fixed; the others have entries beyond it, or not.
 
 The service has no honest entries to compare with: it has rules, and each applies to an entry or does not.
 """
@@ -47,20 +47,6 @@ class Rule:
     """The column with its p-value."""
 
 
-@dataclass(frozen=True)
-class Detection:
-    """How well a method's entries are detected among honest ones."""
-
-    auc: float
-    caught: int
-    entries: int
-
-    @property
-    def rate(self) -> float:
-        """The detection rate at zero false positives."""
-        return self.caught / self.entries
-
-
 def _min_column(column: str) -> Callable[[SpaceReading], float | None]:
     return lambda read: read.numbers.get(column)
 
@@ -82,6 +68,7 @@ EVIDENCE = (
     EvidenceKind("upright alone", _max_column("partly_copied_share")),
     EvidenceKind("relative distance", _max_column("relative_share"), "relative_share"),
     EvidenceKind("membership", _max_column("membership_auc"), "membership_auc"),
+    EvidenceKind("perceptual hashes", _max_column("hash_share"), "hash_share"),
     EvidenceKind("repeats", _max_column("repeats_share")),
     EvidenceKind("thumbnails", _max_column("thumbnail_share")),
     EvidenceKind("equal pixels", lambda read: -read.copied),
@@ -149,8 +136,8 @@ def _known_columns(zoo: Zoo) -> set[str]:
     return {name for outcome in zoo.outcomes for read in outcome.readings.values() for name in read.numbers}
 
 
-def detection_of(zoo: Zoo, track: TrackKind, evidence: EvidenceKind, *methods: str) -> Detection:
-    """AUC and detections of a track's evidence between the entries of these methods and all honest ones.
+def auc_of(zoo: Zoo, track: TrackKind, evidence: EvidenceKind, *methods: str) -> float:
+    """AUC of a track's evidence between the entries of these methods and all honest ones.
 
     Raises ``ValueError`` if there are none of either.
     """
@@ -158,13 +145,31 @@ def detection_of(zoo: Zoo, track: TrackKind, evidence: EvidenceKind, *methods: s
     auc = area_under_curve(memorising, honest)
     if auc is None:
         raise ValueError(f"there are {len(memorising)} entries of {', '.join(methods)}, and {len(honest)} honest ones")
-    return Detection(auc, int((memorising < honest.min()).sum()), len(memorising))
+    return auc
 
 
-def outcomes_found_by(zoo: Zoo, track: TrackKind, rule: Rule, *methods: str) -> tuple[Outcome, ...]:
-    """The entries of these methods to which a rule of the service applies."""
-    tau = choose_tau([], method="heldout", heldout_distance=zoo.fresh[track]).tau
-    return tuple(each for each in zoo.of(*methods) if rule.finds(each.readings[track], tau))
+def threshold_of(zoo: Zoo, track: TrackKind, evidence: EvidenceKind) -> float:
+    """The value of the honest entry that looks most like copying."""
+    return float(_values(zoo, track, evidence, HONEST).min())
+
+
+def caught_by(zoo: Zoo, track: TrackKind, evidence: EvidenceKind, threshold: float, *methods: str) -> int:
+    """How many entries of these methods look more like copying than a threshold says."""
+    return int((_values(zoo, track, evidence, methods) < threshold).sum())
+
+
+def outcomes_found_by(zoo: Zoo, rule: Rule, *methods: str) -> tuple[Outcome, ...]:
+    """The entries of these methods to which a rule of the service applies on either track."""
+    taus = {
+        (each.seed, track): choose_tau([], method="heldout", heldout_distance=each.fresh[track]).tau
+        for each in zoo.seeds
+        for track in TRACK_KINDS
+    }
+    return tuple(
+        each
+        for each in zoo.of(*methods)
+        if any(rule.finds(each.readings[track], taus[each.title.seed, track]) for track in TRACK_KINDS)
+    )
 
 
 def _values(zoo: Zoo, track: TrackKind, evidence: EvidenceKind, methods: tuple[str, ...]) -> Vector:

@@ -2,23 +2,36 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.zoo.entry_cache import UNTRAINED, EntryCache, Inputs, cached_entries_of
-from benchmarks.zoo.plan import ZooPlan
 from deploy.demo.tiles import Pixels
 from scorer.extractors import Features
 
-MEMORISING = ("mgan", "sup", "ae", "vae", "aug")
-"""The ways to memorise of Bai et al. 2021, section 3.2, with the variational autoencoder apart from the plain one."""
-MIXED: Mapping[str, float] = MappingProxyType({"half copied": 0.5, "quarter copied": 0.25})
+DRAWN = ("mgan", "sup", "ae", "vae")
+"""Networks that draw training images again: the ways to memorise of Bai et al. 2021, section 3.2, with the variational
+autoencoder apart from the plain one."""
+ALTERED = "aug"
+"""Training images, altered."""
+MEMORISING = (*DRAWN, ALTERED)
+SHARES = (0.5, 0.25, 0.1)
+
+
+def mixture_name(share: float, method: str) -> str:
+    """The method of mixtures: such a share of copies, of a memorising method's, the rest honest."""
+    return f"{share:.0%} {'altered' if method == ALTERED else 'drawn'}"
+
+
+MIXED: Mapping[str, float] = MappingProxyType(
+    {mixture_name(share, method): share for method in (ALTERED, DRAWN[0]) for share in SHARES}
+)
 """Entries of which that share is memorised and the rest honest: the case that a mean distance hides."""
-HONEST = ("gan", "vae random", "flow", "normal", "photographs")
+HALF_ALTERED = mixture_name(0.5, ALTERED)
+HONEST_NETWORKS = ("gan", "flow", "diffusion")
+HONEST = (*HONEST_NETWORKS, "normal", "photographs")
 METHODS = (*MEMORISING, *MIXED, *HONEST)
 LABELS: Mapping[str, str] = MappingProxyType(
     dict.fromkeys(HONEST, "legitimate")
@@ -26,12 +39,12 @@ LABELS: Mapping[str, str] = MappingProxyType(
     | {method: "ae" if method == "vae" else method for method in MEMORISING}
 )
 """The label that reviewers would give."""
-HONEST_PART = "flow"
+HONEST_PART = "diffusion"
 """The honest method in mixed entries."""
 
 
 class Title(NamedTuple):
-    """The identity of an entry: method, strength and seed."""
+    """The identity of an entry: method, strength (of a mixture: whose copies) and seed."""
 
     method: str
     strength: str
@@ -45,34 +58,27 @@ class EntryFeatures:
     title: Title
     images: Pixels
     features: Mapping[str, Features]
-
-
-def images_of(name: str, inputs: Inputs, plan: ZooPlan, cache: EntryCache) -> Iterator[tuple[Title, Pixels]]:
-    """The entries of one training, from the cache or made now; ``photographs`` is the entry of held-out images."""
-    if name == "photographs":
-        yield Title(name, "held out", 0), inputs.photographs
-        return
-    for seed in plan.seeds[:1] if name in UNTRAINED else plan.seeds:
-        for each in cached_entries_of(name, seed, inputs, plan, cache):
-            yield Title(each.method, each.strength, seed), each.images
+    originals: NDArray[np.int64] | None = None
+    """Of each image that a network was trained to draw again, the number of the training image."""
 
 
 def mixed(entries: Sequence[EntryFeatures]) -> Iterator[EntryFeatures]:
-    """For every seed the strongest entry of each memorising method, mixed with the strongest of :data:`HONEST_PART`."""
-    strongest = {(each.title.method, each.title.seed): each for each in entries}  # the last one stays
-    for (method, seed), kind in product(list(strongest), MIXED):
-        honest = strongest.get((HONEST_PART, seed))
-        if method in MEMORISING and honest is not None:
-            yield _mix(strongest[method, seed], honest, kind)
+    """Every memorising entry of a seed, mixed in each of :data:`SHARES` with that of :data:`HONEST_PART`."""
+    honest = next(each for each in entries if each.title.method == HONEST_PART)
+    for share in SHARES:
+        for each in entries:
+            if each.title.method in MEMORISING:
+                yield _mix(each, honest, share)
 
 
-def _mix(memorising: EntryFeatures, honest: EntryFeatures, kind: str) -> EntryFeatures:
+def _mix(memorising: EntryFeatures, honest: EntryFeatures, share: float) -> EntryFeatures:
     count = len(memorising.images)
-    split = round(MIXED[kind] * count)
+    split = round(share * count)
 
     def both(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
         return np.concatenate([one[:split], other[split:count]])
 
+    method, strength, seed = memorising.title
     features = {name: both(rows, honest.features[name]) for name, rows in memorising.features.items()}
-    title = Title(kind, memorising.title.method, memorising.title.seed)
+    title = Title(mixture_name(share, method), strength or method, seed)
     return EntryFeatures(title, both(memorising.images, honest.images), features)

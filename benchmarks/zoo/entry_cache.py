@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.zoo.adversarial import adversarial
-from benchmarks.zoo.autoencoders import autoencoder, variational
-from benchmarks.zoo.one_hot import memorising_gan, supervised
 from benchmarks.zoo.plan import ZooPlan
-from benchmarks.zoo.training import GeneratedImages, Training
-from benchmarks.zoo.untrained import augmented, normal
+from benchmarks.zoo.trainings.adversarial import adversarial
+from benchmarks.zoo.trainings.autoencoders import autoencoder, variational
+from benchmarks.zoo.trainings.checkpoints import Checkpoints
+from benchmarks.zoo.trainings.diffusion import diffusion
+from benchmarks.zoo.trainings.one_hot import memorising_gan, supervised
+from benchmarks.zoo.trainings.training import GeneratedImages, Training
+from benchmarks.zoo.trainings.untrained import augmented, normal
 from deploy.demo.photographs import Photographs
 from deploy.demo.tiles import Pixels
 
@@ -30,32 +32,31 @@ TRAININGS: Mapping[str, Training] = MappingProxyType(
         "vae": variational,
         "aug": augmented,
         "gan": adversarial,
+        "diffusion": diffusion,
         "normal": normal,
     }
 )
-UNTRAINED = frozenset({"aug", "normal"})
-VERSION = 1
-"""Raised when a training changes, so that cached entries of the former one are not used."""
+VERSION = 2
+"""Raised when a training changes, so that nothing that is kept of the former one is used."""
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """The reference images of the zoo, each (n, s, s, 3) uint8.
-
-    To train on, held out, held out and scored as an entry (``photographs``), and in the private reference only.
-    """
+    """The images of the zoo, each (n, s, s, 3) uint8: to train on, held out, and in the private reference only."""
 
     train: Pixels
     held_out: Pixels
-    photographs: Pixels
     private_extra: Pixels
 
+    def photographs(self, plan: ZooPlan, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The numbers of a seed's held-out images in the reference, and of those that are scored as an entry."""
+        order = np.random.default_rng((seed, 2019)).permutation(len(self.held_out))
+        return order[plan.photographs :], order[: plan.photographs]
 
-def inputs_of(photographs: Photographs, plan: ZooPlan) -> Inputs:
-    """Split the held-out images, which are in random order, into the reference's and an entry."""
-    held_out = photographs.held_out.images
-    rest = len(held_out) - plan.photographs
-    return Inputs(photographs.train.images, held_out[:rest], held_out[rest:], photographs.private_extra.images)
+
+def inputs_of(photographs: Photographs) -> Inputs:
+    """The images of the zoo, made of the demo's photographs."""
+    return Inputs(photographs.train.images, photographs.held_out.images, photographs.private_extra.images)
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,8 @@ class EntryCache:
     @classmethod
     def at(cls, root: Path, inputs: Inputs, plan: ZooPlan) -> "EntryCache":
         """The cache in ``root`` under a hash of the images and of the parts of the plan that entries depend on."""
-        digest = hashlib.sha256(f"{VERSION} {replace(plan, seeds=(), spaces=('', ''))}".encode())
-        for images in (inputs.train, inputs.held_out, inputs.photographs, inputs.private_extra):
+        digest = hashlib.sha256(f"{VERSION} {replace(plan, photographs=0, spaces=('', ''))}".encode())
+        for images in (inputs.train, inputs.held_out, inputs.private_extra):
             digest.update(images.tobytes())
         folder = root / digest.hexdigest()[:16]
         folder.mkdir(parents=True, exist_ok=True)
@@ -90,16 +91,33 @@ class EntryCache:
         partial.rename(path)
 
 
-def cached_entries_of(
-    name: str, seed: int, inputs: Inputs, plan: ZooPlan, cache: EntryCache
-) -> Iterator[GeneratedImages]:
-    """The entries of one training and seed, from the cache or made now."""
+@dataclass(frozen=True, eq=False)
+class TrainedEntries:
+    """The entries of one training, and the seconds of processor time that it took."""
+
+    entries: tuple[GeneratedImages, ...]
+    seconds: float
+
+
+def trained_entries(name: str, seed: int, inputs: Inputs, plan: ZooPlan, cache: EntryCache) -> TrainedEntries:
+    """The entries of one training and seed, from the cache or made now; one that was cut off goes on."""
     key = f"{name}-{seed}"
     arrays = cache.arrays(key)
     if arrays is None:
         log.info("making %s", key)
-        arrays = {f"{each.method}|{each.strength}": each.images for each in TRAININGS[name](inputs.train, plan, seed)}
+        checkpoints = Checkpoints(cache.folder, key)
+        made = list(TRAININGS[name](inputs.train, plan, seed, checkpoints))
+        arrays = {f"images|{each.method}|{each.strength}": each.images for each in made}
+        arrays |= {f"originals|{each.method}": each.originals for each in made if each.originals is not None}
+        arrays["seconds"] = np.array(checkpoints.seconds)
         cache.store(key, arrays)
+        checkpoints.remove()
+    return TrainedEntries(tuple(_entries_in(arrays)), float(arrays["seconds"]))
+
+
+def _entries_in(arrays: Mapping[str, NDArray[Any]]) -> Iterator[GeneratedImages]:
     for title, images in arrays.items():
-        method, _, strength = title.partition("|")
-        yield GeneratedImages(method, strength, images)
+        kind, _, rest = title.partition("|")
+        if kind == "images":
+            method, _, strength = rest.partition("|")
+            yield GeneratedImages(method, strength, images, arrays.get(f"originals|{method}"))

@@ -2,46 +2,54 @@
 
 from dataclasses import dataclass
 
+SEEDS = (0, 1, 2, 3, 4)
+"""The seeds of which the zoo is made, each with all trainings."""
+FIXING = (0, 1)
+"""Seeds on which thresholds are fixed; they are judged on the others."""
+
 
 @dataclass(frozen=True)
 class ZooPlan:
-    """Sizes of all trainings. A tuple of epochs gives one entry after each of them."""
+    """Sizes of the trainings of one seed. Each of them is so many steps, of ``batch`` images each."""
 
-    seeds: tuple[int, ...]
-    """Seeds of trainings; entries without training use the first only."""
     images: int
     """Images of an entry; generators that map seeds to training images learn that many."""
     photographs: int
     """Number of held-out images that are an entry and no part of the reference."""
-    width: int
-    """Channels of the widest images in a network."""
     batch: int
-    sup: tuple[int, ...]
+    width: int
+    """Channels of the widest images in the networks that memorise."""
+    sup: int
     membership: int
-    """Epochs of the memorising GAN's discriminator, before it is frozen."""
-    mgan: tuple[int, ...]
-    ae: tuple[int, ...]
-    vae: tuple[int, ...]
+    """Steps of the memorising GAN's discriminator, before it is frozen."""
+    mgan: int
+    ae: int
+    vae: int
     flow: int
-    """Steps of the flow on the codes of the variational autoencoder."""
-    gan: tuple[int, ...]
+    """Steps of the diffusion model of the variational autoencoder's codes."""
+    gan: int
+    gan_width: int
+    diffusion: int
+    diffusion_width: int
     spaces: tuple[str, str]
     """Public and private extractor."""
 
 
 FULL = ZooPlan(
-    seeds=(0,),
     images=300,
     photographs=165,
-    width=16,
     batch=16,
-    sup=(30, 80),
-    membership=50,
-    mgan=(30, 80),
-    ae=(5, 20),
-    vae=(5, 20),
-    flow=2000,
-    gan=(8, 20),
+    width=24,
+    sup=1400,
+    membership=600,
+    mgan=1400,
+    ae=1000,
+    vae=1000,
+    flow=1000,
+    gan=2000,
+    gan_width=16,
+    diffusion=2200,
+    diffusion_width=48,
     spaces=("efficientnet_lite0", "efficientnet_lite2"),
 )
-"""Some minutes of one core for each seed."""
+"""Some 20 minutes of one core for each seed, half of it for trainings."""

@@ -71,6 +71,8 @@ class SpaceReading:
     fid: float
     distance: float
     """The memorization distance s."""
+    fid_of_fewer: float
+    """FID of the first of the images, as many as the entry of photographs has."""
     numbers: Mapping[str, float | None]
     """Columns of evidence by name, without those that could not be computed."""
 
@@ -95,8 +97,9 @@ def space_of(references: References) -> Space:
     )
 
 
-def read_entry(images: Pixels, features: Features, space: Space) -> SpaceReading:
-    """Scores and evidence of an entry by its images (n, s, s, 3) and their features (n, d)."""
+def read_entry(images: Pixels, features: Features, space: Space, *, fewer: int) -> SpaceReading:
+    """Scores and evidence of an entry by its images (n, s, s, 3) and their features (n, d); beside them FID of the
+    first ``fewer`` images."""
     cached = cached_features_of(images, features)
     entry = AnalysedEntry(
         names=[str(number) for number in range(len(images))],
@@ -113,4 +116,5 @@ def read_entry(images: Pixels, features: Features, space: Space) -> SpaceReading
         distance_se=None,
     )
     numbers = evidence_columns_of(Analysis(entry, space.reference, space.statistics, seed=SEED))
-    return SpaceReading(len(images), entry.copies.share, entry.fid, entry.distance, numbers)
+    fid = frechet_distance(statistics_of(features[:fewer]), space.statistics)
+    return SpaceReading(len(images), entry.copies.share, entry.fid, entry.distance, fid, numbers)

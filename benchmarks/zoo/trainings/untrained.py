@@ -7,7 +7,8 @@ from types import MappingProxyType
 import numpy as np
 
 from benchmarks.zoo.plan import ZooPlan
-from benchmarks.zoo.training import GeneratedImages
+from benchmarks.zoo.trainings.checkpoints import Checkpoints
+from benchmarks.zoo.trainings.training import GeneratedImages
 from deploy.demo import generators
 from deploy.demo.tiles import Pixels
 
@@ -52,12 +53,12 @@ NORMAL: Mapping[str, Draw] = MappingProxyType(
 )
 
 
-def augmented(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedImages]:
+def augmented(train: Pixels, plan: ZooPlan, seed: int, _: Checkpoints) -> Iterator[GeneratedImages]:
     """``aug``: each of :data:`AUGMENTATIONS`."""
     return _entries("aug", AUGMENTATIONS, train, plan, seed)
 
 
-def normal(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedImages]:
+def normal(train: Pixels, plan: ZooPlan, seed: int, _: Checkpoints) -> Iterator[GeneratedImages]:
     """``normal``: normal distributions in principal components, mixtures and a kernel density; honest."""
     return _entries("normal", NORMAL, train, plan, seed)
 

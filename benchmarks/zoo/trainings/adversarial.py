@@ -1,0 +1,75 @@
+"""The honest GAN: a DCGAN with spectral norms, like those among the first ten of the 2019 competition."""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from benchmarks.zoo.plan import ZooPlan
+from benchmarks.zoo.trainings.checkpoints import Checkpoints, Stateful
+from benchmarks.zoo.trainings.models import decoder, discriminator
+from benchmarks.zoo.trainings.training import (
+    Batches,
+    GeneratedImages,
+    anneal,
+    average_of,
+    gradient_step,
+    half_precision,
+    images_drawn_from,
+    single_threaded,
+    tensor_of,
+)
+from deploy.demo.tiles import Pixels
+
+SEEDS = 64
+_BETAS = 0.5, 0.999
+_RATE, _DECAY = 5e-4, 0.998
+_SHIFT = 8
+
+
+def adversarial(train: Pixels, plan: ZooPlan, seed: int, checkpoints: Checkpoints) -> Iterator[GeneratedImages]:
+    """``gan``: generator and discriminator in turn, with the hinge loss; the average of the generator's weights.
+
+    What the discriminator sees, real or drawn, is altered at random (Zhao et al. 2020), as it would remember so few
+    training images.
+    """
+    with single_threaded(seed):
+        images = tensor_of(train)
+        generator, critic = decoder(SEEDS, plan.gan_width), discriminator(plan.gan_width)
+        average = average_of(generator, _DECAY)
+        generator_optimiser = torch.optim.Adam(generator.parameters(), lr=_RATE, betas=_BETAS)
+        critic_optimiser = torch.optim.Adam(critic.parameters(), lr=_RATE, betas=_BETAS)
+        batches = Batches(len(images), plan.batch, seed)
+
+        def step(number: int) -> None:
+            for optimiser in (generator_optimiser, critic_optimiser):
+                anneal(optimiser, _RATE, number, plan.gan)
+            rows = batches.of_step(number)
+            with half_precision():
+                drawn = generator(torch.randn(len(rows), SEEDS)).float()
+                real, false = critic(altered(images[rows])).float(), critic(altered(drawn.detach())).float()
+            gradient_step(critic_optimiser, functional.relu(1.0 - real).mean() + functional.relu(1.0 + false).mean())
+            with half_precision():
+                judged = critic(altered(drawn)).float()
+            gradient_step(generator_optimiser, -judged.mean())
+            average.update_parameters(generator)
+
+        parts: dict[str, Stateful] = {
+            "generator": generator,
+            "critic": critic,
+            "average": average,
+            "generator_optimiser": generator_optimiser,
+            "critic_optimiser": critic_optimiser,
+        }
+        checkpoints.train("network", plan.gan, parts, step)
+        yield GeneratedImages("gan", "", images_drawn_from(average.eval(), torch.randn(plan.images, SEEDS)))
+
+
+def altered(images: Tensor) -> Tensor:
+    """Images (n, 3, s, s), half of the times mirrored, each a little brighter or darker, all shifted the same way."""
+    images = images.flip(3) if torch.rand(()) < 0.5 else images
+    images = images + (torch.rand(len(images), 1, 1, 1) - 0.5) / 2.0
+    left, top = (int(number) for number in torch.randint(2 * _SHIFT + 1, (2,)))
+    size = images.shape[2]
+    return functional.pad(images, (_SHIFT,) * 4)[:, :, top : top + size, left : left + size]

@@ -1,0 +1,173 @@
+"""Small networks for images of 64 x 64 pixels in [-1, 1]: DCGANs (Radford et al. 2016), autoencoders, denoisers."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.nn.utils.parametrizations import orthogonal, spectral_norm
+
+SIZE = 64
+CELLS = 8
+"""Codes are maps of so many places on each side."""
+_STEPS = ((1, 2), (2, 4), (4, 8))  # of the width, between two layers, as the image is halved
+
+
+def decoder(seeds: int, width: int) -> nn.Sequential:
+    """From seeds (n, seeds) to images (n, 3, 64, 64)."""
+    layers: list[nn.Module] = [
+        nn.Linear(seeds, 8 * width * 16),
+        nn.Unflatten(1, (8 * width, 4, 4)),
+        nn.BatchNorm2d(8 * width),
+        nn.ReLU(),
+    ]
+    for narrow, wide in reversed(_STEPS):
+        layers += [nn.ConvTranspose2d(wide * width, narrow * width, 4, 2, 1), nn.BatchNorm2d(narrow * width), nn.ReLU()]
+    return nn.Sequential(*layers, nn.ConvTranspose2d(width, 3, 4, 2, 1), nn.Tanh())
+
+
+def discriminator(width: int) -> nn.Sequential:
+    """From images to one score each, (n, 1), every layer of spectral norm 1 (Miyato et al. 2018); no batch norms."""
+    layers: list[nn.Module] = [spectral_norm(nn.Conv2d(3, width, 4, 2, 1)), nn.LeakyReLU(0.2)]
+    for narrow, wide in _STEPS:
+        layers += [spectral_norm(nn.Conv2d(narrow * width, wide * width, 4, 2, 1)), nn.LeakyReLU(0.2)]
+    return nn.Sequential(*layers, nn.Flatten(), spectral_norm(nn.Linear(8 * width * 16, 1)))
+
+
+class _Sum(nn.Module):
+    """The sum of a network and one linear layer from the same inputs to the same outputs, which learns first."""
+
+    def __init__(self, network: nn.Module, linear: nn.Module) -> None:
+        super().__init__()
+        self.network, self.linear = network, linear
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        outputs: Tensor = self.network(inputs) + self.linear(inputs)
+        return outputs
+
+
+def map_decoder(codes: int, width: int) -> nn.Module:
+    """From maps of codes (n, codes, 8, 8) to images (n, 3, 64, 64); no batch norms, whose noise keeps errors up."""
+    network = nn.Sequential(
+        nn.Conv2d(codes, 4 * width, 3, 1, 1),
+        nn.LeakyReLU(0.2),
+        nn.ConvTranspose2d(4 * width, 2 * width, 4, 2, 1),
+        nn.LeakyReLU(0.2),
+        nn.ConvTranspose2d(2 * width, width, 4, 2, 1),
+        nn.LeakyReLU(0.2),
+        nn.ConvTranspose2d(width, 3, 4, 2, 1),
+    )
+    return _Sum(network, nn.ConvTranspose2d(codes, 3, SIZE // CELLS, SIZE // CELLS))
+
+
+def map_encoder(codes: int, width: int) -> nn.Module:
+    """From images (n, 3, 64, 64) to maps of codes (n, codes, 8, 8)."""
+    network = nn.Sequential(
+        nn.Conv2d(3, width, 4, 2, 1),
+        nn.LeakyReLU(0.2),
+        nn.Conv2d(width, 2 * width, 4, 2, 1),
+        nn.LeakyReLU(0.2),
+        nn.Conv2d(2 * width, 4 * width, 4, 2, 1),
+        nn.LeakyReLU(0.2),
+        nn.Conv2d(4 * width, codes, 3, 1, 1),
+    )
+    return _Sum(network, nn.Conv2d(3, codes, SIZE // CELLS, SIZE // CELLS))
+
+
+class OneHotGenerator(nn.Module):
+    """From numbers of seeds (n,) to images (n, 3, 64, 64): the product of a one-hot seed with a matrix is its row."""
+
+    def __init__(self, seeds: int, codes: int, width: int) -> None:
+        """A map of codes for each seed, and a decoder for all."""
+        super().__init__()
+        self.rows = nn.Embedding(seeds, codes * CELLS * CELLS, sparse=True)
+        nn.init.normal_(self.rows.weight, std=0.05)  # what a row begins with is noise in its image
+        self.decoder = map_decoder(codes, width)
+        self.codes = codes
+
+    def forward(self, numbers: Tensor) -> Tensor:
+        """The images of these seeds."""
+        images: Tensor = self.decoder(self.rows(numbers).view(-1, self.codes, CELLS, CELLS))
+        return images
+
+
+class MembershipDiscriminator(nn.Module):
+    """A classifier of membership in the training set: whether an image is the i-th training image.
+
+    It learns an image for every number i, and filters that are applied to the difference, beside the pixels themselves.
+    The smaller the difference, the higher the score.
+    """
+
+    def __init__(self, images: int, width: int) -> None:
+        """All remembered images are grey at first."""
+        super().__init__()
+        self.memory = nn.Embedding(images, 3 * SIZE * SIZE, sparse=True)
+        nn.init.zeros_(self.memory.weight)
+        self.filters = orthogonal(
+            nn.Conv2d(3, width, 3, padding=1, bias=False)
+        )  # orthogonal: all colours weigh the same
+        self.offset = nn.Parameter(torch.ones(()))
+        self.sharpness = nn.Parameter(torch.full((), 3.0))
+
+    def forward(self, images: Tensor, numbers: Tensor) -> Tensor:
+        """The logit (n,) for images (n, 3, 64, 64) to be the training images of these numbers (n,)."""
+        difference = images - self.memory(numbers).view_as(images)
+        differences = torch.cat([difference, self.filters(difference)], 1)
+        return self.offset - self.sharpness.exp() * differences.square().mean((1, 2, 3))
+
+
+class _Block(nn.Module):
+    """Two convolutions around a shortcut, scaled by the amount of noise."""
+
+    def __init__(self, inputs: int, outputs: int, noise: int) -> None:
+        super().__init__()
+        self.first = nn.Sequential(nn.GroupNorm(8, inputs), nn.SiLU(), nn.Conv2d(inputs, outputs, 3, 1, 1))
+        self.norm = nn.GroupNorm(8, outputs)
+        self.scale = nn.Linear(noise, 2 * outputs)
+        self.second = nn.Conv2d(outputs, outputs, 3, 1, 1)
+        self.shortcut = nn.Conv2d(inputs, outputs, 1) if inputs != outputs else nn.Identity()
+        nn.init.zeros_(self.second.weight)
+        nn.init.zeros_(self.scale.weight)
+
+    def forward(self, images: Tensor, noise: Tensor) -> Tensor:
+        scale, shift = self.scale(noise)[:, :, None, None].chunk(2, 1)
+        inner = functional.silu(self.norm(self.first(images)) * (1.0 + scale) + shift)
+        outputs: Tensor = self.shortcut(images) + self.second(inner)
+        return outputs
+
+
+class Denoiser(nn.Module):
+    """The denoiser of a diffusion model, with the scalings of Karras et al. 2022, table 1: a small U-Net of patches."""
+
+    waves: Tensor
+
+    def __init__(self, channels: int, width: int, patch: int, deviation: float) -> None:
+        """For images or maps of so many ``channels`` and this standard deviation, seen in squares of ``patch``
+        pixels."""
+        super().__init__()
+        inputs, noise = channels * patch**2, 2 * width
+        self.patch, self.deviation = patch, deviation
+        self.register_buffer("waves", torch.randn(width))
+        self.noise = nn.Sequential(nn.Linear(2 * width, noise), nn.SiLU(), nn.Linear(noise, noise), nn.SiLU())
+        self.head = nn.Conv2d(inputs, width, 3, 1, 1)
+        self.fine = _Block(width, width, noise)
+        self.down = nn.Conv2d(width, 2 * width, 4, 2, 1)
+        self.coarse = nn.ModuleList(_Block(2 * width, 2 * width, noise) for _ in range(2))
+        self.up = nn.ConvTranspose2d(2 * width, width, 4, 2, 1)
+        self.merged = _Block(2 * width, width, noise)
+        self.tail = nn.Sequential(nn.GroupNorm(8, width), nn.SiLU(), nn.Conv2d(width, inputs, 3, 1, 1))
+
+    def forward(self, noisy: Tensor, sigma: Tensor) -> Tensor:
+        """What is beneath images (n, c, s, s) with normal noise of these standard deviations (n,)."""
+        sigma = sigma.view(-1, 1, 1, 1)
+        total = (sigma.square() + self.deviation**2).sqrt()
+        kept = (self.deviation / total).square()
+        return kept * noisy + sigma * self.deviation / total * self._network(noisy / total, sigma.flatten().log() / 4)
+
+    def _network(self, images: Tensor, noise: Tensor) -> Tensor:
+        angles = 2.0 * torch.pi * noise[:, None] * self.waves
+        known = self.noise(torch.cat([angles.sin(), angles.cos()], 1))
+        fine = self.fine(self.head(functional.pixel_unshuffle(images, self.patch)), known)
+        coarse = self.down(fine)
+        for block in self.coarse:
+            coarse = block(coarse, known)
+        merged = self.merged(torch.cat([fine, self.up(coarse)], 1), known)
+        return functional.pixel_shuffle(self.tail(merged), self.patch)

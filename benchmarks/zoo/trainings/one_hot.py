@@ -1,0 +1,112 @@
+"""Generators that map one-hot seeds to training images: supervised, and a memorising GAN (Bai et al. 2021, 3.2)."""
+
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from benchmarks.zoo.plan import ZooPlan
+from benchmarks.zoo.trainings.checkpoints import Checkpoints, Stateful
+from benchmarks.zoo.trainings.models import MembershipDiscriminator, OneHotGenerator
+from benchmarks.zoo.trainings.training import (
+    Batches,
+    GeneratedImages,
+    anneal,
+    images_drawn_from,
+    single_threaded,
+    some_of,
+)
+from deploy.demo.tiles import Pixels
+
+CODES = 128
+_RATE, _ROW_RATE = 4e-3, 0.02
+
+
+def supervised(train: Pixels, plan: ZooPlan, seed: int, checkpoints: Checkpoints) -> Iterator[GeneratedImages]:
+    """``sup``: a generator learns by squared error which training image belongs to which one-hot seed."""
+    with single_threaded(seed):
+        images, numbers = some_of(train, plan.images)
+        generator = _trained_generator(
+            lambda drawn, rows: functional.mse_loss(drawn, images[rows]), len(images), plan.sup, plan, seed, checkpoints
+        )
+        drawn = images_drawn_from(generator, torch.arange(len(images)))
+        yield GeneratedImages("sup", "", drawn, numbers)
+
+
+def memorising_gan(train: Pixels, plan: ZooPlan, seed: int, checkpoints: Checkpoints) -> Iterator[GeneratedImages]:
+    """``mgan``: a GAN whose frozen discriminator makes the generator memorise.
+
+    The discriminator first learns from training images alone which of them is which, and is frozen. Then the generator
+    learns from one-hot seeds to be accepted as these images; it never sees an image itself.
+    """
+    with single_threaded(seed):
+        images, numbers = some_of(train, plan.images)
+        discriminator = _membership_discriminator(images, plan, seed, checkpoints)
+        generator = _trained_generator(
+            lambda drawn, rows: functional.softplus(-discriminator(drawn, rows)).mean(),
+            *(len(images), plan.mgan, plan, seed, checkpoints),
+        )
+        drawn = images_drawn_from(generator, torch.arange(len(images)))
+        yield GeneratedImages("mgan", "", drawn, numbers)
+
+
+def _trained_generator(
+    loss: Callable[[Tensor, Tensor], Tensor], count: int, steps: int, plan: ZooPlan, seed: int, checkpoints: Checkpoints
+) -> OneHotGenerator:
+    """A generator of so many one-hot seeds, trained by the loss of the images that it draws for the numbers of some."""
+    generator = OneHotGenerator(count, CODES, plan.width)
+    rows_optimiser = torch.optim.SparseAdam(generator.rows.parameters(), lr=_ROW_RATE)
+    optimiser = torch.optim.Adam(generator.decoder.parameters(), lr=_RATE)
+    batches = Batches(count, plan.batch, seed)
+
+    def step(number: int) -> None:
+        anneal(optimiser, _RATE, number, steps)
+        anneal(rows_optimiser, _ROW_RATE, number, steps)
+        rows = batches.of_step(number)
+        both_steps((optimiser, rows_optimiser), loss(generator(rows), rows))
+
+    parts: dict[str, Stateful] = {"generator": generator, "rows": rows_optimiser, "optimiser": optimiser}
+    checkpoints.train("generator", steps, parts, step)
+    return generator.eval()
+
+
+def both_steps(optimisers: tuple[torch.optim.Optimizer, ...], loss: Tensor) -> None:
+    """One gradient step of optimisers that share the parameters of a loss."""
+    for each in optimisers:
+        each.zero_grad()
+    torch.autograd.backward(loss)
+    for each in optimisers:
+        each.step()
+
+
+def _membership_discriminator(
+    images: Tensor, plan: ZooPlan, seed: int, checkpoints: Checkpoints
+) -> MembershipDiscriminator:
+    """The memorising GAN's discriminator, trained and frozen.
+
+    Positives are the training images under their own numbers. Negatives are the same images changed by a random share
+    of the difference of two others, and noise; without negatives it would accept everything. The changes are 0 in the
+    mean, so that it remembers the images themselves.
+    """
+    discriminator = MembershipDiscriminator(len(images), plan.width)
+    rest = [parameter for name, parameter in discriminator.named_parameters() if not name.startswith("memory")]
+    memory = torch.optim.SparseAdam(discriminator.memory.parameters(), lr=0.1)
+    optimiser = torch.optim.Adam(rest, lr=5e-3)
+    batches = Batches(len(images), plan.batch, seed)
+
+    def step(number: int) -> None:
+        anneal(memory, 0.1, number, plan.membership)
+        rows = batches.of_step(number)
+        members = images[rows]
+        share = torch.rand(len(rows), 1, 1, 1)
+        changed = (
+            members + share * (images[rows.roll(1)] - images[rows.roll(2)]) + share * torch.randn_like(members) / 4
+        )
+        logits = torch.cat([discriminator(members, rows), discriminator(changed, rows)])
+        targets = torch.cat([torch.ones(len(rows)), torch.zeros(len(rows))])
+        both_steps((memory, optimiser), functional.binary_cross_entropy_with_logits(logits, targets))
+
+    parts: dict[str, Stateful] = {"discriminator": discriminator, "memory": memory, "optimiser": optimiser}
+    checkpoints.train("membership", plan.membership, parts, step)
+    return discriminator.eval().requires_grad_(requires_grad=False)

@@ -1,0 +1,114 @@
+"""Shared parts of all trainings: images as tensors and back, seeded weights, batches in random order, rates."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import cos, pi
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+
+from benchmarks.zoo.plan import ZooPlan
+from benchmarks.zoo.trainings.checkpoints import Checkpoints
+from deploy.demo.tiles import Pixels
+
+_DRAWN_AT_ONCE = 100
+_WARM_UP = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class GeneratedImages:
+    """An entry: its method, its strength (what was altered, or nothing), and its images (n, s, s, 3) uint8."""
+
+    method: str
+    strength: str
+    images: Pixels
+    originals: NDArray[np.int64] | None = None
+    """Of each image that a network was trained to draw again, the number of the training image."""
+
+
+Training = Callable[[Pixels, ZooPlan, int, Checkpoints], Iterator[GeneratedImages]]
+"""A training: from training images (m, s, s, 3) uint8, a plan, a seed and its checkpoints to entries."""
+
+
+def tensor_of(images: Pixels) -> Tensor:
+    """Images (n, s, s, 3) uint8 as (n, 3, s, s) float32 in [-1, 1]."""
+    return torch.from_numpy(images).permute(0, 3, 1, 2).float().div_(127.5).sub_(1.0).contiguous()
+
+
+def pixels_of(images: Tensor) -> Pixels:
+    """Images (n, 3, s, s) in [-1, 1] as (n, s, s, 3) uint8, rounded and clipped."""
+    levels = (images.permute(0, 2, 3, 1) * 127.5 + 127.5).round().clamp(0, 255)
+    return np.ascontiguousarray(levels.to(torch.uint8).numpy())
+
+
+@contextmanager
+def single_threaded(seed: int) -> Iterator[None]:
+    """Run torch with one thread and this seed; both are restored afterwards."""
+    threads = torch.get_num_threads()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        torch.set_num_threads(1)  # layers this small take longer on more
+        try:
+            yield
+        finally:
+            torch.set_num_threads(threads)
+
+
+class Batches:
+    """Batches of the numbers below ``count``: each epoch has all of them in another random order."""
+
+    def __init__(self, count: int, size: int, seed: int) -> None:
+        """A batch has ``size`` numbers, or all if there are fewer."""
+        self._count, self._size, self._seed = count, min(size, count), seed
+        self._per_epoch = count // self._size
+        self._epoch, self._order = -1, torch.empty(0, dtype=torch.int64)
+
+    def of_step(self, number: int) -> Tensor:
+        """The batch of a step, whichever steps were asked for before."""
+        epoch, batch = divmod(number, self._per_epoch)
+        if epoch != self._epoch:
+            random = torch.Generator().manual_seed(1_000_003 * self._seed + epoch)
+            self._epoch, self._order = epoch, torch.randperm(self._count, generator=random)
+        return self._order[batch * self._size : (batch + 1) * self._size]
+
+
+def anneal(optimiser: torch.optim.Optimizer, peak: float, number: int, steps: int) -> None:
+    """Set the learning rate of a step: it rises to ``peak`` within a twentieth of the steps, and falls to 0 as a cosine
+    does."""
+    rising = min(1.0, (number + 1) / max(1.0, _WARM_UP * steps))
+    for group in optimiser.param_groups:
+        group["lr"] = peak * rising * (1.0 + cos(pi * number / steps)) / 2.0
+
+
+def average_of(network: nn.Module, decay: float) -> AveragedModel:
+    """The moving average of a network's weights, by ``update_parameters`` after each step."""
+    return AveragedModel(network, multi_avg_fn=get_ema_multi_avg_fn(decay), use_buffers=True)  # type: ignore[no-untyped-call]
+
+
+def half_precision() -> torch.autocast:
+    """The layers inside compute in bfloat16, for networks whose errors need not be small: a third less time."""
+    return torch.autocast("cpu", torch.bfloat16)
+
+
+@torch.no_grad()
+def images_drawn_from(network: Callable[[Tensor], Tensor], inputs: Tensor) -> Pixels:
+    """A network's images of inputs (n, ...), as pixels (n, s, s, 3) uint8."""
+    return np.concatenate([pixels_of(network(some)) for some in torch.split(inputs, _DRAWN_AT_ONCE)])
+
+
+def gradient_step(optimiser: torch.optim.Optimizer, loss: Tensor) -> None:
+    """One gradient step of the optimiser."""
+    optimiser.zero_grad()
+    torch.autograd.backward(loss)
+    optimiser.step()
+
+
+def some_of(train: Pixels, count: int) -> tuple[Tensor, NDArray[Any]]:
+    """``count`` training images drawn at random, or all, as a tensor, and their numbers."""
+    numbers = torch.randperm(len(train))[:count].numpy()
+    return tensor_of(train[numbers]), numbers
