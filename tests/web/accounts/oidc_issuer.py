@@ -1,6 +1,7 @@
 """A small OpenID Connect issuer on loopback that can be made to lie."""
 
 import base64
+import gzip
 import hashlib
 import json
 import time
@@ -106,6 +107,8 @@ def running_issuer() -> Iterator[FakeIssuer]:
 
         def _answer(self, document: dict[str, Any] | None) -> None:
             content = json.dumps(document or {"error": "invalid_grant"}).encode()
+            if issuer.headers.get("Content-Encoding") == "gzip":
+                content = gzip.compress(content)
             issuer.asked[self.path] += 1
             issuer.answers.wait(KEPT_BACK_SECONDS)
             self.send_response(200 if document else 400)
