@@ -22,6 +22,8 @@ TEXTS = ("", "a", "team", "team 4242", "E", "1", "%", "nobody is called so", "é
 """Values of parameters that are any text: what is searched for, names, formats."""
 WRONG_SHARE = 0.05
 """Of parameters, those whose value is not of their kind."""
+LEAST_DRAWS = 8
+"""For an address without parameters, too: one alone may meet the garbage collector."""
 MAX_NUMBER = 10**9
 
 
@@ -36,7 +38,7 @@ class ReadableRoute:
     @property
     def draws(self) -> int:
         """How many draws show what its parameters do."""
-        return 1 + 3 * len(self.query_parameters)
+        return max(LEAST_DRAWS, 1 + 3 * len(self.query_parameters))
 
     def draw(self, random: Random, words: Mapping[str, Sequence[str]], now: datetime) -> str:
         """A path and query with random parameters. ``words`` are values of parameters by name, of things that exist and
