@@ -1,5 +1,6 @@
 """The insights page: figures and gallery of a competition's entries."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import Query, Request
@@ -17,7 +18,7 @@ from scorer.accounts.roles import is_organizer
 from scorer.archive.sprite_sheet import layout_of
 from scorer.competitions.competition_state import CompetitionState, may_see_results, require_results
 from scorer.competitions.shown_track_access import visible_shown_tracks
-from scorer.db.tables import Account
+from scorer.db.tables import Account, ShownTrack
 from scorer.insights import figures, gallery, overview, shown_tracks
 from scorer.leaderboard.standings import visible_state
 from scorer.lifecycle import TrackKind
@@ -44,6 +45,9 @@ def show_insights(
     state = visible_state(session, slug, account, now)
     require_results(state, track, account)
     viewer_parts = (viewer.csrf, viewer.account.handle, viewer.unread) if viewer else None
+    tracks = visible_shown_tracks(session, state, account)
+    shown_track = next((each for each in tracks if each.name == shown), tracks[0] if tracks else None)
+    shown = shown_track.name if shown_track else ""  # no other name makes another answer
     version = overview.insights_version(session, state, account)
     etag = etag_of(BUILD_DIGEST, version, state.competition.title, viewer_parts, track, label, seed, shown)
     if is_known(request, etag):
@@ -58,21 +62,26 @@ def show_insights(
         return bytes(render_page("insights/show.html", viewer=viewer, now=now, state=state, **values).body)
 
     parts = {
-        "pictures": lambda: _render_pictures(session, state, account, track, label, shown),
+        "pictures": lambda: _render_pictures(session, state, account, track, label, tracks, shown_track),
         "shared_submissions": lambda: _render_shared_submissions(session, state, account),
     }
     return page_from_cache(cache, etag, viewer, render_body)
 
 
 def _render_pictures(
-    session: Session, state: CompetitionState, account: Account | None, track: TrackKind, label: LabelChoice, shown: str
+    session: Session,
+    state: CompetitionState,
+    account: Account | None,
+    track: TrackKind,
+    label: LabelChoice,
+    tracks: Sequence[ShownTrack],
+    shown: ShownTrack | None,
 ) -> bytes:
     insights = overview.insights_of(session, state, account, label=label)
     names = figures.FIGURES if insights.labels else tuple(figures.SINGLE)
     drawn = [figures.figure(session, insights, name, track, account) for name in names]
-    if tracks := visible_shown_tracks(session, state, account):
-        chosen = next((each for each in tracks if each.name == shown), tracks[0])
-        drawn.append(shown_tracks.shown_track_figure(session, insights, chosen, track, account))
+    if shown is not None:
+        drawn.append(shown_tracks.shown_track_figure(session, insights, shown, track, account))
     pictures = [(figure, figure_chart_of(figure)) for figure in drawn]
     page = {"slug": state.competition.slug, "track": track, "label": label, "shown_tracks": tracks}
     return render("insights/figures.html", pictures=pictures, **page).encode()

@@ -73,6 +73,7 @@ def show(
     """A figure as numbers or as SVG. Everybody sees the public track: the board's entries, without labels. With the
     final board, everybody sees both tracks, without names of entries and teams. Organizers see everything."""
     state = standings.visible_state(session, slug, account, now)
+    query = _normalised(query, figure)
     version = overview.insights_version(session, state, account)
     headers = {**FIGURE_HEADERS, "ETag": etag_of(version, figure, query)}
     if is_known(request, headers["ETag"]):
@@ -93,6 +94,16 @@ def show(
         return StreamingResponse(_pieces(slug, state, of_all, query, begin), headers=headers)
     body = cache.answer(headers["ETag"], lambda: b"".join(_pieces(slug, state, data(), query, begin)))
     return Response(body, headers=headers)
+
+
+def _normalised(query: FigureQuery, figure: FigureName) -> FigureQuery:
+    """The query without what the figure does not depend on, so that its answer is made once."""
+    ignored: dict[str, str] = {}
+    if figure != shown_tracks.FIGURE:
+        ignored["shown"] = ""
+    if figure in figures.PAIRED:
+        ignored["track"] = "public"
+    return query.model_copy(update=ignored)
 
 
 def _pieces(

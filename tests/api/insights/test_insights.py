@@ -108,6 +108,19 @@ def test_labels_and_nothing_else_change_what_outsiders_may_know_of(service: Serv
     assert (known.status_code, known.content) == (304, b"")
 
 
+def test_what_an_answer_does_not_depend_on_makes_no_other_one(service: Service, old: str) -> None:
+    """Whoever draws parameters at random would have every figure computed anew."""
+
+    def etag(name: str, **params: str) -> str:
+        return str(figure(service, "organizer", old, name, **params).headers["etag"])
+
+    assert etag("fid", shown="nothing") == etag("fid")
+    assert etag("ranks", track="private") == etag("ranks")
+    assert etag("fid", track="private") != etag("fid")
+    pages = [service.http.get(f"/competitions/{old}/insights{query}") for query in ("", "?shown=nothing")]
+    assert pages[0].headers["etag"] == pages[1].headers["etag"]
+
+
 def test_numbers_are_of_the_chosen_entries(service: Service, old: str) -> None:
     data = figure(service, "organizer", old, "public-private", label="legitimate").json()
     assert [row[3:] for row in data["rows"]] == [[20.0, 30.0], [22.0, 28.0]]
