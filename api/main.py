@@ -62,6 +62,7 @@ from scorer.monitoring.logs import configure_logging
 from scorer.monitoring.traces import configure_traces
 from scorer.product_version import product_version
 from scorer.review.flag_facts import FlagFactsCache
+from scorer.review.flag_weights import FlagWeightsCache
 from scorer.settings import Settings, read_settings
 from scorer.submissions import progress
 from scorer.unknown_settings import warn_of_unknown_settings
@@ -205,7 +206,12 @@ def set_up_state(app: FastAPI, settings: Settings) -> None:
     app.state.settings = settings
     app.state.engine = engine
     app.state.readers = readers
-    app.state.sessions = sessions_of(engine, board_cache=BoardCache(readers), flag_facts=FlagFactsCache(readers))
+    caches = {
+        "board_cache": BoardCache(readers),
+        "flag_facts": FlagFactsCache(readers),
+        "flag_weights": FlagWeightsCache(),
+    }
+    app.state.sessions = sessions_of(engine, **caches)
     app.state.blobs = blobs_of(settings)
     app.state.broker = create_celery_app(settings)
     app.state.rates = RateLimiter(settings)

@@ -3,7 +3,8 @@
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any
 
@@ -14,8 +15,8 @@ from sqlalchemy.orm import Session
 from scorer.competitions.competition_state import require_results
 from scorer.db.leaderboard import board
 from scorer.db.tables import Account
-from scorer.errors import KennelError
-from scorer.insights.overview import LABEL_FILTERS, InsightsData, TrackColumns
+from scorer.insights.figure_summaries import FigureSummary, correlations_of, groups_by_label, separation_of
+from scorer.insights.overview import InsightsData, TrackColumns
 from scorer.leaderboard.rows import ranked_board_of
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.metrics.features import Vector
@@ -23,32 +24,22 @@ from scorer.metrics.statistics.correlation import (
     leaders_in_common,
     mean_rank_difference,
     pearson,
-    quantiles,
     ranks,
     spearman,
 )
-from scorer.metrics.statistics.threshold_selection import LabelledDistances
-from scorer.submissions.labels import LABELS, MEMORISES
-from scorer.tuning.thresholds import choice_as_json
+from scorer.submissions.labels import LABELS
 
 Transaction = Callable[[], AbstractContextManager[Session]]
 NameColumns = Callable[[Session, Mapping[str, list[Any]]], Mapping[str, list[Any]]]
 LABEL_OF_NUMBER = np.array([*LABELS, None], object)
-"""Labels by their numbers (:attr:`TrackColumns.labels`), of which -1 is the last: none."""
-MEMORISING_OF_NUMBER = np.array([MEMORISES.get(label, np.nan) for label in (*LABELS, "")], np.float64)
-"""1 where a label means memorisation, 0 where it does not, nan where that is unknown."""
+"""Labels by their numbers (:attr:`TrackColumns.labels`); -1 is none."""
 ROWS_AT_A_TIME = 5_000
-METHODS = ("margin", "accuracy", "otsu", "paper")
-LEADERS = 5
-TOP = 100
+LEADERS, TOP = 5, 100
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure as data: one row per submission (per team, for the shake-up), and statistics over all rows.
-
-    ``groups``: for each label the number of submissions and the quantiles of the figure's first value.
-    """
+    """A figure as data: one row per submission (per team, for the shake-up), and a summary of all rows."""
 
     name: str
     track: TrackKind | None
@@ -56,13 +47,18 @@ class Figure:
     columns: Sequence[str]
     values: Sequence[NDArray[Any]]
     """One array of shape (n,) per column. Of submissions and teams that are named later these are refs and ids."""
-    statistics: Mapping[str, Any]
-    groups: Sequence[Mapping[str, Any]]
+    summarise: Callable[[], FigureSummary]
+    """Makes the summary, which takes longer than all else."""
     tau: float | None = None
     shown: str | None = None
     """The name of the shown track whose numbers it has."""
     named: NameColumns | None = None
     """Gives the columns of names for some rows, whose values are given by column; None where there are none."""
+
+    @cached_property
+    def summary(self) -> FigureSummary:
+        """The statistics, and the quantiles by label."""
+        return self.summarise()
 
     def __len__(self) -> int:
         """How many rows there are."""
@@ -103,32 +99,44 @@ def figure(session: Session, data: InsightsData, name: str, track: TrackKind, ac
     return SINGLE[name](data, track)
 
 
-def _names_of_entries(session: Session, part: Mapping[str, list[Any]]) -> Mapping[str, list[Any]]:
-    names = board.names_of_entries(session, part["entry"])
-    return {"entry": [names[ref][0] for ref in part["entry"]], "team": [names[ref][1] for ref in part["entry"]]}
+def _names_of_entries() -> NameColumns:
+    """For one reading of a figure. Each team's name is read once: a join would read all teams for each part."""
+    names: dict[int, str] = {}
+
+    def columns(session: Session, part: Mapping[str, list[Any]]) -> Mapping[str, list[Any]]:
+        entries = board.ids_and_teams_of(session, part["entry"])
+        names.update(board.team_names_of(session, {team for _, team in entries.values()} - names.keys()))
+        rows = [entries[ref] for ref in part["entry"]]
+        return {"entry": [each for each, _ in rows], "team": [names[team] for _, team in rows]}
+
+    return columns
 
 
 def _names_of_teams(session: Session, part: Mapping[str, list[Any]]) -> Mapping[str, list[Any]]:
-    names = board.names_of_teams(session, part["team"])
+    names = board.team_names_of(session, part["team"])
     return {"team": [names[team] for team in part["team"]]}
 
 
 def figure_of_track(
-    data: InsightsData, name: str, track: TrackKind, value: str, statistics: Mapping[str, Any]
+    data: InsightsData, name: str, track: TrackKind, value: str, statistics: Callable[[], Mapping[str, Any]]
 ) -> Figure:
     """A figure of one track's submissions; ``value``: the column whose quantiles are given by label."""
     entries = data.by_track[track]
     columns, values = _identity(data, entries)
+
+    def summarise() -> FigureSummary:
+        groups = groups_by_label(data, entries, getattr(entries, value))
+        return FigureSummary({"count": len(entries.refs), **statistics()}, groups)
+
     return Figure(
         name=name,
         track=track,
         label=data.label,
         columns=[*columns, "fid", "distance", "score", "penalised"],
         values=[*values, entries.fid, entries.distance, entries.score, entries.penalised],
-        statistics={"count": len(entries.refs), **statistics},
-        groups=_groups(data, entries, getattr(entries, value)),
+        summarise=summarise,
         tau=data.taus[track],
-        named=_names_of_entries if data.names else None,
+        named=_names_of_entries() if data.names else None,
     )
 
 
@@ -142,57 +150,22 @@ def _identity(data: InsightsData, entries: TrackColumns) -> tuple[list[str], lis
     return columns, values
 
 
-def _groups(data: InsightsData, entries: TrackColumns, values: Vector) -> list[Mapping[str, Any]]:
-    if not data.labels:
-        return []
-    groups: list[Mapping[str, Any]] = []
-    for name in LABEL_FILTERS:
-        group = values[entries.with_label(name)]
-        summary = quantiles(group)
-        if summary is not None:
-            deviation = float(group.std(ddof=1)) if len(group) > 1 else None
-            groups.append(
-                {"label": name, "count": len(group), "mean": float(group.mean()), "deviation": deviation}
-                | asdict(summary)
-            )
-    return groups
-
-
 def _distances(data: InsightsData, track: TrackKind) -> Figure:
-    entries = data.by_track[track]
-    return figure_of_track(data, "distances", track, "distance", _separation(data, entries, data.taus[track]))
-
-
-def _separation(data: InsightsData, entries: TrackColumns, tau: float | None) -> dict[str, Any]:
-    """How well distances separate memorising from legitimate submissions, and each method's choice of threshold."""
-    if not data.labels or not len(entries.refs):
-        return {}
-    distances = LabelledDistances(entries.distance, MEMORISING_OF_NUMBER[entries.labels])
-    methods: dict[str, Any] = {}
-    for method in METHODS if tau is None else (*METHODS, "manual"):
-        try:
-            choice = distances.choose(method, tau=tau)
-        except KennelError as error:
-            methods[method] = {"tau": None, "why": error.message}
-            continue
-        methods[method] = {"tau": choice.tau, **{key: choice_as_json(choice)[key] for key in ("interval", "confusion")}}
-    statistics = choice_as_json(distances.choose("paper"))
-    names = ("memorization_margin", "relative_variance", "auc", "cohens_d")
-    return {name: statistics[name] for name in names} | {"methods": methods}
+    return figure_of_track(data, "distances", track, "distance", partial(separation_of, data, track))
 
 
 def _fid(data: InsightsData, track: TrackKind) -> Figure:
-    return figure_of_track(data, "fid", track, "fid", {})
+    return figure_of_track(data, "fid", track, "fid", dict)
 
 
 def _fid_distance(data: InsightsData, track: TrackKind) -> Figure:
     entries = data.by_track[track]
-    top = np.argsort(entries.fid, kind="stable")[:TOP]
-    statistics = {
-        "pearson": pearson(entries.fid, entries.distance),
-        "spearman": spearman(entries.fid, entries.distance),
-        "pearson_of_the_lowest_100_fids": pearson(entries.fid[top], entries.distance[top]),
-    }
+
+    def statistics() -> Mapping[str, Any]:
+        top = np.argsort(entries.fid, kind="stable")[:TOP]
+        lowest = pearson(entries.fid[top], entries.distance[top])
+        return correlations_of(entries.fid, entries.distance) | {"pearson_of_the_lowest_100_fids": lowest}
+
     return figure_of_track(data, "fid-distance", track, "fid", statistics)
 
 
@@ -205,16 +178,19 @@ def _both(data: InsightsData) -> tuple[TrackColumns, TrackColumns]:
 
 def _public_private(_: Session, data: InsightsData) -> Figure:
     public, private = _both(data)
-    statistics = {"spearman": spearman(public.fid, private.fid), "pearson": pearson(public.fid, private.fid)}
-    return _paired(data, "public-private", (public, private), "fid", (public.fid, private.fid), statistics)
+    values = public.fid, private.fid
+    return _paired(data, "public-private", (public, private), "fid", values, partial(correlations_of, *values))
 
 
 def _ranks(_: Session, data: InsightsData) -> Figure:
     public, private = _both(data)
-    statistics = {
-        "mean_rank_difference": mean_rank_difference(public.fid, private.fid),
-        "leaders_in_common": leaders_in_common(public.fid, private.fid, LEADERS),
-    }
+
+    def statistics() -> Mapping[str, Any]:
+        return {
+            "mean_rank_difference": mean_rank_difference(public.fid, private.fid),
+            "leaders_in_common": leaders_in_common(public.fid, private.fid, LEADERS),
+        }
+
     values = ranks(public.fid), ranks(private.fid)
     return _paired(data, "ranks", (public, private), "rank", values, statistics)
 
@@ -225,18 +201,21 @@ def _paired(
     both: tuple[TrackColumns, TrackColumns],
     value: str,
     values: tuple[Vector, Vector],
-    statistics: Mapping[str, Any],
+    statistics: Callable[[], Mapping[str, Any]],
 ) -> Figure:
     columns, identity = _identity(data, both[0])
+
+    def summarise() -> FigureSummary:
+        return FigureSummary({"count": len(values[0]), **statistics()}, groups_by_label(data, both[0], values[0]))
+
     return Figure(
         name=name,
         track=None,
         label=data.label,
         columns=[*columns, *(f"{value}_{kind}" for kind in TRACK_KINDS)],
         values=[*identity, *values],
-        statistics={"count": len(values[0]), **statistics},
-        groups=_groups(data, both[0], values[0]),
-        named=_names_of_entries if data.names else None,
+        summarise=summarise,
+        named=_names_of_entries() if data.names else None,
     )
 
 
@@ -251,16 +230,20 @@ def _shake_up(session: Session, data: InsightsData) -> Figure:
     before = order[place[on_both]] + 1 if len(public) else np.empty(0, np.int64)
     after = np.flatnonzero(on_both) + 1
     last = competition.medals.get("bronze", 0)
-    statistics = {
-        "count": len(after),
-        "mean_move": float(np.mean(np.abs(after - before))) if len(after) else None,
-        "leaders_in_common": int(np.count_nonzero((before <= LEADERS) & (after <= LEADERS))),
-        "medals_in_common": int(np.count_nonzero((before <= last) & (after <= last))),
-        "spearman": spearman(before, after),
-    }
+
+    def summarise() -> FigureSummary:
+        statistics = {
+            "count": len(after),
+            "mean_move": float(np.mean(np.abs(after - before))) if len(after) else None,
+            "leaders_in_common": int(np.count_nonzero((before <= LEADERS) & (after <= LEADERS))),
+            "medals_in_common": int(np.count_nonzero((before <= last) & (after <= last))),
+            "spearman": spearman(before, after),
+        }
+        return FigureSummary(statistics, [])
+
     columns = ("team", "rank_public", "rank_private", "move")
     values = (private[on_both], before, after, before - after)
-    return Figure("shake-up", None, "all", columns, values, statistics, [], named=_names_of_teams)
+    return Figure("shake-up", None, "all", columns, values, summarise, named=_names_of_teams)
 
 
 SINGLE: Mapping[str, Callable[[InsightsData, TrackKind], Figure]] = MappingProxyType(

@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 from scorer.competitions.competition_state import require_results
 from scorer.db.leaderboard.shown_tracks import values_on
 from scorer.db.tables import Account, ShownTrack
+from scorer.insights.figure_summaries import FigureSummary
 from scorer.insights.figures import Figure, figure_of_track
 from scorer.insights.overview import InsightsData
 from scorer.lifecycle import TrackKind
@@ -34,15 +35,22 @@ def shown_track_figure(
     has_one = ~np.isnan(values)
     entries, values = entries.where(has_one), values[has_one]
     metric = METRICS[shown.metric]
-    statistics = {
-        "metric": metric.title,
-        "extractor": shown.extractor,
-        "better": metric.direction,
-        "missing": int(np.count_nonzero(~has_one)),
-        "pearson": pearson(entries.fid, values),
-        "spearman": spearman(entries.fid, values),
-    }
+
+    def summarise() -> FigureSummary:
+        statistics = {
+            "count": len(values),
+            "metric": metric.title,
+            "extractor": shown.extractor,
+            "better": metric.direction,
+            "missing": int(np.count_nonzero(~has_one)),
+            "pearson": pearson(entries.fid, values),
+            "spearman": spearman(entries.fid, values),
+        }
+        return FigureSummary(statistics, [])
+
     of_entries = replace(data, by_track={**data.by_track, track: entries})
-    drawn = figure_of_track(of_entries, FIGURE, track, "fid", statistics)
+    drawn = figure_of_track(of_entries, FIGURE, track, "fid", dict)
     columns = [*drawn.columns, column_of(shown.name)]
-    return replace(drawn, columns=columns, values=[*drawn.values, values], groups=[], shown=shown.name, tau=None)
+    return replace(
+        drawn, columns=columns, values=[*drawn.values, values], summarise=summarise, shown=shown.name, tau=None
+    )

@@ -117,15 +117,17 @@ class CompetitionFacts:
     """The signs of each track and entry that has any."""
     _sharing: SharingPairs = field(default_factory=_no_pairs)
     _sharing_id: Ints = field(default_factory=_no_refs)
+    _newest: FlagFacts | None = None
 
     def read(self, connection: Connection) -> FlagFacts:
-        """The facts as this connection sees them."""
-        self._read_contents(connection)
-        self._read_signs(connection)
-        self._read_sharing(connection)
-        return FlagFacts(self._zips.equal, self._images.equal, *self._signs(), self._sharing)
+        """The facts as this connection sees them: the same object as before while nothing has changed."""
+        changes = [each(connection) for each in (self._read_contents, self._read_signs, self._read_sharing)]
+        if self._newest is None or any(changes):
+            self._newest = FlagFacts(self._zips.equal, self._images.equal, *self._signs(), self._sharing)
+        return self._newest
 
-    def _read_contents(self, connection: Connection) -> None:
+    def _read_contents(self, connection: Connection) -> bool:
+        """Read what was added; whether anything was. So the two below."""
         above = None if self._newest_ref is None else max(self._newest_ref - OVERLAP, 0)
         rows = contents.content_rows(connection, self.competition_id, above=above, refs=self._unchecked.tolist())
         new_zips = rows.has_zip & ~np.isin(rows.ref, self._read_zips)
@@ -138,20 +140,24 @@ class CompetitionFacts:
         repeated = (rows.ref > self._newest_ref - OVERLAP) | rows.unchecked
         self._read_zips = rows.ref[repeated & rows.has_zip]
         self._read_images = rows.ref[repeated & rows.has_pixels]
+        return bool(new_zips.any() or new_images.any())
 
-    def _read_signs(self, connection: Connection) -> None:
+    def _read_signs(self, connection: Connection) -> bool:
         newest = signs.newest_evidence_id(connection)
         above = None if self._newest_evidence is None else max(self._newest_evidence - OVERLAP, 0)
         rows = signs.sign_rows(connection, self.track_ids, self.image_count, above=above)
         order = np.argsort(rows.id)
+        changed = False
         for ref, track_id, bits in zip(*(each[order].tolist() for each in rows[1:]), strict=True):
+            changed |= self._bits.get((track_id, ref), 0) != bits
             if bits:
                 self._bits[track_id, ref] = bits
             else:  # of newer evidence, which counts
                 self._bits.pop((track_id, ref), None)
         self._newest_evidence = newest
+        return changed
 
-    def _read_sharing(self, connection: Connection) -> None:
+    def _read_sharing(self, connection: Connection) -> bool:
         newest = int(self._sharing_id.max(initial=0))
         rows = shared_images.pair_rows(connection, self.competition_id, above=max(newest - OVERLAP, 0))
         added = ~np.isin(rows.id, self._sharing_id)
@@ -159,6 +165,7 @@ class CompetitionFacts:
             self._sharing_id = np.concatenate([self._sharing_id, rows.id[added]])
             columns = zip(self._sharing, rows[1:], strict=True)
             self._sharing = SharingPairs(*(np.concatenate([kept, column[added]]) for kept, column in columns))
+        return bool(added.any())
 
     def _signs(self) -> tuple[Ints, Ints]:
         either: dict[int, int] = {}

@@ -4,8 +4,11 @@ The definition of flags and weights is the query of :mod:`scorer.db.review.flags
 tests hold the two together.
 """
 
+import weakref
+from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +21,7 @@ from scorer.findings.signs import SIGNS
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.ranking.columns import Flags, Floats, Ints, in_blocks
 from scorer.ranking.judged_entries import JudgedEntries
-from scorer.review.flag_facts import EqualContents, FlagFacts, SharingPairs
+from scorer.review.flag_facts import MAX_COMPETITIONS, EqualContents, FlagFacts, SharingPairs
 
 TRACK_REASONS = ("penalised", "medal-at-stake", "borderline", "tau-interval")
 """The reasons that follow from a track's numbers, in the order of their bits."""
@@ -36,9 +39,8 @@ class FlagWeights:
     """The flagged entries of a competition in the order of ``ref``, one row each."""
 
     ref: Ints
-    team: Ints
     weight: Bytes
-    rank: Ints
+    rank: NDArray[np.int32]
     """The better of its ranks that win something; ``NO_RANK`` where it has none."""
     winners: Mapping[TrackKind, Flags]
     """Whether the entry holds a rank of the track that wins something."""
@@ -56,7 +58,7 @@ class FlagWeights:
         """The refs of those of the ``chosen`` entries from number ``after + 1`` on: the greatest weight first, then the
         best rank, then the oldest."""
         rows = np.flatnonzero(chosen)
-        keys = (255 - self.weight[rows].astype(np.int64) << 55) | (self.rank[rows] << 31) | rows
+        keys = (255 - self.weight[rows].astype(np.int64) << 55) | (self.rank[rows].astype(np.int64) << 31) | rows
         count = min(after + limit, len(keys))
         if count < len(keys):
             keys = np.partition(keys, count)[:count]
@@ -80,6 +82,53 @@ class _Track(NamedTuple):
         return bits
 
 
+class _Inputs(NamedTuple):
+    """What weights were made of. The entries are not kept alive."""
+
+    judged: Mapping[TrackKind, "weakref.ReferenceType[JudgedEntries]"]
+    bounds: Mapping[TrackKind, TrackBounds]
+    facts: FlagFacts
+    overfitted: Collection[int]
+
+
+class FlagWeightsCache:
+    """The newest weights of the most recently used competitions; safe to use from any thread. While nothing has
+    changed, the entries and the facts are the same objects."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._newest: OrderedDict[int, tuple[_Inputs, FlagWeights]] = OrderedDict()
+
+    def weights_of(
+        self,
+        competition_id: int,
+        judged: Mapping[TrackKind, JudgedEntries],
+        bounds: Mapping[TrackKind, TrackBounds],
+        facts: FlagFacts,
+        overfitted: Collection[int],
+        weights: Mapping[str, int],
+    ) -> FlagWeights:
+        """:func:`weights_of`, by the same ``weights`` each time."""
+        with self._lock:
+            inputs, newest = self._newest.get(competition_id, (None, None))
+        if (
+            inputs is not None
+            and newest is not None
+            and inputs.facts is facts
+            and all(inputs.judged[kind]() is judged[kind] for kind in TRACK_KINDS)
+            and (inputs.bounds, inputs.overfitted) == (bounds, overfitted)
+        ):
+            return newest
+        made = weights_of(judged, bounds, facts, overfitted, weights)
+        with self._lock:
+            entries = {kind: weakref.ref(judged[kind]) for kind in TRACK_KINDS}
+            self._newest[competition_id] = _Inputs(entries, bounds, facts, overfitted), made
+            self._newest.move_to_end(competition_id)
+            while len(self._newest) > MAX_COMPETITIONS:
+                self._newest.popitem(last=False)
+        return made
+
+
 def weights_of(
     judged: Mapping[TrackKind, JudgedEntries],
     bounds: Mapping[TrackKind, TrackBounds],
@@ -92,7 +141,7 @@ def weights_of(
     public = judged["public"]
     refs = public.columns.ref
     bits = np.zeros(len(refs), np.uint8)
-    rank = np.full(len(refs), NO_RANK, np.int64)
+    rank = np.full(len(refs), NO_RANK, np.int32)
     wins_unpenalised = np.zeros(len(refs), np.bool_)
     winners = {}
     for kind in TRACK_KINDS:
@@ -100,14 +149,14 @@ def weights_of(
         bits |= of_track
         won = bounds[kind].winners
         rows, found = _rows_among(refs, np.array([winner.ref for winner in won], np.int64))
-        ranks = np.array([winner.rank for winner in won], np.int64)
+        ranks = np.array([winner.rank for winner in won], np.int32)
         rank[rows[found]] = np.minimum(rank[rows[found]], ranks[found])
         winners[kind] = np.zeros(len(refs), np.bool_)
         winners[kind][rows[found]] = True
         wins_unpenalised |= winners[kind] & (of_track & PENALISED_BIT == 0)
     weight, flagged = _weigh(public, bits, rank < NO_RANK, wins_unpenalised, facts, overfitted, weights)
     of_flagged = {kind: won[flagged] for kind, won in winners.items()}
-    return FlagWeights(refs[flagged], public.team[flagged], weight[flagged], rank[flagged], of_flagged)
+    return FlagWeights(refs[flagged], weight[flagged], rank[flagged], of_flagged)
 
 
 def _track_of(judged: JudgedEntries, bounds: TrackBounds) -> _Track:

@@ -61,7 +61,7 @@ class ThresholdImpact:
     """What another tau changes: two boards of the same entries, compared.
 
     ``after`` is the board of ``before.judged.under(tau)``. ``labels`` stand beside the columns of both. Entries are
-    named by their rows in those columns, the closest to the training images first.
+    named by their rows in those columns.
     """
 
     before: RankedBoard
@@ -87,23 +87,32 @@ class ThresholdImpact:
     @cached_property
     def penalised(self) -> Ints:
         """Entries that the new tau penalises and the former one does not."""
-        return self._closest_first(self.after.judged.penalised & ~self.before.judged.penalised)
+        return self._competing(self.after.judged.penalised & ~self.before.judged.penalised)
 
     @cached_property
     def freed(self) -> Ints:
         """Entries that the former tau penalises and the new one does not."""
-        return self._closest_first(self.before.judged.penalised & ~self.after.judged.penalised)
+        return self._competing(self.before.judged.penalised & ~self.after.judged.penalised)
 
     @cached_property
     def borderline(self) -> Ints:
         """Entries whose distance is within two standard errors of the new tau."""
         judged = self.after.judged
         near = partial(is_borderline, tau=judged.rules.tau)
-        return self._closest_first(in_blocks(near, judged.columns.distance, judged.columns.distance_se))
+        return self._competing(in_blocks(near, judged.columns.distance, judged.columns.distance_se))
 
-    def _closest_first(self, chosen: Flags) -> Ints:
-        rows = np.flatnonzero(chosen & self.is_competing)  # in the order of ref, which decides ties
-        return rows[np.argsort(self.after.judged.columns.distance[rows], kind="stable")]
+    def _competing(self, chosen: Flags) -> Ints:
+        return np.flatnonzero(chosen & self.is_competing)
+
+    def closest(self, rows: Ints, after: int, limit: int) -> Ints:
+        """Those of the rows from number ``after + 1`` on, at most ``limit``, the closest to the training images first,
+        then the oldest. Only as many as that are sorted: a tau may penalise half a million."""
+        distances = self.after.judged.columns.distance[rows]
+        end = after + limit
+        if end < len(rows):
+            near = np.flatnonzero(distances <= np.partition(distances, end - 1)[end - 1])
+            rows, distances = rows[near], distances[near]
+        return rows[np.argsort(distances, kind="stable")[after:end]]  # rows are in the order of ref, which decides ties
 
     @cached_property
     def moves(self) -> RankMoves:

@@ -68,23 +68,21 @@ def page_of(session: Session, impact: ThresholdImpact, name: ListName, *, after:
     if name in {"medals", "prizes"}:
         awards: Sequence[AwardMove] = getattr(impact, name)
         return ImpactPage(len(awards), after, award_changes(session, awards[page]))
-    return penalty_page(session, impact.after.judged, impact.labels, getattr(impact, name), after=after, limit=limit)
+    rows: Ints = getattr(impact, name)
+    changes = penalty_changes(session, impact.after.judged, impact.labels, impact.closest(rows, after, limit))
+    return ImpactPage(len(rows), after, changes)
 
 
-def penalty_page(
-    session: Session, judged: JudgedEntries, labels: LabelColumns, rows: Ints, *, after: int = 0, limit: int
-) -> ImpactPage:
-    """A page of entries, given by their rows in the columns that ``labels`` stand beside."""
-    page = rows[after : after + limit]
+def penalty_changes(session: Session, judged: JudgedEntries, labels: LabelColumns, page: Ints) -> list[PenaltyChange]:
+    """Entries of a page, given by their rows in the columns that ``labels`` stand beside."""
     refs, teams = judged.columns.ref[page].tolist(), judged.team[page].tolist()
     ids = board.submission_ids_of(session, refs)
     names = board.team_names_of(session, teams)
     distances, numbers = judged.columns.distance[page].tolist(), labels.number[page].tolist()
-    changes = [
+    return [
         PenaltyChange(ids[ref], names[team], distance, LABELS[number] if number >= 0 else None)
         for ref, team, distance, number in zip(refs, teams, distances, numbers, strict=True)
     ]
-    return ImpactPage(len(rows), after, changes)
 
 
 def award_changes(session: Session, moves: Collection[AwardMove]) -> list[AwardChange]:

@@ -14,7 +14,7 @@ from scorer.db.tables import Threshold
 from scorer.errors import NotFound
 from scorer.ranking.columns import Ints
 from scorer.tuning.effective_thresholds import effective_thresholds
-from scorer.tuning.impact_lists import ImpactPage, penalty_page
+from scorer.tuning.impact_lists import ImpactPage, penalty_changes
 from scorer.tuning.thresholds import TrackEntries
 
 STEPS = 20
@@ -86,7 +86,8 @@ class _Steps:
     def page(self, session: Session, number: int, *, after: int = 0, limit: int) -> ImpactPage:
         """Some of these entries."""
         judged, labels = self.entries.board.judged, self.entries.labels
-        return penalty_page(session, judged, labels, self.changed_rows(number), after=after, limit=limit)
+        rows = self.changed_rows(number)
+        return ImpactPage(len(rows), after, penalty_changes(session, judged, labels, rows[after : after + limit]))
 
 
 def threshold_history(

@@ -41,7 +41,7 @@ CHOICES: Mapping[str, str] = MappingProxyType(
 def title_of(figure: Figure) -> str:
     """A figure's title, with its track if it shows only one."""
     title = shown_track_title(figure.shown) if figure.shown else TITLES[figure.name]
-    by_label = " by label" if figure.groups and figure.name in {"distances", "fid"} else ""
+    by_label = " by label" if figure.summary.groups and figure.name in {"distances", "fid"} else ""
     return f"{title}{by_label}" + (f", {figure.track} track" if figure.track else "")
 
 
@@ -58,7 +58,7 @@ def sentence_of(figure: Figure) -> str:
 
 
 def _entries(figure: Figure) -> str:
-    return counted(figure.statistics["count"], "entry", "entries")
+    return counted(figure.summary.statistics["count"], "entry", "entries")
 
 
 def _number(value: float | None, decimals: int = 3) -> str:
@@ -66,7 +66,7 @@ def _number(value: float | None, decimals: int = 3) -> str:
 
 
 def _distances(figure: Figure) -> str:
-    statistics = figure.statistics
+    statistics = figure.summary.statistics
     parts = [f"{_entries(figure)} by their mean distance to the nearest reference images."]
     if figure.tau is not None:
         below = int(np.count_nonzero(figure.column("distance") < figure.tau))
@@ -82,7 +82,7 @@ def _distances(figure: Figure) -> str:
 def _fid(figure: Figure) -> str:
     medians = [
         f"{LABEL_NAMES[group['label']]} {group['median']:,.1f}"
-        for group in figure.groups
+        for group in figure.summary.groups
         if group["label"] in LABEL_NAMES
     ]
     return f"{_entries(figure)}, each a dot." + (f" Medians: {', '.join(medians)}." if medians else "")
@@ -93,7 +93,7 @@ def _fid_distance(figure: Figure) -> str:
 
 
 def _fid_correlations(figure: Figure, other: str) -> str:
-    statistics = figure.statistics
+    statistics = figure.summary.statistics
     return (
         f"{_entries(figure)}. Pearson's correlation of FID and {other} is {_number(statistics['pearson'])}, Spearman's"
         f" {_number(statistics['spearman'])}."
@@ -101,14 +101,14 @@ def _fid_correlations(figure: Figure, other: str) -> str:
 
 
 def _shown_track(figure: Figure) -> str:
-    statistics = figure.statistics
+    statistics = figure.summary.statistics
     metric = f"{statistics['metric']} of {statistics['extractor']}, {statistics['better']} is better"
     missing = f" {statistics['missing']:,} more have no such number." if statistics["missing"] else ""
     return f"{figure.shown}: {metric}. {_fid_correlations(figure, figure.shown or '')}{missing}"
 
 
 def _public_private(figure: Figure) -> str:
-    statistics = figure.statistics
+    statistics = figure.summary.statistics
     return (
         f"{_entries(figure)}. Spearman's correlation of public and private FID is {_number(statistics['spearman'])},"
         f" Pearson's {_number(statistics['pearson'])}. On the line both networks agree on a number; they need only"
@@ -117,7 +117,7 @@ def _public_private(figure: Figure) -> str:
 
 
 def _ranks(figure: Figure) -> str:
-    statistics = figure.statistics
+    statistics = figure.summary.statistics
     return (
         f"{_entries(figure)} ranked by FID alone on each track: on average an entry is"
         f" {_number(statistics['mean_rank_difference'], 2)} ranks apart; of the first {LEADERS} of both tracks,"
@@ -126,7 +126,7 @@ def _ranks(figure: Figure) -> str:
 
 
 def _shake_up(figure: Figure) -> str:
-    statistics = figure.statistics
+    statistics = figure.summary.statistics
     return (
         f"{counted(statistics['count'], 'team')} with a rank on both boards moved"
         f" {_number(statistics['mean_move'], 2)} ranks on average; {statistics['medals_in_common']:,} hold a medal"

@@ -192,7 +192,7 @@ def _shown_track(figure: Figure) -> FigureChart:
     column = shown_tracks.column_of(name)
     values = figure.column(column)
     # Of what is better low, as of FIDs, factors matter; what is better high has its own end, as coverage has 1.
-    lower = figure.statistics["better"] == "lower"
+    lower = figure.summary.statistics["better"] == "lower"
     down = _of_fids(values) if lower else scale_around(float(values.min()), float(values.max()))
     across = _of_fids(figure.column("fid"))
     return _scatter(figure, "fid", column, (across, down), (_worded("FID", across), _worded(name, down)))

@@ -91,7 +91,11 @@ def show(
     if may_see_results(state, account) and query.format != "svg":  # of all entries: too many to be kept
         of_all = data()
         charge_rows(request, account, len(of_all))
-        return StreamingResponse(_pieces(slug, state, of_all, query, begin), headers=headers)
+        if query.format == "csv":
+            return StreamingResponse(figure_csv_of(of_all, begin), headers=headers)
+        # The statistics take most of the time, and few bytes.
+        head = cache.answer(etag_of("head", headers["ETag"]), lambda: FigureView.head_of(slug, of_all))
+        return StreamingResponse(FigureView.json_of(head, of_all, begin), headers=headers)
     body = cache.answer(headers["ETag"], lambda: b"".join(_pieces(slug, state, data(), query, begin)))
     return Response(body, headers=headers)
 
@@ -111,7 +115,9 @@ def _pieces(
 ) -> Iterator[bytes]:
     if query.format == "svg":
         return iter([svg_of(figure, state.competition.title).encode()])
-    return FigureView.json_of(slug, figure, begin) if query.format == "json" else figure_csv_of(figure, begin)
+    if query.format == "csv":
+        return figure_csv_of(figure, begin)
+    return FigureView.json_of(FigureView.head_of(slug, figure), figure, begin)
 
 
 def _attached_as(slug: str, figure: str, query: FigureQuery) -> dict[str, str]:

@@ -100,12 +100,17 @@ class FigureView(BaseModel):
     rows: list[list[Any]]
 
     @classmethod
-    def json_of(cls, slug: str, figure: Figure, begin: Transaction) -> Iterator[bytes]:
-        """The view of a figure as JSON, piece by piece: its rows, the last field, may be a million."""
-        fields = {name: getattr(figure, name) for name in cls.model_fields.keys() & vars(figure).keys()}
+    def head_of(cls, slug: str, figure: Figure) -> bytes:
+        """The beginning of the view of a figure as JSON: all but its rows, the last field."""
+        fields = {name: getattr(figure, name) for name in ("track", "label", "shown", "tau", "columns")}
         words = {"title": title_of(figure), "told": sentence_of(figure)}
-        view = cls(competition=slug, figure=figure.name, rows=[], **fields, **words)
-        yield view.model_dump_json().removesuffix("]}").encode()
+        view = cls(competition=slug, figure=figure.name, rows=[], **fields, **figure.summary._asdict(), **words)
+        return view.model_dump_json().removesuffix("]}").encode()
+
+    @classmethod
+    def json_of(cls, head: bytes, figure: Figure, begin: Transaction) -> Iterator[bytes]:
+        """The view of a figure as JSON, piece by piece, since its rows may be a million. ``head``: :meth:`head_of`."""
+        yield head
         for number, rows in enumerate(figure.rows(begin)):
             yield (b"," if number else b"") + to_json(rows)[1:-1]
         yield b"]}"

@@ -138,9 +138,10 @@ def team_names(session: Session, competition_id: int) -> dict[int, str]:
     return {row.id: row.name for row in session.execute(query)}
 
 
-def team_names_of(session: Session, team_ids: Collection[int]) -> dict[int, str]:
-    """The names of these teams, by id."""
-    query = select(Team.id, Team.name).where(Team.id == any_(id_list(team_ids)))
+def team_names_of(session: Session, team_ids: Collection[int], at: datetime | None = None) -> dict[int, str]:
+    """The names of these teams, by id; as of the moment ``at``."""
+    name = Team.name if at is None else name_at(Team, at)
+    query = select(Team.id, name.label("name")).where(Team.id == any_(id_list(team_ids)))
     return {row.id: row.name for row in session.execute(query)} if team_ids else {}
 
 
@@ -150,22 +151,22 @@ def submission_ids_of(session: Session, refs: Collection[int]) -> dict[int, str]
     return {row.ref: row.id for row in session.execute(query)} if refs else {}
 
 
-def names_of_teams(session: Session, team_ids: Collection[int]) -> dict[int, str]:
-    """The names of some teams, by id."""
-    rows = session.execute(select(Team.id, Team.name).where(Team.id == any_(id_list(team_ids))))
-    return {row.id: row.name for row in rows}
+def ids_and_teams_of(session: Session, refs: Collection[int], at: datetime | None = None) -> dict[int, tuple[str, int]]:
+    """The public ids of some entries and the ids of their teams, after merges, by ref; as of the moment ``at``."""
+    merged = merges.newest_merges(at)
+    query = (
+        select(Submission.ref, Submission.id, func.coalesce(merged.c.into_team_id, Submission.team_id))
+        .outerjoin(merged, merged.c.team_id == Submission.team_id)
+        .where(Submission.ref == any_(id_list(refs)))
+    )
+    return {ref: (public_id, team) for ref, public_id, team in session.execute(query)}
 
 
 def names_of_entries(session: Session, refs: Collection[int], at: datetime | None = None) -> dict[int, tuple[str, str]]:
     """The public ids of some entries and the names of their teams, after merges, by ref; as of the moment ``at``."""
-    merged = merges.newest_merges(at)
-    query = (
-        select(Submission.ref, Submission.id, Team.name if at is None else name_at(Team, at))
-        .outerjoin(merged, merged.c.team_id == Submission.team_id)
-        .join(Team, Team.id == func.coalesce(merged.c.into_team_id, Submission.team_id))
-        .where(Submission.ref == any_(id_list(refs)))
-    )
-    return {ref: (public_id, team) for ref, public_id, team in session.execute(query)}
+    entries = ids_and_teams_of(session, refs, at)
+    names = team_names_of(session, {team for _, team in entries.values()}, at)
+    return {ref: (public_id, names[team]) for ref, (public_id, team) in entries.items()}
 
 
 def refs_of_team(session: Session, team_id: int) -> list[int]:

@@ -146,9 +146,9 @@ class LabelledDistances:
         )
 
     def _interval_around(self, tau: float) -> Interval:
-        below = int(np.searchsorted(self.ordered, tau))
-        low = float(self.ordered[below - 1]) if below else 0.0
-        return Interval(low, float(self.ordered[below]) if below < len(self.ordered) else None)
+        below = self.distances < tau  # quicker than to sort all of them
+        low = float(np.max(self.distances, where=below, initial=0.0))
+        return Interval(low, None if below.all() else float(np.min(self.distances, where=~below, initial=np.inf)))
 
 
 def choose_tau(

@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 from deploy.standalone.ephemeral import Servers
+from scorer.insights import figure_summaries
 from scorer.insights.figures import FIGURES
 from tests.api.conftest import Service, running_service
 from tests.api.import_export.test_import_results import load, table
@@ -119,6 +120,29 @@ def test_what_an_answer_does_not_depend_on_makes_no_other_one(service: Service, 
     assert etag("fid", track="private") != etag("fid")
     pages = [service.http.get(f"/competitions/{old}/insights{query}") for query in ("", "?shown=nothing")]
     assert pages[0].headers["etag"] == pages[1].headers["etag"]
+
+
+def test_statistics_of_all_entries_are_computed_once(
+    service: Service, old: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They take longer than the first rows; a CSV has none of them."""
+    asked = []
+
+    def groups_by_label(*inputs: Any) -> Any:
+        asked.append(inputs)
+        return figure_summaries.groups_by_label(*inputs)
+
+    monkeypatch.setattr("scorer.insights.figures.groups_by_label", groups_by_label)
+    assert figure(service, "organizer", old, "fid", format="csv").status_code == 200
+    assert not asked
+    answers = [figure(service, "organizer", old, "fid").json() for _ in range(2)]
+    assert answers[0] == answers[1]
+    assert len(asked) == 1
+    entry = answers[0]["rows"][2][0]
+    body = {"label": "sup", "note": "seen"}
+    assert service.call("organizer", "PUT", f"/competitions/{old}/submissions/{entry}/label", json=body).is_success
+    groups = {each["label"]: each["count"] for each in figure(service, "organizer", old, "fid").json()["groups"]}
+    assert (groups["sup"], len(asked)) == (1, 2)
 
 
 def test_numbers_are_of_the_chosen_entries(service: Service, old: str) -> None:

@@ -226,7 +226,9 @@ def test_facts_that_are_kept_are_those_of_the_tables(
         _add_entry(session, state, draw, entry, now)
         session.flush()
         add_shared_images(session, first.ref, entry.ref, share=0.05, now=now)
-        assert same(kept.read(connection), fresh().read(connection)), number
+        facts = kept.read(connection)
+        assert same(facts, fresh().read(connection)), number
+        assert kept.read(connection) is facts, "nothing has changed"
     entry = make_submission(session, state, teams[1], now=now, status="checking")
     assert same(kept.read(connection), fresh().read(connection)), "not hashed yet"
     first.pixels_sha256 = f"{1:064x}"

@@ -13,6 +13,7 @@ from api.rendering.charts.figure_chart import FLOOR, TOP, FigureChart
 from api.rendering.charts.insight_figures import figure_chart_of
 from api.rendering.charts.scales import Scale, round_ticks, scale_around
 from scorer.insights import shown_tracks
+from scorer.insights.figure_summaries import FigureSummary
 from scorer.insights.figures import FIGURES, Figure
 from scorer.insights.overview import LABEL_FILTERS as LABELS
 from scorer.lifecycle import TrackKind
@@ -45,8 +46,9 @@ def shown_figure(values: list[float], *, better: str = "lower", missing: int = 0
     fids = np.arange(1.0, len(values) + 1)
     told = {"metric": "KID", "extractor": "tiny@1", "better": better, "missing": missing, "count": len(values), **TOLD}
     columns = ("fid", shown_tracks.column_of("kid_2"))
+    values_of_columns = [fids, np.array(values, float)]
     return Figure(
-        shown_tracks.FIGURE, "public", "all", columns, [fids, np.array(values, float)], told, [], shown="kid_2"
+        shown_tracks.FIGURE, "public", "all", columns, values_of_columns, lambda: FigureSummary(told, []), shown="kid_2"
     )
 
 
@@ -62,7 +64,8 @@ def figure(name: str, rows: list[Any], *, tau: float | None = None, labels: bool
     values = [np.array(column) for column in zip(*rows, strict=True)] or [np.empty(0)] * len(columns)
     if "label" in columns:
         values[0] = np.array([row[0] for row in rows], object)
-    return Figure(name, track, "all", columns, values, {"count": len(rows), **TOLD}, [], tau)
+    summary = FigureSummary({"count": len(rows), **TOLD}, [])
+    return Figure(name, track, "all", columns, values, lambda: summary, tau)
 
 
 def drawn(figure: Figure) -> FigureChart:

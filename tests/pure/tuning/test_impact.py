@@ -90,8 +90,10 @@ def test_it_is_the_difference_of_two_boards(
 
     assert impact.below == len(now)
     assert impact.entries == len(penalised(replace(drawn, rulings=[]), kind, 3.0))
-    assert ref[impact.penalised].tolist() == closest_first(now - was)
-    assert ref[impact.freed].tolist() == closest_first(was - now)
+    for rows, refs in ((impact.penalised, now - was), (impact.freed, was - now)):
+        assert set(ref[rows].tolist()) == refs
+        for skipped in range(len(refs) + 1):
+            assert ref[impact.closest(rows, skipped, 2)].tolist() == closest_first(refs)[skipped : skipped + 2]
 
     before, after = (placings_of(drawn, kind, tau) for tau in (first, second))
     ranks = [{team: rank for rank, (team, _) in enumerate(board, 1)} for board in (before, after)]
