@@ -1,7 +1,7 @@
 """Controller functions that JSON routes and pages share, where a request needs more than one call into :mod:`scorer`.
 
 personal_data: a person's data as a file, and the end of their account
-request_charges: what boards of the past and whole tables cost in the rate limits
+request_charges: what boards of the past, whole tables and new figures cost in the rate limits
 uncertainty: how certain a board's ranks are, as JSON, computed once for everybody
 second_factors: the second step of signing in
 sign_in: signing up and in, passwords and mail addresses, with rate limits

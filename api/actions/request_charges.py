@@ -1,4 +1,4 @@
-"""What dear answers cost in the rate limits: boards ranked, and tables written, for one reader alone.
+"""What dear answers cost in the rate limits: boards ranked, tables written, and figures drawn.
 
 Routes call these functions, which are no dependencies: every request would pay for those, and few answers are dear.
 """
@@ -6,7 +6,7 @@ Routes call these functions, which are no dependencies: every request would pay 
 from fastapi import Request
 
 from api.http.dependencies import browser_of, requester_of
-from scorer.accounts.rate_limits import PAST_BOARD_COST, ROWS_PER_REQUEST, RateLimiter
+from scorer.accounts.rate_limits import FIGURE_COST, PAST_BOARD_COST, ROWS_PER_REQUEST, RateLimiter
 from scorer.db.tables import Account
 
 
@@ -20,6 +20,11 @@ def charge_rows(request: Request, account: Account | None, rows: int) -> None:
     """Count a table of so many rows as several requests, before the first of them is written."""
     if cost := rows // ROWS_PER_REQUEST:
         _charge(request, account, cost)
+
+
+def charge_figures(request: Request, account: Account | None, figures: int) -> None:
+    """Count figures that are drawn anew as several requests."""
+    _charge(request, account, figures * FIGURE_COST - 1)
 
 
 def _charge(request: Request, account: Account | None, cost: int) -> None:

@@ -13,7 +13,6 @@ from api.http.dependencies import Caller
 from api.http.etags import etag_of, is_known
 from api.http.response_cache import ResponseCache
 from api.rendering import formatting, markdown
-from api.rendering.charts import captions
 from api.routing import Router
 from scorer.accounts.roles import is_organizer, is_reviewer, may_open_competitions
 from scorer.product_version import product_version
@@ -73,7 +72,6 @@ def _environment() -> Environment:
     environment.globals.update(
         static=static_url,
         product_version=product_version(),
-        captions=captions,
         formatting=formatting,
         is_organizer=is_organizer,
         is_reviewer=is_reviewer,

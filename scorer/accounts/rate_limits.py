@@ -46,6 +46,8 @@ PAST_BOARD_COST = 20
 ROWS_PER_REQUEST = 500
 """Rows of a table that is written for one reader alone, as all places of a board are, that count as one request: about
 20 ms of processor time."""
+FIGURE_COST = 3
+"""Requests that a figure counts as whose answer is not kept yet: it is drawn once for each state of the board."""
 REDIS_SECONDS = 0.25
 """Longest wait for Redis, which then is left alone for a while."""
 

@@ -82,7 +82,7 @@ class BoardListing:
 class RankedBoard(BoardListing):
     """A board with all entries of its track."""
 
-    @property
+    @cached_property
     def ranks(self) -> Ints:
         """The rank of each team, by its code; 0 without one."""
         codes, count = self.judged.codes

@@ -1,15 +1,17 @@
 """The insights page: figures and gallery of a competition's entries."""
 
-from collections.abc import Sequence
-from typing import Annotated, Any
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, NamedTuple, Self
 
 from fastapi import Query, Request
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
+from api.actions.request_charges import charge_figures
 from api.http.dependencies import AppResponseCache, CurrentCaller, DbSession, Now, Visitor
 from api.http.etags import etag_of, is_known
-from api.rendering.charts.captions import CHOICES
+from api.rendering.charts.captions import CHOICES, sentence_of, title_of
+from api.rendering.charts.figure_chart import FigureChart
 from api.rendering.charts.insight_figures import figure_chart_of
 from api.rendering.templates import BUILD_DIGEST, not_modified, page_from_cache, render, render_page
 from api.routing import Router
@@ -20,10 +22,31 @@ from scorer.competitions.competition_state import CompetitionState, may_see_resu
 from scorer.competitions.shown_track_access import visible_shown_tracks
 from scorer.db.tables import Account, ShownTrack
 from scorer.insights import figures, gallery, overview, shown_tracks
+from scorer.insights.figures import Figure
 from scorer.leaderboard.standings import visible_state
 from scorer.lifecycle import TrackKind
 
 router = Router(include_in_schema=False)
+
+
+class Picture(NamedTuple):
+    """What the page shows of a figure. It has none of the values: a template keeps what it is given for a while."""
+
+    figure: str
+    track: TrackKind | None
+    label: str
+    shown: str | None
+    title: str
+    told: str
+    statistics: Mapping[str, Any]
+    drawing: FigureChart | None
+
+    @classmethod
+    def of(cls, figure: Figure) -> Self:
+        """The picture of a figure."""
+        names = figure.name, figure.track, figure.label, figure.shown
+        words = title_of(figure), sentence_of(figure)
+        return cls(*names, *words, figure.summary.statistics, figure_chart_of(figure))
 
 
 @router.api_route("/competitions/{slug}/insights", methods=["GET", "HEAD"])
@@ -62,13 +85,14 @@ def show_insights(
         return bytes(render_page("insights/show.html", viewer=viewer, now=now, state=state, **values).body)
 
     parts = {
-        "pictures": lambda: _render_pictures(session, state, account, track, label, tracks, shown_track),
+        "pictures": lambda: _render_pictures(request, session, state, account, track, label, tracks, shown_track),
         "shared_submissions": lambda: _render_shared_submissions(session, state, account),
     }
     return page_from_cache(cache, etag, viewer, render_body)
 
 
 def _render_pictures(
+    request: Request,
     session: Session,
     state: CompetitionState,
     account: Account | None,
@@ -77,12 +101,13 @@ def _render_pictures(
     tracks: Sequence[ShownTrack],
     shown: ShownTrack | None,
 ) -> bytes:
+    names = figures.FIGURES if may_see_results(state, account) else tuple(figures.SINGLE)
+    charge_figures(request, account, len(names))
     insights = overview.insights_of(session, state, account, label=label)
-    names = figures.FIGURES if insights.labels else tuple(figures.SINGLE)
-    drawn = [figures.figure(session, insights, name, track, account) for name in names]
+    # One at a time: the values of a million entries go before the next one comes.
+    pictures = [Picture.of(figures.figure(session, insights, name, track, account)) for name in names]
     if shown is not None:
-        drawn.append(shown_tracks.shown_track_figure(session, insights, shown, track, account))
-    pictures = [(figure, figure_chart_of(figure)) for figure in drawn]
+        pictures.append(Picture.of(shown_tracks.shown_track_figure(session, insights, shown, track, account)))
     page = {"slug": state.competition.slug, "track": track, "label": label, "shown_tracks": tracks}
     return render("insights/figures.html", pictures=pictures, **page).encode()
 

@@ -8,7 +8,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
 from api.actions.paging import Paging
-from api.actions.request_charges import charge_rows
+from api.actions.request_charges import charge_figures, charge_rows
 from api.http.dependencies import AppResponseCache, DbSession, Now, Transaction, Transactions, Visitor
 from api.http.etags import etag_of, is_known
 from api.openapi.files import UNCHANGED, also_as
@@ -80,6 +80,7 @@ def show(
         return Response(status_code=304, headers=headers)
 
     def data() -> Figure:
+        charge_figures(request, account, 1)
         only = query.track if figure in figures.SINGLE else None
         insights = overview.insights_of(session, state, account, label=query.label, track=only)
         if figure != shown_tracks.FIGURE:

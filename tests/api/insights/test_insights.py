@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 from deploy.standalone.ephemeral import Servers
+from scorer.accounts.rate_limits import FIGURE_COST, RateLimiter
 from scorer.insights import figure_summaries
 from scorer.insights.figures import FIGURES
 from tests.api.conftest import Service, running_service
@@ -143,6 +144,25 @@ def test_statistics_of_all_entries_are_computed_once(
     assert service.call("organizer", "PUT", f"/competitions/{old}/submissions/{entry}/label", json=body).is_success
     groups = {each["label"]: each["count"] for each in figure(service, "organizer", old, "fid").json()["groups"]}
     assert (groups["sup"], len(asked)) == (1, 2)
+
+
+def test_figures_that_are_drawn_anew_count_as_several_requests(
+    service: Service, old: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[int] = []
+
+    def hit(_: RateLimiter, name: str, *__: object, cost: int = 1) -> None:
+        counted.extend([cost] * (name == "request"))
+
+    def requests_of(path: str) -> int:
+        counted.clear()
+        assert service.http.get(path).status_code == 200
+        return sum(counted)
+
+    monkeypatch.setattr(RateLimiter, "hit", hit)
+    one, page = f"/api/v1/competitions/{old}/insights/fid", f"/competitions/{old}/insights"
+    assert [requests_of(one) for _ in range(2)] == [FIGURE_COST, 1]
+    assert [requests_of(f"{page}?seed={seed}") for seed in (1, 1, 2)] == [len(PUBLIC) * FIGURE_COST, 1, 1]
 
 
 def test_numbers_are_of_the_chosen_entries(service: Service, old: str) -> None:
