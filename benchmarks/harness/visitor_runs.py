@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import count
 from random import Random
+from statistics import median
 from typing import NamedTuple
 
 import httpx
@@ -59,14 +60,18 @@ def _visit(path: str, port: int, web: psutil.Process, redis: Redis, number: int)
     address = f"127.9.{1 + number // 250}.{1 + number % 250}"  # requests of an address are limited
     transport = httpx.HTTPTransport(local_address=address)
     with httpx.Client(base_url=f"http://127.0.0.1:{port}", transport=transport, timeout=600) as http:
-        begun = _processor_seconds(web)
-        _read(http, path)
-        first = _processor_seconds(web)
+        first = _milliseconds(http, path, web)
         counted = _requests_counted(redis, address)
-        for _ in range(REPEATS):
-            _read(http, path)
-        repeated = (_processor_seconds(web) - first) / REPEATS
-    return _Visit(1000 * (first - begun), 1000 * repeated, max(1, counted))
+        # The median: a collection of garbage falls on one of them, and is no cost of the address.
+        repeated = median(_milliseconds(http, path, web) for _ in range(REPEATS))
+    return _Visit(first, repeated, max(1, counted))
+
+
+def _milliseconds(http: httpx.Client, path: str, web: psutil.Process) -> float:
+    """The processor time of the web process for a request."""
+    begun = _processor_seconds(web)
+    _read(http, path)
+    return 1000 * (_processor_seconds(web) - begun)
 
 
 def _read(http: httpx.Client, path: str) -> None:

@@ -61,9 +61,9 @@ after a re-tune begins before the organizer's request and ends with the first re
 requests, the *first time* is apart; the seconds beside it are the slowest of the later rounds, in which previews,
 re-tunes, undoings and past boards are different each time. As visitors, every address of the application that can be
 read is asked, as its routes have it, again and again with random parameters of their kinds, and each such request
-{REPEATS} times more: *repeated* is the dearest of an address, *new* what one with other parameters takes on average for
-each request that its rate limit counts, since the limit counts dear ones as several. The query plan of what every
-request asks first is in
+{REPEATS} times more: *repeated* is the median of these, of the dearest request of an address, *new* what one with other
+parameters takes on average for each request that its rate limit counts, since the limit counts dear ones as several.
+The query plan of what every request asks first is in
 [query_plans/](query_plans/)."""
 
 WAITS = (

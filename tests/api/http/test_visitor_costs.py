@@ -95,7 +95,7 @@ def test_the_dearest_table_takes_half_of_the_limit(arena: Arena, monkeypatch: py
 
 def test_a_figure_of_all_entries_counts_by_its_rows(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_charges, "ROWS_PER_REQUEST", 50)
-    rated(arena.service, monkeypatch, request="14/minute")
+    rated(arena.service, monkeypatch, request="18/minute")
     arena.publish()
 
     def figure() -> int:
