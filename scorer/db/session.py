@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
 
+import psycopg2
 from sqlalchemy import Connection as Connection  # noqa: PLC0414 - a type for callers
 from sqlalchemy import Engine, create_engine, event, func, select, text
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
@@ -91,21 +92,21 @@ def connected(settings: Settings) -> Iterator[Sessions]:
         engine.dispose()
 
 
-@contextmanager
-def _detecting_lost_connection() -> Iterator[None]:
-    try:
-        yield
-    except DBAPIError as error:
-        if error.connection_invalidated:
-            raise ConnectionLost from error
-        raise
+def _is_lost(error: DBAPIError | psycopg2.Error) -> bool:
+    """Whether a connection is dead. What the driver is asked for past SQLAlchemy, such as the isolation of a snapshot,
+    raises the driver's own error: without a code of the server's, or with that of its shutdown (class 57P)."""
+    if isinstance(error, DBAPIError):
+        return error.connection_invalidated
+    is_connections = isinstance(error, psycopg2.OperationalError | psycopg2.InterfaceError)
+    return is_connections and (error.pgcode is None or error.pgcode.startswith("57P"))
 
 
 class Connections:
     """A pool of connections for reading, with an engine of its own.
 
     Most reads are one statement, so connections begin no transaction and are not pinged beforehand: the read itself
-    finds a dead connection and raises ``ConnectionLost``.
+    finds a dead connection and raises ``ConnectionLost``. Then all of the pool are closed, so that the next read does
+    not find another one.
     """
 
     def __init__(self, settings: Settings, *, max_connections: int) -> None:
@@ -116,14 +117,25 @@ class Connections:
     @contextmanager
     def moment(self) -> Iterator[Connection]:
         """A connection for one statement, which sees what is committed when it begins."""
-        with _detecting_lost_connection(), self._engine.connect() as connection:
+        with self._connected() as connection:
             yield connection
 
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
         """A connection for several statements that see the same snapshot of the database (REPEATABLE READ)."""
-        with _detecting_lost_connection(), self._engine.connect() as connection:
+        with self._connected() as connection:
             yield connection.execution_options(isolation_level="REPEATABLE READ")
+
+    @contextmanager
+    def _connected(self) -> Iterator[Connection]:
+        try:
+            with self._engine.connect() as connection:
+                yield connection
+        except (DBAPIError, psycopg2.Error) as error:
+            if not _is_lost(error):
+                raise
+            self._engine.dispose()
+            raise ConnectionLost from error
 
     def close(self) -> None:
         """Close all connections."""

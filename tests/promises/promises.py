@@ -281,8 +281,8 @@ PROMISES = (
         "The board is the one of the definition, entry by entry.",
         "tests/pure/ranking/test_vectorised.py::test_columns_are_the_readable_definition",
         "scorer/ranking/vectorised.py",
-        "    return rows[np.lexsort((entry.ref[rows], entry.accepted_at[rows], judged.score[rows]))]",
-        "    return rows[np.lexsort((entry.accepted_at[rows], entry.ref[rows], judged.score[rows]))]",
+        "    in_order[tied] = ties[np.lexsort((entry.ref[ties], entry.accepted_at[ties], judged.score[ties]))]",
+        "    in_order[tied] = ties[np.lexsort((entry.accepted_at[ties], entry.ref[ties], judged.score[ties]))]",
         ("close-and-publish",),
     ),
     Promise(
