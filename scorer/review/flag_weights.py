@@ -82,13 +82,33 @@ class _Track(NamedTuple):
         return bits
 
 
-class _Inputs(NamedTuple):
-    """What weights were made of. The entries are not kept alive."""
+class WeightInputs(NamedTuple):
+    """What weights are made of. ``overfitted``: the refs of entries whose generator makes training images."""
 
-    judged: Mapping[TrackKind, "weakref.ReferenceType[JudgedEntries]"]
+    judged: Mapping[TrackKind, JudgedEntries]
     bounds: Mapping[TrackKind, TrackBounds]
     facts: FlagFacts
-    overfitted: Collection[int]
+    overfitted: Sequence[int]
+    weights: Mapping[str, int]
+
+
+class _KeptWeights(NamedTuple):
+    """Weights and what they were made of. The entries are not kept alive."""
+
+    judged: Sequence["weakref.ReferenceType[JudgedEntries]"]
+    others: WeightInputs
+    made: FlagWeights
+
+    @classmethod
+    def of(cls, inputs: WeightInputs, made: FlagWeights) -> "_KeptWeights":
+        """What is kept of these weights."""
+        return cls([weakref.ref(inputs.judged[kind]) for kind in TRACK_KINDS], inputs._replace(judged={}), made)
+
+    def are_of(self, inputs: WeightInputs) -> bool:
+        """Whether these inputs make the same."""
+        same_entries = all(kept() is inputs.judged[kind] for kept, kind in zip(self.judged, TRACK_KINDS, strict=True))
+        values = [(each.bounds, each.overfitted, each.weights) for each in (self.others, inputs)]
+        return same_entries and self.others.facts is inputs.facts and values[0] == values[1]
 
 
 class FlagWeightsCache:
@@ -97,47 +117,26 @@ class FlagWeightsCache:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._newest: OrderedDict[int, tuple[_Inputs, FlagWeights]] = OrderedDict()
+        self._newest: OrderedDict[int, _KeptWeights] = OrderedDict()
 
-    def weights_of(
-        self,
-        competition_id: int,
-        judged: Mapping[TrackKind, JudgedEntries],
-        bounds: Mapping[TrackKind, TrackBounds],
-        facts: FlagFacts,
-        overfitted: Collection[int],
-        weights: Mapping[str, int],
-    ) -> FlagWeights:
-        """:func:`weights_of`, by the same ``weights`` each time."""
+    def weights_of(self, competition_id: int, inputs: WeightInputs) -> FlagWeights:
+        """:func:`weights_of`, kept until an input changes."""
         with self._lock:
-            inputs, newest = self._newest.get(competition_id, (None, None))
-        if (
-            inputs is not None
-            and newest is not None
-            and inputs.facts is facts
-            and all(inputs.judged[kind]() is judged[kind] for kind in TRACK_KINDS)
-            and (inputs.bounds, inputs.overfitted) == (bounds, overfitted)
-        ):
-            return newest
-        made = weights_of(judged, bounds, facts, overfitted, weights)
+            kept = self._newest.get(competition_id)
+        if kept is not None and kept.are_of(inputs):
+            return kept.made
+        made = weights_of(inputs)
         with self._lock:
-            entries = {kind: weakref.ref(judged[kind]) for kind in TRACK_KINDS}
-            self._newest[competition_id] = _Inputs(entries, bounds, facts, overfitted), made
+            self._newest[competition_id] = _KeptWeights.of(inputs, made)
             self._newest.move_to_end(competition_id)
             while len(self._newest) > MAX_COMPETITIONS:
                 self._newest.popitem(last=False)
         return made
 
 
-def weights_of(
-    judged: Mapping[TrackKind, JudgedEntries],
-    bounds: Mapping[TrackKind, TrackBounds],
-    facts: FlagFacts,
-    overfitted: Collection[int],
-    weights: Mapping[str, int],
-) -> FlagWeights:
-    """The flagged entries with their weights. ``overfitted``: the refs of entries whose generator makes training
-    images."""
+def weights_of(inputs: WeightInputs) -> FlagWeights:
+    """The flagged entries with their weights."""
+    judged, bounds, facts, overfitted, weights = inputs
     public = judged["public"]
     refs = public.columns.ref
     bits = np.zeros(len(refs), np.uint8)

@@ -22,7 +22,7 @@ from scorer.leaderboard.rows import judged_entries_of, rows_of
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.review.flag_facts import facts_of
 from scorer.review.flag_sentences import REASON_SENTENCES
-from scorer.review.flag_weights import STATES, FlagWeights, FlagWeightsCache, weights_of
+from scorer.review.flag_weights import STATES, FlagWeights, FlagWeightsCache, WeightInputs, weights_of
 from scorer.submissions.labels import MEMORISING
 
 _WEIGHTS: Mapping[str, int] = MappingProxyType(
@@ -143,9 +143,9 @@ def flags_of_entry(
 def _flag_weights(session: Session, state: CompetitionState, query: FlagQuery) -> FlagWeights:
     judged = {kind: judged_entries_of(session, state.competition, state.tracks, kind) for kind in TRACK_KINDS}
     overfitted = session.scalars(refs_with_overfitted_generator(state.competition.id)).all()
-    inputs = judged, query.bounds, facts_of(session, state), sorted(overfitted), WEIGHTS
+    inputs = WeightInputs(judged, query.bounds, facts_of(session, state), sorted(overfitted), WEIGHTS)
     cache: FlagWeightsCache | None = session.info.get("flag_weights")
-    return weights_of(*inputs) if cache is None else cache.weights_of(state.competition.id, *inputs)
+    return weights_of(inputs) if cache is None else cache.weights_of(state.competition.id, inputs)
 
 
 def _entries_of(session: Session, state: CompetitionState, query: FlagQuery, refs: Sequence[int]) -> list[FlaggedEntry]:
