@@ -1,4 +1,4 @@
-"""Summaries of insight figures: correlations, quantiles by label, and how well distances tell who memorises. Pure."""
+"""Summaries of insight figures: correlations, quantiles by label, and how well distances tell who memorises."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
