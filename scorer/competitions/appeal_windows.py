@@ -9,6 +9,7 @@ from scorer.competitions.competition_state import CompetitionState
 from scorer.db import rescoring, tuning
 from scorer.db.leaderboard import board
 from scorer.db.review import rulings as rows
+from scorer.db.review.publication import scores_of
 from scorer.db.tables import Publication, Submission
 from scorer.lifecycle import Phase, TrackKind
 
@@ -73,16 +74,25 @@ def appeals_end(session: Session, state: CompetitionState) -> datetime | None:
 
 
 def newest_grounds(session: Session, state: CompetitionState) -> datetime | None:
-    """When something last came to be that teams may appeal against on the provisional board: a disqualification, or a
-    threshold or measurement of the private track. None: nothing yet."""
+    """When something last came to be that teams may appeal against on the provisional board: a disqualification, a
+    ruling that leaves an entry penalised, or a threshold or measurement of the private track. None: nothing yet."""
     track_id = state.tracks["private"].id
     threshold = tuning.newest_threshold(session, track_id)
     moments = (
         None if threshold is None else threshold.created_at,
         rows.newest_disqualification(session, state.competition.id),
+        _newest_kept_penalty(session, state),
         rescoring.newest_change(session, track_id),
     )
     return max((at for at in moments if at is not None), default=None)
+
+
+def _newest_kept_penalty(session: Session, state: CompetitionState) -> datetime | None:
+    """When a ruling last kept an entry as it is judged that the private track penalises, whether or not it was waived
+    before. None without any."""
+    kept = rows.newest_keeps(session, state.competition.id)
+    scores = scores_of(session, state.tracks["private"].id, list(kept)) if kept else []
+    return max((kept[score.ref] for score in scores if score.penalised or score.copy), default=None)
 
 
 def newest_provisional(state: CompetitionState) -> Publication | None:

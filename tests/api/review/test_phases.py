@@ -188,6 +188,25 @@ def test_what_comes_after_the_provisional_board_can_be_appealed_for_as_long(serv
     assert slug_of(walk.rebut("ada")) == (409, "review-over")
 
 
+def test_a_penalty_that_a_ruling_lets_stand_can_be_appealed_for_as_long(service: Service) -> None:
+    """Bob's penalty was waived while the provisional board was public; a ruling of its last day ends that."""
+    walk = Walk(service)
+    walk.change(opens_at=-30, closes_at=-20)
+    walk.arena.rule(walk.entries["bob"], "waive", days=10)
+    walk.arena.publish(final=False, days=7.1)
+    appeals = "Teams could appeal against the provisional board: 1 open"
+    assert rule(walk.arena, walk.entries["eve"], "keep").status_code == 201
+    assert appeals not in walk.open_points(), "she has no penalty"
+    assert rule(walk.arena, walk.entries["bob"], "keep").status_code == 201
+    newest = service.call("bob", "GET", "/notices").json()["notices"][0]
+    assert f"until {walk.arena.now + timedelta(days=7):%Y-%m-%d}" in newest["body"]
+    assert appeals in walk.open_points(), "he was told that he has seven days"
+    assert rule(walk.arena, walk.entries["bob"], "waive").status_code == 201
+    assert appeals not in walk.open_points()
+    assert rule(walk.arena, walk.entries["bob"], "keep").status_code == 201
+    assert walk.rebut("bob").json()["track"] == "private"
+
+
 def test_what_comes_after_a_withdrawal_can_be_appealed_before_the_board_is_final_again(service: Service) -> None:
     """Whoever is disqualified then was told of an appeal once the provisional board is published: it has to come."""
     walk = Walk(service)
