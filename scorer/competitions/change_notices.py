@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from scorer.db.tables import Competition
 from scorer.notifications import notices
+from scorer.ranking.awards import MEDALS
 
 
 def notify_changes(
@@ -70,11 +71,17 @@ def _medals(before: Mapping[str, int], after: Mapping[str, int]) -> str:
 
 
 def _medal_words(medals: Mapping[str, int]) -> str:
-    return ", ".join(f"{medal} to place {last}" for medal, last in medals.items())
+    return ", ".join(f"{medal} to place {medals[medal]}" for medal in MEDALS if medal in medals)
 
 
 def _late(_: bool, after: bool) -> str:
     return "entries after the close are scored, too" if after else "entries after the close are not taken any more"
+
+
+def _public_track(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    described = {"extractor": "the public score is measured with {}", "epsilon": "epsilon of the public score: {}"}
+    changed = [name for name in described if before[name] != after[name]]
+    return "; ".join(f"{described[name].format(after[name])}, before {before[name]}" for name in changed)
 
 
 WORDS: Mapping[str, Callable[[Any, Any], str]] = MappingProxyType(
@@ -93,9 +100,7 @@ WORDS: Mapping[str, Callable[[Any, Any], str]] = MappingProxyType(
         "prizes": _prizes,
         "medals": _medals,
         "late_submissions": _late,
-        "public": lambda before, after: (
-            f"the public score is measured with {after['extractor']}, before {before['extractor']}"
-        ),
+        "public": _public_track,
     }
 )
 """What is told of a change, by field; of other fields nothing, above all of the private network."""

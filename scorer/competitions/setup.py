@@ -123,6 +123,8 @@ def _differences(state: CompetitionState, changes: CompetitionChanges) -> tuple[
     for kind in TRACK_KINDS & wanted.keys():
         wanted[kind]["extractor"] = extractor_catalogue.find_extractor(wanted[kind]["extractor"]).identity
         wanted[kind] = present[kind] | wanted[kind]
+    if "medals" in wanted:
+        wanted["medals"] = present["medals"] | wanted["medals"]
     after = {name: value for name, value in wanted.items() if value != present[name]}
     return {name: present[name] for name in after}, after
 

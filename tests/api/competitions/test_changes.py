@@ -98,6 +98,33 @@ def test_a_change_is_told_to_everybody_who_competes_or_has_accepted_the_rules_an
     assert change(service, slug, private={"extractor": "tiny", "epsilon": 1e-9}).status_code == 409
 
 
+def test_medals_that_a_change_leaves_out_stay(service: Service) -> None:
+    """The board would give them to others than the checklist looks at."""
+    slug = service.competition(medals={"gold": 1, "silver": 2, "bronze": 3})
+    service.submit("ada", slug, zip_of(noise_images(9)))
+    assert change(service, slug, medals={"gold": 0}).json()["medals"] == {"gold": 0, "silver": 2, "bronze": 3}
+    assert change(service, slug, medals={"bronze": 9}).json()["medals"] == {"gold": 0, "silver": 2, "bronze": 9}
+    told = "A competition has changed: medals: gold to place 0, silver to place 2, bronze to place 9, before gold to"
+    assert notices(service, "ada")[0][1].startswith(told)
+    assert change(service, slug, medals={}).status_code == 200
+    assert len(entries(service, "competition.changed")) == 2, "no medal is no change"
+
+
+def test_another_epsilon_is_told_as_such(service: Service) -> None:
+    slug = service.competition(rules="Be fair.")
+    version = service.call(None, "GET", f"/competitions/{slug}").json()["rules_sha256"]
+    service.call("bob", "PUT", f"/competitions/{slug}/rules-acceptance", json={"rules_sha256": version})
+    assert change(service, slug, public={"extractor": "tiny", "epsilon": 1e-6}).status_code == 200
+    both = {"extractor": "efficientnet_lite0", "epsilon": 1e-15}
+    assert change(service, slug, public=both).status_code == 200
+    start = "A competition has changed: "
+    network = "the public score is measured with efficientnet_lite0@1, before tiny@1"
+    assert [body for _, body in notices(service, "bob")][:2] == [
+        f"{start}{network}; epsilon of the public score: 1e-15, before 1e-06.",
+        f"{start}epsilon of the public score: 1e-06, before 1e-15.",
+    ]
+
+
 def test_what_is_fixed_by_now_is_refused_whole_and_named(service: Service) -> None:
     slug = service.competition(final_picks=2)
     entered = [service.scored("ada", slug, noise_images(seed))["id"] for seed in (9, 10)]
