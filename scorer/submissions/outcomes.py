@@ -92,9 +92,14 @@ def record_measurement(session: Session, claim: leases.Claim, measured: NewMeasu
     late submissions. Rescoring campaigns over all entries measure it, too. False, and nothing is recorded, if the claim
     no longer holds the job."""
     ref, track_id = claim.submission_ref, claim.track_id
-    if ref is None or track_id is None or not leases.finish_job(session, claim, now):
+    if ref is None or track_id is None:
         return False
     submission = session.get_one(Submission, ref)
+    # Meanwhile no board is published, which is read as of then; and neither is the private track replaced nor a shown
+    # one added: that queues all that is scored. Whoever does so locks jobs after the competition, too.
+    competitions.lock_competition(session, submission.competition.slug, share=True)
+    if not leases.finish_job(session, claim, now):
+        return False
     campaign_id = rescoring.campaign_of_references(session, track_id, measured.provenance.get("reference"))
     _add_measurement(session, claim, submission, measured, campaign_id, now)
     queue_evidence(session, submission, track_id, now=now)
@@ -111,8 +116,6 @@ def record_measurement(session: Session, claim: leases.Claim, measured: NewMeasu
     if claim.public:
         submissions.move_submission(session, ref, from_=Status.SCORING, to=Status.SCORED, now=now, finished_at=now)
         session.refresh(submission)
-        # Neither may the private track be replaced nor a shown one added meanwhile: that queues all that is scored.
-        competitions.lock_competition(session, submission.competition.slug, share=True)
         shown_tracks.queue_entry(session, submission, now=now)
         if not submission.late:
             private = competitions.tracks_of(session, submission.competition_id)["private"]

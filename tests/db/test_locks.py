@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import event, text
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
@@ -17,9 +17,13 @@ from scorer.db.session import Sessions, engine_of, sessions_of
 from scorer.db.submissions import submissions
 from scorer.db.tables import Submission, Team
 from scorer.db.teams import members
+from scorer.jobs import leases
+from scorer.lifecycle import Queue
 from scorer.settings import Settings
+from scorer.submissions import outcomes
 from scorer.tuning import thresholds
 from scorer.tuning.thresholds import Retuning, TuningRequest
+from tests.db.jobs.test_jobs import MEASURED, claim, queued
 from tests.factories import add_measurement, make_account, make_competition, make_scored, make_submission, make_team
 
 Lock = Callable[[Session, CompetitionState, Submission], object]
@@ -108,3 +112,40 @@ def test_a_track_is_free_while_tau_and_its_impact_are_computed(
     with sessions.begin() as session:
         thresholds.undo(session, state, "public", reason="no", after=None, author=author, now=now)
     assert len(times) == 3
+
+
+def test_no_board_is_published_while_a_private_measurement_is_recorded(
+    sessions: Sessions, state: CompetitionState, now: datetime
+) -> None:
+    """Its row is dated before the publication and committed after it: the board that was seen would move."""
+    with sessions.begin() as session:
+        entry = make_scored(session, state, make_team(session, state, now), fid=1.0, distance=0.5, now=now)
+        private = state.tracks["private"].id
+        leases.add_job(session, Queue.SCORE, submission=entry, track_id=private, private=True, now=now)
+        held = claim(session, now)
+    assert held is not None
+    assert not held.public
+    with sessions.begin() as recording, sessions() as session:
+        assert outcomes.record_measurement(recording, held, MEASURED, now=now)
+        recording.flush()
+        session.execute(text("SET LOCAL lock_timeout = '1ms'"))
+        with pytest.raises(OperationalError, match="lock timeout"):
+            LOCKS["competition"](session, state, entry)
+
+
+def test_a_worker_that_waits_for_the_competition_holds_no_job(
+    sessions: Sessions, state: CompetitionState, now: datetime
+) -> None:
+    """Who has locked it to switch a campaign on, or to replace the track, locks jobs next."""
+    with sessions.begin() as session:
+        queued(session, state, make_team(session, state, now), now)
+        held = claim(session, now)
+    assert held is not None
+    with sessions.begin() as holding, sessions() as recording:
+        LOCKS["competition"](holding, state, Submission())
+        recording.execute(text("SET LOCAL lock_timeout = '50ms'"))
+        statements = []
+        event.listen(recording.get_bind(), "before_cursor_execute", lambda *arguments: statements.append(arguments[2]))
+        with pytest.raises(OperationalError, match="lock timeout"):
+            outcomes.record_measurement(recording, held, MEASURED, now=now)
+    assert not [each for each in statements if each.startswith("UPDATE jobs")]
