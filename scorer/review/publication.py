@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
-from scorer.competitions.competition_state import CompetitionState
+from scorer.competitions.competition_state import CompetitionState, at_moment
 from scorer.db import competitions, tuning
 from scorer.db.leaderboard import board, columns
 from scorer.db.notifications import competing_teams
@@ -43,10 +43,11 @@ def publish(  # noqa: PLR0913 - every option of the act
     what is open is another one by now. ``Conflict`` also before the close, if nothing would change, and for open points
     without ``override``, the reason for publishing all the same, which only organizers can read, in the audit log.
     """
-    if published and state.phase in {Phase.DRAFT, Phase.OPEN}:
-        raise Conflict("not-closed", "A board can be published once the competition has closed.")
     if published:
+        _require_closed(state)
         open_ = _lock_what_was_seen(session, state, after, now, final=final)
+        session.refresh(state.competition)  # before the lock its close may have been moved
+        _require_closed(at_moment(state, now))
     else:
         open_ = ()
         competitions.lock_competition(session, state.competition.slug, share=False)
@@ -68,6 +69,11 @@ def publish(  # noqa: PLR0913 - every option of the act
     _record_audit(session, state, act, in_force, open_, override, author=author, now=now)
     _notify(session, state, act, former)
     return act
+
+
+def _require_closed(state: CompetitionState) -> None:
+    if state.phase in {Phase.DRAFT, Phase.OPEN}:
+        raise Conflict("not-closed", "A board can be published once the competition has closed.")
 
 
 def _board_moment(session: Session, state: CompetitionState, now: datetime) -> datetime:

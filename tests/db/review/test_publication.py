@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from scorer.competitions.competition_state import CompetitionState, state_of
@@ -13,7 +14,18 @@ from scorer.competitions.spec import CompetitionChanges
 from scorer.db import competitions
 from scorer.db.jobs import job_queue
 from scorer.db.leaderboard import board
-from scorer.db.tables import AuditEntry, Job, Measurement, Rebuttal, RebuttalAnswer, Review, Ruling, Submission
+from scorer.db.tables import (
+    AuditEntry,
+    Competition,
+    Job,
+    Measurement,
+    Publication,
+    Rebuttal,
+    RebuttalAnswer,
+    Review,
+    Ruling,
+    Submission,
+)
 from scorer.errors import Conflict, NotFound
 from scorer.jobs import failed_jobs, leases, retries
 from scorer.leaderboard.rows import rows_of
@@ -449,6 +461,24 @@ def test_what_was_not_seen_is_not_published(
     seen = checklist(session, state, now).version
     publication.publish(session, state, published=True, reason="Done.", after=seen, **acts)
     assert counted.calls == 1, "nothing was changed meanwhile, so nothing is read while the competition is locked"
+
+
+def test_no_board_is_published_of_a_competition_that_is_open_again(
+    session: Session, state: CompetitionState, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another organizer gives it more time while the checklist is read."""
+    lock = competitions.lock_competition
+    moved = update(Competition).where(Competition.id == state.competition.id).values(closes_at=now + timedelta(days=1))
+
+    def move_before_the_lock(*arguments: Any, **options: Any) -> None:
+        session.execute(moved, execution_options={"synchronize_session": False})
+        lock(*arguments, **options)
+
+    monkeypatch.setattr(competitions, "lock_competition", move_before_the_lock)
+    author = make_account(session, now, "organizer")
+    with pytest.raises(Conflict, match="once the competition has closed"):
+        publication.publish(session, state, published=True, reason="-", override="-", author=author, now=now)
+    assert session.query(Publication).count() == 0
 
 
 class Counted:
