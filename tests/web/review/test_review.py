@@ -81,6 +81,17 @@ def test_a_third_reviewers_words_are_not_lost(desk: Desk) -> None:
     assert parse_html(refused.text).one("textarea", id="reason").text == "Because."
 
 
+def test_the_tab_of_rulings_that_are_wanted_speaks_of_flagged_entries(service: Service) -> None:
+    """Labels of entries that win nothing and show no sign wait for no ruling."""
+    slug = service.competition(medals={"gold": 0, "silver": 0, "bronze": 0})
+    entry = service.scored("ada", slug, noise_images(10))["id"]
+    label = f"/competitions/{slug}/submissions/{entry}/label"
+    assert service.call("organizer", "PUT", label, json={"label": "sup"}).status_code == 200
+    enter(service, "organizer")
+    page = read(service, f"/competitions/{slug}/desk?state=unruled")
+    assert "Every flagged entry that is labelled as memorising has a ruling." in page.text
+
+
 def test_the_review_pages_are_closed_to_participants(desk: Desk) -> None:
     near = desk.entries["near"]
     for who in ("bob", "ada"):
