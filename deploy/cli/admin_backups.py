@@ -1,5 +1,8 @@
 """``kennel admin installation``: an installation's database and blobs in a folder: backup, verify-backup, restore."""
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -10,15 +13,17 @@ from sqlalchemy import make_url
 
 import migrations
 from deploy.standalone.data_folder import settings_of
+from deploy.standalone.unix_account import hand_over, owner_of
 from kennel_client.cli.exit_codes import ExitCode
 from kennel_client.cli.output import Answer, answers
 from scorer.backups import backup as backups
 from scorer.backups import restore as restores
 from scorer.backups.manifest import BackupFolder, Manifest
-from scorer.blobs import blobs_of
+from scorer.blobs import blobs_of, folder_of
 from scorer.db.backups import analyse, drop_unused_tables, engine_for_backups, long_transaction, require_unused
 from scorer.errors import Invalid, Unavailable
 from scorer.product_version import product_version
+from scorer.settings import Settings
 
 app = typer.Typer()
 err = Console(stderr=True, highlight=False)
@@ -95,7 +100,8 @@ def restore(folder: Folder, name: Name = None, data: Data = None) -> Answer:
     with long_transaction(engine) as connection:
         require_unused(connection)
     _report("blobs")
-    restores.restore_blobs(blobs_of(settings), source, own, manifest)
+    with _left_to_the_service(settings):
+        restores.restore_blobs(blobs_of(settings), source, own, manifest)
     with long_transaction(engine) as connection:
         drop_unused_tables(connection)
     migrations.upgrade(settings.migration_url, role, manifest.revision)
@@ -105,6 +111,23 @@ def restore(folder: Folder, name: Name = None, data: Data = None) -> Answer:
     engine.dispose()
     migrations.upgrade(settings.migration_url, role)
     return _answer(own, manifest, f"{own} is restored: {_contents(manifest)}. Start the service anew.")
+
+
+@contextmanager
+def _left_to_the_service(settings: Settings) -> Iterator[None]:
+    """What root writes to the blob store's folder in this block belongs to the folder's account, as the service's own
+    blobs do."""
+    folder = folder_of(settings.blob_url)
+    account = owner_of(folder) if folder is not None else None
+    if folder is None or account is None:
+        yield
+        return
+    mask = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(mask)
+        hand_over(folder, account)
 
 
 def _report(what: str) -> None:

@@ -3,7 +3,7 @@
 examination: all checks, in order, and their outcomes.
 check: what a check is, and how it says that something is wrong.
 installation: settings and connections that checks share.
-machine: this machine: disk, limits, secrets, weights, GPU, sandbox.
+machine: this machine: variables, disk, limits, secrets, weights, GPU, sandbox.
 database: PostgreSQL: version, settings, tables, rights, clock, connections.
 queue_server: Valkey or Redis: memory, disk, password.
 blob_store: the store: what it lets us do, and whether entries' zips are there.

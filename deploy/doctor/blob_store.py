@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 import httpx
 
 from deploy.doctor.check import Check, Fault, Skipped
 from deploy.doctor.installation import SECONDS, Installation
+from deploy.standalone.unix_account import acting_as, owner_of
+from scorer.blobs import folder_of
 from scorer.blobs.store import WRITE_BUFFER_BYTES
 from scorer.db.diagnostics import newest_zips
 from scorer.identifiers import new_public_id
@@ -31,6 +31,15 @@ def _step(what: str) -> Iterator[None]:
 
 
 @contextmanager
+def _as_its_owner(installation: Installation) -> Iterator[None]:
+    """Root asks as the account that the folder belongs to: root may write where the service may not, and the service
+    could not write to a folder that root has made."""
+    folder = folder_of(installation.settings.blob_url)
+    with acting_as(owner_of(folder) if folder is not None else None):
+        yield
+
+
+@contextmanager
 def _temporary_key(installation: Installation) -> Iterator[str]:
     """A key that is free, and is so again afterwards; what a killed command leaves there goes with lost uploads."""
     key = f"uploads/doctor-{new_public_id()}"
@@ -42,6 +51,11 @@ def _temporary_key(installation: Installation) -> Iterator[str]:
 
 
 def _store(installation: Installation) -> str:
+    with _as_its_owner(installation):
+        return _try_everything(installation)
+
+
+def _try_everything(installation: Installation) -> str:
     with _step("opened"):
         blobs = installation.blobs
     with _temporary_key(installation) as key:
@@ -59,17 +73,17 @@ def _store(installation: Installation) -> str:
 
 def _large_blobs(installation: Installation) -> str:
     blobs = installation.blobs
-    with _temporary_key(installation) as key, _step("written to in parts"):
+    with _as_its_owner(installation), _temporary_key(installation) as key, _step("written to in parts"):
         blobs.write(key, bytes(WRITE_BUFFER_BYTES // 2 + 1))
         blobs.join([key, key], f"{key}-2")  # longer than one part
     return "blobs of several parts can be written"
 
 
 def _free_space(installation: Installation) -> str:
-    parts = urlsplit(installation.settings.blob_url)
-    if parts.scheme != "file":
+    folder = folder_of(installation.settings.blob_url)
+    if folder is None:
         raise Skipped("the store is on no disk of this machine")
-    free = installation.free_bytes(Path(unquote(parts.path)))
+    free = installation.free_bytes(folder)
     wanted = 4 * installation.settings.max_upload_bytes
     if free < wanted:
         raise Fault(f"{free:,} bytes are free where zips are stored, fewer than four of the largest ones need.")

@@ -1,4 +1,4 @@
-"""Checks of this machine: disk, limits, secrets, weights, GPU and sandbox."""
+"""Checks of this machine: variables, disk, limits, secrets, weights, GPU and sandbox."""
 
 import errno
 import resource
@@ -12,10 +12,12 @@ from pydantic import SecretStr
 
 from deploy.doctor.check import Check, Fault, Skipped
 from deploy.doctor.installation import Installation
+from deploy.standalone.unix_account import acting_as, owner_of
 from scorer.confinement.process import missing_measures
 from scorer.generators.sandbox.probe import available_measures
 from scorer.monitoring.exposition import FOLDER_VARIABLE
 from scorer.settings import FILE_SUFFIX, PASSWORDS, Settings, is_secret, variable_of
+from scorer.unknown_settings import unknown_settings
 from worker.runtime.startup import require_device, require_weights
 
 MIN_SCRATCH_BYTES = 4_000_000_000
@@ -26,11 +28,20 @@ MOUNTED_SECRETS = (Path("/run/secrets"), Path("/run/credentials"))
 """Where container engines and systemd put secrets: who else sees them there is their affair."""
 
 
+def _variables(installation: Installation) -> str:
+    unknown = unknown_settings(installation.environ)
+    if unknown:
+        named = (f"{name} (is {meant} meant?)" if meant else name for name, meant in unknown.items())
+        raise Fault(f"No settings, and so without effect: {', '.join(named)}.")
+    return "every variable that begins like a setting is one"
+
+
 def _scratch(installation: Installation) -> str:
     folder = installation.settings.scratch
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        TemporaryFile(dir=folder).close()
+        with acting_as(owner_of(folder)):  # the service could not write to a folder that root has made
+            folder.mkdir(parents=True, exist_ok=True)
+            TemporaryFile(dir=folder).close()
     except OSError as error:
         if error.errno == errno.EROFS:
             raise Skipped(f"{folder} is read-only here: look where workers run") from None
@@ -126,6 +137,7 @@ def _metrics_folder(installation: Installation) -> str:
 
 
 CHECKS = (
+    Check("variables", _variables, "Write them as `docs/reference/settings.md` does, or remove them."),
     Check("scratch", _scratch, "Set KENNEL_SCRATCH to a folder of the service's account on a disk with more room."),
     Check(
         "open files",

@@ -11,7 +11,7 @@ from typing import Self
 
 from platformdirs import user_cache_path, user_data_path
 
-from deploy.standalone.unix_account import UnixAccount, account_for, hand_over, require_reachable
+from deploy.standalone.unix_account import UnixAccount, account_for, hand_over, owner_of, require_reachable
 from scorer.errors import Unavailable
 from scorer.settings import Settings, read_settings
 
@@ -130,8 +130,7 @@ def settings_of(path: Path | None) -> Settings:
 def with_own_scratch(settings: Settings) -> Settings:
     """The settings, with root's own scratch folder in place of one that belongs to the account of the parts, which
     could not read what root leaves there."""
-    folder = settings.scratch
-    if os.geteuid() != 0 or not folder.exists() or folder.stat().st_uid == 0:
+    if owner_of(settings.scratch) is None:
         return settings
     return settings.model_copy(update={"scratch": user_cache_path("kennel") / "scratch"})
 

@@ -7,6 +7,8 @@ workers and beat do not run as root for the same reason.
 import os
 import pwd
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,6 +59,36 @@ def hand_over(folder: Path, account: UnixAccount) -> None:
             if status.st_uid == 0 and (stat.S_ISDIR(status.st_mode) or status.st_nlink == 1):
                 os.chown(name, account.uid, account.gid, dir_fd=descriptor, follow_symlinks=False)
     os.chown(folder, account.uid, account.gid)
+
+
+def owner_of(folder: Path) -> UnixAccount | None:
+    """The account to which a command of root should leave what it writes to ``folder``: the owner of the folder, or of
+    the nearest one above it that exists. None if that is root, or if the caller is not."""
+    if os.geteuid() != 0:
+        return None
+    path = folder.absolute()
+    status = next(each for each in (path, *path.parents) if each.exists()).stat()
+    return UnixAccount(_name_of(status.st_uid), status.st_uid, status.st_gid) if status.st_uid != 0 else None
+
+
+@contextmanager
+def acting_as(account: UnixAccount | None) -> Iterator[None]:
+    """A block in which root reads and writes files as ``account``, all threads of this process included, and what it
+    makes is private to that account. None changes nothing."""
+    if account is None:
+        yield
+        return
+    group, groups, mask = os.getegid(), os.getgroups(), os.umask(0o077)
+    os.setgroups([])
+    os.setegid(account.gid)
+    os.seteuid(account.uid)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(group)
+        os.setgroups(groups)
+        os.umask(mask)
 
 
 def _name_of(uid: int) -> str:

@@ -7,6 +7,6 @@ blob_writer: blobs whose bytes come slowly, with few of them in memory
 """
 
 from scorer.blobs.blob_writer import BlobWriter, ReceivedBlob
-from scorer.blobs.store import Blobs, DamagedBlob, StoredBlob, blobs_of, require_bytes
+from scorer.blobs.store import Blobs, DamagedBlob, StoredBlob, blobs_of, folder_of, require_bytes
 
-__all__ = ["BlobWriter", "Blobs", "DamagedBlob", "ReceivedBlob", "StoredBlob", "blobs_of", "require_bytes"]
+__all__ = ["BlobWriter", "Blobs", "DamagedBlob", "ReceivedBlob", "StoredBlob", "blobs_of", "folder_of", "require_bytes"]

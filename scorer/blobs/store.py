@@ -43,6 +43,12 @@ class DamagedBlob(Exception):
     """A stored blob is not what was stored: rot, or another file under its key. Kennel's fault, never a team's."""
 
 
+def folder_of(url: str) -> Path | None:
+    """The folder of the blob store at ``url``; None if that is no folder of this machine."""
+    parts = urlsplit(url)
+    return Path(unquote(parts.path)) if parts.scheme == "file" else None
+
+
 def require_bytes(size: int | None, limit: int) -> None:
     """``TooLarge`` if the received or declared ``size`` (None: not declared) of an upload exceeds ``limit`` bytes."""
     if size is not None and size > limit:
@@ -68,16 +74,15 @@ class Blobs:
     ) -> None:
         self._scratch = scratch
         self._min_free_bytes = min_free_bytes
-        self._folder: Path | None = None
+        self._folder = folder_of(url)
         self._public: S3Store | None = None
         self._secret_key = secret_key
-        parts = urlsplit(url)
         try:
-            if parts.scheme == "file":
-                self._folder = Path(unquote(parts.path))
+            if self._folder is not None:
                 self._store: ObjectStore = LocalStore(self._folder, mkdir=True)
             else:
-                keys: dict[str, Any] = {"secret_access_key": secret_key} if secret_key and parts.scheme == "s3" else {}
+                is_s3 = urlsplit(url).scheme == "s3"
+                keys: dict[str, Any] = {"secret_access_key": secret_key} if secret_key and is_s3 else {}
                 self._store = from_url(url, **keys)
                 if public_endpoint is not None and isinstance(self._store, S3Store):
                     self._public = cast(S3Store, from_url(url, endpoint=public_endpoint, **keys))

@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import os
+import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ import migrations
 from deploy.cli import admin_backups, rescore
 from deploy.standalone.database_roles import APP
 from deploy.standalone.ephemeral import Servers
+from deploy.standalone.unix_account import account_for
 from scorer.backups import manifest
 from scorer.backups.manifest import BackupFolder
 from scorer.errors import Conflict, Invalid, NotFound
@@ -129,6 +132,25 @@ def test_a_restored_installation_shows_the_same_boards_and_goes_on(
             assert old < session.execute(text("SELECT count(*) FROM board_changes")).scalar_one()
     with pytest.raises(Conflict, match="has a competition"):
         kennel(new_settings, "restore", folder)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: it acts for another user")
+def test_what_root_restores_is_the_service_s(
+    service: Service, new_settings: Settings, kennel: Any, tmp_path: Path
+) -> None:
+    service.competition()
+    assert kennel(service.context.settings, "backup", tmp_path / "backups").exit_code == 0
+    account = account_for(Path("/nonexistent"))
+    assert account is not None
+    folder = tmp_path / "service"
+    folder.mkdir()
+    os.chown(folder, account.uid, account.gid)
+    settings = new_settings.model_copy(update={"blob_url": (folder / "blobs").as_uri()})
+    assert kennel(settings, "restore", tmp_path / "backups").exit_code == 0
+    restored = [path.stat() for path in folder.rglob("*")]
+    assert len(restored) > 3
+    assert {status.st_uid for status in restored} == {account.uid}
+    assert {stat.S_IMODE(status.st_mode) & 0o077 for status in restored} == {0}, "nobody else reads entries"
 
 
 def test_a_further_backup_copies_what_is_new_alone(service: Service, kennel: Any, tmp_path: Path) -> None:

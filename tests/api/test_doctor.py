@@ -1,6 +1,7 @@
 """``kennel admin installation doctor``: nothing is wrong with an installation that is well; a fault is found."""
 
 import json
+import os
 import resource
 import shutil
 import sys
@@ -29,6 +30,7 @@ from deploy.doctor.check import Check, Outcome
 from deploy.doctor.examination import CHECKS, examine, outcome_of
 from deploy.doctor.installation import Installation
 from deploy.standalone.ephemeral import Servers
+from deploy.standalone.unix_account import UnixAccount, account_for
 from scorer.blobs import Blobs
 from scorer.db import competitions
 from scorer.db.diagnostics import ServerSettings, server_settings
@@ -338,6 +340,10 @@ BREAKS: dict[str, tuple[Callable[[Case], Installation | AbstractContextManager[I
     "free space": (lambda c: replace(c.installation, free_bytes=lambda _: 1), "1 bytes are free"),
     "direct uploads": (refusing_store, "answers PUT with 403"),
     "zips": (lambda c: without_zip(c.running[0], c.installation), "1 of the 1 newest"),
+    "variables": (
+        lambda c: replace(c.installation, environ={"KENNEL_SMPT_URL": "smtp://mail.example.org"}),
+        "KENNEL_SMPT_URL (is KENNEL_SMTP_URL meant?)",
+    ),
     "scratch": (lambda c: replace(c.installation, free_bytes=lambda _: 1), "1 bytes are free in"),
     "open files": (lambda c: c.patched(resource, "getrlimit", lambda _: (256, 4096)), "open 256 files"),
     "secret files": (lambda c: readable_secret(c.installation), "redis_password"),
@@ -454,6 +460,46 @@ def test_the_blob_store_says_what_it_does_not_allow(
     monkeypatch.setattr(Blobs, method, fail)
     (check,) = (check for check in blob_store.CHECKS if check.name == "blob store")
     assert outcome_of(check, installation).finding == f"It cannot be {words}: PermissionError: 403 Forbidden"
+
+
+def of_name(name: str) -> Check:
+    """The check of that name."""
+    (check,) = (check for check in CHECKS if check.name == name)
+    return check
+
+
+@contextmanager
+def folder_of_the_service(mode: int = 0o700) -> Iterator[tuple[Path, UnixAccount]]:
+    """A folder of the account that parts run as under root."""
+    account = account_for(Path("/nonexistent"))
+    assert account is not None
+    folder = Path(tempfile.mkdtemp(prefix="kennel-test-"))
+    try:
+        os.chown(folder, account.uid, account.gid)
+        folder.chmod(mode)
+        yield folder, account
+    finally:
+        shutil.rmtree(folder)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: it acts for another user")
+def test_root_leaves_no_folders_that_the_service_cannot_write_to(installation: Installation) -> None:
+    """The doctor comes before the first entry: what it makes is what the service writes to."""
+    with folder_of_the_service() as (folder, account):
+        asked = changed(installation, blob_url=(folder / "blobs").as_uri(), scratch=folder / "scratch")
+        for check in (*blob_store.CHECKS[:2], of_name("scratch")):
+            assert outcome_of(check, asked).state == "ok", check.name
+        made = [folder / "blobs" / "uploads", folder / "scratch", *folder.rglob("*")]
+        assert {path.stat().st_uid for path in made} == {account.uid}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: it acts for another user")
+def test_root_does_not_find_writable_what_the_service_cannot_write_to(installation: Installation) -> None:
+    with folder_of_the_service(0o500) as (folder, _):
+        asked = changed(installation, blob_url=folder.as_uri(), scratch=folder / "scratch")
+        store, scratch = (outcome_of(check, asked) for check in (blob_store.CHECKS[0], of_name("scratch")))
+    assert store.finding.startswith("It cannot be written to: ")
+    assert "Permission denied" in scratch.finding
 
 
 def test_later_tables_are_no_fault(running: tuple[Service, Servers], installation: Installation) -> None:

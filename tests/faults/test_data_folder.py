@@ -19,7 +19,7 @@ from deploy.standalone.child_process import launch_command
 from deploy.standalone.data_folder import default_data_folder, open_data_folder, with_own_scratch
 from deploy.standalone.ports import free_port, require_port
 from deploy.standalone.server_binaries import Wheel
-from deploy.standalone.unix_account import UnixAccount, account_for, unreachable_folder
+from deploy.standalone.unix_account import UnixAccount, account_for, acting_as, owner_of, unreachable_folder
 from scorer.errors import Unavailable
 from scorer.settings import Settings
 
@@ -221,6 +221,27 @@ def test_a_command_of_root_leaves_nothing_in_the_scratch_of_the_parts(folder: Pa
         assert with_own_scratch(settings).scratch not in {scratch, None}
         os.chown(scratch, 0, 0)
         assert with_own_scratch(settings).scratch == scratch
+        os.chown(scratch, account().uid, account().gid)
+        scratch.rmdir()
+        os.chown(data.path, account().uid, account().gid)
+        assert with_own_scratch(settings).scratch != scratch, "a worker has yet to make it"
+
+
+@as_root
+def test_root_acts_as_the_account_that_a_folder_belongs_to(folder: Path) -> None:
+    assert owner_of(folder / "none" / "of these") is None
+    os.chown(folder, account().uid, account().gid)
+    owner = owner_of(folder / "none" / "of these")
+    assert owner == account()
+    with acting_as(owner):
+        (folder / "made").mkdir()
+        with pytest.raises(PermissionError):
+            Path("/etc/kennel-test").touch()
+    status = (folder / "made").stat()
+    assert (status.st_uid, status.st_gid, mode_of(folder / "made")) == (account().uid, account().gid, 0o700)
+    with acting_as(None):
+        (folder / "root's").mkdir()
+    assert (folder / "root's").stat().st_uid == 0
 
 
 def test_the_default_folder_is_where_the_servers_can_go() -> None:
