@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 from platformdirs import user_cache_path
 from pydantic import BeforeValidator, Field, SecretStr, StringConstraints, ValidationError, model_validator
 from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from scorer.errors import Unavailable
@@ -274,11 +275,11 @@ def _value_of(values: Mapping[str, Any], name: str) -> str | None:
 
 
 def read_settings(overrides: Mapping[str, str] = MappingProxyType({})) -> Settings:
-    """Read the settings from the environment, variables in ``overrides`` first; ``Unavailable`` names missing and wrong
-    ones.
-    """
-    variables = {name: variable_of(name) for name in Settings.model_fields}
-    overridden = {name: overrides[variable] for name, variable in variables.items() if variable in overrides}
+    """Read the settings from the environment, variables in ``overrides`` first; ``Unavailable`` names missing and
+    wrong ones."""
+    overridden = {
+        name: overrides[variable_of(name)] for name in Settings.model_fields if variable_of(name) in overrides
+    }
     return _read(Settings, overridden)
 
 
@@ -291,5 +292,11 @@ def _read(kind: type[S], values: Mapping[str, str]) -> S:
     try:
         return kind.model_validate(values)
     except ValidationError as error:
-        wrong = "; ".join(f"{(fault['loc'] or ('together',))[0]}: {fault['msg']}" for fault in error.errors())
-        raise Unavailable("settings", f"The settings are not complete: {wrong}.") from None
+        wrong = "; ".join(map(_in_words, error.errors()))
+        raise Unavailable("settings", f"Settings are missing or wrong: {wrong}.") from None
+
+
+def _in_words(fault: ErrorDetails) -> str:
+    """A fault of the settings as an operator reads it, with the variable that it is about."""
+    names = [variable_of(str(each)) if each in Settings.model_fields else str(each) for each in fault["loc"][:1]]
+    return ": ".join([*names, fault["msg"].removeprefix("Value error, ")])

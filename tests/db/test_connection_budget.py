@@ -79,7 +79,7 @@ def test_a_web_server_without_settings_ends_with_one_sentence(tmp_path: Path) ->
     done = subprocess.run(command, cwd=ROOT, env={"HOME": str(tmp_path)}, capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert done.stderr.strip().splitlines() == [done.stderr.strip()]
-    assert done.stderr.startswith("The settings are not complete: DATABASE_URL: ")
+    assert done.stderr.startswith("Settings are missing or wrong: DATABASE_URL: ")
 
 
 def test_a_web_server_starts_without_its_database(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:

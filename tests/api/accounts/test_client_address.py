@@ -140,5 +140,5 @@ def test_proxies_are_addresses_and_networks_separated_by_commas(
     trusted = read_settings(addresses).trusted_proxies
     assert [str(each) for each in trusted] == ["127.0.0.1/32", "10.0.0.0/8", "::1/128"]
     monkeypatch.setenv("KENNEL_TRUSTED_PROXIES", "proxy")
-    with pytest.raises(Unavailable, match="trusted_proxies"):
+    with pytest.raises(Unavailable, match="KENNEL_TRUSTED_PROXIES: "):
         read_settings(addresses)
