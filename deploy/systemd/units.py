@@ -2,7 +2,8 @@
 
 Each unit knows the secrets that it needs and no others, may write to the service's own folders alone, and has the
 memory limits of the compose file. ``KillMode=mixed``: the main process of a worker gets the signal alone and ends its
-own processes, so that jobs go back to their queue.
+own processes, so that jobs go back to their queue. Metrics of all units add up in one folder, so that ``/metrics`` of
+the web process has those of the workers, too: two workers of one machine could not share a port.
 """
 
 import sys
@@ -20,6 +21,7 @@ from deploy.standalone.commands import (
     worker_command,
 )
 from deploy.systemd.unit_file import Section, command_line, unit_text
+from scorer.monitoring.exposition import FOLDER_VARIABLE
 
 CONFIGURATION, STATE, CACHE = "/etc/kennel", "/var/lib/kennel", "/var/cache/kennel"
 SECRETS = {
@@ -34,6 +36,10 @@ SECRETS = {
 """The files that ``deploy/make_secrets.sh`` makes, with the variables that name them."""
 OF_WORKERS = ("database_password", "redis_password", "objects_secret")
 CHECK_PROCESSES = 2
+BEAT = "kennel-beat"
+METRICS = "kennel-metrics"
+"""The folder below ``/run`` for the metrics of all units. It is the migration's, which is the first to begin and counts
+as active until the last unit has ended: so it is there for all, and empty after each start of the service."""
 GIVE_BACK_SECONDS = 120
 """A score goes back to its queue at the next batch."""
 HOMES = (Path("/home"), Path("/root"))
@@ -121,7 +127,7 @@ def processes_of(plan: Plan) -> list[Process]:
             "4G",
             30,
         ),
-        Process("kennel-beat", "Kennel: beat", beat_command("%t/kennel-beat/schedule"), ["redis_password"], "512M", 30),
+        Process(BEAT, "Kennel: beat", beat_command(f"%t/{BEAT}/schedule"), ["redis_password"], "512M", 30),
         Process(
             "kennel-check",
             "Kennel: checks of uploads, sweeps, mails and webhooks",
@@ -165,7 +171,12 @@ def _service_text(process: Process, plan: Plan) -> str:
         if process.once
         else {"Type": "exec", "Restart": "always", "RestartSec": "5"}
     )
-    folder = process.name.rstrip("@") + ("-%i" if process.name.endswith("@") else "")
+    metrics = "%t/" + METRICS
+    folders: dict[str, str] = {"ReadWritePaths": metrics}
+    if process.once:
+        folders = {"RuntimeDirectory": METRICS}
+    elif process.name == BEAT:
+        folders |= {"RuntimeDirectory": BEAT}
     return unit_text(
         {
             "Unit": {"Description": process.description, **order, "PartOf": "kennel.target"},
@@ -176,14 +187,14 @@ def _service_text(process: Process, plan: Plan) -> str:
                 "EnvironmentFile": f"{CONFIGURATION}/kennel.env",
                 "Environment": [
                     *process.environment,
-                    f"PROMETHEUS_MULTIPROC_DIR=%t/{folder}",
+                    *([] if process.once else [f"{FOLDER_VARIABLE}={metrics}"]),
                     *(f"{SECRETS[name]}=%d/{name}" for name in process.secrets),
                 ],
                 "LoadCredential": [f"{name}:{CONFIGURATION}/secrets/{name}" for name in process.secrets],
                 "WorkingDirectory": STATE,
                 "StateDirectory": "kennel",
                 "CacheDirectory": "kennel",
-                "RuntimeDirectory": folder,
+                **folders,
                 "KillMode": "mixed",
                 "KillSignal": "SIGTERM",
                 "TimeoutStopSec": str(process.stop_seconds),

@@ -32,6 +32,7 @@ from tests.faults.test_compose import without_password
 
 PATIENCE = 60
 PLAN = Plan(gpus=0, port=8000, user="kennel")
+METRICS_TOKEN = "a-token-for-prometheus"
 
 
 class Unit:
@@ -74,7 +75,6 @@ def test_each_gpu_has_a_worker_of_its_own() -> None:
     unit = Unit(files["kennel-gpu@.service"])
     assert "KENNEL_DEVICE=cuda:%i" in unit.all("Environment")
     assert unit.one("PrivateDevices") == "no"
-    assert unit.one("RuntimeDirectory") == "kennel-gpu-%i"
     wanted = Unit(files["kennel.target"]).one("Wants").split()
     assert [name for name in wanted if "gpu" in name] == [f"kennel-gpu@{index}.service" for index in range(8)]
     assert "KENNEL_WORKER_PROCESSES=19\n" in files["kennel.env"]
@@ -106,6 +106,21 @@ def test_secrets_memory_and_time_to_stop_are_those_of_the_compose_file() -> None
         assert process.memory.lower() == str(container["mem_limit"]).lower(), process.name
         if grace := container.get("stop_grace_period"):
             assert process.stop_seconds == int(grace[:-1]) * {"s": 1, "m": 60}[grace[-1]], process.name
+
+
+def test_metrics_add_up_in_a_folder_that_is_there_before_them_and_empty() -> None:
+    """The folder of a unit is made when it begins and removed when it ends; the migration's begins before all others,
+    and ends after them."""
+    written = units(Plan(2, 8000, "kennel"))
+    migration = written.pop("kennel-migrate")
+    folder = f"%t/{migration.one('RuntimeDirectory')}"
+    assert migration.one("RemainAfterExit") == "yes"
+    assert "RuntimeDirectoryPreserve" not in dict(migration.lines)
+    for name, unit in written.items():
+        assert f"PROMETHEUS_MULTIPROC_DIR={folder}" in unit.all("Environment"), name
+        assert unit.one("ReadWritePaths") == folder, name
+        assert unit.one("Requires") == "kennel-migrate.service", name
+        assert "kennel-migrate.service" in unit.one("After").split(), name
 
 
 def test_secrets_are_on_no_command_line_and_in_no_variable() -> None:
@@ -174,10 +189,11 @@ def host(settings: Settings, servers: Servers, tmp_path: Path) -> Host:
     (tmp_path / "secrets").mkdir()
     for name in SECRETS:
         (tmp_path / "secrets" / name).write_text(passwords.get(name, ""))
+    (tmp_path / "secrets" / "metrics_token").write_text(METRICS_TOKEN)
     database = str(make_url(settings.database_url.get_secret_value()).database)
     owner = make_url(servers.postgres.owner_url).set(database=database).render_as_string(hide_password=False)
-    for unit in units().values():
-        (tmp_path / "run" / unit.one("RuntimeDirectory")).mkdir(parents=True, exist_ok=True)
+    for folder in {folder for unit in units().values() for folder in unit.all("RuntimeDirectory")}:
+        (tmp_path / "run" / folder).mkdir(parents=True)
     values = dict(line.split("=", 1) for line in files_of(PLAN)["kennel.env"].splitlines())
     here = {name: value.replace(STATE, str(tmp_path)).replace(CACHE, str(tmp_path)) for name, value in values.items()}
     here |= {
@@ -243,6 +259,17 @@ def wait_until_ready(url: str, host: Host) -> None:
         time.sleep(0.1)
 
 
+def wait_for_metrics(url: str, host: Host, *lines: str) -> None:
+    """Wait until the web process's metrics have these lines: a worker counts a job a moment after its last row."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        told = httpx.get(f"{url}/metrics", headers={"Authorization": f"Bearer {METRICS_TOKEN}"}).text
+        if set(lines) <= set(told.splitlines()):
+            return
+        assert time.monotonic() < end, told + logs(host)
+        time.sleep(0.1)
+
+
 @pytest.mark.heavy
 def test_the_units_processes_score_an_entry_and_end_when_they_are_told_to(host: Host) -> None:
     port = free_port()
@@ -260,6 +287,7 @@ def test_the_units_processes_score_an_entry_and_end_when_they_are_told_to(host: 
         tokens = [_run(variables, kennel, "admin", "account", *each).strip() for each in words]
         answer = json.loads(_run(variables, sys.executable, "-m", "tests.compose.client", url, *tokens))
         assert [each["track"] for each in answer["entry"]["measurements"]] == ["public", "private"]
+        wait_for_metrics(url, host, "kennel_uploads_total 1.0", 'kennel_jobs_total{outcome="done",queue="score"} 2.0')
         examined = json.loads(_run(variables, kennel, "admin", "installation", "doctor", "--json", codes=(0, 1)))
         wrong = {each["name"]: each["finding"] for each in examined if each["state"] == "wrong"}
         assert set(wrong) == {"durability"}, wrong

@@ -92,4 +92,9 @@ def offer_metrics(sender: Any, **_: object) -> None:
     log.info("this worker is ready for the queues %s", ", ".join(sender.app.amqp.queues.consume_from))
     token = settings.metrics_token
     if settings.metrics_port is not None:
-        serve_metrics(settings.metrics_port, token.get_secret_value() if token is not None else None)
+        try:
+            serve_metrics(settings.metrics_port, token.get_secret_value() if token is not None else None)
+        except OSError as error:  # another worker of this machine has it: jobs are done all the same
+            log.error(  # noqa: TRY400 - the sentence says it all
+                "this worker offers no metrics: KENNEL_METRICS_PORT=%s: %s", settings.metrics_port, error.strerror
+            )

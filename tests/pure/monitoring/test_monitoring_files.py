@@ -11,6 +11,7 @@ import yaml
 
 from scorer.jobs.queue_metrics import METRICS
 from scorer.monitoring import instruments
+from tests.compose.compose_file import services
 
 FOLDER = Path(__file__).parents[3] / "deploy" / "monitoring"
 NAME = re.compile(r"\bkennel[_:][a-z0-9_:]+")
@@ -83,3 +84,12 @@ def test_rules_are_complete(rule: Mapping[str, Any]) -> None:
     if "alert" in rule:
         assert rule["labels"]["severity"] in {"page", "ticket"}
         assert rule["annotations"]["summary"].endswith(".") or "?" in rule["annotations"]["summary"]
+
+
+def test_the_example_asks_every_process_of_the_compose_file() -> None:
+    jobs = {
+        job["job_name"]: {target.partition(":")[0] for one in job["static_configs"] for target in one["targets"]}
+        for job in yaml.safe_load((FOLDER / "prometheus.yml").read_text())["scrape_configs"]
+    }
+    workers = {name for name in services({"DOMAIN": "kennel.example.org"}) if name.startswith("worker-")}
+    assert jobs == {"kennel-web": {"api"}, "kennel-worker": workers}

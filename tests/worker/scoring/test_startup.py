@@ -1,5 +1,7 @@
-"""What a worker refuses to start with."""
+"""What a worker refuses to start with, and what it starts without."""
 
+import logging
+import socket
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
@@ -32,3 +34,17 @@ def test_a_web_process_with_a_wrong_clock_is_not_ready(service: Service, monkeyp
     monkeypatch.setattr(db_session, "MAX_SKEW", timedelta())
     answer = service.call(None, "GET", "/ready")
     assert (answer.status_code, answer.json()["clock"]) == (503, Unavailable.__name__)
+
+
+def test_a_port_for_metrics_that_is_taken_is_told_in_a_sentence(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Two workers of one machine with the same settings: both do their jobs."""
+    with socket.create_server(("", 0)) as taken:
+        port = taken.getsockname()[1]
+        monkeypatch.setattr(startup, "read_settings", lambda: settings.model_copy(update={"metrics_port": port}))
+        with caplog.at_level(logging.ERROR):
+            startup.offer_metrics(worker_of("check"))
+    (record,) = caplog.records
+    assert record.getMessage() == f"this worker offers no metrics: KENNEL_METRICS_PORT={port}: Address already in use"
+    assert record.exc_info is None
