@@ -238,8 +238,8 @@ entry's {megabytes:.0f} MB of pixels takes {milliseconds:.0f} ms over PCIe 5 (50
 
 CUDA itself has not run this code. On CPUs it was verified that
 
-- nothing in a captured graph touches the host: all five networks on torch's meta device, with every operator and every
-  function of torch watched (`tests/worker/extractors/test_cuda_capture.py`);
+- nothing in a captured graph touches the host: every network of the catalogue on torch's meta device, with every
+  operator and every function of torch watched (`tests/worker/extractors/test_cuda_capture.py`);
 - work is enqueued in the right order, and buffers live long enough: an imitation of CUDA that does nothing until it is
   waited for (`tests/worker/extractors/test_cuda_graphs.py`);
 - a batch is halved, a loss is recognised, a device is chosen by its index: an imitation that computes on the host and
