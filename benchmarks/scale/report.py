@@ -10,7 +10,7 @@ from benchmarks.load.last_hour_section import FAIR
 from benchmarks.scale import thousand, thousand_section
 from benchmarks.scale.arrivals import DAY, DAYS, ENTRIES, HOUR, TEAMS, entries_by_hour
 from benchmarks.scale.capacity import waits
-from benchmarks.scale.figure import svg
+from benchmarks.scale.figure import svg, svg_of_last_hours
 from benchmarks.scale.measured import HOURS, run_of
 from benchmarks.scale.parts import PARTS, PENDING_LIMIT, Part
 from benchmarks.scale.service_times import service_times
@@ -54,9 +54,12 @@ def runs_of(results: Results) -> Mapping[Part, Run]:
 
 
 def figure_of(runs: Mapping[Part, Run]) -> str:
-    """The figure of the parts of which most was played."""
-    played = max(part.played for part in runs)
-    return svg({title_of(part): run for part, run in runs.items() if part.played == played}, played)
+    """The figure of all parts: of all that was played, or of the last hours that each has if some have more."""
+    titled = {title_of(part): run for part, run in runs.items()}
+    shortest = min(part.played for part in runs)
+    if shortest == max(part.played for part in runs):
+        return svg(titled, shortest)
+    return svg_of_last_hours(titled, min(HOURS, round(24 * shortest)))
 
 
 def page(results: Results, runs: Mapping[Part, Run]) -> str:
@@ -121,9 +124,9 @@ score (`make load` has streams and reads); servers do not wait for the disk.
 {times}{partly}"""
 PARTLY = """
 
-**With {titles} only the last {played:g} days of the two months were played**: bounded time on a busy machine. What
-waited from before is left out; the table has what that would be by rates (the fluid model below). Where it is nothing,
-the waits are those of the whole. `make scale SCALE="{names}"` plays them whole."""
+**Not all of the two months was played**: {played}. Time was bounded. What waited from before is left out; the table has
+what that would be by rates (the fluid model below). Where it is nothing, the waits are those of the whole.
+`make scale SCALE="{names}"` plays them whole."""
 FORMER = """
 
 **With {titles} a job may have waited too long**: a process looked once for its message, and one that came a moment
@@ -152,11 +155,15 @@ def _partly(runs: Mapping[Part, Run]) -> str:
     partly = [part for part in runs if part.played < part.days]
     if not partly:
         return ""
-    return PARTLY.format(
-        titles=_titles(partly),
-        played=min(part.played for part in partly),
-        names=" ".join(part.name for part in partly),
-    )
+    played = [
+        f"with {_titles([part for part in partly if part.played == days])} the last {_days(days)}"
+        for days in sorted({part.played for part in partly}, reverse=True)
+    ]
+    return PARTLY.format(played="; ".join(played), names=" ".join(part.name for part in partly))
+
+
+def _days(days: float) -> str:
+    return "day" if days == 1 else f"{days:g} days"
 
 
 def _former(runs: Mapping[Part, Run]) -> str:

@@ -2,18 +2,21 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from kombu.transport import virtual
 
+from benchmarks.harness.isolation import Run
+from benchmarks.harness.results import BenchmarkCase, BenchmarkResult
 from benchmarks.scale import capacity_page, report, thousand
 from benchmarks.scale.__main__ import HERE
 from benchmarks.scale.arrivals import DAILY_LIMIT, DAY, ENTRIES, TEAMS, arrivals_of, entries_by_hour, moments_of_2019
 from benchmarks.scale.capacity import EntryCosts, arrivals, need_of, needed_gpus, read_prices, waits
 from benchmarks.scale.clocked_web import one_in
+from benchmarks.scale.measured import run_of
 from benchmarks.scale.messages import Messages
 from benchmarks.scale.parts import Part, play
 from benchmarks.scale.service_times import JobSeconds, ServiceTimes, service_times
@@ -159,6 +162,39 @@ def test_what_waits_when_a_play_begins_follows_from_its_workers() -> None:
     one, four = (report.waiting_before(Part("cpu", workers, played=0.25)) for workers in (1, 4))
     assert one > 24 * 3600
     assert four == 0
+
+
+def played(days: float, wait: float) -> Run:
+    """The numbers of a play that the pages need, with this longest wait in each hour."""
+    run = dict.fromkeys(run_of(report.stored(HERE)["scale_cpu_1"]), 1.0) | {report.LOST: 0.0}
+    waited = {f"{name}{place:02}_longest": wait for name in ("bin", "hour") for place in range(24)}
+    return run | waited | {"seconds": days}
+
+
+def test_parts_of_which_more_and_less_was_played_are_told_together() -> None:
+    runs = {Part("cpu", 1, played=7.0): played(7, 6000), Part("cpu", 4, played=1.0): played(1, 600)}
+    runs[Part("cpu", 16, played=1.0)] = played(1, 60)
+    figure = report.figure_of(runs)
+    for title in ("1 worker", "4 workers", "16 workers"):
+        assert f"{title}: longest wait, minutes" in figure
+    assert "the last day" not in figure, "it is all that the figure has"
+    page = report.page(named_results(runs), runs)
+    told = "with 1 worker the last 7 days; with 4 workers and 16 workers the last day. Time was bounded."
+    assert told in page
+    assert 'SCALE="scale_cpu_1 scale_cpu_4 scale_cpu_16"' in page
+
+
+def test_whole_plays_have_a_figure_of_all_days() -> None:
+    assert "the last day" in report.figure_of({Part("cpu", 1): played(60, 60), Part("cpu", 4): played(60, 60)})
+
+
+def named_results(runs: Mapping[Part, Run]) -> dict[str, BenchmarkResult]:
+    """The runs as results of one machine."""
+    machine = report.stored(HERE)["scale_cpu_1"].machine
+    return {
+        part.name: BenchmarkResult(part.name, machine, [BenchmarkCase(part.kind, dict(vars(part)), {"Kennel": [run]})])
+        for part, run in runs.items()
+    }
 
 
 # Everything.
