@@ -1,5 +1,6 @@
 """Publication through the API and the command line."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,8 +10,10 @@ from typer.testing import CliRunner
 from kennel_client.api import ApiClient
 from kennel_client.cli.main import make_admin
 from scorer.db.tables import Job
+from scorer.jobs import leases
+from scorer.lifecycle import Queue
 from tests.api.conftest import API, Service
-from tests.factories import noise_images
+from tests.factories import noise_images, zip_of
 
 
 def fail_private(service: Service, entry: str) -> int:
@@ -58,6 +61,24 @@ def _through(service: Service) -> Any:
     return send
 
 
+def test_work_that_runs_is_shown_with_its_worker(service: Service, command: Any) -> None:
+    """So that an operator who drains a worker knows its name, and sees when it has ended its job."""
+    slug = service.competition()
+    entry = service.submit("ada", slug, zip_of(noise_images(1))).json()["id"]
+    assert re.fullmatch(
+        r"check: 1 waiting, the oldest since [-\d]{10} \d\d:\d\d UTC; 0 running\n", command("queue", "show")
+    )
+    with service.context.sessions.begin() as session:
+        now, lease = service.context.now(), timedelta(minutes=1)
+        claim = leases.claim_job(session, Queue.CHECK, holder="h", worker="gpu-1:4711", now=now, lease=lease)
+    assert claim is not None
+    running = f"running: job {claim.job_id} check {slug} {entry} (attempt 1) on gpu-1:4711: "
+    assert running in command("queue", "show")
+    command("worker", "drain", "gpu-1", "--reason", "a new driver")
+    paused = r"paused: worker gpu-1 since [-\d]{10} \d\d:\d\d UTC by \w+: a new driver"
+    assert re.search(paused, command("queue", "show"))
+
+
 def test_from_stuck_work_to_the_published_board(service: Service, command: Any) -> None:
     slug = service.competition(review_days=0, appeal_days=0)
     where = f"/competitions/{slug}/publication"
@@ -84,7 +105,10 @@ def test_from_stuck_work_to_the_published_board(service: Service, command: Any) 
     assert [(each["id"], each["error"], each["track"]) for each in listed["failed"]] == [
         (job, "the disk was full", "private")
     ]
-    assert f"failed: job {job} score {slug} private {entry} (attempt 3): the disk was full" in command("queue", "show")
+    assert re.search(
+        rf"failed: job {job} score {slug} private {entry} \(attempt 3\) on \S+:\d+: the disk was full",
+        command("queue", "show"),
+    ), "by its worker: where many jobs fail alike, one machine may be broken"
     assert "1 Nobody's" not in command("competition", "checklist", slug, code=1)
 
     refused = service.call("organizer", "POST", where, json={"published": True, "reason": "now"})

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from kennel_client.cli.connection import open_admin
+from kennel_client.cli.formatting import format_time
 from kennel_client.cli.options import Reason
 from kennel_client.cli.output import Answer, Listing, View, answers, columns
 
@@ -25,7 +26,7 @@ def show() -> Answer:
 
 def _lines(backlog: View) -> Iterator[str]:
     for queue in backlog["queues"]:
-        since = f", the oldest since {queue['oldest_due_at']}" if queue["oldest_due_at"] else ""
+        since = f", the oldest since {format_time(queue['oldest_due_at'])}" if queue["oldest_due_at"] else ""
         yield f"{queue['queue']}: {queue['waiting']} waiting{since}; {queue['running']} running"
     for state in ("running", "failed"):
         for job in backlog[state]:
@@ -33,13 +34,14 @@ def _lines(backlog: View) -> Iterator[str]:
     for pause in backlog["pauses"]:
         author = f" by {pause['author']}" if pause["author"] else ""
         reason = f": {pause['reason']}" if pause["reason"] else ""
-        yield f"paused: {_subject(pause)} since {pause['created_at']}{author}{reason}"
+        yield f"paused: {_subject(pause)} since {format_time(pause['created_at'])}{author}{reason}"
 
 
 def _job_text(job: View) -> str:
     subject = " ".join(str(job[name]) for name in ("competition", "track", "submission_id") if job[name])
     state = job["error"] or (f"{job['stage']} {100 * (job['fraction'] or 0):.0f} %" if job["stage"] else "")
-    return f"job {job['id']} {job['queue']} {subject} (attempt {job['attempts']}): {state}"
+    worker = f" on {job['worker']}" if job["worker"] else ""
+    return f"job {job['id']} {job['queue']} {subject} (attempt {job['attempts']}){worker}: {state}"
 
 
 def _subject(pause: View) -> str:
