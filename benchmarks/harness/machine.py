@@ -21,6 +21,13 @@ PACKAGES = (
     "clean-fid",
 )
 
+WRITTEN = tuple(
+    f":(exclude,glob){path}"
+    for path in ("benchmarks/*.md", "benchmarks/results/**", "benchmarks/figures/**", "docs/how-to/plan-capacity.md")
+)
+"""Git's patterns without the files that benchmarks write: of several that run one after the other, each finds those of
+the ones before it."""
+
 
 def machine() -> dict[str, str]:
     """Processor, cores, memory, system, threads, date, commit, and the versions of :data:`PACKAGES`."""
@@ -36,13 +43,19 @@ def machine() -> dict[str, str]:
     }
 
 
-def _commit() -> str:
-    """The commit that is checked out, ``-dirty`` if files differ from it; empty outside a git repository."""
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=10"]
+def _commit(root: Path = ROOT) -> str:
+    """The commit that is checked out, ``-dirty`` if files differ from it but for those that benchmarks write; empty
+    outside a git repository."""
+
+    def git(*arguments: str) -> str:
+        return subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=True).stdout.strip()
+
     try:
-        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+        commit = git("describe", "--always", "--abbrev=10")
+        changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", *WRITTEN)
     except (OSError, subprocess.CalledProcessError):
         return ""
+    return f"{commit}-dirty" if changed else commit
 
 
 def _processor() -> str:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -16,6 +17,7 @@ from torch import nn
 from benchmarks.__main__ import SPEED_BENCHMARKS, main, render, run
 from benchmarks.harness.changed_files import changed_since
 from benchmarks.harness.isolation import ROOT, THREADS, Run, Task, run_apart, run_here
+from benchmarks.harness.machine import _commit
 from benchmarks.harness.networks import extractor_of, outermost_forwards, plain_network, spec_of, write_weights
 from benchmarks.harness.plan import QUICK
 from benchmarks.harness.report import (
@@ -145,6 +147,21 @@ def test_changes_since_a_commit_are_those_of_the_files_timed() -> None:
     if first != head:  # a clone without history has one commit
         assert "scorer/errors.py" in (changed_since(first, ["scorer/errors.py", "pyproject.toml"]) or [])
     assert changed_since(f"{head}-dirty", ["LICENSE"]) == []
+
+
+def test_a_commit_is_dirty_by_code_and_not_by_what_benchmarks_write(tmp_path: Path) -> None:
+    for name in ("benchmarks/SCALE.md", "benchmarks/results/one/a.json", "benchmarks/a.py"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("before")
+    for words in (("init", "-q"), ("add", "."), ("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a")):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True)
+    (tmp_path / "benchmarks/SCALE.md").write_text("after")
+    (tmp_path / "benchmarks/results/one/a.json").unlink()
+    clean = _commit(tmp_path)
+    assert re.fullmatch("[0-9a-f]{10}", clean)
+    (tmp_path / "benchmarks/a.py").write_text("after")
+    assert _commit(tmp_path) == f"{clean}-dirty"
 
 
 def git(*arguments: str) -> str:
