@@ -275,12 +275,9 @@ def _value_of(values: Mapping[str, Any], name: str) -> str | None:
 
 
 def read_settings(overrides: Mapping[str, str] = MappingProxyType({})) -> Settings:
-    """Read the settings from the environment, variables in ``overrides`` first; ``Unavailable`` names missing and
-    wrong ones."""
-    overridden = {
-        name: overrides[variable_of(name)] for name in Settings.model_fields if variable_of(name) in overrides
-    }
-    return _read(Settings, overridden)
+    """Read the settings from variables, those in ``overrides`` first; ``Unavailable`` names missing and wrong ones."""
+    variables = {name: variable_of(name) for name in Settings.model_fields}
+    return _read(Settings, {name: overrides[each] for name, each in variables.items() if each in overrides})
 
 
 def read_log_settings() -> LogSettings:
