@@ -101,13 +101,15 @@ def installation(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> 
             resources.enter_context(running(version, variables, *beat(tmp_path_factory.mktemp("beat")))),
         ]
         url = f"http://127.0.0.1:{port}"
-        token = run(version, variables, ADMIN, "admin", "create-admin", "admin").strip()
+        token, ada_token = (
+            run(version, variables, ADMIN, "admin", "account", *words).strip()
+            for words in (("create-admin", "admin"), ("create", "ada", "--name", "Ada"))
+        )
         admin = resources.enter_context(ApiClient(url, token))
         wait_for(lambda: answers(admin), "the web process", *outputs)
         slug = competition(admin)
-        made = admin.post("/admin/accounts", {"handle": "ada", "name": "Ada"})
-        ada = resources.enter_context(ApiClient(url, made["token"]))
-        yield Installation(version, variables, owner_url, admin, ada, made["token"], slug, outputs)
+        ada = resources.enter_context(ApiClient(url, ada_token))
+        yield Installation(version, variables, owner_url, admin, ada, ada_token, slug, outputs)
 
 
 def web(port: int) -> list[str]:
