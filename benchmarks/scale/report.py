@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from textwrap import fill
 
 from benchmarks.harness.isolation import Run
 from benchmarks.harness.report import MarkdownTable, machine_line, markdown_of
@@ -17,7 +18,7 @@ from benchmarks.scale.service_times import service_times
 from benchmarks.scale.thousand_section import STEPS
 
 PAGE, FIGURE = "SCALE.md", "figures/scale.svg"
-LOST = "lost_messages"
+WIDTH, MINUTE = 120, 60.0
 Results = Mapping[str, BenchmarkResult]
 
 
@@ -73,7 +74,7 @@ def page(results: Results, runs: Mapping[Part, Run]) -> str:
             rush=entries_by_hour()[-HOURS:].sum() / ENTRIES,
             times=_times(runs),
             opening=_opening(runs),
-            partly=_partly(runs) + _former(runs),
+            partly=_partly(runs),
         ),
         "\n".join(markdown_of(_whole(runs))),
         f"![Entries an hour and longest waits over the hours before the close]({FIGURE})",
@@ -124,13 +125,14 @@ score (`make load` has streams and reads); servers do not wait for the disk.
 {times}{partly}"""
 PARTLY = """
 
-**Not all of the two months was played**: {played}. Time was bounded. What waited from before is left out; the table has
-what that would be by rates (the fluid model below). Where it is nothing, the waits are those of the whole.
-`make scale SCALE="{names}"` plays them whole."""
-FORMER = """
-
-**With {titles} a job may have waited too long**: a process looked once for its message, and one that came a moment
-later lay until the next event. Since then it is waited for, and counted where it has to be sent again."""
+**Not all of the two months was played**: {played}. Time was bounded. {before}
+`make scale SCALE="{names}"` plays all."""
+NOTHING_BEFORE = """\
+By rates (the fluid model below) nothing waits when these plays begin: their entries wait as they would in a whole
+one."""
+WORK_BEFORE = """\
+What waited from before is left out; the table has what that would be by rates (the fluid model below). Where it is
+nothing, the waits are those of the whole."""
 HOURS_TEXT = """\
 Entries of that hour by the part that was played longest; then the median and the longest wait for the public score in
 minutes."""
@@ -159,17 +161,17 @@ def _partly(runs: Mapping[Part, Run]) -> str:
         f"with {_titles([part for part in partly if part.played == days])} the last {_days(days)}"
         for days in sorted({part.played for part in partly}, reverse=True)
     ]
-    return PARTLY.format(played="; ".join(played), names=" ".join(part.name for part in partly))
+    complete = all(waiting_before(part) < MINUTE for part in partly)
+    told = PARTLY.format(
+        played="; ".join(played),
+        before=NOTHING_BEFORE if complete else WORK_BEFORE,
+        names=" ".join(part.name for part in partly),
+    )
+    return f"\n\n{fill(told.strip(), WIDTH, break_on_hyphens=False)}"
 
 
 def _days(days: float) -> str:
     return "day" if days == 1 else f"{days:g} days"
-
-
-def _former(runs: Mapping[Part, Run]) -> str:
-    """What is to be said of parts that were played when messages were looked for once."""
-    former = [part for part, run in runs.items() if LOST not in run]
-    return FORMER.format(titles=_titles(former)) if former else ""
 
 
 def _opening(runs: Mapping[Part, Run]) -> str:
@@ -236,7 +238,7 @@ def _whole(runs: Mapping[Part, Run]) -> MarkdownTable:
             row("refused: two in progress", "refused_pending"),
             row("refused: closed", "refused_closed"),
             row("refused for another reason", "refused_otherwise"),
-            ("messages sent again", *(f"{run[LOST]:,.0f}" if LOST in run else "unknown" for run in runs.values())),
+            row("messages sent again", "lost_messages"),
             row("wait for the public score, median, min", "wait_median", ",.1f", 60),
             row("95 of 100 waited at most, min", "wait_p95", ",.1f", 60),
             row("longest, min", "wait_longest", ",.1f", 60),
