@@ -118,7 +118,15 @@ class UncertainPlaceView(BaseModel):
     rank: int
     team: str
     score: float
-    standard_error: float | None = Field(description="Of the score, over fresh images of the same generator.")
+    standard_error: float | None = Field(
+        description="Of the score, over fresh images of the same generator, penalised or not as it was measured."
+    )
+    lowest_score: float | None = Field(
+        description="The 95 % interval of the score, to `highest_score`. Beside tau it reaches from the score without "
+        "the penalty to that with it."
+    )
+    highest_score: float | None
+    beside_tau: bool | None = Field(description="Whether the 95 % interval of the memorization distance contains tau.")
     first_rank: int | None = Field(description="The 95 % interval of the rank, to `last_rank`.")
     last_rank: int | None
     medals: dict[str, float] | None = Field(description="The probability of each medal.")
@@ -132,6 +140,11 @@ class AwardBoundaryView(BaseModel):
     difference: float
     standard_error: float
     in_standard_errors: float | None = Field(description="Null where the difference has no error.")
+    lowest_difference: float = Field(
+        description="The 95 % interval of the difference, to `highest_difference`: with and without the penalty of an "
+        "entry beside tau."
+    )
+    highest_difference: float
 
 
 class UncertaintyView(BaseModel):

@@ -154,7 +154,8 @@ TABLES: Mapping[str, tuple[Column, ...]] = MappingProxyType(
             Column("penalised", "bool", "Whether it is penalised."),
             _nullable("medal", "text", "On the private track: gold, silver or bronze."),
             _nullable(
-                "standard_error", "float", "Of the score, over fresh images; null beyond the first 500 ranks, too."
+                *("standard_error", "float"),
+                "Of the score, over fresh images, penalised or not as measured; null beyond the first 500 ranks, too.",
             ),
             _nullable("first_rank", "int", "Where the 95 % interval of the rank begins."),
             _nullable("last_rank", "int", "Where it ends."),

@@ -36,6 +36,11 @@ class UncertainPlace:
     team: str
     score: float
     standard_error: float | None
+    lowest_score: float | None
+    """The 95 % interval of its score, to ``highest_score``: beside a threshold it has both sides of that."""
+    highest_score: float | None
+    beside_tau: bool | None
+    """Whether the 95 % interval of its memorization distance contains its threshold."""
     first_rank: int | None
     """The 95 % interval of its rank, to ``last_rank``."""
     last_rank: int | None
@@ -54,6 +59,10 @@ class AwardBoundary:
     standard_error: float
     in_standard_errors: float | None
     """None where there is no error: both have the same images, or neither error is known."""
+    lowest_difference: float
+    """The 95 % interval of the difference, to ``highest_difference``: it has both sides of an entry beside its
+    threshold."""
+    highest_difference: float
 
 
 @dataclass(frozen=True)
@@ -149,18 +158,25 @@ def _places(session: Session, state: CompetitionState, compared: _Compared) -> l
     won = np.diff(inside, axis=1, prepend=0.0).tolist()
     first, last = rank_intervals(compared.scores)
     names = board.names_of_entries(session, compared.refs[shown])
-    columns = (compared.ranks, compared.shown, compared.scores.standard_error, first, last, compared.known)
+    scores = compared.scores
+    columns = (
+        *(compared.ranks, compared.shown, scores.standard_error, *scores.intervals, scores.borderline),
+        *(first, last, compared.known),
+    )
     return [
         UncertainPlace(
             rank=rank,
             team=names[ref][1],
             score=score,
             standard_error=error if known else None,
+            lowest_score=lowest if known else None,
+            highest_score=highest if known else None,
+            beside_tau=beside if known else None,
             first_rank=first_rank if known else None,
             last_rank=last_rank if known else None,
             medals=dict(zip(medals, chances, strict=True)) if known else None,
         )
-        for ref, chances, rank, score, error, first_rank, last_rank, known in zip(
+        for ref, chances, rank, score, error, lowest, highest, beside, first_rank, last_rank, known in zip(
             compared.refs[shown], won, *(column[shown].tolist() for column in columns), strict=True
         )
     ]
@@ -172,7 +188,12 @@ def _boundaries(state: CompetitionState, kind: TrackKind, compared: _Compared) -
     for rank, awards in sorted(_awards(state, kind).items()):
         if rank in place_of and rank + 1 in place_of:
             apart = compared.scores.separation(place_of[rank], place_of[rank + 1])
-            boundaries.append(AwardBoundary(rank, awards, *apart, apart.in_standard_errors))
+            boundaries.append(
+                AwardBoundary(
+                    *(rank, awards, apart.difference, apart.standard_error, apart.in_standard_errors),
+                    *(apart.lowest, apart.highest),
+                )
+            )
     return boundaries
 
 

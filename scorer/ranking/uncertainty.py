@@ -10,6 +10,7 @@ safe side for penalised scores, which are the quotient of the two.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product, starmap
 from typing import NamedTuple
 
 import numpy as np
@@ -44,11 +45,29 @@ class Separation(NamedTuple):
 
     difference: float
     standard_error: float
+    """Given on which side of its threshold each entry lies."""
+    lowest: float
+    """The 95 % interval of the difference, to ``highest``: it has both sides of an entry beside its threshold."""
+    highest: float
 
     @property
     def in_standard_errors(self) -> float | None:
         """The difference in standard errors; None where these are 0."""
         return self.difference / self.standard_error if self.standard_error > 0 else None
+
+
+class ScoreIntervals(NamedTuple):
+    """The 95 % interval of each score, from ``lowest`` to ``highest``: arrays (n,)."""
+
+    lowest: Floats
+    highest: Floats
+
+
+class Side(NamedTuple):
+    """Scores and their standard errors if all entries beside their thresholds were penalised, or if none were."""
+
+    score: Floats
+    standard_error: Floats
 
 
 @dataclass(frozen=True)
@@ -89,12 +108,42 @@ class MeasuredScores:
         """Whether the 95 % interval of each entry's distance contains its threshold."""
         return np.abs(self.distance - self.tau) <= CRITICAL_VALUE * self.distance_se
 
+    @cached_property
+    def sides(self) -> tuple[Side, Side]:
+        """What each score is if no entry beside its threshold is penalised, and if all are; the same twice for every
+        other entry."""
+        nearest = np.where(self.borderline, np.minimum(self.distance, self.tau), self.distance)
+        spared, penalised = self.penalised & ~self.borderline, self.penalised | self.borderline
+        return (
+            Side(_score(self, nearest, spared), _standard_error(self, nearest, spared)),
+            Side(_score(self, nearest, penalised), _standard_error(self, nearest, penalised)),
+        )
+
+    @property
+    def intervals(self) -> ScoreIntervals:
+        """The 95 % interval of each score. Beside a threshold it reaches from that of the score without a penalty to
+        that of the score with one."""
+        low, high = self.sides
+        return ScoreIntervals(
+            low.score - CRITICAL_VALUE * low.standard_error, high.score + CRITICAL_VALUE * high.standard_error
+        )
+
     def separation(self, better: int, worse: int) -> Separation:
-        """By how much one entry's score is better than another's, with the error of the difference."""
-        errors = self.standard_error
+        """By how much one entry's score is better than another's, with the error and the interval of the difference."""
         share = next((s.share for s in self.shared if {s.one, s.other} == {better, worse}), 0.0)
-        variance = errors[better] ** 2 + errors[worse] ** 2 - 2.0 * share * errors[better] * errors[worse]
-        return Separation(float(self.score[worse] - self.score[better]), float(np.sqrt(max(0.0, variance))))
+
+        def apart(one: Side, other: Side) -> tuple[float, float]:
+            error, other_error = one.standard_error[better], other.standard_error[worse]
+            variance = error**2 + other_error**2 - 2.0 * share * error * other_error
+            return float(other.score[worse] - one.score[better]), float(np.sqrt(max(0.0, variance)))
+
+        measured = Side(self.score, self.standard_error)
+        margins = [(found, CRITICAL_VALUE * error) for found, error in starmap(apart, product(self.sides, repeat=2))]
+        return Separation(
+            *apart(measured, measured),
+            lowest=min(found - margin for found, margin in margins),
+            highest=max(found + margin for found, margin in margins),
+        )
 
 
 def _score(scores: MeasuredScores, distance: Floats, penalised: Flags) -> Floats:
@@ -126,16 +175,13 @@ def rank_intervals(scores: MeasuredScores) -> RankIntervals:
     a board; where scores lie so close that only chance orders them, it does so less often for the first and the last
     places alone. Time and memory are O(n^2).
     """
-    sure, unsure = scores.penalised & ~scores.borderline, scores.penalised | scores.borderline
-    nearest = np.where(scores.borderline, np.minimum(scores.distance, scores.tau), scores.distance)
-    low, low_error = _score(scores, nearest, sure), _standard_error(scores, nearest, sure)
-    high, high_error = _score(scores, nearest, unsure), _standard_error(scores, nearest, unsure)
-    variance = np.square(high_error)[:, None] + np.square(low_error)[None, :]
+    low, high = scores.sides
+    variance = np.square(high.standard_error)[:, None] + np.square(low.standard_error)[None, :]
     for one, other, share in scores.shared:
         for row, column in ((one, other), (other, one)):
-            variance[row, column] -= 2.0 * share * high_error[row] * low_error[column]
+            variance[row, column] -= 2.0 * share * high.standard_error[row] * low.standard_error[column]
     margin = CRITICAL_VALUE * np.sqrt(np.maximum(variance, 0.0))
-    is_better = low[None, :] - high[:, None] > margin
+    is_better = low.score[None, :] - high.score[:, None] > margin
     return RankIntervals(1 + is_better.sum(axis=0), len(scores) - is_better.sum(axis=1))
 
 

@@ -22,6 +22,8 @@ class AwardBoundaryView(TypedDict):
     difference: float
     standard_error: float
     in_standard_errors: float | None
+    lowest_difference: float
+    highest_difference: float
 
 
 class ConcernView(TypedDict):

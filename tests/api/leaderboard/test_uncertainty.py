@@ -3,13 +3,15 @@
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from scorer.competitions.competition_state import state_of
 from scorer.db.tables import SharedImages, Submission
 from scorer.import_export.pseudonyms import Pseudonyms
 from scorer.import_export.release_columns import TABLES
 from scorer.import_export.release_tables import table_rows
 from tests.api.conftest import Service
-from tests.api.leaderboard.test_standings import Arena
+from tests.api.leaderboard.test_standings import TAU, Arena
 from tests.factories import add_evidence, add_measurement
 from tests.web.submissions.test_submit import session_of
 
@@ -122,3 +124,23 @@ def test_entries_with_the_same_images_are_compared_as_a_pair(service: Service) -
     told = uncertainty(arena).json()
     assert [round(each["medals"]["gold"], 3) for each in told["places"][:2]] == [1.0, 0.0]
     assert told["without_error"] == 1
+
+
+def test_beside_tau_a_score_may_lie_on_either_side(service: Service) -> None:
+    """Ada leads by more than ten errors; but whether her entry is penalised is chance."""
+    arena = Arena(service, medals={"gold": 1, "silver": 2, "bronze": 3})
+    entries = [arena.entry("ada", 10.0, s=TAU + 0.0005), arena.entry("bob", 12.0), arena.entry("eve", 14.0)]
+    add_errors(arena, entries, 0.1, private=False)
+    told = uncertainty(arena).json()
+    ada, bob, _ = told["places"]
+    assert [each["beside_tau"] for each in (ada, bob)] == [True, False]
+    assert ada["lowest_score"] == pytest.approx(10.0 - 1.96 * 0.1, abs=1e-3)
+    assert ada["highest_score"] > 10.0 / TAU
+    assert (bob["lowest_score"], bob["highest_score"]) == pytest.approx((12.0 - 0.196, 12.0 + 0.196), abs=1e-3)
+    gold, silver = told["boundaries"][:2]
+    assert gold["in_standard_errors"] > 10.0
+    assert gold["lowest_difference"] < 12.0 - 10.0 / TAU < 0.0 < gold["highest_difference"]
+    assert silver["lowest_difference"] > 1.0
+    page = arena.service.http.get(f"/competitions/{arena.slug}/uncertainty").text
+    assert page.count("may be chance</span>") == page.count("lies beside tau: whether it is penalised") == 1
+    assert page.count("beside tau: 9.80 to ") == 1

@@ -84,7 +84,21 @@ def test_an_entry_beside_the_threshold_may_be_penalised_or_not() -> None:
     first, last = rank_intervals(measured)
     assert (first[0], last[0]) == (1, 4)
     assert (first[4], last[4]) == (5, 5)
+    beside, sure = measured.intervals.lowest[:2], measured.intervals.highest[:2]
+    assert beside.tolist() == pytest.approx([10.0 - 0.1 * CRITICAL_VALUE, 20.0 - 0.1 * CRITICAL_VALUE])
+    penalised = np.hypot(0.1 / 0.2, 10.0 * 0.001 / 0.2**2)
+    assert sure.tolist() == pytest.approx([50.0 + penalised * CRITICAL_VALUE, 20.0 + 0.1 * CRITICAL_VALUE])
     assert rank_probabilities(measured, [1])[0, 0] == pytest.approx(0.69, abs=0.03)
+
+
+def test_a_difference_beside_the_threshold_has_both_signs() -> None:
+    """It is a hundred standard errors on the measured sides, and on the other one the worse is the better."""
+    measured = scores([10.0, 20.0, 30.0], distance=[0.2005, 0.3, 0.3])
+    beside, sure = measured.separation(0, 1), measured.separation(1, 2)
+    assert beside.difference == 10.0
+    assert beside.lowest < -29.0
+    assert beside.highest == pytest.approx(10.0 + 0.1 * 2**0.5 * CRITICAL_VALUE)
+    assert (sure.lowest, sure.highest) == pytest.approx((10.0 - 0.277180755, 10.0 + 0.277180755))
 
 
 def test_draws_have_a_seed_and_no_team_gives_none() -> None:
@@ -101,9 +115,8 @@ def require_honest(kind: str, report: Report, *, tolerance: float, min_count: in
     """Intervals of scores and of differences cover 93 to 97 %, intervals of ranks at least 93 %, and what is told with
     a probability happens as often."""
     covers = (0.93 - tolerance, 0.97 + tolerance)
-    if kind != "borderline":  # an interval of a score is one on the measured side of tau
-        assert covers[0] <= np.mean(report.score_covered) <= covers[1]
-        assert covers[0] <= np.mean(report.difference_covered) <= covers[1]
+    assert covers[0] <= np.mean(report.score_covered) <= covers[1]
+    assert covers[0] <= np.mean(report.difference_covered) <= covers[1]
     assert np.mean(report.rank_covered) >= 0.93
     limit = MAX_MISCALIBRATION.get(kind, 0.05) + tolerance
     wrong = [tenth for tenth in report.calibration if tenth[2] >= min_count and abs(tenth[0] - tenth[1]) > limit]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from scorer.ranking.columns import Flags, Floats, Ints
-from scorer.ranking.uncertainty import CRITICAL_VALUE, MeasuredScores, SharedImages, rank_intervals, rank_probabilities
+from scorer.ranking.uncertainty import MeasuredScores, SharedImages, rank_intervals, rank_probabilities
 
 TEAMS = 60
 LAST_RANKS = (3, 10, 20)
@@ -112,8 +112,8 @@ def simulate(make: Callable[[np.random.Generator], Field], runs: int, *, seed: i
     for _ in range(runs):
         truth = make(random)
         measured, true = _measured(truth, random)
-        error = np.abs(measured.score - true.score)
-        report.score_covered.append(_share(error <= CRITICAL_VALUE * measured.standard_error))
+        lowest, highest = measured.intervals
+        report.score_covered.append(_share((lowest <= true.score) & (true.score <= highest)))
         report.difference_covered.append(_differences_covered(measured, true.score))
         order = np.argsort(measured.score)
         true_score = true.score[order]
@@ -157,8 +157,8 @@ def _differences_covered(measured: MeasuredScores, true_score: Floats) -> float:
     pairs = [(s.one, s.other) for s in measured.shared] or [(place, place + 1) for place in range(0, TEAMS, 2)]
     found = [measured.separation(*pair) for pair in pairs]
     truth = np.array([true_score[worse] - true_score[better] for better, worse in pairs])
-    error = np.array([each.standard_error for each in found])
-    return _share(np.abs(np.array([each.difference for each in found]) - truth) <= CRITICAL_VALUE * error)
+    lowest, highest = np.array([(each.lowest, each.highest) for each in found]).T
+    return _share((lowest <= truth) & (truth <= highest))
 
 
 def _share(holds: Flags) -> float:
