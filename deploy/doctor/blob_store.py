@@ -10,7 +10,7 @@ from deploy.doctor.check import Check, Fault, Skipped
 from deploy.doctor.installation import SECONDS, Installation
 from deploy.standalone.unix_account import acting_as, owner_of
 from scorer.blobs import folder_of
-from scorer.blobs.store import WRITE_BUFFER_BYTES
+from scorer.blobs.blob_writer import JOIN_BUFFER_BYTES
 from scorer.db.diagnostics import newest_zips
 from scorer.identifiers import new_public_id
 
@@ -74,7 +74,7 @@ def _try_everything(installation: Installation) -> str:
 def _large_blobs(installation: Installation) -> str:
     blobs = installation.blobs
     with _as_its_owner(installation), _temporary_key(installation) as key, _step("written to in parts"):
-        blobs.write(key, bytes(WRITE_BUFFER_BYTES // 2 + 1))
+        blobs.write(key, bytes(JOIN_BUFFER_BYTES // 2 + 1))
         blobs.join([key, key], f"{key}-2")  # longer than one part
     return "blobs of several parts can be written"
 

@@ -27,6 +27,8 @@ MEMORY_BYTES = 1 << 17
 """Bytes of a blob that wait in memory until they are written together."""
 PART_BYTES = 8 << 20
 """The size of a part of a blob in S3, which takes none below 5 MiB but the last; it waits on disk until it is full."""
+JOIN_BUFFER_BYTES, JOIN_CONCURRENCY = 8 << 20, 3
+"""Joined blobs go to S3 in parts of this size, so many at once: their product is the memory of a join."""
 MAX_WRITES = 8
 """Blobs of this process whose bytes are written at once; each has a part in memory meanwhile if it goes to S3."""
 
@@ -105,16 +107,15 @@ class StagedFile:
     """A file beside the final one, which it replaces in the end. The cleanup removes what a killed process leaves."""
 
     def __init__(self, path: Path, min_free_bytes: int) -> None:
-        self._final = path
+        self.path = path
         self._partial = path.with_name(f"{path.name}#{secrets.token_hex(4)}")
         path.parent.mkdir(parents=True, exist_ok=True)
-        require_free(path.parent, min_free_bytes)
         self._min_free_bytes = min_free_bytes
         self._file: IO[bytes] = self._partial.open("wb", buffering=0)
 
     def add(self, data: bytes | bytearray) -> None:
         """Append bytes."""
-        require_free(self._final.parent, self._min_free_bytes)
+        require_free(self.path.parent, self._min_free_bytes)
         written = 0
         while written < len(data):
             written += self._file.write(memoryview(data)[written:])
@@ -122,7 +123,7 @@ class StagedFile:
     def finish(self) -> None:
         """Give the file its name."""
         self._file.close()
-        os.replace(self._partial, self._final)  # noqa: PTH105 - the atomic rename, by its own name
+        os.replace(self._partial, self.path)  # noqa: PTH105 - the atomic rename, by its own name
 
     def abort(self) -> None:
         """Remove the file."""
@@ -161,6 +162,39 @@ class StagedParts:
         self._writer.write(self._part.read())
         self._part.seek(0)
         self._part.truncate()
+
+
+class StagedUpload:
+    """Bytes for S3 that come fast, from its own parts: what is on its way to the store is in memory."""
+
+    def __init__(self, store: ObjectStore, key: str) -> None:
+        self._writer: Any = obstore.open_writer(
+            store, key, buffer_size=JOIN_BUFFER_BYTES, max_concurrency=JOIN_CONCURRENCY
+        )
+
+    def add(self, data: bytes | bytearray) -> None:
+        """Append bytes."""
+        self._writer.write(data)
+
+    def finish(self) -> None:
+        """Send the last part and let the store join them."""
+        self._writer.close()
+
+    def abort(self) -> None:
+        """Do nothing: the parts that the store has are left to the bucket's rule for aborted uploads."""
+
+
+@contextmanager
+def staging(stage: Callable[[], Staged]) -> Iterator[Staged]:
+    """Bytes that are stored when the ``with`` ends, and dropped if it fails; ``OutOfSpace`` where the disk is full."""
+    with _full_disk_is_refused():
+        staged = stage()
+        try:
+            yield staged
+            staged.finish()
+        except BaseException:
+            staged.abort()
+            raise
 
 
 def _write_limiter() -> CapacityLimiter:

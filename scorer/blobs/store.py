@@ -19,15 +19,13 @@ from obstore.exceptions import NotFoundError
 from obstore.store import LocalStore, ObjectStore, S3Store, from_url
 
 from scorer.blobs.blob_reader import BlobReader
-from scorer.blobs.blob_writer import BlobWriter, ReceivedBlob, StagedFile, StagedParts
+from scorer.blobs.blob_writer import BlobWriter, ReceivedBlob, Staged, StagedFile, StagedParts, StagedUpload, staging
 from scorer.blobs.presigning import with_signed_length
 from scorer.errors import NotFound, TooLarge, Unavailable
 from scorer.settings import Settings
 
 READ_AHEAD = 1 << 20
 """Bytes fetched at once from a blob that is read in parts: a zip's directory takes one or two requests."""
-WRITE_BUFFER_BYTES, WRITE_CONCURRENCY = 8 << 20, 3
-"""Joined blobs go to the store in parts of this size, so many at once: their product is the memory of a join."""
 
 
 @dataclass(frozen=True)
@@ -118,19 +116,21 @@ class Blobs:
 
     def join(self, keys: Sequence[str], key: str) -> ReceivedBlob:
         """Concatenate the blobs ``keys`` into ``key``, with one of them in memory at a time; ``NotFound`` if one is
-        missing, and then nothing is stored."""
+        missing, ``OutOfSpace`` where the disk is full, and then nothing is stored."""
         digest = hashlib.sha256()
         size = 0
-        writer = obstore.open_writer(
-            self._store, key, buffer_size=WRITE_BUFFER_BYTES, max_concurrency=WRITE_CONCURRENCY
-        )
-        for part_key in keys:
-            data = self.read(part_key)
-            size += len(data)
-            digest.update(data)
-            writer.write(data)
-        writer.close()
+        with staging(partial(self._stage_joined, key)) as staged:
+            for part_key in keys:
+                data = self.read(part_key)
+                size += len(data)
+                digest.update(data)
+                staged.add(data)
         return ReceivedBlob(key, size, digest.hexdigest())
+
+    def _stage_joined(self, key: str) -> Staged:
+        if self._folder is not None:
+            return StagedFile(self._folder / key, self._min_free_bytes)
+        return StagedUpload(self._store, key)
 
     def copy(self, key: str, to: str) -> ReceivedBlob:
         """Copy a blob within the store and hash the copy, so that the result holds even if ``key`` is overwritten

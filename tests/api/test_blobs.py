@@ -6,15 +6,18 @@ import tracemalloc
 from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import anyio
 import httpx
 import pytest
 from moto.server import ThreadedMotoServer
+from pydantic import SecretStr
 
-from scorer.blobs import Blobs
+from scorer.blobs import Blobs, blobs_of
 from scorer.blobs.blob_writer import MEMORY_BYTES, StagedFile, StagedParts
 from scorer.errors import NotFound, OutOfSpace, TooLarge
+from scorer.settings import Settings
 
 MIB = 1 << 20
 
@@ -113,6 +116,57 @@ def test_a_disk_is_full_before_its_last_bytes(tmp_path: Path) -> None:
     free = shutil.disk_usage(tmp_path).free
     with pytest.raises(OutOfSpace):
         anyio.run(lambda: Blobs(tmp_path.as_uri(), min_free_bytes=2 * free).receive("a", stream(1), limit=MIB))
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk on which ten MiB were free before this test's files."""
+
+    def disk_usage(_: Path) -> SimpleNamespace:
+        used = sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())
+        return SimpleNamespace(free=10 * MIB - used)
+
+    monkeypatch.setattr("scorer.blobs.blob_writer.shutil.disk_usage", disk_usage)
+
+
+@pytest.mark.usefixtures("small_disk")
+def test_free_space_is_watched_while_bytes_come(tmp_path: Path) -> None:
+    store = Blobs(tmp_path.as_uri(), min_free_bytes=7 * MIB)
+    anyio.run(lambda: store.receive("small", stream(2), limit=9 * MIB))
+    with pytest.raises(OutOfSpace):
+        anyio.run(lambda: store.receive("large", stream(4), limit=9 * MIB))
+    assert [path.name for path in tmp_path.iterdir()] == ["small"]
+
+
+@pytest.mark.usefixtures("small_disk")
+def test_parts_are_joined_where_there_is_room(tmp_path: Path) -> None:
+    store = Blobs(tmp_path.as_uri(), min_free_bytes=6 * MIB)
+    for key in ("one", "two"):
+        anyio.run(partial(store.receive, key, stream(1), limit=MIB))
+    assert store.join(["one", "two"], "both").bytes == 2 * MIB
+    with pytest.raises(OutOfSpace):
+        store.join(["one", "two"], "more")
+    assert sorted(blob.key for blob in store.stored()) == ["both", "one", "two"]
+    assert len(list(tmp_path.iterdir())) == 3, "nor is anything left of it"
+
+
+def test_a_join_of_what_is_not_there_stores_nothing(store: Blobs) -> None:
+    store.write("a/one", b"1")
+    with pytest.raises(NotFound):
+        store.join(["a/one", "a/two"], "a/both")
+    assert [blob.key for blob in store.stored()] == ["a/one"]
+
+
+def test_parts_for_s3_leave_the_disk_its_last_bytes(
+    settings: Settings, s3: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"ENDPOINT": s3, "ALLOW_HTTP": "true", "REGION": "us-east-1", "ACCESS_KEY_ID": "key"}.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    limits = {"scratch": tmp_path / "scratch", "min_free_bytes": 2 * shutil.disk_usage(tmp_path).free}
+    for address in (f"s3://kennel/{tmp_path.name}", (tmp_path / "blobs").as_uri()):
+        update = {"blob_url": address, "s3_secret_key": SecretStr("secret"), **limits}
+        with pytest.raises(OutOfSpace):
+            anyio.run(partial(blobs_of(settings.model_copy(update=update)).receive, "a", stream(1), limit=MIB))
 
 
 def test_a_file_is_stored_whole(store: Blobs, tmp_path: Path) -> None:

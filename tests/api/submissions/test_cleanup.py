@@ -1,5 +1,6 @@
 """Cleanup of uploads: leftovers are removed, and a complete upload becomes a submission all the same."""
 
+import errno
 import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -8,10 +9,12 @@ import pytest
 from sqlalchemy.orm import Session
 
 from scorer.archive.reference_set import NAMES_FILE
+from scorer.blobs.blob_writer import StagedFile
 from scorer.db.blob_references import COLUMNS, FOLDERS
 from scorer.db.tables import AuditEntry, CompetitionReference, Job, ReferenceSet, Release, Table, Track, Upload
 from tests.api.conftest import Service
 from tests.api.submissions.test_resumable import TUS, ZIP, begun, head, send, stored
+from tests.api.submissions.test_uploads import refused
 from tests.factories import noise_images, zip_of
 from worker.maintenance import cleanup
 
@@ -96,6 +99,28 @@ def test_a_whole_upload_whose_server_was_killed_becomes_a_submission(
     entry = service.call("ada", "GET", f"/submissions/{upload['submission']}").json()
     assert datetime.fromisoformat(entry["accepted_at"]) <= arrived
     assert stored(service, "uploads") == []
+
+
+def test_an_upload_for_which_the_disk_has_no_room_becomes_a_submission_once_it_has(
+    service: Service, slug: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = begun(service, slug)
+    add = StagedFile.add
+
+    def full(file: StagedFile, data: bytes | bytearray) -> None:
+        if file.path.parent.name == "submissions":
+            raise OSError(errno.ENOSPC, "no room")
+        add(file, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(StagedFile, "add", full)
+        refused(send(service, path, 0, ZIP), 507, "disk-full")
+        later(service, timedelta(minutes=2))
+        cleanup.clean_up_uploads(service.context)
+    assert stored(service, "submissions") == []
+    later(service, timedelta(minutes=4))
+    cleanup.clean_up_uploads(service.context)
+    assert service.call("ada", "GET", path).json()["state"] == "done"
 
 
 def test_bytes_that_belong_to_nothing_go_and_those_of_a_long_upload_stay(service: Service, slug: str) -> None:
