@@ -40,6 +40,7 @@ from api.routes.submissions import receipts, submission_events, submission_files
 from api.routes.teams import final_picks, team_lists, teams
 from api.routes.tuning import private_extractor, shown_tracks, thresholds
 from scorer.accounts.rate_limits import RateLimiter
+from scorer.archive.decoder_pool import processes_of
 from scorer.blobs import blobs_of
 from scorer.db.connection_budget import BOARD_CONNECTIONS, require_connections
 from scorer.db.session import (
@@ -53,6 +54,7 @@ from scorer.db.session import (
     use_one_snapshot,
 )
 from scorer.errors import Unavailable
+from scorer.evidence.images import StoredImages
 from scorer.jobs.broker import create_celery_app
 from scorer.jobs.queue_metrics import QueueMetrics
 from scorer.leaderboard.board_cache import BoardCache
@@ -213,6 +215,8 @@ def set_up_state(app: FastAPI, settings: Settings) -> None:
     }
     app.state.sessions = sessions_of(engine, **caches)
     app.state.blobs = blobs_of(settings)
+    processes = min(1, processes_of(settings.decoding_processes))
+    app.state.stored_images = StoredImages(app.state.blobs, processes=processes)
     app.state.broker = create_celery_app(settings)
     app.state.rates = RateLimiter(settings)
     app.state.joins = CapacityLimiter(MAX_JOINS)

@@ -10,6 +10,7 @@ code_uploads: code attached to an entry
 generator_uploads: a generator file of an entry
 data_releases: starting a data release
 paging: the pages of lists, newest first
+stored_images: images of stored zips, which people look at
 downloads: data files, streamed or redirected to the store
 rescoring: deciding about a rescoring campaign
 rating_seats: who rates in a study of human ratings

@@ -7,6 +7,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 
 from api.actions.generator_uploads import store_generator
+from api.actions.stored_images import ZipImages
 from api.http.dependencies import AppSettings, BlobStore, Caller, Transaction, Transactions, Uploader, utc_now
 from api.http.multipart import drain, open_page_form
 from api.http.problem_details import status_of
@@ -15,9 +16,9 @@ from api.pages.review.review_queue import ReviewContext
 from api.pages.submissions.submissions import page_with_error
 from api.rendering.templates import see_other
 from api.routing import Router
-from scorer.blobs import Blobs
 from scorer.errors import Invalid, KennelError
 from scorer.evidence.generator_uploads import DeclaredLatent
+from scorer.evidence.images import StoredImages
 from scorer.onnx_files import MAX_LATENT_DIMENSION, Distribution
 
 router = Router(include_in_schema=False)
@@ -25,7 +26,13 @@ router = Router(include_in_schema=False)
 
 @router.post("/submissions/{submission_id}/generator")
 async def upload_generator(
-    submission_id: str, request: Request, begin: Transactions, store: BlobStore, settings: AppSettings, viewer: Uploader
+    submission_id: str,
+    request: Request,
+    begin: Transactions,
+    store: BlobStore,
+    images: ZipImages,
+    settings: AppSettings,
+    viewer: Uploader,
 ) -> Response:
     """Store the uploaded file as the entry's generator."""
     body = streamed_body(request, viewer.account.id)
@@ -38,7 +45,7 @@ async def upload_generator(
     except KennelError as error:
         await drain(body, settings.generator_max_bytes)
         page_with = _review_with_error if review_path else _submission_with_error
-        return await run_in_threadpool(page_with, submission_id, begin, store, viewer, error)
+        return await run_in_threadpool(page_with, submission_id, begin, images, viewer, error)
     return see_other(f"/submissions/{submission_id}{review_path}#generator")
 
 
@@ -55,14 +62,14 @@ def declaration_in(fields: dict[str, str]) -> DeclaredLatent:
 
 
 def _submission_with_error(
-    submission_id: str, begin: Transaction, store: Blobs, viewer: Caller, error: KennelError
+    submission_id: str, begin: Transaction, images: StoredImages, viewer: Caller, error: KennelError
 ) -> Response:
     with begin() as session:
-        return page_with_error(session, store, submission_id, viewer, error, place="generator", now=utc_now())
+        return page_with_error(session, images, submission_id, viewer, error, place="generator", now=utc_now())
 
 
 def _review_with_error(
-    submission_id: str, begin: Transaction, store: Blobs, viewer: Caller, error: KennelError
+    submission_id: str, begin: Transaction, images: StoredImages, viewer: Caller, error: KennelError
 ) -> Response:
-    page = ReviewContext(submission_id, begin, store, viewer, utc_now())
+    page = ReviewContext(submission_id, begin, images, viewer, utc_now())
     return page.show(status=status_of(error), error=error.message, place="generator")

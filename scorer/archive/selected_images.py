@@ -1,31 +1,68 @@
 """A few images of a zip, by index in canonical order: for people to look at, never for measuring."""
 
 from collections.abc import Callable, Collection
-from typing import BinaryIO
+from typing import Any, BinaryIO
+
+from numpy.typing import NDArray
 
 from kennel_client.archive.faults import MemberError
 from kennel_client.archive.listing import Listing
-from kennel_client.archive.zip_reader import map_members
+from kennel_client.archive.zip_reader import map_members, map_windows
+from scorer.archive.decoder_pool import DecoderPool, window_shape
 from scorer.archive.pixel_hashes import Images
 from scorer.archive.png_decoding import decode_png
 from scorer.archive.reference_image import decode_reference, round_to_uint8
 
 
-def select_images(file: BinaryIO, listing: Listing, places: Collection[int], size: int) -> dict[int, Images]:
+def select_images(
+    file: BinaryIO, listing: Listing, places: Collection[int], size: int, *, processes: int = 0
+) -> dict[int, Images]:
     """Images of a participant's zip, (size, size, 3) uint8 each, by index in ``listing``; missing and undecodable ones
-    are left out.
+    are left out. So many limited processes decode them (:mod:`scorer.archive.decoder_pool`), or with 0 threads of this
+    one.
     """
-    return _select(file, listing, places, lambda content: decode_png(content, size))
+    return _select(file, listing, places, size, lambda content: decode_png(content, size), processes)
 
 
-def select_reference_images(file: BinaryIO, listing: Listing, places: Collection[int], size: int) -> dict[int, Images]:
+def select_reference_images(
+    file: BinaryIO, listing: Listing, places: Collection[int], size: int, *, processes: int = 0
+) -> dict[int, Images]:
     """Images of a reference set likewise, resized to the competition's size and rounded to 8 bits."""
-    return _select(file, listing, places, lambda content: round_to_uint8(decode_reference(content, size)))
+    return _select(
+        file,
+        listing,
+        places,
+        size,
+        lambda content: round_to_uint8(decode_reference(content, size)),
+        processes,
+        of_references=True,
+    )
 
 
 def _select(
-    file: BinaryIO, listing: Listing, places: Collection[int], decode: Callable[[bytes], Images]
+    file: BinaryIO,
+    listing: Listing,
+    places: Collection[int],
+    size: int,
+    decode: Callable[[bytes], Images],
+    processes: int,
+    *,
+    of_references: bool = False,
 ) -> dict[int, Images]:
     wanted = sorted({place for place in places if 0 <= place < len(listing.members)})
-    decoded = map_members(file, [listing.members[place] for place in wanted], lambda _, content: decode(content))
+    members = [listing.members[place] for place in wanted]
+    if not members:
+        return {}
+    if processes == 0:
+        decoded = list(map_members(file, members, lambda _, content: decode(content)))
+    else:
+        largest = max(member.compressed for member in members)
+        shape = window_shape(size, len(members), largest, of_references=of_references)
+        with DecoderPool(members, shape, _rounded) as pool:
+            decoded = list(map_windows(file, members, pool.outcomes, processes))
     return {wanted[index]: image for index, image in decoded if not isinstance(image, MemberError)}
+
+
+def _rounded(_: int, pixels: NDArray[Any]) -> Images:
+    """A copy of the pixels, which are in memory that a process may write still."""
+    return round_to_uint8(pixels.copy())

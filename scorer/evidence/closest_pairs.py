@@ -12,13 +12,12 @@ from sqlalchemy.orm import Session
 
 from scorer.accounts.roles import is_reviewer
 from scorer.archive.pixel_hashes import Images, mirror_images
-from scorer.blobs import Blobs
 from scorer.db import competitions
 from scorer.db.review.rulings import newest_ruling
 from scorer.db.submissions import submissions
 from scorer.db.tables import Account, Measurement, Submission
 from scorer.errors import NotFound
-from scorer.evidence.images import entry_images, hidden_sets, png_of, reference_images, sets_of
+from scorer.evidence.images import StoredImages, hidden_sets, png_of, sets_of
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.submissions.access import is_own, unknown_submission
 
@@ -52,13 +51,13 @@ class PairImages:
 
 
 def pairs_of_entry(
-    session: Session, blobs: Blobs, submission: Submission, account: Account
+    session: Session, stored: StoredImages, submission: Submission, account: Account
 ) -> dict[str, list[PairImages]]:
     """The closest pairs of an entry by track, as this person may see them; none on a track without a measurement."""
     pairs: dict[str, list[PairImages]] = {}
     for kind in TRACK_KINDS:
         measurement = _newest_measurement(session, submission, kind)
-        pairs[kind] = [] if measurement is None else pairs_of(session, blobs, submission, measurement, account)
+        pairs[kind] = [] if measurement is None else pairs_of(session, stored, submission, measurement, account)
     return pairs
 
 
@@ -92,11 +91,17 @@ def team_sees_evidence(session: Session, submission: Submission) -> bool:
 
 
 def side_of(
-    session: Session, blobs: Blobs, submission: Submission, kind: TrackKind, number: int, side: Side, account: Account
+    session: Session,
+    stored: StoredImages,
+    submission: Submission,
+    kind: TrackKind,
+    number: int,
+    side: Side,
+    account: Account,
 ) -> bytes:
     """One image of the pair with this number, as PNG; ``NotFound`` if there is none that this person may see."""
     measurement = _newest_measurement(session, submission, kind)
-    pairs = [] if measurement is None else pairs_of(session, blobs, submission, measurement, account, limit=number)
+    pairs = [] if measurement is None else pairs_of(session, stored, submission, measurement, account, limit=number)
     pair = next((each for each in pairs if each.number == number), None)
     if pair is None:
         raise NotFound("no-pair", f"There is no pair {number} of this entry on the {kind} track.")
@@ -105,7 +110,7 @@ def side_of(
 
 def pairs_of(
     session: Session,
-    blobs: Blobs,
+    stored: StoredImages,
     submission: Submission,
     measurement: Measurement,
     account: Account,
@@ -119,10 +124,10 @@ def pairs_of(
         return []
     size = submission.competition.image_size
     try:
-        images = entry_images(blobs, submission, {pair["image"] for pair in recorded})
+        images = stored.of_entry(submission, {pair["image"] for pair in recorded})
         sets = sets_of(session, measurement.provenance)
         hidden = hidden_sets(session, submission, account)
-        references = reference_images(blobs, sets, {pair["reference"] for pair in recorded}, size, hidden)
+        references = stored.of_references(sets, {pair["reference"] for pair in recorded}, size, hidden)
     except NotFound:
         return []
     return list(_pairs(recorded, images, references))[:limit]

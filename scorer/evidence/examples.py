@@ -9,11 +9,10 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from scorer.archive.pixel_hashes import Images, mirror_images
-from scorer.blobs import Blobs
 from scorer.db import competitions
 from scorer.db.tables import Evidence, Preparation, ReferenceSet, Submission
 from scorer.errors import NotFound
-from scorer.evidence.images import entry_images, entry_listing, listing_of, png_of, reference_images
+from scorer.evidence.images import StoredImages, png_of
 
 NEAR_DUPLICATE_GROUPS = ("near-copies", "thumbnail-copies", "hash-copies", "relative-copies", "partly-copied")
 """Groups of images near to training images, which mostly are the same images of the entry."""
@@ -77,17 +76,17 @@ def _reference_pairs(examples: Sequence[Mapping[str, Any]]) -> list[ExamplePair]
 
 
 def example_sheet(
-    session: Session, blobs: Blobs, submission: Submission, evidence: Evidence, group: Sequence[ExamplePair]
+    session: Session, images: StoredImages, submission: Submission, evidence: Evidence, group: Sequence[ExamplePair]
 ) -> bytes:
     """A PNG of pairs: the entry's images in the first row, the images they are close to in the second, mirrored where
     that is the match. ``NotFound`` where the entry's zip is gone."""
     size = submission.competition.image_size
     try:
-        generated = _by_name(blobs, submission, {name for pair in group for name in _generated_names(pair)})
+        generated = _by_name(images, submission, {name for pair in group for name in _generated_names(pair)})
     except NotFound:  # its message would name the blob's key
         raise NotFound("no-pictures", "The images of this entry are not stored any more.") from None
     sets = _sets_of(session, evidence)
-    references = {each.sha256[:SET_PREFIX_LENGTH]: _of_set(blobs, each, group, size) for each in sets}
+    references = {each.sha256[:SET_PREFIX_LENGTH]: _of_set(images, each, group, size) for each in sets}
     above = [generated.get(pair.image, _gone(size)) for pair in group]
     below = [_below(pair, generated, references, size) for pair in group]
     return png_of(np.concatenate([np.concatenate(above, axis=1), np.concatenate(below, axis=1)]))
@@ -97,10 +96,10 @@ def _generated_names(pair: ExamplePair) -> Collection[str]:
     return (pair.image, pair.other) if pair.set_ is None else (pair.image,)
 
 
-def _by_name(blobs: Blobs, submission: Submission, names: Collection[str]) -> dict[str, Images]:
-    places = {name: place for place, name in enumerate(entry_listing(blobs, submission).names) if name in names}
-    images = entry_images(blobs, submission, set(places.values()))
-    return {name: images[place] for name, place in places.items() if place in images}
+def _by_name(images: StoredImages, submission: Submission, names: Collection[str]) -> dict[str, Images]:
+    places = {name: place for place, name in enumerate(images.names_of_entry(submission)) if name in names}
+    found = images.of_entry(submission, set(places.values()))
+    return {name: found[place] for name, place in places.items() if place in found}
 
 
 def _sets_of(session: Session, evidence: Evidence) -> Sequence[ReferenceSet]:
@@ -108,18 +107,17 @@ def _sets_of(session: Session, evidence: Evidence) -> Sequence[ReferenceSet]:
     return competitions.reference_sets(session, preparation.reference_set_ids)
 
 
-def _of_set(blobs: Blobs, set_: ReferenceSet, group: Sequence[ExamplePair], size: int) -> dict[str, Images]:
+def _of_set(images: StoredImages, set_: ReferenceSet, group: Sequence[ExamplePair], size: int) -> dict[str, Images]:
     """The images of one reference set that a group names, by name; none where the set is gone."""
     wanted = {each.other for each in group if each.set_ == set_.sha256[:SET_PREFIX_LENGTH]}
     if not wanted:
         return {}
     try:
-        names = listing_of(blobs, set_.blob_key, None).names
-        places = {name: place for place, name in enumerate(names) if name in wanted}
-        images = reference_images(blobs, [set_], set(places.values()), size, ())
+        places = {name: place for place, name in enumerate(images.names_of_set(set_)) if name in wanted}
+        found = images.of_references([set_], set(places.values()), size, ())
     except NotFound:
         return {}
-    return {name: images[place] for name, place in places.items() if place in images}
+    return {name: found[place] for name, place in places.items() if place in found}
 
 
 def _below(

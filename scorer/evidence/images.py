@@ -1,8 +1,10 @@
 """Single images out of the zips of entries and reference sets, for people to look at; never for measuring."""
 
 import io
+from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
+from threading import Lock
 
 import numpy as np
 from PIL import Image
@@ -17,46 +19,89 @@ from scorer.db import competitions
 from scorer.db.tables import Account, ReferenceSet, Submission
 from scorer.submissions.files import stored_zip
 
-
-@lru_cache(maxsize=32)
-def listing_of(blobs: Blobs, key: str, spec: ImageSpec | None) -> Listing:
-    """The directory of an entry's zip or, with ``spec`` None, of a reference set's. Cached, because zips never change
-    and large directories take long to read."""
-    with blobs.open(key) as file:
-        return list_references(file) if spec is None else list_images(file, spec)
+MAX_KEPT_BYTES = 64 << 20
+"""Of decoded images that a process keeps."""
 
 
-def entry_listing(blobs: Blobs, submission: Submission) -> Listing:
-    """The directory of an entry's zip; ``NotFound`` where the entry has no zip."""
-    return listing_of(blobs, stored_zip(submission).key, _spec_of(submission))
+class StoredImages:
+    """Single images out of the zips in a blob store, which strangers have made. So many limited processes decode them
+    as the operator has set; what they decode is kept for a while, because a page and its pictures want the same ones.
+    """
 
+    def __init__(self, blobs: Blobs, *, processes: int) -> None:
+        self._blobs = blobs
+        self._processes = processes
+        self._decoding = Lock()
+        self._lock = Lock()
+        self._kept: OrderedDict[tuple[str, int, int], Images] = OrderedDict()
+        self._kept_bytes = 0
+        # Zips never change, and large directories take long to read.
+        self.listing_of = lru_cache(maxsize=32)(self._read_listing)
 
-def entry_images(blobs: Blobs, submission: Submission, places: Collection[int]) -> dict[int, Images]:
-    """Some of an entry's images by index, (size, size, 3) uint8 each; missing indices are left out. ``NotFound`` where
-    the zip is gone."""
-    listing = entry_listing(blobs, submission)
-    with blobs.open(stored_zip(submission).key) as file:
-        return select_images(file, listing, places, _spec_of(submission).size)
+    def _read_listing(self, key: str, spec: ImageSpec | None) -> Listing:
+        """The directory of an entry's zip or, with ``spec`` None, of a reference set's."""
+        with self._blobs.open(key) as file:
+            return list_references(file) if spec is None else list_images(file, spec)
 
+    def names_of_entry(self, submission: Submission) -> Sequence[str]:
+        """The names of an entry's images; ``NotFound`` where the entry has no zip."""
+        return self.listing_of(stored_zip(submission).key, _spec_of(submission)).names
 
-def reference_images(
-    blobs: Blobs, sets: Sequence[ReferenceSet], wanted: Collection[int], size: int, hidden: Collection[int]
-) -> dict[int, Images]:
-    """Reference images by their indices in the concatenation of all ``sets``, without those of the ``hidden`` sets;
-    none where features stood in place of the images."""
-    images: dict[int, Images] = {}
-    if any(set_.holds_features for set_ in sets):
+    def names_of_set(self, references: ReferenceSet) -> Sequence[str]:
+        """The names of the images of a reference set; ``NotFound`` where it is gone."""
+        return self.listing_of(references.blob_key, None).names
+
+    def of_entry(self, submission: Submission, places: Collection[int]) -> dict[int, Images]:
+        """Some of an entry's images by index, (size, size, 3) uint8 each; missing indices are left out. ``NotFound``
+        where the zip is gone."""
+        spec = _spec_of(submission)
+        return self._select(stored_zip(submission).key, spec, places, spec.size)
+
+    def of_references(
+        self, sets: Sequence[ReferenceSet], wanted: Collection[int], size: int, hidden: Collection[int]
+    ) -> dict[int, Images]:
+        """Reference images by their indices in the concatenation of all ``sets``, without those of the ``hidden``
+        sets; none where features stood in place of the images."""
+        images: dict[int, Images] = {}
+        if any(set_.holds_features for set_ in sets):
+            return images
+        first = 0
+        for set_ in sets:
+            places = {place - first for place in wanted} if set_.id not in hidden else set()
+            found = self._select(set_.blob_key, None, places, size)
+            images |= {first + place: image for place, image in found.items()}
+            first += len(self.names_of_set(set_))
         return images
-    first = 0
-    for set_ in sets:
-        listing = listing_of(blobs, set_.blob_key, None)
-        places = {place - first for place in wanted} if set_.id not in hidden else set()
-        with blobs.open(set_.blob_key) as file:
-            images |= {
-                first + place: image for place, image in select_reference_images(file, listing, places, size).items()
-            }
-        first += len(listing.members)
-    return images
+
+    def _select(self, key: str, spec: ImageSpec | None, places: Collection[int], size: int) -> dict[int, Images]:
+        listing = self.listing_of(key, spec)
+        wanted = {place for place in places if 0 <= place < len(listing.members)}
+        select = select_reference_images if spec is None else select_images
+        with self._blobs.open(key) as file:
+            found = self._find(key, size, wanted)
+            if wanted == found.keys():
+                return found
+            # One at a time: a photograph may take two gigabytes of the process that decodes it.
+            with self._decoding:
+                found = self._find(key, size, wanted)
+                missing = wanted - found.keys()
+                return found | self._keep(key, size, select(file, listing, missing, size, processes=self._processes))
+
+    def _find(self, key: str, size: int, places: Collection[int]) -> dict[int, Images]:
+        with self._lock:
+            found = {place: self._kept[key, size, place] for place in places if (key, size, place) in self._kept}
+            for place in found:
+                self._kept.move_to_end((key, size, place))
+        return found
+
+    def _keep(self, key: str, size: int, decoded: dict[int, Images]) -> dict[int, Images]:
+        with self._lock:
+            for place, image in decoded.items():
+                self._kept[key, size, place] = image
+                self._kept_bytes += image.nbytes
+            while self._kept_bytes > MAX_KEPT_BYTES:
+                self._kept_bytes -= self._kept.popitem(last=False)[1].nbytes
+        return decoded
 
 
 def hidden_sets(session: Session, submission: Submission, account: Account) -> set[int]:

@@ -7,20 +7,19 @@ from sqlalchemy.orm import Session
 
 from scorer import audit_log
 from scorer.archive.pixel_hashes import Images, mirror_images
-from scorer.blobs import Blobs
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.evidence import shared_images as rows
 from scorer.db.submissions.submissions import submissions_by_ref
 from scorer.db.tables import Account, Submission
 from scorer.errors import NotFound
 from scorer.evidence.closest_pairs import difference
-from scorer.evidence.images import entry_images, png_of
+from scorer.evidence.images import StoredImages, png_of
 from scorer.jobs.broker import send_after_commit
 from scorer.jobs.leases import MAX_ANNOUNCED
 from scorer.lifecycle import Queue
 
 
-def shared_images_sheet(session: Session, blobs: Blobs, submission: Submission, other_ref: int) -> bytes:
+def shared_images_sheet(session: Session, images: StoredImages, submission: Submission, other_ref: int) -> bytes:
     """A PNG of images that an entry shares with another team's: its own in the first row, below each the other's,
     mirrored where that is the better match. ``NotFound`` if they share none, or if a zip is gone."""
     sharing = rows.sharing_entries(session, [submission.ref])
@@ -29,8 +28,8 @@ def shared_images_sheet(session: Session, blobs: Blobs, submission: Submission, 
         raise NotFound("no-pictures", "There are no images of these two entries to show.")
     [other] = submissions_by_ref(session, [other_ref])
     try:
-        own = entry_images(blobs, submission, {one for one, _ in examples})
-        others = entry_images(blobs, other, {another for _, another in examples})
+        own = images.of_entry(submission, {one for one, _ in examples})
+        others = images.of_entry(other, {another for _, another in examples})
     except NotFound:  # its message would name the blob's key
         raise NotFound("no-pictures", "The images of these entries are not stored any more.") from None
     pairs = [(own[one], _as_matched(own[one], others[another])) for one, another in examples]

@@ -9,8 +9,8 @@ from fastapi import Depends, Query
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
+from api.actions.stored_images import ZipImages
 from api.http.dependencies import (
-    BlobStore,
     Caller,
     KnownCaller,
     Now,
@@ -33,13 +33,13 @@ from api.schemas.review.rulings import RebuttalId
 from api.schemas.submissions.submissions import MeasurementView
 from scorer.accounts.roles import is_organizer
 from scorer.archive.sprite_sheet import layout_of
-from scorer.blobs import Blobs
 from scorer.competitions.competition_state import CompetitionState, state_of, visible_state
 from scorer.db.review.claims import claimants
 from scorer.db.review.flag_query import QueueState
 from scorer.db.tables import Account
 from scorer.errors import Invalid, KennelError
 from scorer.evidence import closest_pairs
+from scorer.evidence.images import StoredImages
 from scorer.review import claims, flags, rebuttals, review_queue, reviews, ruling_impact, rulings
 from scorer.review.reviews import Intent, LabelName
 from scorer.review.rulings import RulingKind
@@ -122,7 +122,7 @@ class ReviewContext:
 
     submission_id: str
     begin: Transaction
-    store: Blobs
+    images: StoredImages
     viewer: Caller
     now: datetime
 
@@ -132,7 +132,7 @@ class ReviewContext:
         with self.begin() as session:
             submission = access.find_for_review(session, self.submission_id, account)
             state = state_of(session, submission.competition.slug, self.now)
-            pairs = closest_pairs.pairs_of_entry(session, self.store, submission, account)
+            pairs = closest_pairs.pairs_of_entry(session, self.images, submission, account)
             organizes = is_organizer(account, submission.competition_id)
             view = entry_view(session, state, submission, account, pairs)
             opinions = reviews.opinions(session, submission, account)
@@ -197,10 +197,10 @@ def _charts_of_track(
 
 
 def review_context(
-    submission_id: str, begin: Transactions, store: BlobStore, viewer: KnownCaller, now: Now
+    submission_id: str, begin: Transactions, images: ZipImages, viewer: KnownCaller, now: Now
 ) -> ReviewContext:
     """The context of this request."""
-    return ReviewContext(submission_id, begin, store, viewer, now)
+    return ReviewContext(submission_id, begin, images, viewer, now)
 
 
 CurrentReview = Annotated[ReviewContext, Depends(review_context)]

@@ -19,12 +19,12 @@ from api.schemas.evidence.generators import GeneratorView, visible_generator_vie
 from api.schemas.review.review_queue import PairView
 from api.schemas.review.review_queue_views import pair_view
 from api.schemas.review.rulings import CaseView, case_view
-from scorer.blobs import Blobs
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account, Submission
 from scorer.errors import KennelError, TooMany
 from scorer.evidence import closest_pairs, generator_uploads
 from scorer.evidence.examples import NEAR_DUPLICATE_GROUPS, has_sign
+from scorer.evidence.images import StoredImages
 from scorer.findings.summary import gravity
 from scorer.lifecycle import TRACK_KINDS
 from scorer.onnx_files import MAX_LATENT_DIMENSION
@@ -48,7 +48,12 @@ class RulingsSection:
 
 
 def rulings_section_of(
-    session: Session, store: Blobs, state: CompetitionState, submission: Submission, account: Account, now: datetime
+    session: Session,
+    images: StoredImages,
+    state: CompetitionState,
+    submission: Submission,
+    account: Account,
+    now: datetime,
 ) -> RulingsSection:
     """The rulings on an entry, as its team sees them."""
     view = case_view(session, state, submission, inside=False)
@@ -58,7 +63,7 @@ def rulings_section_of(
         return RulingsSection(view, None, (), (), refused is None, not_yet_reason)
     reasons = review_queue.evidence_reasons(session, state, submission)
     public_reasons = [reason for reason in reasons if not reason.name.startswith("private")]
-    closest = closest_pairs.pairs_of_entry(session, store, submission, account)["public"]
+    closest = closest_pairs.pairs_of_entry(session, images, submission, account)["public"]
     label = reviews.decided_label(session, submission)
     pairs = [pair_view(pair) for pair in closest]
     return RulingsSection(view, label, public_reasons, pairs, refused is None, not_yet_reason)

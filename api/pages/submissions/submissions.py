@@ -10,6 +10,7 @@ from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
 from api.actions.code_uploads import store_code
+from api.actions.stored_images import ZipImages
 from api.http.dependencies import (
     AppSettings,
     BlobStore,
@@ -38,12 +39,12 @@ from api.routing import Router
 from api.schemas.submissions.submissions import SubmissionView, submission_view
 from scorer.accounts.roles import is_organizer, is_reviewer
 from scorer.archive.sprite_sheet import layout_of
-from scorer.blobs import Blobs
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Submission
 from scorer.errors import Conflict, KennelError, NotFound
 from scorer.evidence import code_uploads
+from scorer.evidence.images import StoredImages
 from scorer.lifecycle import CANCELLABLE, PENDING, PICKABLE, STAGES
 from scorer.review import rebuttals
 from scorer.submissions import access, outcomes
@@ -61,7 +62,7 @@ def show_submission(
     submission_id: str,
     request: Request,
     session: DbSession,
-    store: BlobStore,
+    images: ZipImages,
     account: Visitor,
     viewer: CurrentCaller,
     now: Now,
@@ -69,7 +70,7 @@ def show_submission(
     """An entry: its progress, its faults, or its measurements; for its team and organizers."""
     if account is None or viewer is None:
         raise NotFound("no-submission", "There is no such entry, or it is not yours. Sign in to see your own.")
-    values = _entry(session, store, submission_id, viewer, now)
+    values = _entry(session, images, submission_id, viewer, now)
     etag = _etag_of_entry(values, viewer, now)
     if is_known(request, etag):
         return not_modified(etag)
@@ -91,7 +92,7 @@ def _etag_of_entry(values: dict[str, Any], viewer: Caller, now: datetime) -> str
     return etag_of(BUILD_DIGEST, viewer_parts, columns, content, now.replace(second=0, microsecond=0))
 
 
-def _entry(session: Session, store: Blobs, submission_id: str, viewer: Caller, now: Now) -> dict[str, Any]:
+def _entry(session: Session, images: StoredImages, submission_id: str, viewer: Caller, now: Now) -> dict[str, Any]:
     """The template values of an entry's page."""
     submission = access.find_submission(session, submission_id, viewer.account)
     state = competition_state.state_of(session, submission.competition.slug, now)
@@ -113,7 +114,7 @@ def _entry(session: Session, store: Blobs, submission_id: str, viewer: Caller, n
         "pick": _pick_of(finals, view.id),
         "sprite": layout_of(state.competition.image_count, state.competition.image_size),
         "exhibits": evidence_sections_of(session, submission, viewer.account) if state.published else [],
-        "case": rulings_section_of(session, store, state, submission, viewer.account, now),
+        "case": rulings_section_of(session, images, state, submission, viewer.account, now),
         "drawings": [histogram_of(each.histogram, each.memorization_distance, each.tau) for each in view.measurements],
     }
 
@@ -127,7 +128,13 @@ def _pick_of(finals: FinalEntries | None, submission_id: str) -> str | None:
 
 @router.post("/submissions/{submission_id}/code")
 async def upload_code(
-    submission_id: str, request: Request, begin: Transactions, store: BlobStore, settings: AppSettings, viewer: Uploader
+    submission_id: str,
+    request: Request,
+    begin: Transactions,
+    store: BlobStore,
+    images: ZipImages,
+    settings: AppSettings,
+    viewer: Uploader,
 ) -> Response:
     """Attach the uploaded file as the entry's code."""
     body = streamed_body(request, viewer.account.id)
@@ -136,20 +143,20 @@ async def upload_code(
         await store_code(submission_id, form.chunks, begin, store, viewer.account, settings)
     except KennelError as error:
         await drain(body, settings.max_upload_bytes)
-        return await run_in_threadpool(_page_with_code_error, submission_id, begin, store, viewer, error)
+        return await run_in_threadpool(_page_with_code_error, submission_id, begin, images, viewer, error)
     return see_other(f"/submissions/{submission_id}#code")
 
 
 def _page_with_code_error(
-    submission_id: str, begin: Transaction, store: Blobs, viewer: Caller, error: KennelError
+    submission_id: str, begin: Transaction, images: StoredImages, viewer: Caller, error: KennelError
 ) -> Response:
     with begin() as session:
-        return page_with_error(session, store, submission_id, viewer, error, place="code", now=utc_now())
+        return page_with_error(session, images, submission_id, viewer, error, place="code", now=utc_now())
 
 
 def page_with_error(
     session: Session,
-    store: Blobs,
+    images: StoredImages,
     submission_id: str,
     viewer: Caller,
     error: KennelError,
@@ -158,24 +165,26 @@ def page_with_error(
     now: datetime,
 ) -> Response:
     """The entry's page with an error at ``place``, the form that caused it."""
-    values = _entry(session, store, submission_id, viewer, now)
+    values = _entry(session, images, submission_id, viewer, now)
     problem: dict[str, Any] = {"error": error.message, "place": place}
     return render_page("submissions/show.html", status=status_of(error), viewer=viewer, now=now, **problem, **values)
 
 
 @router.post("/submissions/{submission_id}/cancel")
-def cancel_submission(submission_id: str, session: DbSession, store: BlobStore, viewer: SignedIn, now: Now) -> Response:
+def cancel_submission(
+    submission_id: str, session: DbSession, images: ZipImages, viewer: SignedIn, now: Now
+) -> Response:
     """Cancel the entry before its scoring begins."""
     try:
         outcomes.cancel(session, submission_id, viewer.account, now=now)
     except Conflict as error:
-        return page_with_error(session, store, submission_id, viewer, error, place="cancel", now=now)
+        return page_with_error(session, images, submission_id, viewer, error, place="cancel", now=now)
     return see_other(f"/submissions/{submission_id}")
 
 
 @router.post("/submissions/{submission_id}/rebuttal")
 def submit_rebuttal(
-    submission_id: str, fields: FormFields, begin: Transactions, store: BlobStore, viewer: SignedIn, now: Now
+    submission_id: str, fields: FormFields, begin: Transactions, images: ZipImages, viewer: SignedIn, now: Now
 ) -> Response:
     """Submit the team's rebuttal."""
     try:
@@ -184,7 +193,7 @@ def submit_rebuttal(
             rebuttals.rebut(session, submission_id, rebuttal, author=viewer.account, now=now)
     except KennelError as error:
         with begin() as session:
-            return page_with_error(session, store, submission_id, viewer, error, place="rebuttal", now=now)
+            return page_with_error(session, images, submission_id, viewer, error, place="rebuttal", now=now)
     return see_other(f"/submissions/{submission_id}#ruling")
 
 

@@ -4,7 +4,8 @@ from typing import Annotated
 
 from fastapi import Path, Request, Response
 
-from api.http.dependencies import BlobStore, CurrentUser, DbSession, Visitor
+from api.actions.stored_images import ZipImages
+from api.http.dependencies import CurrentUser, DbSession, Visitor
 from api.http.etags import etag_of, is_known
 from api.http.security_headers import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS
 from api.openapi.files import PICTURE
@@ -41,7 +42,7 @@ def sheet(
     group: Group,
     request: Request,
     session: DbSession,
-    store: BlobStore,
+    images: ZipImages,
     account: CurrentUser,
 ) -> Response:
     """The images of a group of `matches` or of a cell in one PNG: the entry's above, below each the image that it is
@@ -55,5 +56,5 @@ def sheet(
     headers = IMMUTABLE_IMAGE_HEADERS | INERT_HEADERS | {"ETag": etag}
     if is_known(request, etag):
         return Response(status_code=304, headers=headers)
-    picture = example_sheet(session, store, submission, visible.evidence, visible.groups[group])
+    picture = example_sheet(session, images, submission, visible.evidence, visible.groups[group])
     return Response(picture, media_type="image/png", headers=headers)

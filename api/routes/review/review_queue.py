@@ -4,7 +4,8 @@ from typing import Annotated
 
 from fastapi import Path, Query, Request, Response
 
-from api.http.dependencies import BlobStore, CurrentUser, DbSession, Now, Organizer, Reviewer
+from api.actions.stored_images import ZipImages
+from api.http.dependencies import CurrentUser, DbSession, Now, Organizer, Reviewer
 from api.http.etags import etag_of, is_known
 from api.http.security_headers import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS, UNSTORED_IMAGE_HEADERS
 from api.openapi.files import PICTURE, file_answer
@@ -68,12 +69,12 @@ def claim_next(
 
 
 @router.get("/submissions/{submission_id}/desk")
-def show(submission_id: str, session: DbSession, store: BlobStore, reviewer: Reviewer, now: Now) -> DeskEntryView:
+def show(submission_id: str, session: DbSession, images: ZipImages, reviewer: Reviewer, now: Now) -> DeskEntryView:
     """An entry with everything that helps to judge it. Reviews of others are shown once no more are accepted."""
     submission = access.find_for_review(session, submission_id, reviewer)
     state = state_of(session, submission.competition.slug, now)
     return entry_view(
-        session, state, submission, reviewer, closest_pairs.pairs_of_entry(session, store, submission, reviewer)
+        session, state, submission, reviewer, closest_pairs.pairs_of_entry(session, images, submission, reviewer)
     )
 
 
@@ -87,7 +88,7 @@ def review(submission_id: str, body: NewReview, session: DbSession, reviewer: Re
 
 @router.get("/submissions/{submission_id}/pairs/{kind}", response_class=Response, responses=PICTURE)
 def sheet(
-    submission_id: str, kind: TrackKind, request: Request, session: DbSession, store: BlobStore, account: CurrentUser
+    submission_id: str, kind: TrackKind, request: Request, session: DbSession, images: ZipImages, account: CurrentUser
 ) -> Response:
     """The closest pairs of a track in one PNG: generated images above, below each the reference image nearest to it
     (mirrored where that is the better match). For reviewers and organizers; the entry's team sees those of the public
@@ -97,7 +98,7 @@ def sheet(
     headers = IMMUTABLE_IMAGE_HEADERS | INERT_HEADERS | {"ETag": etag}
     if is_known(request, headers["ETag"]):
         return Response(status_code=304, headers=headers)
-    picture = closest_pairs.pairs_sheet(closest_pairs.pairs_of(session, store, submission, measurement, account))
+    picture = closest_pairs.pairs_sheet(closest_pairs.pairs_of(session, images, submission, measurement, account))
     return Response(picture, media_type="image/png", headers=headers)
 
 
@@ -112,12 +113,12 @@ def image(
     number: Annotated[int, Path(ge=1, le=1000)],
     side: Side,
     session: DbSession,
-    store: BlobStore,
+    images: ZipImages,
     reviewer: Reviewer,
 ) -> Response:
     """One image of a pair as PNG. Reviewers and organizers only."""
     submission = access.find_for_review(session, submission_id, reviewer)
-    picture = closest_pairs.side_of(session, store, submission, kind, number, side, reviewer)
+    picture = closest_pairs.side_of(session, images, submission, kind, number, side, reviewer)
     return Response(picture, media_type="image/png", headers=UNSTORED_IMAGE_HEADERS)
 
 
@@ -130,13 +131,13 @@ def shared_images_sheet(
     submission_id: str,
     other_ref: Annotated[int, Path(ge=1, le=2**63 - 1)],
     session: DbSession,
-    store: BlobStore,
+    images: ZipImages,
     reviewer: Reviewer,
 ) -> Response:
     """Some images that an entry shares with another team's, in one PNG: its own above, below each the other's (mirrored
     where that is the better match). Reviewers and organizers only."""
     submission = access.find_for_review(session, submission_id, reviewer)
-    picture = shared_images.shared_images_sheet(session, store, submission, other_ref)
+    picture = shared_images.shared_images_sheet(session, images, submission, other_ref)
     return Response(picture, media_type="image/png", headers=UNSTORED_IMAGE_HEADERS)
 
 

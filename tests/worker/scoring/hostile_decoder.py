@@ -47,12 +47,32 @@ def lie() -> None:
     sys.stdout.flush()
 
 
+def claim(slot: int) -> None:
+    """Answer in the form of an answer, about an image that it was not given, before the answer."""
+    sys.stdout.write(f'{{"faults": {{"{slot}": "is mine"}}, "resized": []}}\n')
+    sys.stdout.flush()
+
+
+def talk() -> None:
+    """Answer without an end."""
+    while True:
+        sys.stdout.write("x" * (1 << 16))
+
+
+def colour() -> None:
+    """Say something that a terminal would obey."""
+    raise MemberError("is \x1b[31mred")
+
+
 ACTS: dict[bytes, Callable[[], Any]] = {
     b"crash": lambda: ctypes.string_at(0),
     b"hang": lambda: time.sleep(3600),
     b"bomb": lambda: bytearray(1 << 30),
     b"attempt": attempt,
     b"lie": lie,
+    b"claim": lambda: claim(17000),
+    b"talk": talk,
+    b"colour": colour,
 }
 
 

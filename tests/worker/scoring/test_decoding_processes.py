@@ -6,6 +6,7 @@ import socket
 import sys
 import zipfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
+from api.main import create_app
 from kennel_client.archive.faults import MemberError
 from scorer.archive import (
     ImageSpec,
@@ -22,17 +24,24 @@ from scorer.archive import (
     decoder_pool,
     hash_pixels,
     list_images,
+    list_references,
     read_references,
 )
+from scorer.archive.selected_images import select_images, select_reference_images
 from scorer.archive.shared_window import SharedWindow, WindowShape, new_memory
-from scorer.errors import Invalid
+from scorer.blobs import Blobs
+from scorer.db.tables import ReferenceSet
+from scorer.errors import Invalid, NotFound
+from scorer.evidence.images import StoredImages
 from scorer.lifecycle import Queue
+from scorer.settings import Settings
 from tests.api.conftest import Service
 from tests.factories import noise_images, zip_of
 from tests.pure.archive.broken_files import BrokenZipEntry, png, pngs, random_images, raw_zip, zipped
 from tests.worker.scoring.hostile_decoder import COMMAND, WRITTEN, attempt
 from worker.dispatch import run_next
 from worker.runtime import decoded_images
+from worker.scoring import reference_features
 
 HOSTILE = "tests.worker.scoring.hostile_decoder"
 SIZE = 8
@@ -137,6 +146,9 @@ def test_references_are_those_of_threads() -> None:
     [
         (b"crash", "ended the process that decodes images"),
         (b"lie", "ended the process that decodes images"),
+        (b"claim", "ended the process that decodes images"),
+        (b"talk", "ended the process that decodes images"),
+        (b"colour", "is \\x1b[31mred"),
         (b"hang", "took longer than 5 s to decode"),
         (b"bomb", "takes more memory to decode than an image may"),
         (b"attempt", "could nothing"),
@@ -153,6 +165,71 @@ def test_an_image_that_takes_the_decoder_over_harms_its_own_entry_alone(
     assert error.faults == (f"dog.png {says}",)
     assert error.message == "1 of 13 images can't be used."
     assert children() == before
+
+
+def test_images_that_people_look_at_are_those_of_threads() -> None:
+    file, spec = zipped(pngs(12)), ImageSpec(12, SIZE)
+    listing, before = list_images(file, spec), children()
+    by_threads, by_process = (select_images(file, listing, {11, 2, 40}, SIZE, processes=each) for each in (0, 1))
+    assert sorted(by_process) == sorted(by_threads) == [2, 11]
+    file = zipped(photographs())
+    listing = list_references(file)
+    references = [select_reference_images(file, listing, {0, 2, 3}, SIZE, processes=each) for each in (0, 1)]
+    for one, other in ((by_threads, by_process), references):
+        for place, image in one.items():
+            np.testing.assert_array_equal(image, other[place])
+            assert other[place].dtype == np.uint8
+    assert children() == before
+
+
+@pytest.mark.usefixtures("hostile")
+def test_an_image_that_takes_the_decoder_over_is_not_shown() -> None:
+    """It may have kept quiet when the entry was checked."""
+    members = [*pngs(3), ("dog.png", obedient(b"crash"))]
+    file = zipped(members)
+    listing = list_images(file, ImageSpec(4, SIZE))
+    shown = select_images(file, listing, range(4), SIZE, processes=1)
+    assert [listing.names[place] for place in sorted(shown)] == [name for name, _ in pngs(3)]
+
+
+def test_images_that_people_look_at_are_kept_for_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    blobs = Blobs(tmp_path.as_uri())
+    blobs.write("set", zipped(photographs()).getvalue())
+    stored = StoredImages(blobs, processes=1)
+    references = ReferenceSet(id=1, blob_key="set")
+    first = stored.of_references([references], {0, 2}, SIZE, ())
+    monkeypatch.setattr(decoder_pool, "_MODULE", "scorer.no_such_module")
+    again = stored.of_references([references], {0, 2}, SIZE, ())
+    assert [again[place] is image for place, image in first.items()] == [True, True]
+    with pytest.raises(RuntimeError, match="did not start"):
+        stored.of_references([references], {0, 1}, SIZE, ())
+    monkeypatch.setattr("scorer.evidence.images.MAX_KEPT_BYTES", 3 * SIZE * SIZE)
+    monkeypatch.setattr(decoder_pool, "_MODULE", "scorer.archive.decoder_process")
+    assert sorted(stored.of_references([references], {0, 1}, SIZE, ())) == [0, 1]
+    assert len(stored._kept) == 1
+    blobs.delete("set")
+    with pytest.raises(NotFound):
+        stored.of_references([references], {1}, SIZE, ())
+
+
+def test_the_web_process_has_them_decoded() -> None:
+    settings = Settings(
+        database_url="postgresql://x@127.0.0.1:1/x", redis_url="redis://127.0.0.1:1", blob_url="file:///tmp"
+    )
+    for processes, expected in ((0, 0), (4, 1), (None, min(1, decoder_pool.default_processes()))):
+        app = create_app(settings.model_copy(update={"decoding_processes": processes}))
+        assert app.state.stored_images._processes == expected
+        app.state.engine.dispose()
+        app.state.readers.close()
+        app.state.broker.close()
+
+
+def test_pixels_of_references_are_in_range() -> None:
+    """A decoder that was taken over may leave anything in its window."""
+    left = np.array([np.nan, np.inf, -np.inf, -1, 300, 7], np.float32)
+    resized, plain = (decoder_pool._pixels_of(left, resized=each) for each in (True, False))
+    assert [each.tolist() for each in (resized, plain)] == [[0, 255, 0, 0, 255, 7]] * 2
+    assert (resized.dtype, plain.dtype) == (np.float32, np.uint8)
 
 
 def test_the_attempts_would_have_worked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,6 +312,19 @@ def test_an_entry_that_crashes_the_decoder_is_rejected_and_others_are_scored(ser
     assert (bad["status"], good["status"]) == ("rejected", "scored")
     assert bad["faults"] == [f"{members[1][0]} ended the process that decodes images"]
     assert not context.health.failed_jobs
+
+
+def test_photographs_are_decoded_by_limited_processes(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def read(*args: Any, processes: int = 0, **options: Any) -> Any:
+        asked.append(processes)
+        return read_references(*args, **options)
+
+    monkeypatch.setattr(reference_features, "read_references", read)
+    service.context.settings = service.context.settings.model_copy(update={"decoding_processes": 1})
+    service.competition({"train": noise_images(20)})
+    assert set(asked) == {1}
 
 
 def test_the_setting_decides(service: Service) -> None:
