@@ -155,6 +155,7 @@ class SignInActions:
         self._count_mail(email, caller)
         self.require_password(caller, password)
         with self.begin() as session:
+            sessions.hold(session, caller.session_id, self.now)
             sign_up.ask_confirmation(
                 session, caller.account, email, secret=new_secret(), site=self.settings.public_url, now=self.now
             )
@@ -170,7 +171,9 @@ class SignInActions:
     def reset(self, link: str, password: str) -> Account:
         """Set a new password with a one-time link."""
         self.rates.hit("sign-in-address", self.rate_limit_key)
-        password_hash = password_hashing.new_password_hash(password)
+        with self.begin() as session:
+            owner = password_resets.account_of(session, link, now=self.now)
+        password_hash = password_hashing.new_password_hash(password, handle=owner.handle, email=owner.email or "")
         with self.begin() as session:
             account = password_resets.complete(session, link, password_hash, now=self.now)
         self.rates.reset("sign-in-account", account.id)

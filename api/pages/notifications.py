@@ -11,6 +11,7 @@ from api.http.forms import FormFields, text
 from api.http.problem_details import status_of
 from api.rendering.templates import render_page, see_other
 from api.routing import Router
+from scorer.accounts import sessions
 from scorer.competitions.competition_state import visible_state
 from scorer.db.tables import Account, Team
 from scorer.errors import Invalid, KennelError
@@ -100,6 +101,7 @@ def choose_mails(fields: FormFields, session: DbSession, viewer: SignedIn) -> Re
 @router.post(f"{CHANNELS_PATH}/webhooks")
 def add_webhook(fields: FormFields, session: DbSession, viewer: SignedIn, settings: AppSettings, now: Now) -> Response:
     """Register a webhook; only this response shows its secret."""
+    sessions.hold(session, viewer.session_id, now)
     secret = encode_secret(secrets.token_bytes(KEY_BYTES))
     local = settings.webhooks_local
     url = text(fields, "url", max_length=webhooks.MAX_URL_LENGTH).strip()

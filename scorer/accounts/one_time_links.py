@@ -47,10 +47,16 @@ def issue(
     return link
 
 
-def use(session: Session, purpose: Purpose, secret: str, *, now: datetime) -> OneTimeLink:
-    """Mark a link as used; ``NotFound`` if it is unknown, used already or expired."""
+def find(session: Session, purpose: Purpose, secret: str, *, now: datetime) -> OneTimeLink:
+    """The link with ``secret``, locked for this transaction; ``NotFound`` if it is unknown, used already or expired."""
     link = accounts.lock_link(session, digest_of(secret), purpose, now)
     if link is None:
         raise NotFound("no-link", "This link does not work (any more): it works once, and not for long.")
+    return link
+
+
+def use(session: Session, purpose: Purpose, secret: str, *, now: datetime) -> OneTimeLink:
+    """Mark a link as used; ``NotFound`` if it is unknown, used already or expired."""
+    link = find(session, purpose, secret, now=now)
     link.used_at = now
     return link

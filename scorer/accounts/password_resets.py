@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from scorer import audit_log
 from scorer.accounts import accounts, one_time_links
 from scorer.accounts.credentials import end_credentials
-from scorer.db.accounts import account_by_email, has_identity
+from scorer.db.accounts import account_by_email, has_identity, lock_account
 from scorer.db.tables import Account
 from scorer.notifications import outbox
 
@@ -42,6 +42,13 @@ def link_for(session: Session, account: Account, *, secret: str, site: str, now:
     return f"{site}/new-password#{secret}"
 
 
+def account_of(session: Session, secret: str, *, now: datetime) -> Account:
+    """The account that a reset link is for; ``NotFound`` for a link that is used, expired or unknown."""
+    account = one_time_links.find(session, "reset", secret, now=now).account
+    assert account is not None  # noqa: S101 - reset links are made for accounts only
+    return account
+
+
 def complete(session: Session, secret: str, password_hash: str, *, now: datetime) -> Account:
     """Set the password of the link's account and end its credentials: whoever has lost a password may have lost these,
     too. ``NotFound`` for a link that is used, expired or unknown.
@@ -49,8 +56,9 @@ def complete(session: Session, secret: str, password_hash: str, *, now: datetime
     Nobody can have stolen the account with a password that it never had: an account that had none, nor an issuer's
     identity, keeps its credentials.
     """
-    account = one_time_links.use(session, "reset", secret, now=now).account
-    assert account is not None  # noqa: S101 - reset links are made for accounts only
+    account = account_of(session, secret, now=now)
+    one_time_links.use(session, "reset", secret, now=now)
+    lock_account(session, account.id)  # who signs in at the same time has the new password, or a session that ends here
     if account.password_hash is not None or has_identity(session, account.id):
         end_credentials(session, account, now=now)
     account.password_hash = password_hash

@@ -73,6 +73,9 @@ def sign_in(
     in that case too.
     """
     account = accounts.account_by_login(session, login)
+    if account is not None and matched is not None:
+        accounts.lock_account(session, account.id)  # a new password, or a suspension, is before this session or ends it
+        session.refresh(account)
     if account is None or matched is None or account.password_hash != matched:
         # An unknown login is not recorded: it may be a password typed into the wrong field.
         subject = f"account:{account.handle}" if account else "account"
@@ -121,12 +124,21 @@ def complete(web_session: WebSession, *, secret: str, now: datetime) -> None:
 
 
 def resume(session: Session, secret: str, now: datetime) -> WebSession | None:
-    """The active session with this secret; None if there is none."""
+    """The active session with this secret; None if there is none, or its account is suspended."""
     web_session = accounts.session_by_digest(session, digest_of(secret), now)
+    if web_session is not None and web_session.account.suspended_at is not None:
+        return None
     if web_session is not None and now - web_session.last_seen_at > TOUCH_AFTER:
         web_session.last_seen_at = now
         web_session.expires_at = min(web_session.created_at + SESSION_LIFETIME, now + SESSION_IDLE)
     return web_session
+
+
+def hold(session: Session, session_id: int | None, now: datetime) -> None:
+    """Keep an active session open until this transaction ends, for the credential that is made in it: whoever ends the
+    session ends the credential, too. ``Unauthenticated`` if the session has ended."""
+    if not accounts.hold_session(session, session_id, now):
+        raise Unauthenticated("no-session", "Please sign in first.")
 
 
 def list_sessions(session: Session, account: Account, now: datetime) -> Sequence[WebSession]:

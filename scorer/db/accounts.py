@@ -212,6 +212,12 @@ def end_sessions(session: Session, account_id: int, now: datetime, *, exclude: i
     session.execute(update(WebSession).where(others, _is_open(now)).values(ended_at=now))
 
 
+def hold_session(session: Session, session_id: int | None, now: datetime) -> bool:
+    """Keep a session open until this transaction ends; False if it has ended. Whoever ends it meanwhile waits."""
+    one = (WebSession.id == session_id) & _is_active(now)
+    return session.scalar(select(WebSession.id).where(one).with_for_update(read=True)) is not None
+
+
 def is_known_device(session: Session, account_id: int, digest: bytes, now: datetime) -> bool:
     """Whether a browser with this SHA-256 of its cookie is one of a person's, and has not expired."""
     query = select(KnownDevice.id).where(KnownDevice.account_id == account_id, KnownDevice.digest == digest)

@@ -66,6 +66,7 @@ def _page(
 @router.post("/tokens")
 def make_token(fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
     """Make a token; only this response shows it."""
+    sessions.hold(session, viewer.session_id, now)
     name = text(fields, "name", max_length=MAX_NAME_LENGTH).strip()
     secret = new_secret()
     try:

@@ -9,7 +9,7 @@ from api.actions.sign_in import new_secret
 from api.http.dependencies import CurrentUser, DbSession, KnownCaller, Now, SignedIn
 from api.routing import Router
 from api.schemas.accounts import NewToken, NewTokenView, TokenPage, TokenView
-from scorer.accounts import api_tokens
+from scorer.accounts import api_tokens, sessions
 
 router = Router(prefix="/tokens", tags=["tokens"])
 
@@ -25,6 +25,7 @@ def index(session: DbSession, account: CurrentUser, wanted: Paging) -> TokenPage
 @router.post("", status_code=201)
 def create(body: NewToken, response: Response, session: DbSession, caller: SignedIn, now: Now) -> NewTokenView:
     """Make a token. Only this answer contains its secret. Needs a session: a token cannot make tokens."""
+    sessions.hold(session, caller.session_id, now)
     secret = new_secret()
     token = api_tokens.issue_own(session, caller.account, secret, name=body.name, scopes=body.scopes, now=now)
     response.headers["Cache-Control"] = "no-store"

@@ -17,6 +17,7 @@ from api.actions.paging import Paging
 from api.http.dependencies import AppRateLimiter, AppSettings, CurrentUser, DbSession, Now, SignedIn
 from api.routing import Router
 from api.schemas.notifications import DeliveryPage, DeliveryView, NewWebhook, NewWebhookView, WebhookPage, WebhookView
+from scorer.accounts import sessions
 from scorer.competitions import competition_state
 from scorer.db.tables import Webhook
 from scorer.notifications import webhooks
@@ -39,6 +40,7 @@ def create(
     body: NewWebhook, response: Response, session: DbSession, caller: SignedIn, settings: AppSettings, now: Now
 ) -> NewWebhookView:
     """A session is needed: a leaked API token must not be able to make a webhook."""
+    sessions.hold(session, caller.session_id, now)
     secret = encode_secret(secrets.token_bytes(KEY_BYTES))
     account = caller.account
     state = competition_state.visible_state(session, body.competition, account, now) if body.competition else None

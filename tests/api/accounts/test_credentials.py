@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from scorer.db.tables import Account, Token
+from scorer.db.tables import Account, Identity, Token
 from tests.api.accounts.test_accounts import (
     GOOD,
     GRACE,
@@ -88,6 +88,42 @@ def test_a_link_that_a_thief_has_asked_for_is_void_after_a_reset(service: Servic
     link = next(link_in(mail) for mail in mails(service) if mail.recipient == "thief@example.org")
     assert reset(service).status_code == 204
     refused(confirm(service, link), 404, "no-link")
+
+
+def test_a_link_for_a_new_password_is_void_after_a_change(service: Service) -> None:
+    csrf, _ = armed(service)
+    service.http.post(f"{API}/password-resets", json={"email": GRACE["email"]})
+    link = link_in(mails(service)[-1])
+    assert browse(service, "PUT", "/me/password", csrf, json={"old": GOOD, "new": BETTER}).status_code == 204
+    refused(set_password(service, link, "yet another password"), 404, "no-link")
+
+
+@pytest.mark.parametrize("way", ["signing up", "a change", "a reset"])
+def test_no_password_is_ones_own_name(service: Service, way: str) -> None:
+    own = {"handle": "ada-lovelace", "email": "lovelace@example.org"}
+    weak = "ada-lovelace1"
+    if way == "signing up":
+        refused(service.http.post(f"{API}/accounts", json={**own, "password": weak}), 422, "weak-password")
+        return
+    csrf = new_session(service, **own)
+    confirm(service, link_in(mails(service)[-1]))
+    if way == "a change":
+        new = {"old": GOOD, "new": weak}
+        refused(browse(service, "PUT", "/me/password", csrf, json=new), 422, "weak-password")
+        return
+    service.http.post(f"{API}/password-resets", json={"email": own["email"]})
+    link = link_in(mails(service)[-1])
+    refused(set_password(service, link, weak), 422, "weak-password")
+    assert set_password(service, link, BETTER).status_code == 204, "the link works still"
+
+
+def test_whoever_signs_in_by_an_issuer_alone_takes_the_account_back_too(service: Service) -> None:
+    with service.context.sessions.begin() as session:
+        ada = session.query(Account).filter_by(handle="ada").one()
+        ada.email = GRACE["email"]
+        session.add(Identity(account_id=ada.id, issuer="https://i", subject="ada", created_at=ada.created_at))
+    assert reset(service).status_code == 204
+    refused(service.call("ada", "GET", "/me"), 401, "bad-token")
 
 
 def test_a_first_password_leaves_tokens_alone(service: Service) -> None:
