@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 from api.http import csrf, session_cookies
 from api.http.concurrent_requests import count_request
 from api.http.response_cache import ResponseCache
+from api.http.setup_paths import is_setup_path
 from api.http.transactions import Transaction as Transaction  # noqa: PLC0414 - beside the dependency that makes them
 from api.http.transactions import request_transaction
 from scorer.accounts import api_tokens, roles, second_factors, sessions
@@ -92,10 +93,6 @@ class Caller:
     """Unread notices; counted for browsers only."""
 
 
-SETUP_PATHS = ("/account", "/signout", "/api/v1/me", "/api/v1/session")
-"""What somebody may do who still has to set a second factor up: see their account, do that, sign out."""
-
-
 def claimed_caller(request: Request, at: Annotated[datetime, Depends(request_time)]) -> Caller | None:
     """The caller named by a token or cookie, not yet protected against CSRF: a browser sends its cookie with forms of
     other sites, too. Only for routes that check their form's CSRF token themselves."""
@@ -108,8 +105,7 @@ def claimed_caller(request: Request, at: Annotated[datetime, Depends(request_tim
         request.state.caller = caller  # for error pages
         return caller
 
-    is_setup = request.scope["path"].startswith(SETUP_PATHS)
-    policy: Policy = "nobody" if is_setup else operator_settings.require_second_factor
+    policy: Policy = "nobody" if is_setup_path(request.scope["path"]) else operator_settings.require_second_factor
     return identify_caller(find_caller, transactions_of(request), state.rates, browser_of(request), policy)
 
 

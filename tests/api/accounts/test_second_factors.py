@@ -12,7 +12,7 @@ from api.http.dependencies import request_time
 from deploy.cli import admin
 from scorer.accounts import second_factors
 from scorer.db.tables import WebSession
-from tests.api.accounts.test_accounts import GOOD, browse, rated, sign_in, signed_in
+from tests.api.accounts.test_accounts import GOOD, GRACE, browse, confirmed, mails, rated, sign_in, signed_in
 from tests.api.cli_runner import CliTerminal, terminal
 from tests.api.conftest import Service
 from tests.api.submissions.test_uploads import refused
@@ -156,6 +156,29 @@ def test_who_removes_the_last_one_signs_in_by_password(service: Service) -> None
     assert [each[1] for each in entries(service, "second-factor.removed")] == ["account:grace"]
 
 
+def test_the_owner_is_told_of_a_factor_that_comes_or_goes(service: Service) -> None:
+    confirmed(service)
+    csrf = sign_in(service).json()["csrf_token"]
+    stop_clock(service)
+    key = browse(service, "POST", f"{SETUP}/totp-key", csrf).json()["key"]
+    good = {"key": key, "code": code_of(key), "password": GOOD}
+    assert browse(service, "POST", f"{SETUP}/totp", csrf, json=good).status_code == 204
+    (factor,) = browse(service, "GET", SETUP).json()["factors"]
+    browse(service, "POST", f"{SETUP}/{factor['id']}/removal", csrf, json={"password": GOOD})
+    told = mails(service)[-2:]
+    assert [mail.recipient for mail in told] == [GRACE["email"]] * 2
+    assert [word in mail.body for word, mail in zip(("was added", "was removed"), told, strict=True)] == [True, True]
+
+
+def test_an_account_has_few_factors(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(second_factors, "MAX_FACTORS", 0)
+    stop_clock(service)
+    csrf = signed_in(service)
+    key = browse(service, "POST", f"{SETUP}/totp-key", csrf).json()["key"]
+    good = {"key": key, "code": code_of(key), "password": GOOD}
+    refused(browse(service, "POST", f"{SETUP}/totp", csrf, json=good), 409, "too-many-factors")
+
+
 def test_nobody_removes_anothers(service: Service) -> None:
     csrf, _ = with_totp(service)
     (factor,) = browse(service, "GET", SETUP).json()["factors"]
@@ -193,6 +216,33 @@ def test_roles_of_which_one_is_required_do_nothing_without(
                 assert answer.status_code == 200
         assert service.browse(who, "GET", SETUP).json()["required"] is (who in needed)
     assert service.call(None, "GET", "/competitions").status_code == 200
+
+
+def test_who_has_to_set_one_up_can_do_that_and_nothing_else(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    csrf = signed_in(service)
+    settings = service.app.state.settings.model_copy(update={"require_second_factor": "everybody"})
+    monkeypatch.setattr(service.app.state, "settings", settings)
+    for method, path in (
+        ("GET", "/me/data"),
+        ("PUT", "/me/password"),
+        ("PUT", "/me/email"),
+        ("POST", "/me/deletion"),
+        ("GET", "/sessions"),
+        ("POST", "/tokens"),
+        ("POST", "/webhooks"),
+    ):
+        refused(browse(service, method, path, csrf, json={}), 403, "second-factor-needed")
+    for path in ("/account/tokens", "/account/password", "/account/notices/webhooks", "/account/deletion"):
+        refused(service.http.post(path, data={"csrf": csrf}), 403, "second-factor-needed")
+    assert service.http.get("/account").status_code == 200
+    assert service.http.get("/account/second-factor").status_code == 200
+    assert browse(service, "GET", "/me").status_code == 200
+    stop_clock(service)
+    key = browse(service, "POST", f"{SETUP}/totp-key", csrf).json()["key"]
+    good = {"key": key, "code": code_of(key), "password": GOOD}
+    assert browse(service, "POST", f"{SETUP}/totp", csrf, json=good).status_code == 204
+    assert browse(service, "POST", "/me/recovery-codes", csrf, json={"password": GOOD}).status_code == 201
+    assert browse(service, "GET", "/sessions").status_code == 200
 
 
 def test_whoever_has_set_it_up_goes_on(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
