@@ -13,6 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from api.http.csrf import csrf_token
+from api.http.forms import MAX_FIELDS, MAX_FORM_BYTES
 from scorer.accounts import sessions
 from scorer.accounts.sessions import Browser as Where
 from scorer.db.tables import Account
@@ -174,6 +175,35 @@ def test_a_form_of_somebody_elses_making_is_refused(service: Service) -> None:
     )
     assert urlencoded.status_code == 422
     assert entries(service, slug) == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "header", "status"),
+    [
+        ({"note": "x"}, "", 303),
+        ({f"field {number}": "x" for number in range(MAX_FIELDS + 1)}, "", 422),
+        ({"note": "x" * (MAX_FORM_BYTES + 1)}, "", 413),
+        ({"note": "x"}, "x" * (1 << 20), 422),
+    ],
+    ids=["as ours is", "many fields", "a long field", "a long header"],
+)
+def test_what_stands_before_the_file_is_bounded(
+    service: Service, fields: dict[str, str], header: str, status: int
+) -> None:
+    slug = service.competition()
+    secret = session_of(service, "ada")
+    parts = [(f'form-data; name="{name}"', "", text) for name, text in (*fields.items(), ("csrf", csrf_token(secret)))]
+    before = [f"--b\r\nContent-Disposition: {what}\r\n{more}\r\n{text}\r\n" for what, more, text in parts]
+    more = f"X-More: {header}\r\n" if header else ""
+    head = f'--b\r\nContent-Disposition: form-data; name="file"; filename="mine.zip"\r\n{more}\r\n'
+    answer = service.http.post(
+        f"/competitions/{slug}/submit",
+        content="".join([*before, head]).encode() + ZIP + b"\r\n--b--\r\n",
+        headers={**HTML, "Cookie": f"kennel={secret}", "Content-Type": "multipart/form-data; boundary=b"},
+        follow_redirects=False,
+    )
+    assert answer.status_code == status
+    assert len(entries(service, slug)) == (status == 303)
 
 
 @contextmanager
