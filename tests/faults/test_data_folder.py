@@ -196,6 +196,13 @@ def test_a_part_reaches_its_code_through_closed_folders_and_nothing_else_there(f
 
 
 @as_root
+def test_a_part_has_the_user_and_the_groups_of_its_account_alone() -> None:
+    command = launch_command(["/bin/sh", "-c", "id -u; id -g; id -G"], signal.SIGKILL, account())
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd="/", extra_groups=[0, 12345])
+    assert done.stdout.split() == [str(account().uid), str(account().gid), str(account().gid)]
+
+
+@as_root
 def test_folders_of_parts_are_private_and_taken_over_from_root(folder: Path) -> None:
     with open_data_folder(folder / "data") as data:
         old = data.path / "blobs" / "zips"

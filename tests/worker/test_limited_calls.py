@@ -36,6 +36,7 @@ def told(parts: Sequence[bytes], what: str) -> Any:
         "open": lambda: os.open("/etc/passwd", os.O_RDONLY),
         "fork": lambda: os.fork() or os._exit(0),
         "user": os.getuid,
+        "environment": lambda: sorted(os.environ),
     }
     try:
         return acts[what]()
@@ -86,6 +87,13 @@ def test_it_can_neither_open_files_nor_start_processes() -> None:
     assert call_limited(told, [], "fork") == "Function not implemented"
     if os.geteuid() == 0:
         assert call_limited(told, [], "user") != 0
+
+
+def test_it_gets_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgresql://kennel:secret@127.0.0.1/kennel")
+    names = call_limited(told, [], "environment")
+    assert "PYTHONPATH" in names
+    assert "DATABASE_URL" not in names
 
 
 def test_a_process_that_does_not_start_is_no_fault_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import select, text
 
 from api.http.dependencies import request_time
-from scorer.accounts import password_hashing
+from scorer.accounts import api_tokens, password_hashing
 from scorer.accounts.rate_limits import RateLimiter
 from scorer.db.tables import Account, AuditEntry, Competition, Mail, WebSession
 from tests.api.conftest import API, Service
@@ -501,6 +501,14 @@ def test_a_token_makes_no_tokens_and_takes_no_account_over(service: Service) -> 
     refused(service.call("ada", "PUT", "/me/email", json={"email": "a@example.org"}), 403, "session-needed")
 
 
+def test_an_account_has_few_tokens(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api_tokens, "MAX_TOKENS", 2)
+    csrf = signed_in(service)
+    made = [browse(service, "POST", "/tokens", csrf, json={"name": "t"}) for _ in range(3)]
+    assert [each.status_code for each in made[:2]] == [201, 201]
+    refused(made[2], 409, "too-many-tokens")
+
+
 def test_tokens_show_their_last_use_and_end_when_revoked(service: Service) -> None:
     csrf = signed_in(service)
     service.tokens["grace"] = token_with(service, csrf, "read")
@@ -564,6 +572,14 @@ def test_all_that_one_address_tries_is_counted(service: Service, monkeypatch: py
     refused(service.call("guess", "GET", "/me"), 429, "too-often")
     refused(sign_in(service, "eve", "wrong"), 429, "too-often")
     assert service.call("ada", "GET", "/me").status_code == 200
+
+
+@pytest.mark.parametrize("use", [confirm, lambda service, link: set_password(service, link, "a better password")])
+def test_guesses_of_links_are_counted(service: Service, monkeypatch: pytest.MonkeyPatch, use: Any) -> None:
+    rated(service, monkeypatch, sign_in_address="2/hour")
+    for _ in range(2):
+        refused(use(service, "guessed"), 404, "no-link")
+    refused(use(service, "guessed"), 429, "too-often")
 
 
 def test_sign_ups_and_mails_are_counted(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,16 +8,35 @@ import pytest
 from sqlalchemy import Column, LargeBinary, text
 
 from deploy.cli import admin
-from scorer.accounts import second_factors
+from scorer.accounts import known_devices, second_factors
 from scorer.db import personal_data
-from scorer.db.tables import Account, Identity, Rater, RatingStudy, Submission, Table, WebSession
+from scorer.db.tables import (
+    Account,
+    Competition,
+    CompetitionRole,
+    Delivery,
+    Identity,
+    KnownDevice,
+    OneTimeLink,
+    Rater,
+    RatingStudy,
+    SecondFactor,
+    Submission,
+    Table,
+    TeamInvitation,
+    Token,
+    Upload,
+    Webhook,
+    WebSession,
+)
 from tests.api.accounts.test_accounts import GOOD, browse, confirm, link_in, mails, sign_in, sign_up
 from tests.api.cli_runner import CliTerminal, terminal
 from tests.api.conftest import Service
 from tests.api.submissions.test_uploads import refused
 from tests.api.teams.test_teams import ask, join, members, team
 from tests.api.test_audit_log import entries, operator
-from tests.factories import noise_images
+from tests.factories import give_role, noise_images
+from worker.maintenance import cleanup
 
 __all__ = ["operator", "terminal"]  # fixtures are found by their names here
 HANDLE, NAME, EMAIL = "gracehopper", "Grace Hopper", "gracehopper@example.org"
@@ -195,6 +214,27 @@ def test_nothing_is_left_of_a_deleted_account_but_its_number(service: Service, s
     assert entries(service, "account.deleted") == [(f"deleted~{number}", f"account:deleted~{number}", None, None)]
     assert entries(service, "guest.withdrawn")[0][2] == {"who": f"deleted~{number}"}
     assert entries(service, "guests.invited")[0][3] == {"who": [f"deleted~{number}", f"deleted~{number}", "ada"]}
+
+
+def test_what_is_under_way_ends_with_an_account(service: Service, settled: dict[str, Any]) -> None:
+    number, elsewhere = number_of_grace(service), service.competition()
+    with service.context.sessions.begin() as session:
+        grace = session.get_one(Account, number)
+        competition = session.query(Competition).filter_by(slug=elsewhere).one()
+        give_role(session, competition.id, grace, "reviewer", service.context.now())
+        known_devices.remember(session, grace, "x" * 43, now=service.context.now())
+    assert delete(service, settled["cookie"], settled["csrf"]).status_code == 204
+    cleanup.clean_up_uploads(service.context)
+    with service.context.sessions() as session:
+        for table in (WebSession, SecondFactor, KnownDevice, OneTimeLink, Identity):
+            assert session.query(table).filter_by(account_id=number).count() == 0, table
+        assert [each.ended_at is None for each in session.query(Webhook).filter_by(account_id=number)] == [False]
+        assert [each.revoked_at is None for each in session.query(Token).filter_by(account_id=number)] == [False]
+        assert session.query(Delivery).count() == 0
+        assert {each.state for each in session.query(Upload).filter_by(account_id=number)} == {"ended"}
+        assert {each.state for each in session.query(TeamInvitation).filter_by(account_id=number)} == {"withdrawn"}
+        (role,) = session.query(CompetitionRole).filter_by(account_id=number)
+        assert role.ended_at is not None
 
 
 def test_nobody_is_a_deleted_account_any_more(service: Service, settled: dict[str, Any]) -> None:

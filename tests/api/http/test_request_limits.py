@@ -1,9 +1,12 @@
 """Requests that are too large, too slow or too many are ended, whatever their type and without an account."""
 
+import json
+import re
 import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from time import monotonic, sleep
 from urllib.parse import urlsplit
 
@@ -11,11 +14,14 @@ import httpx
 import pytest
 from fastapi import FastAPI, Request
 from fastapi.concurrency import run_in_threadpool
+from uvicorn.importer import import_from_string
 
 from api import error_handlers
 from api.http import request_bodies, server_protocol
 from api.http.request_bodies import MAX_BODY_BYTES, RefusedBody, RequestBodies, streamed_body
+from api.http.server_protocol import BoundedHttpProtocol
 from api.main import create_app
+from deploy.standalone.commands import web_command
 from scorer.settings import Settings
 from tests.http_server import serve
 
@@ -139,6 +145,22 @@ def test_a_route_that_streams_has_no_limit_but_its_own(monkeypatch: pytest.Monke
         assert httpx.post(address, content=content, trust_env=False, timeout=60).json() == 2 * MAX_BODY_BYTES
 
 
+def test_a_file_that_brings_no_byte_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = FastAPI()
+
+    @app.post("/")
+    async def count(request: Request) -> int:
+        return sum([len(chunk) async for chunk in streamed_body(request, 1)])
+
+    app.add_middleware(RequestBodies)
+    app.add_exception_handler(RefusedBody, error_handlers.refused_body)
+    monkeypatch.setattr(request_bodies, "IDLE_SECONDS", 0.2)
+    with serve(app) as address, connection(address, b"POST / HTTP/1.1\r\nHost: k\r\nContent-Length: 9\r\n\r\nx") as raw:
+        answer = answer_of(raw)
+    assert b" 408 " in answer.splitlines()[0]
+    assert b"urn:kennel:problem:too-slow" in answer
+
+
 def test_an_account_sends_a_bounded_number_of_files_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     app = FastAPI()
     sent: list[int] = []
@@ -212,6 +234,15 @@ def test_headers_that_do_not_end_in_time_close_the_connection(
     monkeypatch.setattr(server_protocol, "HEADER_SECONDS", 0.2)
     with connection(address, begun) as raw:
         answer_of(raw)
+
+
+def test_every_web_server_is_started_with_these_limits() -> None:
+    command = " ".join(web_command("127.0.0.1", 8000, 1))
+    image = (Path(__file__).parents[3] / "deploy" / "Dockerfile").read_text()
+    (started,) = re.findall(r"^CMD (\[.*uvicorn.*\])$", image, re.M)
+    for server in (command, " ".join(json.loads(started))):
+        (protocol,) = re.findall(r"--http (\S+)", server)
+        assert import_from_string(protocol) is BoundedHttpProtocol
 
 
 def test_headers_without_an_end_close_the_connection(address: str) -> None:

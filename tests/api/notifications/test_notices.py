@@ -8,7 +8,7 @@ import pytest
 
 from scorer.accounts import password_hashing
 from scorer.db.tables import Account, Webhook
-from scorer.notifications import notices
+from scorer.notifications import notices, webhooks
 from scorer.notifications.notices import Kind
 from tests.api.accounts.test_accounts import browse, rated, sign_in
 from tests.api.conftest import API, Service
@@ -151,6 +151,13 @@ def test_a_trial_delivery_and_what_became_of_it(service: Service) -> None:
     refused(service.call("bob", "GET", f"/webhooks/{webhook}/deliveries"), 404, "no-webhook")
     assert browse(service, "DELETE", f"/webhooks/{webhook}", csrf).status_code == 204
     refused(service.call("ada", "GET", f"/webhooks/{webhook}/deliveries"), 404, "no-webhook")
+
+
+def test_an_account_has_few_webhooks(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webhooks, "MAX_WEBHOOKS", 2)
+    csrf = signed_in(service, "ada")
+    assert [hook(service, csrf).status_code for _ in range(2)] == [201, 201]
+    refused(hook(service, csrf), 409, "too-many-webhooks")
 
 
 def test_trials_are_few(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:

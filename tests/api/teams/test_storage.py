@@ -75,6 +75,19 @@ def test_every_generator_of_a_team_counts(service: Service, monkeypatch: pytest.
     assert hand_in("organizer", third).status_code == 202, "an organizer hands it in all the same"
 
 
+def test_a_generator_is_at_most_so_large_whether_it_says_so_or_not(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slug = service.competition()
+    path = f"/submissions/{service.scored('ada', slug, noise_images(10))['id']}/generator"
+    limited(service, monkeypatch, generator_max_bytes=1000)
+    latent, generator = {"latent": 8, "distribution": "normal"}, b"\x08\x08" + bytes(1000)
+    for content in (generator, iter([generator[:500], generator[500:]])):
+        refused(service.call("ada", "PUT", path, params=latent, content=content), 413, "too-large")
+    assert not [blob for blob in service.context.blobs.stored() if blob.key.startswith("generators/")]
+    assert service.call("ada", "PUT", path, params=latent, content=generator[:1000]).status_code == 202
+
+
 def test_the_code_of_a_team_counts_until_it_is_replaced(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     slug = service.competition()
     first, second = (service.scored("ada", slug, noise_images(count))["id"] for count in (10, 11))

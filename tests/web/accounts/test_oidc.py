@@ -123,6 +123,7 @@ def test_an_address_is_compared_by_ascii_letters_alone(
     issuer.person = {"sub": "9", "preferred_username": "other", "email": email, "email_verified": True}
     travel(service, issuer)
     assert me(service)["handle"] == ("iris" if joined else "other")
+    assert me(service)["email"] == ("iris@example.org" if joined else None), "nor is it somebody's address"
     assert [mail.recipient for mail in mails(service)[1:]] == (["iris@example.org"] if joined else []), "she is told"
     linked = ("iris", "account:iris", None, {"issuer": issuer.address})
     assert entries(service, "identity.linked") == ([linked] if joined else [])

@@ -30,6 +30,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from scorer.db.tables import Account, Delivery, Webhook
+from scorer.errors import Invalid
 from scorer.jobs.broker import create_celery_app
 from scorer.notifications import notices, webhook_signing, webhooks
 from scorer.notifications.notices import Kind
@@ -312,6 +313,54 @@ def test_a_slow_name_server_holds_nobody_up(
     assert not answers.is_set(), "it came back while the name was still being looked up"
     assert [each.error for each in deliveries(context)] == ["It did not answer within 0.5 s.", None]
     answers.set()
+
+
+def test_a_round_that_is_over_begins_nothing(
+    context: WorkerContext, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tell(context, person(context, receiver.url()))
+    monkeypatch.setattr(webhook_delivery, "ROUND_SECONDS", 0.0)
+    assert post_due_deliveries(context) == 0
+    assert [each.state for each in deliveries(context)] == ["waiting"]
+    assert receiver.requests == []
+
+
+def test_what_waits_for_a_webhook_ends_with_it(context: WorkerContext, receiver: Receiver) -> None:
+    """Whoever has left a team gets none of its notices any more, those before included."""
+    account = person(context, receiver.url())
+    tell(context, account)
+    with context.sessions.begin() as session:
+        webhooks.end_all(session, session.get_one(Account, account.id), now=context.now())
+    assert post_due_deliveries(context) == 0
+    assert receiver.requests == []
+
+
+@pytest.mark.parametrize(
+    ("url", "usable"),
+    [
+        ("https://hooks.example.org/", True),
+        ("https://hooks.example.org:443/", True),
+        ("https://hooks.example.org:8443/", True),
+        ("https://hooks.example.org:22/", False),
+        ("https://hooks.example.org:5432/", False),
+        ("https://hooks.example.org:x/", False),
+        ("http://hooks.example.org/", False),
+        ("https://kennel@hooks.example.org/", False),
+        ("https://kennel:password@hooks.example.org/", False),
+        ("file:///etc/passwd", False),
+        ("https://", False),
+        ("https://hooks.example.org/ a", False),
+        ("https://hooks.example.org/\r\nHost: other", False),
+        ("https://hooks.example.org/" + "a" * webhooks.MAX_URL_LENGTH, False),
+    ],
+)
+def test_addresses_that_a_webhook_may_have(url: str, usable: bool) -> None:
+    """An outcome is shown, so that other ports would tell a stranger which of them are open."""
+    if usable:
+        webhooks.require_url(url, local=False)
+    else:
+        with pytest.raises(Invalid):
+            webhooks.require_url(url, local=False)
 
 
 def test_look_ups_at_once_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
