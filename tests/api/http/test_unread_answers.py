@@ -11,20 +11,23 @@ from urllib.parse import urlsplit
 import pytest
 import uvicorn
 from fastapi import FastAPI
-from fastapi.responses import PlainTextResponse
+from fastapi.responses import StreamingResponse
 from uvicorn.server import ServerState
 
 from api.http import server_protocol
 from api.http.server_protocol import BoundedHttpProtocol
 from tests.http_server import serve
 
+PIECE = 40_000
+"""Bytes, fewer than an application waits for."""
 
-@pytest.mark.parametrize("size", [40_000, 4_000_000], ids=["its last bytes", "most of it"])
+
+@pytest.mark.parametrize("size", [PIECE, 100 * PIECE], ids=["its last bytes", "most of it"])
 @pytest.mark.parametrize("head", [b"", b"Connection: close\r\n"], ids=["kept alive", "closed"])
 def test_an_answer_that_nobody_reads_ends_its_connection(
     monkeypatch: pytest.MonkeyPatch, size: int, head: bytes
 ) -> None:
-    """Also once the application has written all of it: what waits then is less than makes the application wait."""
+    """While the application waits for somebody who takes what it has written, and once it has written all of it."""
     monkeypatch.setattr(server_protocol, "UNREAD_SECONDS", 0.2)
     with _small_connection(monkeypatch, size, head) as lost:
         assert lost.wait(60)
@@ -72,10 +75,10 @@ def _run_timer(loop: Mock) -> None:
 
 @contextmanager
 def _small_connection(monkeypatch: pytest.MonkeyPatch, size: int, head: bytes) -> Iterator[threading.Event]:
-    """A connection of which the system keeps few bytes, with a request for ``size`` bytes that nobody reads; whether
-    the server has given it up."""
+    """A connection of which the system keeps few bytes, with a request for ``size`` bytes in pieces that nobody reads;
+    whether the server has given it up."""
     app = FastAPI()
-    app.add_route("/", lambda _: PlainTextResponse(b"x" * size))
+    app.add_route("/", lambda _: StreamingResponse(iter([b"x" * PIECE] * (size // PIECE))))
     lost = threading.Event()
     made, was_lost = BoundedHttpProtocol.connection_made, BoundedHttpProtocol.connection_lost
 

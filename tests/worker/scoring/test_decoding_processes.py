@@ -229,7 +229,7 @@ def test_pixels_of_references_are_in_range() -> None:
     left = np.array([np.nan, np.inf, -np.inf, -1, 300, 7], np.float32)
     resized, plain = (decoder_pool._pixels_of(left, resized=each) for each in (True, False))
     assert [each.tolist() for each in (resized, plain)] == [[0, 255, 0, 0, 255, 7]] * 2
-    assert (resized.dtype, plain.dtype) == (np.float32, np.uint8)
+    assert (resized.dtype.name, plain.dtype.name) == ("float32", "uint8")
 
 
 def test_the_attempts_would_have_worked(monkeypatch: pytest.MonkeyPatch) -> None:
