@@ -190,6 +190,8 @@ def test_publication_gives_all_participants_a_notice_and_nobody_else(
     elsewhere = join(session, make_team(session, make_competition(session, now), now), now, "other@x.org")
     of_team = hook(session, members[0], now, teams[0])
     author = make_account(session, now, "organizer")
+    state.competition.closes_at = now - timedelta(days=1)
+    session.flush()
     closed = CompetitionState(state.competition, Phase.REVIEW, state.tracks, ())
     publication.publish(
         session, closed, published=True, reason="All is reviewed.", override="-", author=author, now=now
