@@ -96,10 +96,10 @@ zoo: setup ## Make the seeds of the zoo that are missing, half an hour of one co
 	$(BIN)/python -m benchmarks.zoo $(if $(SEED),--seed $(SEED))
 
 load: setup ## Load the real service over loopback, write benchmarks/LOAD.md; an hour and a half (LOAD=names)
-	$(COMPILED) $(BIN)/python -m benchmarks.load $(LOAD)
+	$(BIN)/python -m benchmarks.load $(LOAD)
 
 scale: setup ## Play a whole competition with 1 to 64 workers, write benchmarks/SCALE.md and the capacity page (SCALE=names DAYS=1 RENDER=1)
-	$(COMPILED) $(BIN)/python -m benchmarks.scale $(SCALE) $(if $(DAYS),--days $(DAYS)) $(if $(RENDER),--render)
+	$(BIN)/python -m benchmarks.scale $(SCALE) $(if $(DAYS),--days $(DAYS)) $(if $(RENDER),--render)
 
 gpu-check: setup ## Check this machine's GPU and print a page to paste: laid out for five minutes (DEVICE=cuda:3)
 	@$(BIN)/python -m benchmarks.gpu_check $(if $(DEVICE),--device $(DEVICE))

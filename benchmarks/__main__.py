@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from benchmarks.gpu import host_stages
+from benchmarks.harness.compiled_modules import keep_compiled_modules
 from benchmarks.harness.isolation import Runner, run_apart
 from benchmarks.harness.machine import machine
 from benchmarks.harness.plan import FULL, QUICK, BenchmarkPlan
@@ -76,6 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     unknown = set(options.names) - SPEED_BENCHMARKS.keys()
     if unknown:
         parser.error(f"there is no measurement {', '.join(sorted(unknown))}; there are {', '.join(SPEED_BENCHMARKS)}")
+    keep_compiled_modules()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     plan = _plan(options)
     names = options.names or list(SPEED_BENCHMARKS)

@@ -1,5 +1,6 @@
 """The benchmark harness: isolated and interleaved runs, stored results, synthetic inputs, and the report.
 
+compiled_modules: what started processes may keep
 isolation: one run in a process of its own, with a fixed number of threads
 machine: processor, memory and package versions
 plan: sizes and repetitions, full and quick

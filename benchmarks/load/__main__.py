@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+from benchmarks.harness.compiled_modules import keep_compiled_modules
 from benchmarks.harness.machine import machine
 from benchmarks.harness.report import Section, page, stored_sections
 from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, write_result
@@ -69,6 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     unknown = set(options.names) - LOAD_BENCHMARKS.keys()
     if unknown:
         parser.error(f"there is no measurement {', '.join(sorted(unknown))}; there are {', '.join(LOAD_BENCHMARKS)}")
+    keep_compiled_modules()
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(message)s")
     names = [] if options.render else options.names or list(LOAD_BENCHMARKS)
     if options.quick:

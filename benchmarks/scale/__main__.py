@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.harness.compiled_modules import keep_compiled_modules
 from benchmarks.harness.machine import machine
 from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, read_result, write_result
 from benchmarks.scale import capacity_page, report, thousand
@@ -48,6 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     unknown = set(options.names) - set(NAMES)
     if unknown:
         parser.error(f"there is no part {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
+    keep_compiled_modules()
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(message)s")
     logging.getLogger("benchmarks").setLevel(logging.INFO)
     missing = [name for name in NAMES if read_result(name, HERE / "results") is None]
