@@ -113,3 +113,16 @@ def test_a_report_goes_on_where_it_stopped_and_counts_what_was_skipped_apart(tmp
     assert "| `kill-web` | 2 | 0 | 1 |" in summary
     assert "| `clock-ahead` | 0 | 1 | 0 |" in summary
     assert "| scoring | 1 |" in summary
+    assert "Former runs" not in summary
+
+
+def test_a_seed_that_was_run_again_counts_once_and_its_former_run_is_named() -> None:
+    broken, mended = (Outcome(7, ["kill-web"], violations=each).as_json() for each in (["a blob is missing"], []))
+    other = Outcome(8, ["kill-web"]).as_json()
+    summary = report.summary_of([broken, other, mended])
+    assert summary.startswith("2 rounds, 0 of them with a broken promise;")
+    assert "Former runs that broke a promise, of seeds that were run again: 7." in summary
+    assert "| `kill-web` | 2 | 0 | 0 |" in summary
+    again = report.summary_of([mended, other, broken])
+    assert again.startswith("2 rounds, 1 of them with a broken promise;")
+    assert "Former runs" not in again

@@ -16,7 +16,7 @@ SEEN = {True: "yes", False: "no: it stayed green", None: "not yet tried"}
 
 def tables(results: Mapping[str, bool], rounds: list[dict[str, Any]]) -> str:
     """The tables, in Markdown."""
-    counted = Counter(kind for each in rounds if each["skipped"] is None for kind in each["kinds"])
+    counted = Counter(kind for each in report.newest_of(rounds) if each["skipped"] is None for kind in each["kinds"])
     lines = ["## Each promise and its test", ""]
     lines += ["| promise | test | seen red without its guard | rounds that try to break it |", "|---|---|---|---:|"]
     for promise in PROMISES:
