@@ -8,8 +8,7 @@ answer is trusted: texts are cut and cleaned, and pixels are copied before they 
 
 import json
 import os
-import select
-import subprocess
+import socket
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -24,8 +23,9 @@ from numpy.typing import NDArray
 from kennel_client.archive.central_directory import Member
 from kennel_client.archive.faults import MAX_FAULTS_LISTED, MemberError, printable_name
 from kennel_client.archive.zip_reader import WINDOW_BYTES, Record, packed
+from scorer.archive.decoder_process import words_of
 from scorer.archive.shared_window import PackedImage, SharedWindow, WindowShape, new_memory
-from scorer.confinement.import_path import IMPORT_PATH
+from scorer.confinement.fork_server import start_process
 
 MAX_PROCESSES = 4
 PIXEL_BYTES = 8 << 20
@@ -145,57 +145,54 @@ class _Process:
 
     def __init__(self, shape: WindowShape) -> None:
         descriptor = new_memory(shape)
-        try:
-            self._window = SharedWindow(shape, descriptor)
-            numbers = (descriptor, shape.size, shape.slots, shape.data_bytes, int(shape.of_references))
-            self._process = subprocess.Popen(  # noqa: S603 - our own module
-                [sys.executable, "-P", "-s", "-m", _MODULE, *map(str, numbers)],
-                env={"PYTHONPATH": IMPORT_PATH, "PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1"},
-                cwd="/",
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                pass_fds=(descriptor,),
-            )
-        finally:
-            os.close(descriptor)
-        self.pixels = self._window.pixels
-        try:
-            self._answer(START_SECONDS)
-        except _Ended as error:  # no byte of the upload has reached it
-            self._process.kill()
-            _, errors = self._process.communicate()
-            raise RuntimeError(f"a decoding process did not start: it {error}: {errors[-2000:]!r}") from None
+        self._connection, other = socket.socketpair()
+        with other, open(os.memfd_create("kennel-errors", os.MFD_CLOEXEC), "r+b") as errors:  # noqa: PTH123
+            try:
+                self._window = SharedWindow(shape, descriptor)
+                files = [other.fileno(), other.fileno(), errors.fileno(), descriptor]
+                self._process = start_process(_MODULE, words_of(shape), files)
+            except BaseException:
+                self._connection.close()
+                raise
+            finally:
+                os.close(descriptor)
+            other.close()  # so that the connection ends with the process
+            self.pixels = self._window.pixels
+            try:
+                self._answer(START_SECONDS)
+            except _Ended as error:  # no byte of the upload has reached it
+                self.close()
+                errors.seek(0)
+                told = errors.read()[-2000:]
+                raise RuntimeError(f"a decoding process did not start: it {error}: {told!r}") from None
 
     def decode(self, images: Sequence[PackedImage], seconds: float) -> tuple[dict[int, str], set[int]]:
         """Decode images into :attr:`pixels`; what is wrong, by slot, and the slots of images that were resized.
         ``_Ended`` if there is no answer in time."""
-        assert self._process.stdin is not None  # noqa: S101 - it is a pipe
         self._window.put(images)
         try:
-            os.write(self._process.stdin.fileno(), b"%d\n" % len(images))
-        except BrokenPipeError:
+            self._connection.sendall(b"%d\n" % len(images))
+        except ConnectionError:
             raise _Ended("ended the process that decodes images") from None
         return _told(self._answer(seconds), len(images))
 
     def close(self) -> None:
         """End the process."""
-        self._process.kill()
-        self._process.communicate()
+        self._process.close()
+        self._connection.close()
 
     def _answer(self, seconds: float) -> bytes:
         """The next line of the process. ``_Ended`` if there is none in time, or it has no end."""
-        assert self._process.stdout is not None  # noqa: S101 - it is a pipe
-        descriptor = self._process.stdout.fileno()
-        readable = select.poll()
-        readable.register(descriptor, select.POLLIN)
         deadline = time.monotonic() + seconds
         answer = b""
         while not answer.endswith(b"\n"):
-            left = deadline - time.monotonic()
-            if left <= 0 or not readable.poll(1000 * left):
-                raise _Ended(f"took longer than {seconds:g} s to decode")
-            read = os.read(descriptor, MAX_ANSWER_BYTES)
+            self._connection.settimeout(max(0.001, deadline - time.monotonic()))
+            try:
+                read = self._connection.recv(MAX_ANSWER_BYTES)
+            except TimeoutError:
+                raise _Ended(f"took longer than {seconds:g} s to decode") from None
+            except ConnectionError:
+                read = b""
             answer += read
             if not read or len(answer) > MAX_ANSWER_BYTES:
                 raise _Ended("ended the process that decodes images")

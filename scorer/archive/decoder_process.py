@@ -1,10 +1,9 @@
-"""The process that decodes images of an upload: ``python -m scorer.archive.decoder_process FILE SIZE SLOTS BYTES
-KIND``.
+"""The process that decodes images of an upload, started by :mod:`scorer.confinement.fork_server`.
 
-Compressed images come in and pixels go out by the shared window, whose file descriptor is ``FILE``. A line on standard
+Compressed images come in and pixels go out by the shared window, which is its fourth open file. A line on standard
 input says how many images there are, one on standard output what is wrong with which and which were resized, as JSON.
-``KIND`` is 1 for reference images, 0 for those of entries. Before it sees the first
-byte of an upload it has given up the network, all files and further processes, and its memory is limited.
+Before it sees the first byte of an upload it has given up the network, all files and further processes, and its memory
+is limited.
 """
 
 import io
@@ -29,16 +28,22 @@ MEMORY_BYTES = 64 << 20
 REFERENCE_BYTES = 40 * MAX_PIXELS
 """Memory for one reference image: its pixels as bytes with and without transparency, and its three bands as floats."""
 STANDARD_STREAMS = 3
+WINDOW_DESCRIPTOR = 3
 _BLACK_PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de"
     "0000000c49444154789c63606060000000040001f61738550000000049454e44ae426082"
 )
 
 
-def main(descriptor: int, shape: WindowShape) -> None:
-    """Decode images until standard input ends."""
-    window = SharedWindow(shape, descriptor)
-    os.close(descriptor)
+def main(*shape: str) -> None:
+    """Decode images until standard input ends; ``shape`` as :func:`words_of` says it."""
+    decode_images(shape_of(shape))
+
+
+def decode_images(shape: WindowShape) -> None:
+    """Decode images, which come by a window of this shape, until standard input ends."""
+    window = SharedWindow(shape, WINDOW_DESCRIPTOR)
+    os.close(WINDOW_DESCRIPTOR)
     _import_decoders(shape)
     limit_memory(MEMORY_BYTES + 32 * shape.image_bytes + (REFERENCE_BYTES if shape.of_references else 0))
     measures = confine(open_files=STANDARD_STREAMS)
@@ -80,16 +85,17 @@ def _import_decoders(shape: WindowShape) -> None:
             decode_reference(buffer.getvalue(), 1)
 
 
-def arguments(words: Sequence[str]) -> tuple[int, WindowShape]:
-    """The descriptor and the shape of the window that a command line names."""
-    descriptor, size, slots, data_bytes, kind = map(int, words)
-    return descriptor, WindowShape(size, slots, data_bytes, of_references=bool(kind))
+def words_of(shape: WindowShape) -> list[str]:
+    """A window's shape as arguments of the process: size, slots, bytes, and 1 if its images are references."""
+    return [str(int(each)) for each in (shape.size, shape.slots, shape.data_bytes, shape.of_references)]
+
+
+def shape_of(words: Sequence[str]) -> WindowShape:
+    """The shape that :func:`words_of` wrote."""
+    size, slots, data_bytes, of_references = map(int, words)
+    return WindowShape(size, slots, data_bytes, of_references=bool(of_references))
 
 
 def _answer(answer: object) -> None:
     sys.stdout.write(json.dumps(answer) + "\n")
     sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    main(*arguments(sys.argv[1:]))

@@ -1,19 +1,17 @@
 """A function called in a limited process of its own: what an untrusted file does there costs its own call alone.
 
-``python -m scorer.confinement.limited_call MODULE FUNCTION`` imports the function, gives up files, network, programs
-and privileges, and only then reads bytes and arguments (JSON) from standard input. The answer goes to memory of
-bounded size.
+The process imports the function, gives up files, network, programs and privileges, and only then reads bytes and
+arguments (JSON) from standard input. The answer goes to memory of bounded size.
 """
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, BinaryIO
 
-from scorer.confinement.import_path import IMPORT_PATH
+from scorer.confinement.fork_server import start_process
 from scorer.confinement.process import confine, limit_memory, limit_processor_time
 from scorer.confinement.refusals import error_from, refusal_of
 from scorer.errors import Invalid, KennelError
@@ -24,7 +22,6 @@ MEMORY_BYTES = 1 << 30
 MAX_ANSWER_BYTES = 1 << 20
 _READY = b"confined\n"
 _STANDARD_STREAMS = 3
-_ENVIRONMENT = {"PYTHONPATH": IMPORT_PATH, "PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
 def call_limited(
@@ -36,25 +33,26 @@ def call_limited(
     (``unreadable``) if they end the process, or take more time or memory than it has; ``RuntimeError`` if the process
     did not start.
     """
-    output = os.memfd_create("kennel-answer", os.MFD_CLOEXEC)
     request = json.dumps({"arguments": arguments, "sizes": [len(part) for part in parts], "seconds": int(seconds)})
-    command = [sys.executable, "-P", "-s", "-m", __name__, function.__module__, function.__name__]
-    try:
-        with subprocess.Popen(  # noqa: S603 - our own module
-            command, env=_ENVIRONMENT, cwd="/", stdin=subprocess.PIPE, stdout=output, stderr=output
-        ) as process:
-            try:
-                process.communicate(b"".join((request.encode(), b"\n", *parts)), timeout=seconds)
-            except subprocess.TimeoutExpired:
-                raise _unreadable("took too long to read") from None
-            finally:
-                process.kill()
-        answer = os.pread(output, MAX_ANSWER_BYTES, 0)
-    finally:
-        os.close(output)
+    with _memory("kennel-request") as asked, _memory("kennel-answer") as answered:
+        asked.write(b"".join((request.encode(), b"\n", *parts)))
+        asked.seek(0)
+        files = [asked.fileno(), answered.fileno(), answered.fileno()]
+        process = start_process(__name__, [function.__module__, function.__name__], files)
+        try:
+            ended = process.wait(seconds)
+        finally:
+            process.close()
+        answer = os.pread(answered.fileno(), MAX_ANSWER_BYTES, 0)
+    if not ended:
+        raise _unreadable("took too long to read")
     if not answer.startswith(_READY):
         raise RuntimeError(f"the process that reads a file did not start: {answer[-2000:]!r}")
     return _result(answer.removeprefix(_READY))
+
+
+def _memory(name: str) -> BinaryIO:
+    return open(os.memfd_create(name, os.MFD_CLOEXEC), "r+b", buffering=0)  # noqa: PTH123 - it has no path
 
 
 def _result(answer: bytes) -> Any:
@@ -87,7 +85,3 @@ def main(module: str, name: str) -> None:
     except MemoryError:
         answer = {"refusal": refusal_of(_unreadable("takes more memory to read than it may"))}
     os.write(1, json.dumps(answer).encode())
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -7,6 +7,7 @@ examples: the example images that findings name, and sheets of them
 records: recording of evidence when its job is done
 visibility: who may see which evidence
 code_uploads: the code behind an entry, for reviewers
+notebooks: whether bytes are a notebook
 generator_uploads: the generator behind an entry
 generator_audits: the state and the result of a generator's audit
 code_requests: asking a team for its code, by a deadline

@@ -1,7 +1,6 @@
 """Uploads of the code behind an entry, for reviewers: a zip or a notebook, replaceable by its team until the close."""
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from typing import BinaryIO, Literal
 
@@ -18,6 +17,7 @@ from scorer.db.submissions import submissions
 from scorer.db.tables import Account, CodeAttachment, Submission
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
 from scorer.evidence import code_requests
+from scorer.evidence.notebooks import is_notebook
 from scorer.lifecycle import Phase
 from scorer.submissions.access import find_submission, is_own, unknown_submission
 from scorer.teams import storage, teams
@@ -44,15 +44,6 @@ def kind_of(file: BinaryIO, *, limited: bool) -> CodeKind:
     if not (call_limited(is_notebook, parts) if limited else is_notebook(parts)):
         raise Invalid("not-code", "The code is neither a zip nor a notebook (.ipynb, nbformat 4).")
     return "notebook"
-
-
-def is_notebook(parts: Sequence[bytes]) -> bool:
-    """Whether bytes are a notebook. Parsed they take some thirty times their memory."""
-    try:
-        notebook = json.loads(parts[0])
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(notebook, dict) and isinstance(notebook.get("cells"), list) and "nbformat" in notebook
 
 
 def require_code_change(session: Session, submission_id: str, account: Account, now: datetime) -> Submission:

@@ -1,4 +1,4 @@
-"""A decoding process whose decoder was taken over: ``python -m tests.worker.scoring.hostile_decoder``, as the real one.
+"""A decoding process whose decoder was taken over, started as the real one.
 
 What it does with an image is said in the image's text chunk.
 """
@@ -84,6 +84,7 @@ def hostile(png: bytes, size: int) -> Any:
     return decode(png, size)
 
 
-if __name__ == "__main__":
+def main(*shape: str) -> None:
+    """Decode with the hostile decoder."""
     setattr(decoder_process, "decode_png", hostile)  # noqa: B010 - it exports none
-    decoder_process.main(*decoder_process.arguments(sys.argv[1:]))
+    decoder_process.main(*shape)

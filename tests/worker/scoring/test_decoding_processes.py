@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psutil
 import pytest
 from numpy.typing import NDArray
 from PIL import Image
@@ -38,6 +37,7 @@ from scorer.settings import Settings
 from tests.api.conftest import Service
 from tests.factories import noise_images, zip_of
 from tests.pure.archive.broken_files import BrokenZipEntry, png, pngs, random_images, raw_zip, zipped
+from tests.worker.forked_processes import forked_processes
 from tests.worker.scoring.hostile_decoder import COMMAND, WRITTEN, attempt
 from worker.dispatch import run_next
 from worker.runtime import decoded_images
@@ -61,10 +61,6 @@ def refused(file: io.BytesIO, count: int, processes: int) -> Invalid:
     return caught.value
 
 
-def children() -> set[int]:
-    return {each.pid for each in psutil.Process().children()}
-
-
 def obedient(command: bytes, seed: int = 99) -> bytes:
     """A valid image that tells the hostile decoder what to do."""
     return png(random_images(1, SIZE, seed)[0], before=[(b"tEXt", COMMAND + command + b"\0")])
@@ -81,14 +77,13 @@ def test_pixels_and_hashes_are_those_of_threads(monkeypatch: pytest.MonkeyPatch)
     members = [member for name, data in pngs(40) for member in ((name, data), (f"__MACOSX/{name}", bytes(70_000)))]
     file = zipped(members, zipfile.ZIP_STORED)
     steps: list[tuple[int, int]] = []
-    before = children()
     out, hashes = checked(file, 40, 2, lambda *step: steps.append(step))
     expected, expected_hashes = checked(file, 40, 0)
     np.testing.assert_array_equal(out, expected)
     np.testing.assert_array_equal(hashes, expected_hashes)
     np.testing.assert_array_equal(hashes, hash_pixels(out))
     assert steps[-1] == (40, 40)
-    assert children() == before, "they end with the upload"
+    assert forked_processes() == set(), "they end with the upload"
 
 
 def test_faults_are_those_of_threads() -> None:
@@ -159,17 +154,16 @@ def test_an_image_that_takes_the_decoder_over_harms_its_own_entry_alone(
 ) -> None:
     monkeypatch.setattr(decoder_pool, "WINDOW_SECONDS", 0.5)  # whoever is slower is decoded alone
     monkeypatch.setattr(decoder_pool, "IMAGE_SECONDS", 5.0)
-    before = children()
     members = [*pngs(12), ("dog.png", obedient(command))]
     error = refused(zipped(members), 13, 1)
     assert error.faults == (f"dog.png {says}",)
     assert error.message == "1 of 13 images can't be used."
-    assert children() == before
+    assert forked_processes() == set()
 
 
 def test_images_that_people_look_at_are_those_of_threads() -> None:
     file, spec = zipped(pngs(12)), ImageSpec(12, SIZE)
-    listing, before = list_images(file, spec), children()
+    listing = list_images(file, spec)
     by_threads, by_process = (select_images(file, listing, {11, 2, 40}, SIZE, processes=each) for each in (0, 1))
     assert sorted(by_process) == sorted(by_threads) == [2, 11]
     file = zipped(photographs())
@@ -179,7 +173,7 @@ def test_images_that_people_look_at_are_those_of_threads() -> None:
         for place, image in one.items():
             np.testing.assert_array_equal(image, other[place])
             assert other[place].dtype == np.uint8
-    assert children() == before
+    assert forked_processes() == set()
 
 
 @pytest.mark.usefixtures("hostile")
@@ -251,10 +245,9 @@ def test_an_upload_that_ends_process_after_process_is_given_up(monkeypatch: pyte
 
 def test_a_process_that_does_not_start_is_no_fault_of_the_upload(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decoder_pool, "_MODULE", "scorer.no_such_module")
-    before = children()
     with pytest.raises(RuntimeError, match=r"did not start: .*No module named"):
         checked(zipped(pngs()), 3, 1)
-    assert children() == before
+    assert forked_processes() == set()
 
 
 def test_a_job_that_lets_go_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -264,10 +257,9 @@ def test_a_job_that_lets_go_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -
     def stop(done: int, of: int) -> None:
         raise Stop
 
-    before = children()
     with pytest.raises(Stop):
         checked(zipped(pngs()), 3, 1, stop)
-    assert children() == before
+    assert forked_processes() == set()
 
 
 def test_shared_memory_cannot_be_made_shorter_under_its_reader() -> None:
