@@ -92,7 +92,7 @@ class WaitingTimes:
         if job.queue == Queue.SCORE:
             begins = self._seconds_until_score_begins(job, plan)
             return None if begins is None else max(0, math.ceil(begins + usual))
-        checked = self._seconds_until_checked(job)
+        checked = self._seconds_until_checked(job, plan)
         state = self.states.get(Queue.SCORE)
         if checked is None or state is None:
             return None
@@ -110,14 +110,16 @@ class WaitingTimes:
             return None
         return state.seconds_in_turn(position, job.turn, now=self.now, closes_at=plan.closes_at)
 
-    def _seconds_until_checked(self, job: Job) -> float | None:
+    def _seconds_until_checked(self, job: Job, plan: ScorePlan) -> float | None:
         usual = self.usual.get((Queue.CHECK, None))
         if usual is None:
             return None
         if job.state == JobState.RUNNING:
             return _seconds_left(job.started_at, usual, self.now)
         state, position = self.states.get(Queue.CHECK), self.positions.get(job.id)
-        return None if state is None or position is None else state.seconds_until_start(position) + usual
+        if state is None or position is None:
+            return None
+        return state.seconds_in_turn(position, job.turn, now=self.now, closes_at=plan.closes_at) + usual
 
 
 def read_waiting_times(session: Session, jobs: Sequence[Job], *, now: datetime) -> WaitingTimes:
@@ -131,7 +133,6 @@ def read_waiting_times(session: Session, jobs: Sequence[Job], *, now: datetime) 
     workers = rows.count_active_workers(session, now)
     queues = {job.queue for job in jobs} | {Queue.SCORE}
     checked_teams = {job.team_id for job in jobs if job.queue == Queue.CHECK and job.team_id is not None}
-    arrivals = rows.newest_waiting(session, Queue.SCORE)
     states = {
         queue: _queue_state(
             queue,
@@ -139,7 +140,7 @@ def read_waiting_times(session: Session, jobs: Sequence[Job], *, now: datetime) 
             [each for each in running if each.queue == queue],
             usual,
             workers.get(Queue(queue), 0),
-            arrivals,
+            rows.newest_waiting(session, Queue(queue)),
             now,
         )
         for queue in queues

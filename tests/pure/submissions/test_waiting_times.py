@@ -7,8 +7,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from scorer.db.submissions.waiting_times import Arrival
-from scorer.submissions.waiting_times import QueueState
+from scorer.db.submissions.waiting_times import Arrival, ScorePlan
+from scorer.db.tables import Job
+from scorer.lifecycle import JobState, Queue
+from scorer.submissions.waiting_times import QueueState, WaitingTimes
 
 NOW = datetime(2026, 3, 14, 12, tzinfo=UTC)
 
@@ -80,3 +82,18 @@ def test_entries_that_came_at_once_are_expected_for_a_day_at_most() -> None:
     state = QueueState([0.0], 10.0, {0: 11, 1: 1}, at_once)
     assert seconds_of(state, 1, 10 * 365 * 86400) == pytest.approx(100 + 86400 / 10 * 11 * 10)
     assert seconds_of(state, 1, 60) == pytest.approx(100 + 60 / 10 * 11 * 10)
+
+
+@pytest.mark.parametrize(("turn", "expected"), [(0, 100), (1, 200)])
+def test_a_second_entry_waits_for_its_turn_to_be_checked_too(turn: int, expected: float) -> None:
+    """The check takes 10 s, and so does the score, for which nothing waits."""
+    job = Job(id=5, queue=Queue.CHECK, state=JobState.WAITING, turn=turn, submission_ref=7)
+    times = WaitingTimes(
+        now=NOW,
+        usual={(Queue.CHECK, None): 10.0, (Queue.SCORE, 1): 10.0},
+        states={Queue.CHECK: queue_with_arrivals(0, 20.0), Queue.SCORE: QueueState([0.0], 10.0, {}, [])},
+        positions={5: 11},
+        plans={7: ScorePlan(7, 1, None)},
+        own_turns={},
+    )
+    assert times.seconds_until_score(job) == pytest.approx(expected + 10 + 10, rel=0.15)
