@@ -204,9 +204,14 @@ def path_of(*names: str | int) -> str:
     return "".join(f"/{segment(str(name))}" for name in names)
 
 
-def open_file(path: Path) -> BinaryIO:
-    """Open a file to upload; ``Unreadable`` if that fails."""
+def open_file(path: Path, *, may_be_pipe: bool = False) -> BinaryIO:
+    """Open a file; ``Unreadable`` if that fails, and for a pipe unless it may be one: what is checked, or sent in
+    parts, is read in more than one place."""
     try:
-        return path.open("rb")
+        file = path.open("rb")
     except OSError as error:
         raise Unreadable(f"{path} cannot be read: {error.strerror}.") from None
+    if not may_be_pipe and not file.seekable():
+        file.close()
+        raise Unreadable(f"{path} is a pipe: save what comes from it as a file first.")
+    return file

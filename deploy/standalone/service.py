@@ -50,6 +50,8 @@ ADMIN = "admin"
 SCRATCH = "scratch"
 PATHS = re.compile(r"KENNEL_SCRATCH|KENNEL_WEIGHTS_DIR|\w+_FILE|UVICORN_SSL_(KEY|CERT)FILE")
 """The variables that hold paths, those of secrets in files among them."""
+ANY_ADDRESSES = {"DATABASE_URL": "postgresql://localhost/", "REDIS_URL": "redis://localhost", "BLOB_URL": "file:///"}
+"""In place of those of the embedded parts, with which all other settings can be looked at before these are started."""
 TLS_VARIABLE = "UVICORN_SSL_CERTFILE"
 """Uvicorn's own: with it, and with ``UVICORN_SSL_KEYFILE``, web processes speak TLS alone."""
 
@@ -78,6 +80,7 @@ def start_service(
     ``environ`` replace the embedded parts, and ``KENNEL_LOG_FORMAT`` there the ``log_format``. ``host`` is the address
     on which the web process listens. Raises ``Unavailable`` with one clear sentence."""
     require_public_url(host, environ)
+    read_settings({name: address for name, address in ANY_ADDRESSES.items() if name not in environ})
     if port:
         require_port(port, host)
     addresses = _addresses(supervisor, data, environ, durable=durable)

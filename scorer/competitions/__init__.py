@@ -4,6 +4,7 @@ competition_roles: who organizes a competition, who reviews it
 spec: the specification an organizer writes: images, dates, limits, prizes, tracks
 setup: creating, changing and deleting a competition
 change_rules, change_notices: what of it may still change, and who is told
+board_terms: what is published with its boards: medals and prizes, now and then, and days for appeals
 competition_state: a competition with its tracks and phase at a moment, as an account may see it
 reference_sets: reference images by role
 preparations: the references of a track in a feature space, computed once for equal inputs

@@ -112,15 +112,20 @@ def accept(session: Session, slug: str, *, account: Account, now: datetime) -> C
 
 def end(session: Session, slug: str, handle: str, *, author: Account, now: datetime) -> None:
     """End a role, or take back its offer: one's own, or, for organizers, anybody's. What its holder has seen stays
-    seen: they cannot enter. ``NotFound`` if there is none."""
+    seen: they cannot enter. ``NotFound`` if there is none, ``Conflict`` (``last-organizer``) if nobody would be left to
+    decide disputes."""
     account = find_account(session, handle.strip())
-    state, role = offer_to(session, slug, account, now)
+    state, _ = offer_to(session, slug, account, now)
     competition = state.competition
+    members.lock_changes(session, competition.id)
+    state, role = offer_to(session, slug, account, now)
     is_own = account.id == author.id
     if not is_own and not is_organizer(author, competition.id):
         raise Forbidden("wrong-role", f"You do not organize {competition.title}.")
     role.ended_at = now
     session.flush()
+    if role.role == "organizer" and not organizers_of(session, competition):
+        raise Conflict("last-organizer", f"Nobody else organizes {competition.title}: name another organizer first.")
     _record(session, "role.ended", competition, account, role.role, author=author, now=now)
     if not is_own:
         text = ENDED.format(name=author.name, handle=author.handle, competition=competition.title)

@@ -35,6 +35,13 @@ class CompetitionState:
     """Every publication of the private board and its withdrawals, newest first."""
     announcements: tuple[Announcement, ...] = ()
     """The newest ones, newest first."""
+    former_awards: awards.Awards | None = None
+    """What ranks won at the past moment of a board; None where that is what they win now."""
+
+    @property
+    def awards(self) -> awards.Awards:
+        """What ranks win."""
+        return self.former_awards or awards.Awards(self.competition.medals, self.competition.prizes)
 
     @property
     def published(self) -> bool:
@@ -192,7 +199,7 @@ def may_see_results(state: CompetitionState, account: Account | None) -> bool:
 
 def last_winning_rank(state: CompetitionState) -> int:
     """The last rank that wins a medal or a prize; 0 where nothing is won."""
-    return awards.last_winning_rank(state.competition.medals, state.competition.prizes)
+    return awards.last_winning_rank(*state.awards)
 
 
 def grace_end(competition: Competition) -> datetime | None:

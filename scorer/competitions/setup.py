@@ -1,6 +1,7 @@
 """Set-up of competitions: creating, changing and deleting them."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -8,9 +9,10 @@ from sqlalchemy.orm import Session
 
 from scorer import audit_log, extractor_catalogue
 from scorer.competitions import change_notices, competition_roles, data_files, preparations
+from scorer.competitions.board_terms import CHANGED
 from scorer.competitions.change_rules import Standing, faults_of
 from scorer.competitions.competition_state import CompetitionState, grace_end, state_of
-from scorer.competitions.spec import CompetitionChanges, CompetitionSpec, fault_of_times
+from scorer.competitions.spec import CompetitionChanges, CompetitionSpec, Prize, fault_of_times
 from scorer.db import competitions
 from scorer.db.leaderboard import final_picks, shown_tracks
 from scorer.db.submissions import submissions
@@ -22,7 +24,8 @@ from scorer.lifecycle import TRACK_KINDS, Phase, TrackKind
 
 def create(session: Session, spec: CompetitionSpec, *, author: Account, now: datetime) -> Competition:
     """Create a competition with its two tracks; ``Conflict`` if the slug is taken, ``Invalid`` for an unknown
-    extractor."""
+    extractor, and for two prizes of one place."""
+    _require_distinct_places(spec.prizes)
     extractors = {kind: extractor_catalogue.find_extractor(getattr(spec, kind).extractor) for kind in TRACK_KINDS}
     if competitions.competition_by_slug(session, spec.slug) is not None:
         raise Conflict("slug-taken", f"There is a competition {spec.slug!r} already.")
@@ -53,13 +56,14 @@ def change(session: Session, slug: str, changes: CompetitionChanges, *, author: 
     accepted its rules or competes what concerns them.
 
     ``Conflict`` (``fixed-by-now``) for what cannot change any more, or not so far; ``Invalid`` for times that are not
-    in order, and for an unknown extractor.
+    in order, two prizes of one place, and an unknown extractor.
     """
     competitions.lock_competition(session, slug, share=False)
     state = state_of(session, slug, now)
     before, after = _differences(state, changes)
     if not after:
         return
+    _require_distinct_places(changes.prizes if "prizes" in after else ())
     faults = faults_of(before, after, standing_of(session, state, now))
     if faults:
         raise Conflict("fixed-by-now", "This can no longer be changed so.", faults=faults)
@@ -71,7 +75,7 @@ def change(session: Session, slug: str, changes: CompetitionChanges, *, author: 
     was, becomes = (
         CompetitionChanges(**values).model_dump(mode="json", include=set(after)) for values in (before, after)
     )
-    audit_log.record_action(session, "competition.changed", subject, actor=author, now=now, before=was, after=becomes)
+    audit_log.record_action(session, CHANGED, subject, actor=author, now=now, before=was, after=becomes)
     if state.phase is not Phase.DRAFT:
         change_notices.notify_changes(session, state.competition, before, after, now)
 
@@ -133,6 +137,13 @@ def _require_free_slug(session: Session, after: Mapping[str, Any]) -> None:
     slug = after.get("slug")
     if slug is not None and competitions.competition_by_slug(session, slug) is not None:
         raise Conflict("slug-taken", f"There is a competition {slug!r} already.")
+
+
+def _require_distinct_places(prizes: Iterable[Prize]) -> None:
+    places = Counter(prize.place for prize in prizes)
+    twice = [place for place, count in places.items() if count > 1]
+    if twice:
+        raise Invalid("bad-prizes", f"There is more than one prize for place {twice[0]}: say all of it in one.")
 
 
 def _require_order(competition: Competition) -> None:

@@ -52,6 +52,20 @@ def audit_entries(session: Session, wanted: AuditFilter, *, before: int | None, 
     return [Act(*row) for row in session.execute(query.order_by(AuditEntry.id.desc()).limit(limit))]
 
 
+def first_value_before(session: Session, action: str, subject: str, name: str, *, after: datetime) -> Any:
+    """The value ``name`` before the first of these acts on a subject, later than ``after``, that has changed it; None
+    where none has."""
+    value = AuditEntry.before[name]
+    query = (
+        select(value)
+        .where(AuditEntry.subject == subject, AuditEntry.action == action)
+        .where(AuditEntry.created_at > after, value.is_not(None))
+        .order_by(AuditEntry.id)
+        .limit(1)
+    )
+    return session.scalar(query)
+
+
 def audit_actions(session: Session, competition: Competition | None) -> Sequence[str]:
     """Every action that occurs in the log, or in a competition's part of it."""
     about = _conditions(AuditFilter(competition=competition))

@@ -138,8 +138,8 @@ class AllPlaces:
         shown: Mapping[str, ShownValue],
     ) -> PlaceLine:
         rank, _, score, fid, distance, penalised, terms = values
-        competition = self.state.competition
-        award = award_of(rank, self.kind, medals=competition.medals, prizes=competition.prizes, late=self.late)
+        medals, prizes = self.state.awards
+        award = award_of(rank, self.kind, medals=medals, prizes=prizes, late=self.late)
         shake_up = None if public_rank is None else public_rank - rank
         numbers = (rank, team, score, fid, distance, penalised, entries, last_entry_at)
         mark = self.measured_by.get(terms)

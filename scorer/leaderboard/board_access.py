@@ -6,6 +6,7 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from scorer.accounts.roles import is_organizer
+from scorer.competitions.board_terms import awards_at
 from scorer.competitions.competition_state import CompetitionState, visible_track
 from scorer.db.competitions import is_published, tracks_at
 from scorer.db.tables import Account, Track
@@ -22,14 +23,15 @@ def state_of_board(
     late: bool,
     as_of: datetime | None,
 ) -> tuple[Track, CompetitionState]:
-    """The track of a board, if this person may see it, and the competition with the tracks of that moment; errors as
-    :func:`scorer.leaderboard.standings.standings`."""
+    """The track of a board, if this person may see it, and the competition with the tracks of that moment and what
+    ranks won then; errors as :func:`scorer.leaderboard.standings.standings`."""
     track = visible_track(state, kind, account)
     _require_visible_then(session, state, kind, account, as_of)
     if late and kind != "public":
         raise Invalid("late-is-public", "Entries after the close are scored on the public track alone.")
     if as_of is not None:
-        state = replace(state, tracks=tracks_at(session, state.tracks, as_of))
+        then = tracks_at(session, state.tracks, as_of)
+        state = replace(state, tracks=then, former_awards=awards_at(session, state.competition, as_of))
     return track, state
 
 

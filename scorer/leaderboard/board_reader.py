@@ -128,8 +128,8 @@ class BoardReader:
         return [place(row) for row in rows]
 
     def _award(self, rank: int) -> Award:
-        competition, kind = self.state.competition, self.track.board_kind
-        return award_of(rank, kind, medals=competition.medals, prizes=competition.prizes, late=self.late)
+        medals, prizes = self.state.awards
+        return award_of(rank, self.track.board_kind, medals=medals, prizes=prizes, late=self.late)
 
     def _ranks_at_day_start(self, rows: Sequence[BoardRow]) -> dict[int, int | None]:
         """The teams' ranks when the UTC day began, by team id; empty unless this is today's public board in time."""

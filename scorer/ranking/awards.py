@@ -1,6 +1,6 @@
 """Medals and prizes: what a rank wins."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from scorer.lifecycle import TrackKind
@@ -25,6 +25,15 @@ def prize(rank: int, prizes: Iterable[Mapping[str, object]]) -> str | None:
 def last_winning_rank(medals: Mapping[str, int], prizes: Iterable[Mapping[str, object]]) -> int:
     """The last rank that wins a medal or a prize; 0 where none does."""
     return max([*medals.values(), *(int(str(each["place"])) for each in prizes)], default=0)
+
+
+class Awards(NamedTuple):
+    """What the ranks of a competition win."""
+
+    medals: Mapping[str, int]
+    """The last rank of each medal, by its colour."""
+    prizes: Sequence[Mapping[str, object]]
+    """The ``place`` and the ``amount`` of each prize."""
 
 
 class Award(NamedTuple):

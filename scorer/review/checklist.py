@@ -8,6 +8,7 @@ from datetime import datetime
 import numpy as np
 from sqlalchemy.orm import Session
 
+from scorer.competitions import board_terms
 from scorer.competitions.appeal_windows import appeals_end, had_time_to_appeal, newest_provisional, window_of
 from scorer.competitions.competition_state import CompetitionState, last_winning_rank
 from scorer.db import tuning
@@ -61,8 +62,8 @@ class Checklist:
 
     points: Sequence[ChecklistPoint]
     version: str
-    """A hash of the final board, both thresholds, what ranks win, and the numbers of open cases: who has seen the
-    checklist publishes this and nothing else."""
+    """A hash of the final board, both thresholds, what ranks win, the days for appeals, and the numbers of open cases:
+    who has seen the checklist publishes this and nothing else."""
 
     @property
     def open(self) -> list[ChecklistPoint]:
@@ -71,8 +72,7 @@ class Checklist:
 
 
 def checklist(session: Session, state: CompetitionState, now: datetime, *, final: bool = True) -> Checklist:
-    """All conditions that should hold before the final board is published, or (not ``final``) the provisional one; open
-    or passed."""
+    """All conditions that should hold before the final board is published, or (not ``final``) the provisional one."""
     board = ranked_board_of(session, state.competition, state.tracks, "private")
     points = [
         _closed(state),
@@ -96,8 +96,8 @@ def checklist(session: Session, state: CompetitionState, now: datetime, *, final
 def _version(session: Session, state: CompetitionState, board: RankedBoard, points: Sequence[ChecklistPoint]) -> str:
     newest = (tuning.newest_threshold(session, track.id) for track in state.tracks.values())
     thresholds = [None if threshold is None else threshold.id for threshold in newest]
-    wins = state.competition.medals, state.competition.prizes
-    digest = hashlib.sha256(repr((thresholds, wins, [(point.name, point.count) for point in points])).encode())
+    terms = board_terms.terms_of(state)
+    digest = hashlib.sha256(repr((thresholds, terms, [(point.name, point.count) for point in points])).encode())
     judged = board.judged
     for rows in (board.rows, board.benchmarks, board.copies, board.disqualified):
         digest.update(judged.columns.ref[rows].tobytes() + judged.score[rows].tobytes() + b"|")

@@ -46,8 +46,6 @@ def publish(  # noqa: PLR0913 - every option of the act
     if published:
         _require_closed(state)
         open_ = _lock_what_was_seen(session, state, after, now, final=final)
-        session.refresh(state.competition)  # before the lock its close may have been moved
-        _require_closed(at_moment(state, now))
     else:
         open_ = ()
         competitions.lock_competition(session, state.competition.slug, share=False)
@@ -98,7 +96,7 @@ def board_name(act: Publication) -> str:
 def _lock_what_was_seen(
     session: Session, state: CompetitionState, after: str | None, now: datetime, *, final: bool
 ) -> Sequence[ChecklistPoint]:
-    """The open points; locks the competition and both thresholds to the end of the transaction.
+    """The open points; locks the competition, reads it again, and locks both thresholds to the end of the transaction.
 
     Reading them takes a moment, so nothing is locked yet. Once it is, the change feed says whether anything was changed
     meanwhile, and only then they are read again.
@@ -108,6 +106,8 @@ def _lock_what_was_seen(
     competitions.lock_competition(session, state.competition.slug, share=False)
     for track in sorted(state.tracks.values(), key=lambda track: track.id):
         tuning.lock_track(session, track.id)
+    session.refresh(state.competition)
+    _require_closed(at_moment(state, now))
     locked = seen if _board_version(session, state, now) == version else checklist(session, state, now, final=final)
     if locked.version != seen.version or after not in {None, seen.version}:
         raise Conflict(

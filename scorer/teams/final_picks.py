@@ -12,7 +12,7 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from scorer.competitions.competition_state import CompetitionState, grace_end, visible_state
+from scorer.competitions.competition_state import CompetitionState, grace_end, require_not_final, visible_state
 from scorer.db import competitions
 from scorer.db.leaderboard import board, columns, final_picks
 from scorer.db.submissions import submissions
@@ -64,12 +64,13 @@ def pick(
     """Replace the team's picks; an empty list withdraws them. The competition is locked: neither the number of picks
     nor the board is changed, or published, meanwhile.
 
-    ``Conflict`` once picks are closed (:func:`can_be_changed`), ``Invalid`` for too many submissions or one that cannot
-    be picked.
+    ``Conflict`` for a final board that is published, and once picks are closed (:func:`can_be_changed`), ``Invalid``
+    for too many submissions or one that cannot be picked.
     """
     competitions.lock_competition(session, slug, share=True)
     state = visible_state(session, slug, account, now)
     team = own_team(session, state, account)
+    require_not_final(session, state.competition)
     _require_open(state, now)
     team = teams.lock_current_team(session, team, account)
     wanted = list(dict.fromkeys(submission_ids))

@@ -30,6 +30,7 @@ from deploy.standalone.log import Log
 from deploy.standalone.ports import free_port
 from deploy.standalone.postgres import Postgres
 from deploy.standalone.redis import Redis
+from deploy.standalone.service import start_service
 from deploy.standalone.supervisor import Supervisor
 from deploy.standalone.unix_account import UnixAccount, account_for, unreachable_folder
 from scorer.errors import Unavailable
@@ -334,6 +335,14 @@ def test_a_first_start_that_was_cut_short_is_begun_again(folder: Path) -> None:
 
 
 # --- one clear sentence
+
+
+def test_a_wrong_setting_is_told_before_a_server_is_started(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KENNEL_WEB_PROCESSES", "many")
+    with open_data_folder(folder) as data, Supervisor(Log(None), hold=[data.lock]) as supervisor:
+        monkeypatch.setattr(supervisor, "start", lambda child: pytest.fail(f"{child.name} was started"))
+        with pytest.raises(Unavailable, match="KENNEL_WEB_PROCESSES"):
+            start_service(supervisor, data)
 
 
 @pytest.fixture

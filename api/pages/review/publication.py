@@ -67,7 +67,7 @@ def _page(
         viewer=viewer,
         state=state,
         final=final,
-        window=appeal_windows.window_of(state),
+        appeals_end=appeal_windows.appeals_end(session, state),
         checklist=checklist(session, state, now, final=final),
         boundaries=uncertainty.award_boundaries(session, state),
         acts=publication.publication_history(session, state),

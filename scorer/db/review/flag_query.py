@@ -10,7 +10,7 @@ from scorer.lifecycle import TrackKind
 
 QueueState = Literal["open", "waiting", "disputed", "unruled", "decided"]
 """The state of a flagged entry for a reviewer. ``waiting``: it needs another person's review. ``unruled``: its decided
-label says that it memorises, and nobody has ruled on it."""
+label says that it memorises, and nobody has ruled on it since."""
 
 
 STRONG_SIGNS = frozenset(

@@ -4,10 +4,11 @@ from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, any_, func, select
+from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
 from scorer.db.leaderboard.scores import Score, id_list, judged_entries
-from scorer.db.review.rulings import is_ruled
+from scorer.db.review.rulings import is_ruled, is_ruled_knowing
 from scorer.db.tables import (
     Job,
     Label,
@@ -94,10 +95,17 @@ def labelled_without_ruling(
     session: Session, track_id: int, refs: Collection[int], labels: Collection[str]
 ) -> list[Score]:
     """The judged scores, on a track, of those of the entries whose decided label is one of ``labels`` and on which
-    nobody has ruled."""
+    nobody has ruled since."""
     scores = judged_entries(track_id=track_id, refs=refs).subquery("scores")
-    newest = select(Label.label).where(Label.submission_ref == scores.c.ref).order_by(Label.id.desc()).limit(1)
-    rows = session.execute(select(scores).where(newest.scalar_subquery().in_(labels), ~is_ruled(scores.c.ref)))
+    newest = (
+        select(Label.submission_ref, Label.label, Label.created_at)
+        .ext(distinct_on(Label.submission_ref))
+        .where(Label.submission_ref == any_(id_list(refs)))
+        .order_by(Label.submission_ref, Label.id.desc())
+        .subquery("newest")
+    )
+    unruled = newest.c.label.in_(labels) & ~is_ruled_knowing(scores.c.ref, newest.c.created_at)
+    rows = session.execute(select(scores).join(newest, newest.c.submission_ref == scores.c.ref).where(unruled))
     return [Score(*row) for row in rows]
 
 

@@ -1,6 +1,7 @@
 """SQL for reviews and labels: each reviewer's newest review counts, and a decided label ends an entry's review."""
 
 from collections.abc import Collection, Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from sqlalchemy import Select, func, select
@@ -9,7 +10,7 @@ from sqlalchemy.orm import Session, aliased
 
 from scorer.db import rescoring
 from scorer.db.leaderboard.binary_copy import compiled, read_columns
-from scorer.db.review.rulings import is_ruled
+from scorer.db.review.rulings import is_ruled_knowing
 from scorer.db.tables import CoarseLabel, Label, Measurement, Review, Submission
 from scorer.ranking.columns import Flags, Ints
 
@@ -26,7 +27,7 @@ def newest_reviews(session: Session, submission_ref: int) -> list[Review]:
 def review_counts(competition_id: int, reviewer_id: int, memorising: Collection[str]) -> Select[Any]:
     """Every reviewed or labelled entry: ``ref``, ``reviews`` (how many people have reviewed it), ``mine`` (whether this
     reviewer has), ``label`` (the decided one, or null), ``unruled`` (whether that is one of the ``memorising`` labels
-    and nobody has ruled)."""
+    and nobody has ruled since)."""
     refs = select(Submission.ref).where(Submission.competition_id == competition_id)
     reviews = (
         select(
@@ -39,12 +40,13 @@ def review_counts(competition_id: int, reviewer_id: int, memorising: Collection[
         .subquery("given")
     )
     decided = _decided(competition_id).subquery("decided")
+    ruled = is_ruled_knowing(decided.c.submission_ref, decided.c.created_at)
     return select(
         func.coalesce(reviews.c.submission_ref, decided.c.submission_ref).label("ref"),
         func.coalesce(reviews.c.reviews, 0).label("reviews"),
         func.coalesce(reviews.c.mine, False).label("mine"),
         decided.c.label,
-        func.coalesce(decided.c.label.in_(memorising) & ~is_ruled(decided.c.submission_ref), False).label("unruled"),
+        func.coalesce(decided.c.label.in_(memorising) & ~ruled, False).label("unruled"),
     ).select_from(reviews.outerjoin(decided, decided.c.submission_ref == reviews.c.submission_ref, full=True))
 
 
@@ -71,9 +73,9 @@ def review_tallies(
     return ReviewTallies(**read_columns(session.connection(), compiled(query), KINDS))
 
 
-def _decided(competition_id: int) -> Select[int, str]:
+def _decided(competition_id: int) -> Select[int, str, datetime]:
     return (
-        select(Label.submission_ref, Label.label)
+        select(Label.submission_ref, Label.label, Label.created_at)
         .ext(distinct_on(Label.submission_ref))
         .join(Submission, Submission.ref == Label.submission_ref)
         .where(Submission.competition_id == competition_id)

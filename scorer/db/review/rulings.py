@@ -29,6 +29,14 @@ def is_ruled(submission_ref: Any) -> ColumnElement[bool]:
     return select(Ruling.id).where(Ruling.submission_ref == submission_ref).exists()
 
 
+def is_ruled_knowing(submission_ref: Any, labelled_at: Any) -> ColumnElement[bool]:
+    """The condition that the ruling that counts for an entry was made with its label, or disqualifies it anyhow:
+    whoever spared it before it was labelled did not know of the label."""
+    settles = (Ruling.kind == "disqualify") | (Ruling.created_at >= labelled_at)
+    newest = select(settles).where(Ruling.submission_ref == submission_ref).order_by(Ruling.id.desc()).limit(1)
+    return func.coalesce(newest.scalar_subquery(), False)
+
+
 def newest_ruling(session: Session, submission_ref: int) -> Ruling | None:
     """The newest ruling on an entry, the one that counts."""
     query = select(Ruling).where(Ruling.submission_ref == submission_ref)

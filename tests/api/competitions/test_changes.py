@@ -177,3 +177,13 @@ def test_the_command_changes_and_deletes(service: Service, terminal: CliTerminal
     assert service.call("organizer", "GET", f"/competitions/{slug}").json()["prizes"] == [{"place": 1, "amount": "$7"}]
     assert terminal.run("admin", "competition", "delete-draft", slug, who="organizer").out == f"{slug} is deleted.\n"
     refused(service.call("organizer", "GET", f"/competitions/{slug}"), 404, "no-competition")
+
+
+def test_a_place_has_one_prize(service: Service) -> None:
+    twice = [{"place": 2, "amount": "$5"}, {"place": 1, "amount": "$9"}, {"place": 2, "amount": "a book"}]
+    slug = service.competition(opens_at=TOMORROW)
+    message = "There is more than one prize for place 2: say all of it in one."
+    assert refused(change(service, slug, prizes=twice), 422, "bad-prizes")["title"] == message
+    spec = {"slug": "other", "title": "Other", "image_count": 8, "image_size": 16, "prizes": twice}
+    tracks = {kind: {"extractor": "tiny"} for kind in ("public", "private")}
+    refused(service.call("organizer", "POST", "/competitions", json=spec | tracks), 422, "bad-prizes")

@@ -69,6 +69,23 @@ def test_a_role_is_offered_accepted_changed_and_ended(service: Service) -> None:
         assert [act for (act,) in acts] == ["role.offered", "role.accepted", "role.offered", "role.ended"]
 
 
+def test_the_last_organizer_stays_where_no_admin_could_decide(service: Service) -> None:
+    """An admin who became one after having entered judges nothing there."""
+    slug = service.competition()
+    roles = f"/competitions/{slug}/roles"
+    service.scored("ada", slug, noise_images(10))
+    with service.context.sessions.begin() as session:
+        session.query(Account).filter_by(handle="admin").one().role = "participant"
+        session.query(Account).filter_by(handle="ada").one().role = "admin"
+    assert slug_of(service.call("organizer", "DELETE", f"{roles}/organizer")) == (409, "last-organizer")
+    offer(service, slug, "bob", "organizer")
+    assert slug_of(service.call("organizer", "DELETE", f"{roles}/organizer")) == (409, "last-organizer"), "only offered"
+    accept(service, slug, "bob")
+    assert service.call("organizer", "DELETE", f"{roles}/organizer").status_code == 204
+    other = f"/competitions/{service.competition()}/roles/organizer"
+    assert service.call("organizer", "DELETE", other).status_code == 204, "the admin has not entered that one"
+
+
 def test_a_role_counts_in_its_own_competition_alone(service: Service) -> None:
     slug = service.competition()
     draft = service.competition(opens_at=None)

@@ -1,5 +1,6 @@
 """A published final board does not move: what would move it is refused, what comes later is not on it."""
 
+import csv
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,9 +11,10 @@ from sqlalchemy import make_url
 import migrations
 from deploy.standalone.database_roles import APP
 from deploy.standalone.ephemeral import Servers
-from scorer.db.tables import Publication
+from scorer.db.tables import Competition, Publication
 from scorer.leaderboard import past_boards, rows
 from scorer.ranking.vectorised import order_of
+from scorer.review import publication
 from tests.api.conftest import Service
 from tests.api.leaderboard.test_standings import Arena, board_of, ranks
 from tests.api.review.test_review import slug_of
@@ -75,6 +77,7 @@ def test_nothing_that_a_published_board_is_read_by_changes_until_it_is_withdrawn
             rule(arena, cheat, "disqualify"),
             service.call("organizer", "PUT", label, json={"label": "ae"}),
             service.call("rita", "POST", f"/submissions/{cheat.id}/reviews", json={"label": "ae"}),
+            service.call("eve", "PUT", f"/competitions/{slug}/picks", json={"submissions": []}),
         ]
 
     for answer in attempts():
@@ -173,6 +176,65 @@ def test_on_publishing_again_those_whose_rank_moves_are_told_and_everybody_sees_
     assert "An error." in page
     board = service.http.get(f"/competitions/{arena.slug}?track=private", headers={"Accept": "text/html"}).text
     assert "What has changed since" in board
+
+
+def change(arena: Arena, **terms: Any) -> None:
+    answer = arena.service.call("organizer", "PATCH", f"/competitions/{arena.slug}", json=terms)
+    assert answer.status_code == 200, answer.text
+
+
+def awards(arena: Arena, **params: Any) -> list[Any]:
+    """Medals and prizes by rank, the same on the page of a board, in its list of all places, and as CSV."""
+    places = arena.board(None, track="private", **params)["entries"]
+    path = f"/competitions/{arena.slug}/leaderboard"
+    answer = arena.service.call(None, "GET", path, params={"track": "private", "format": "csv"} | params)
+    lines = answer.text.splitlines()
+    rows = list(csv.DictReader(lines))
+    assert [(row["medal"] or None, row["prize"] or None) for row in rows] == [
+        (place["medal"], place["prize"]) for place in places
+    ]
+    return [(place["medal"], place["prize"]) for place in places]
+
+
+def test_an_earlier_version_shows_the_medals_and_prizes_that_it_was_published_with(arena: Arena) -> None:
+    with arena.begin() as session:
+        competition = session.get_one(Competition, arena.state.competition.id)
+        competition.medals = {"gold": 1, "silver": 2, "bronze": 2}
+        competition.prizes = [{"place": 1, "amount": "$ 100"}]
+    first = publish(arena)
+    expected = [("gold", "$ 100"), ("silver", None), (None, None)]
+    assert awards(arena) == expected
+    publish(arena, published=False)
+    change(arena, medals={"gold": 2})
+    change(arena, prizes=[{"place": 1, "amount": "$ 200"}, {"place": 3, "amount": "a book"}])
+    second = publish(arena)
+    assert awards(arena) == [("gold", "$ 200"), ("gold", None), (None, "a book")]
+    assert awards(arena, as_of=second["as_of"]) == awards(arena)
+    assert awards(arena, as_of=first["as_of"]) == expected
+
+
+@pytest.mark.parametrize(
+    "terms", [{"prizes": [{"place": 1, "amount": "$ 100"}]}, {"medals": {"gold": 11}}, {"appeal_days": 9}]
+)
+def test_a_board_is_not_published_with_other_terms_than_the_organizer_saw(
+    arena: Arena, terms: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They change after the checklist is read and before the competition is locked."""
+    checklist = publication.checklist
+
+    def meanwhile(*arguments: Any, **options: Any) -> Any:
+        seen = checklist(*arguments, **options)
+        monkeypatch.setattr(publication, "checklist", checklist)
+        change(arena, **terms)
+        return seen
+
+    path = f"/competitions/{arena.slug}/publication?final=false"
+    seen = arena.service.call("organizer", "GET", path).json()["version"]
+    monkeypatch.setattr(publication, "checklist", meanwhile)
+    body = {"published": True, "final": False, "reason": "Done.", "override": "a test", "after": seen}
+    answer = arena.service.call("organizer", "POST", path, json=body)
+    assert slug_of(answer) == (409, "board-has-moved")
+    assert arena.service.call("organizer", "GET", path).json()["version"] != seen
 
 
 def test_boards_published_by_a_former_version_stay_as_they_are(arena: Arena, servers: Servers) -> None:

@@ -96,3 +96,18 @@ def test_what_is_remembered_is_forgotten_in_the_end(tmp_path: Path, monkeypatch:
     assert promised("a.zip").pending.key != first.pending.key
     promised("a.zip").forget()
     assert not first.file.exists()
+
+
+def test_a_pipe_is_refused_in_a_sentence(terminal: CliTerminal, service: Service, tmp_path: Path) -> None:
+    """What is checked and sent in parts is read in more than one place."""
+    slug = service.competition()
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for command in (("submit", slug, pipe), ("check", "--competition", slug, pipe)):
+        descriptor = os.open(pipe, os.O_RDWR)  # so that whoever opens it does not wait for a writer
+        try:
+            refused = terminal.run(*command)
+        finally:
+            os.close(descriptor)
+        assert (refused.status, refused.out) == (ExitCode.USAGE, "")
+        assert refused.err.replace("\n", " ").strip().endswith("is a pipe: save what comes from it as a file first.")

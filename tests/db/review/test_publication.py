@@ -14,6 +14,7 @@ from scorer.competitions.spec import CompetitionChanges
 from scorer.db import competitions
 from scorer.db.jobs import job_queue
 from scorer.db.leaderboard import board
+from scorer.db.review.reviews import review_tallies
 from scorer.db.tables import (
     AuditEntry,
     Competition,
@@ -34,6 +35,7 @@ from scorer.notifications import notices
 from scorer.review import failed_scores, publication
 from scorer.review.checklist import MAX_CONCERNS, checklist
 from scorer.submissions import outcomes
+from scorer.submissions.labels import MEMORISING
 from tests.db.jobs.test_jobs import LEASE, MEASURED, claim, queued
 from tests.db.notifications.test_notices import join
 from tests.factories import (
@@ -128,6 +130,30 @@ def test_a_winner_labelled_as_memorising_needs_a_ruling(
     assert open_points(session, state, now) == {"unruled": [no_winner.id]}, "it has moved up"
     rule(session, no_winner, "keep", now)
     assert open_points(session, state, now) == {}
+
+
+def test_a_ruling_that_spared_a_winner_before_the_label_does_not_settle_it(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
+    """Unless it disqualifies: the newest ruling counts."""
+    spared, judged = (scored(session, state, now, fid=fid, distance=0.4) for fid in (1, 2))
+    before, later = now - timedelta(hours=2), now - timedelta(hours=1)
+    rule(session, spared, "disqualify", before)
+    rule(session, spared, "keep", before)
+    rule(session, judged, "keep", now)
+    set_label(session, spared, "ae", later)
+    set_label(session, judged, "ae", later)
+    assert open_points(session, state, now) == {"unruled": [spared.id]}
+    tallies = review_tallies(session, state.competition.id, 0, MEMORISING)
+    assert dict(zip(tallies.ref.tolist(), tallies.unruled.tolist(), strict=True)) == {
+        spared.ref: True,
+        judged.ref: False,
+    }
+    rule(session, judged, "disqualify", before)
+    rule(session, spared, "keep", now)
+    assert open_points(session, state, now) == {}
+    tallies = review_tallies(session, state.competition.id, 0, MEMORISING)
+    assert not tallies.unruled.any()
 
 
 def test_publishing_while_teams_may_appeal_is_a_point(session: Session, now: datetime) -> None:

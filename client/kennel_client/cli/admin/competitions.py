@@ -50,7 +50,7 @@ def update(
 def _fields_in(file: Path) -> Any:
     """The fields of a TOML file as JSON values; ``Unreadable`` if it is not TOML."""
     try:
-        with open_file(file) as toml:
+        with open_file(file, may_be_pipe=True) as toml:
             return json.loads(json.dumps(tomllib.load(toml), default=_iso))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise Unreadable(f"{file} is not TOML: {error}.") from None
