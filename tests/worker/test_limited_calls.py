@@ -5,13 +5,15 @@ import io
 import json
 import os
 import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, BinaryIO
 
 import pytest
 
 from scorer.archive import ImageSpec, list_images, list_references
 from scorer.archive.limited_listing import require_files, require_images, require_references
+from scorer.confinement import limited_call
 from scorer.confinement.limited_call import MAX_ANSWER_BYTES, call_limited
 from scorer.errors import Invalid, KennelError, TooLarge
 from scorer.evidence import notebooks
@@ -76,6 +78,22 @@ def test_what_bytes_do_to_the_process_is_their_refusal(what: str, how: str) -> N
     error = refusal(lambda: call_limited(told, [b"x"], what, seconds=seconds))
     assert (error.slug, error.message) == ("unreadable", f"The file {how}.")
     assert forked_processes() == set()
+
+
+def test_an_answer_takes_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever talks without an end fills no memory of this process's either."""
+    sizes: list[int] = []
+    memory = limited_call._memory
+
+    @contextmanager
+    def measured(name: str) -> Iterator[BinaryIO]:
+        with memory(name) as file:
+            yield file
+            sizes.append(os.fstat(file.fileno()).st_size)
+
+    monkeypatch.setattr(limited_call, "_memory", measured)
+    refusal(lambda: call_limited(told, [], "talk"))
+    assert max(sizes) == MAX_ANSWER_BYTES
 
 
 def test_it_can_neither_open_files_nor_start_processes() -> None:

@@ -333,6 +333,17 @@ def test_a_new_password_needs_the_old_one_and_ends_the_other_sessions(service: S
     assert sign_in(service, password="a better password").status_code == 201
 
 
+def test_guesses_of_the_present_password_are_counted(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever has a borrowed browser learns it no faster than by signing in."""
+    csrf = signed_in(service)
+    rated(service, monkeypatch, sign_in="2/hour")
+    guess = {"old": "not the old one", "new": "a better password"}
+    statuses = [browse(service, "PUT", "/me/password", csrf, json=guess).status_code for _ in range(3)]
+    assert statuses == [403, 403, 429]
+    proof = {"password": "not the old one"}
+    assert browse(service, "POST", "/me/recovery-codes", csrf, json=proof).status_code == 429
+
+
 # New passwords by mail
 
 

@@ -1,13 +1,16 @@
 """Who visits, where proxies stand before the service: what they say is believed, what anybody else says is not."""
 
+import asyncio
 import re
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from fastapi.testclient import TestClient
+from starlette.types import Message, Receive, Scope, Send
 
-from api.http.client_address import parse_address, visitor_of
+from api.http.client_address import ClientAddress, parse_address, visitor_of
 from deploy.standalone.service import service_children
 from scorer.db.tables import AuditEntry
 from scorer.errors import Unavailable
@@ -94,6 +97,26 @@ def test_the_audit_log_has_the_address_of_who_was_there(
     trust(service, monkeypatch, *TRUSTED)
     assert fail_to_sign_in(service, peer, forwarded) == 401
     assert audited_address(service) == address
+
+
+@pytest.mark.parametrize(("peer", "scheme"), [(PROXY, "https"), (VISITOR, "http")])
+def test_trusted_proxies_alone_say_how_the_visitor_is_connected(peer: str, scheme: str) -> None:
+    seen: Scope = {}
+
+    async def application(scope: Scope, _: Receive, __: Send) -> None:
+        seen.update(scope)
+
+    async def receive() -> Message:
+        return {}
+
+    async def send(_: Message) -> None:
+        pass
+
+    state = SimpleNamespace(settings=SimpleNamespace(trusted_proxies=TRUSTED))
+    headers = [(b"x-forwarded-proto", b"https"), (b"x-forwarded-for", OTHER.encode())]
+    scope = {"type": "http", "app": SimpleNamespace(state=state), "client": (peer, 50_000), "scheme": "http"}
+    asyncio.run(ClientAddress(application)(scope | {"headers": headers}, receive, send))
+    assert seen["scheme"] == scheme
 
 
 def test_nobody_escapes_a_limit_by_naming_other_addresses(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,6 +51,16 @@ def test_strangers_do_not_keep_an_owner_out(service: Service, monkeypatch: pytes
         assert attempt(service, ELSEWHERE, "mistyped", device=device).status_code == 401
 
 
+def test_mistakes_in_a_known_browser_are_no_siege(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They do not count among the failures after which other networks are allowed little."""
+    sign_up(service)
+    rated(service, monkeypatch, sign_in_account="2/hour", sign_in_network="1/hour")
+    device = attempt(service, HOME, GOOD).cookies["kennel-device"]
+    for _ in range(3):
+        assert attempt(service, HOME, "mistyped", device=device).status_code == 401
+    assert [attempt(service, ELSEWHERE, "mistyped").status_code for _ in range(2)] == [401, 401]
+
+
 def test_an_account_that_is_guessed_at_allows_each_network_little(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:

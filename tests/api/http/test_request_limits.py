@@ -236,6 +236,27 @@ def test_headers_that_do_not_end_in_time_close_the_connection(
         answer_of(raw)
 
 
+def test_later_headers_that_do_not_end_in_time_close_the_connection(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Begun when the first answer is there: from then on the server's time for idle connections does not count."""
+    monkeypatch.setattr(server_protocol, "HEADER_SECONDS", 0.2)
+    with connection(address, b"GET /healthz HTTP/1.1\r\nHost: kennel\r\n\r\n") as raw:
+        head, _, body = _received(raw, b"\r\n\r\n").partition(b"\r\n\r\n")
+        (length,) = re.findall(rb"content-length: (\d+)", head)
+        while len(body) < int(length):
+            body += raw.recv(1 << 16)
+        raw.sendall(b"GET / HTT")
+        answer_of(raw)
+
+
+def _received(raw: socket.socket, end: bytes) -> bytes:
+    data = b""
+    while end not in data:
+        data += raw.recv(1 << 16)
+    return data
+
+
 def test_every_web_server_is_started_with_these_limits() -> None:
     command = " ".join(web_command("127.0.0.1", 8000, 1))
     image = (Path(__file__).parents[3] / "deploy" / "Dockerfile").read_text()

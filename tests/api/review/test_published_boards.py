@@ -14,7 +14,7 @@ from deploy.standalone.ephemeral import Servers
 from scorer.db.tables import Competition, Publication
 from scorer.leaderboard import past_boards, rows
 from scorer.ranking.vectorised import order_of
-from scorer.review import publication
+from scorer.review import checklist, publication
 from tests.api.conftest import Service
 from tests.api.leaderboard.test_standings import Arena, board_of, ranks
 from tests.api.review.test_review import slug_of
@@ -206,6 +206,7 @@ def test_an_earlier_version_shows_the_medals_and_prizes_that_it_was_published_wi
     assert awards(arena) == expected
     publish(arena, published=False)
     change(arena, medals={"gold": 2})
+    change(arena, prizes=[{"place": 1, "amount": "$ 150"}])
     change(arena, prizes=[{"place": 1, "amount": "$ 200"}, {"place": 3, "amount": "a book"}])
     second = publish(arena)
     assert awards(arena) == [("gold", "$ 200"), ("gold", None), (None, "a book")]
@@ -220,11 +221,10 @@ def test_a_board_is_not_published_with_other_terms_than_the_organizer_saw(
     arena: Arena, terms: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They change after the checklist is read and before the competition is locked."""
-    checklist = publication.checklist
 
     def meanwhile(*arguments: Any, **options: Any) -> Any:
-        seen = checklist(*arguments, **options)
-        monkeypatch.setattr(publication, "checklist", checklist)
+        seen = checklist.checklist(*arguments, **options)
+        monkeypatch.setattr(publication, "checklist", checklist.checklist)
         change(arena, **terms)
         return seen
 

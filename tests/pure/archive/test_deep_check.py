@@ -2,6 +2,7 @@
 
 import io
 import struct
+import tracemalloc
 import zipfile
 import zlib
 from typing import BinaryIO
@@ -14,6 +15,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from kennel_client.archive import check_zip
+from kennel_client.archive.faults import MemberError
+from kennel_client.archive.zip_reader import inflate
 from scorer.archive import ImageSpec, PixelHashes, check_images, hash_pixels, list_images, write_images
 from scorer.errors import Invalid, KennelError
 from tests.examples import examples
@@ -291,6 +294,18 @@ def test_a_member_of_another_length_than_declared_is_refused(method: int, off_by
 def test_a_member_that_unpacks_to_far_more_than_declared_is_refused() -> None:
     message = member_fault(BrokenZipEntry(b"0.png", bytes(10**7), method=zipfile.ZIP_DEFLATED, size=100))
     assert message == "0.png is longer than the 100 bytes the zip declares for it"
+
+
+def test_a_member_is_unpacked_no_further_than_declared() -> None:
+    compressor = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    bomb = compressor.compress(bytes(1 << 26)) + compressor.flush()
+    tracemalloc.start()
+    try:
+        with pytest.raises(MemberError, match="is longer than the 100 bytes"):
+            inflate(bomb, zipfile.ZIP_DEFLATED, 100, 0)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_damaged_members_are_refused() -> None:

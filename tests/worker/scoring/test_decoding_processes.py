@@ -161,7 +161,9 @@ def test_an_image_that_takes_the_decoder_over_harms_its_own_entry_alone(
     assert forked_processes() == set()
 
 
-def test_images_that_people_look_at_are_those_of_threads() -> None:
+def test_images_that_people_look_at_are_those_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Through a window of one image, which each leaves for the next."""
+    monkeypatch.setattr(decoder_pool, "PIXEL_BYTES", SIZE * SIZE * 3)
     file, spec = zipped(pngs(12)), ImageSpec(12, SIZE)
     listing = list_images(file, spec)
     by_threads, by_process = (select_images(file, listing, {11, 2, 40}, SIZE, processes=each) for each in (0, 1))
