@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from api.actions import code_uploads
 from api.http import dependencies
 from scorer.db.tables import Submission
 from tests.api.cli_runner import CliTerminal, terminal
@@ -102,8 +103,10 @@ def test_the_code_of_a_team_counts_until_it_is_replaced(service: Service, monkey
     assert used(service, slug)[0] == zips + len(small) + len(large)
     (team,) = service.call("organizer", "GET", f"/competitions/{slug}/storage").json()["largest_teams"]
     assert team["stored_bytes"] == zips + len(small) + len(large)
-    for content in (large, iter([large])):
-        refused(attach(second, content), 409, "team-storage")
+    with monkeypatch.context() as patch:
+        patch.setattr(code_uploads, "receive_blob", lambda *_, **__: pytest.fail("what is announced is not received"))
+        refused(attach(second, large), 409, "team-storage")
+    refused(attach(second, iter([large])), 409, "team-storage")
     assert [attach(entry, code).status_code for entry, code in ((first, small), (second, large))] == [200, 200], (
         "what is replaced makes room"
     )
