@@ -30,14 +30,14 @@ the ones before it."""
 
 
 def machine() -> dict[str, str]:
-    """Processor, cores, memory, system, threads, date, commit, and the versions of :data:`PACKAGES`."""
+    """Processor, cores, memory, system, threads, date and time (UTC), commit, and the versions of :data:`PACKAGES`."""
     return {
         "processor": _processor(),
         "cores": str(os.cpu_count()),
         "memory": f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB",
         "system": f"{platform.system()} {platform.release()}, Python {platform.python_version()}",
         "threads": str(THREADS),
-        "date": f"{datetime.now(UTC):%Y-%m-%d}",
+        "date": f"{datetime.now(UTC):%Y-%m-%d %H:%M}",
         "commit": _commit(),
         "versions": ", ".join(f"{package} {_version(package)}" for package in PACKAGES),
     }
