@@ -44,7 +44,7 @@ _START_SECONDS = 120.0
 _HIGH_DESCRIPTOR = 64
 _ENVIRONMENT = {"PYTHONPATH": IMPORT_PATH, "PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1"}
 _FORKED, _LEAVE = b"forked", b"leave"
-_EXPECTED_SIGNALS = {signal.SIGKILL, signal.SIGTERM, signal.SIGXCPU}
+_EXPECTED_SIGNALS = {signal.SIGKILL, signal.SIGXCPU}
 """What ends a process and is no crash: whoever asked for it, the system, and its limit of processor time."""
 
 
@@ -154,7 +154,8 @@ def main(descriptor: int) -> None:
     """Serve until the other end of the connection is closed."""
     connection = socket.socket(fileno=fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _HIGH_DESCRIPTOR))
     os.close(descriptor)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; the connection's end is ours
+    for number in (signal.SIGINT, signal.SIGTERM):  # a terminal, or systemd, sends it to all processes of a service
+        signal.signal(number, signal.SIG_IGN)  # whoever is served finishes what was begun; then the connection ends
     crashes: list[int] = []
     signal.signal(signal.SIGCHLD, lambda *_: crashes.extend(_reap()))
     for module in PREPARED:
@@ -202,7 +203,6 @@ def _become(words: Sequence[str], files: Sequence[int]) -> NoReturn:
     """Go on as the process that was asked for."""
     status = 1
     try:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
         for number, file in enumerate(files):

@@ -3,6 +3,7 @@
 import ctypes
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -103,8 +104,20 @@ def test_a_killed_server_is_replaced() -> None:
     assert told()["server"] != first
 
 
+def test_a_service_that_is_asked_to_end_reads_what_it_has_begun() -> None:
+    """A terminal and systemd ask all of its processes: the web process finishes its requests."""
+    server = told()["server"]
+    reading = start_process(__name__, ["sleep"], [0, 1, 2])
+    for process in (server, *forked_processes()):
+        os.kill(process, signal.SIGTERM)
+        os.kill(process, signal.SIGINT)
+    assert told()["server"] == server
+    assert not reading.wait(0.2)
+    reading.close()
+
+
 def test_a_server_that_does_not_start_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fork_server, "_ENVIRONMENT", {})
+    monkeypatch.setattr(sys, "executable", shutil.which("false"))
     with pytest.raises(RuntimeError, match="did not start a process"):
         told()
 
