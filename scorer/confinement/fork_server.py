@@ -129,7 +129,7 @@ class _ForkServer:
                 pass_fds=(other.fileno(),),
             )
         self._connection.settimeout(_START_SECONDS)
-        weakref.finalize(self, _end, self.owner, self._connection, process)
+        weakref.finalize(self, _end, self._connection, process)
 
     def fork(self, message: bytes, files: Sequence[int]) -> ForkedProcess | None:
         """A new process; None if this server should be replaced. ``OSError`` if it does not answer."""
@@ -141,13 +141,11 @@ class _ForkServer:
         return ForkedProcess(self, descriptors[0])
 
 
-def _end(owner: int, connection: socket.socket, process: subprocess.Popen[bytes]) -> None:
+def _end(connection: socket.socket, process: subprocess.Popen[bytes]) -> None:
+    """End the server; in a fork of its owner, whose child it is not, close the connection alone."""
     connection.close()
-    if owner == os.getpid():
-        process.kill()
-        process.wait()
-    else:
-        process.returncode = 0  # it is not this process's to wait for
+    process.kill()  # nothing is sent to what is no child
+    process.wait()
 
 
 def main(descriptor: int) -> None:
