@@ -105,13 +105,21 @@ def whole_reads(connection: Connection, statement: str, parameters: Any) -> set[
 
     A table as small as a test's is read whole because that is cheapest, so its plan alone says nothing: without
     sequential scans and joins of whole tables, only what no index can serve is read whole. A walk over all of an index
-    counts as well, unless a LIMIT ends it or the index has some rows only.
+    counts as well, unless a LIMIT ends it or the index has some rows only. Such a walk may be chosen for its order
+    alone; so there is a second plan, in which indices find rows and give them no order.
     """
-    for way in ("seqscan", "hashjoin", "mergejoin"):
-        connection.exec_driver_sql(f"SET LOCAL enable_{way} = off")
-    (explained,) = connection.exec_driver_sql(f"EXPLAIN (FORMAT JSON) {statement}", parameters).scalar_one()
     rows = connection.exec_driver_sql("SELECT indexrelid::regclass::text FROM pg_index WHERE indpred IS NOT NULL")
-    return set(_whole_reads(explained["Plan"], frozenset(rows.scalars()), ends_early=False))
+    partial_indexes = frozenset(rows.scalars())
+    tables: set[str] | None = None
+    for ways in (("seqscan", "hashjoin", "mergejoin"), ("indexscan", "indexonlyscan")):
+        for way in ways:
+            connection.exec_driver_sql(f"SET LOCAL enable_{way} = off")
+        (explained,) = connection.exec_driver_sql(f"EXPLAIN (FORMAT JSON) {statement}", parameters).scalar_one()
+        found = set(_whole_reads(explained["Plan"], partial_indexes, ends_early=False))
+        tables = found if tables is None else tables & found
+    for way in ("indexscan", "indexonlyscan"):
+        connection.exec_driver_sql(f"SET LOCAL enable_{way} = on")
+    return tables or set()
 
 
 def _whole_reads(plan: Mapping[str, Any], partial_indexes: frozenset[str], *, ends_early: bool) -> Iterator[str]:

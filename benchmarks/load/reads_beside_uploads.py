@@ -15,6 +15,7 @@ from sqlalchemy import make_url, select
 from benchmarks.harness import http_load
 from benchmarks.harness.http_load import Load
 from benchmarks.harness.isolation import ROOT, Run
+from benchmarks.harness.processor_time import forked_seconds
 from benchmarks.harness.report import MarkdownTable, Section, Target
 from benchmarks.harness.results import BenchmarkCase, BenchmarkResult
 from benchmarks.harness.standings_seeding import fill
@@ -146,9 +147,8 @@ def _read_beside(service: LoadedService, path: Path, size: Size) -> tuple[Run, l
 
 
 def _processor_seconds(service: LoadedService, part: str) -> float:
-    """Of a part's processes, and of those that they have waited for."""
-    times = [process.cpu_times() for process in service.processes(part)]
-    return float(sum(each.user + each.system + each.children_user + each.children_system for each in times))
+    """Of a part's processes, of those that they have waited for, and of their limited processes."""
+    return float(sum(sum(each.cpu_times()[:4]) + forked_seconds(each) for each in service.processes(part)))
 
 
 def _upload_numbers(uploads: Sequence[Upload], size: Size) -> Run:

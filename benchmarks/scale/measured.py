@@ -9,6 +9,7 @@ import psutil
 from numpy.typing import NDArray
 
 from benchmarks.harness.isolation import Run
+from benchmarks.harness.processor_time import forked_seconds
 from benchmarks.harness.results import BenchmarkResult
 from benchmarks.scale.arrivals import DAY, HOUR
 from benchmarks.scale.simulation import Played
@@ -45,7 +46,7 @@ def run_of(result: BenchmarkResult) -> Run:
 
 def processor_seconds() -> Mapping[str, float]:
     """Processor seconds so far of the processes of each server, those that have ended included, and apart from the
-    web's own those of processes that it has started and that have ended."""
+    web's own those of processes that it has started, or had forked, and that have ended."""
     seconds = dict.fromkeys((*SERVERS, OPENING), 0.0)
     for process in psutil.Process().children(recursive=True):
         try:
@@ -56,6 +57,7 @@ def processor_seconds() -> Mapping[str, float]:
             if mark in command:
                 seconds[name] += times.user + times.system
                 seconds[OPENING if name == WEB else name] += times.children_user + times.children_system
+                seconds[OPENING] += forked_seconds(process) if name == WEB else 0.0
     return seconds
 
 

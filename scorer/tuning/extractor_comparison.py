@@ -186,6 +186,7 @@ def comparison_status(session: Session, state: CompetitionState) -> ComparisonSt
 def _space(
     session: Session, preparation: Preparation, labels: Mapping[int, LabelInfo], *, present: bool
 ) -> ComparedSpace:
+    measuring = rows.is_measuring(session, preparation.id, list(labels))  # first: what ends meanwhile has its distance
     distances = rows.distances(session, preparation.id, list(labels))
     job = job_of_preparation(session, preparation.id)
     choice, lacks = _separation(distances, labels)
@@ -195,7 +196,7 @@ def _space(
     else:
         missing = [ref for ref in labels if ref not in distances]
         errors = rows.failure_messages(session, preparation.id, missing)
-        progress = _progress(session, preparation, missing, failed=len(errors))
+        progress = _progress(missing, measuring=measuring, failed=len(errors))
     return ComparedSpace(
         extractor=preparation.extractor,
         present=present,
@@ -211,10 +212,10 @@ def _space(
     )
 
 
-def _progress(session: Session, preparation: Preparation, missing: Sequence[int], *, failed: int) -> ComparisonState:
+def _progress(missing: Sequence[int], *, measuring: bool, failed: int) -> ComparisonState:
     if not missing:
         return "done"
-    if rows.is_measuring(session, preparation.id, missing):
+    if measuring:
         return "measuring"
     return "failed" if failed == len(missing) else "incomplete"
 

@@ -19,6 +19,7 @@ from deploy.demo.accounts import new_token
 from kennel_client.api import ApiClient
 from kennel_client.errors import Refused
 from kennel_client.references import prepare
+from scorer.confinement import fork_server
 from scorer.db.session import engine_of
 from scorer.monitoring.traces import trace_id_of
 from tests.api.kaggle.kaggle_client import KaggleClient, official
@@ -134,9 +135,12 @@ def test_no_part_runs_as_root_and_what_they_write_is_private(live: RunningServic
 
 
 def _is_part(process: psutil.Process) -> bool:
-    """Whether it is one of the service's, and not the watchdog, which may end those of another user."""
+    """Whether it is one of the service's, and neither the watchdog, which may end those of another user, nor a fork
+    server of this process, which other tests have asked for."""
     try:
-        return bool(process.cmdline()) and "watchdog" not in " ".join(process.cmdline())
+        command = " ".join(process.cmdline())
+        is_ours = fork_server.__name__ in command and process.ppid() == os.getpid()
+        return bool(command) and "watchdog" not in command and not is_ours
     except psutil.NoSuchProcess:
         return False
 

@@ -222,7 +222,7 @@ def test_a_small_competition_is_played_whose_messages_come_late(monkeypatch: pyt
     alone = times.check.host + times.public.gpu + times.public.host
     assert run["wait_median"] == pytest.approx(alone, rel=0.01), "nobody waits for others"
     assert 0 < run["processor_database"] < 5
-    assert 0.02 < run["processor_opening"] < run["processor_web"], "three limited processes, counted four times"
+    assert 0 < run["processor_opening"] < run["processor_web"], "three limited processes, counted four times"
     assert run["fairness_first_unfair"] == 0
 
 
