@@ -15,7 +15,7 @@ BIN := $(VENV)/bin
 MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs
 DEMO_FLAGS = --count $(IMAGES) --port $(PORT) $(if $(ENTRIES),--entries $(ENTRIES)) $(if $(EXIT),--exit) $(if $(FROM),--images $(FROM))
 
-.PHONY: help setup demo up images test test-all test-slow compose-test faults load zoo scale check format docs reference bench gpu-check migrate constraints audit release clean
+.PHONY: help setup demo up images test test-all test-slow compose-test faults load zoo scale check format docs reference bench gpu-check gpu-entries migrate constraints audit release clean
 
 help: ## List what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -103,6 +103,9 @@ scale: setup ## Play a whole competition with 1 to 64 workers, write benchmarks/
 
 gpu-check: setup ## Check this machine's GPU and print a page to paste: laid out for five minutes (DEVICE=cuda:3)
 	@$(BIN)/python -m benchmarks.gpu_check $(if $(DEVICE),--device $(DEVICE))
+
+gpu-entries: setup ## Have the whole service score entries of 10,000 images on this machine's GPU and print a page (DEVICE=cuda:3 ENTRIES=4)
+	@$(BIN)/python -m benchmarks.gpu_check.entries $(if $(DEVICE),--device $(DEVICE)) $(if $(ENTRIES),--entries $(ENTRIES))
 
 migrate: setup ## Bring the database at DATABASE_URL to the newest version
 	$(BIN)/kennel migrate

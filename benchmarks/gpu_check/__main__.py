@@ -17,7 +17,7 @@ from benchmarks.gpu.roofline import Device
 from benchmarks.gpu_check.checks import Check, Plan, Throughput, all_passed, outcome_of
 from benchmarks.gpu_check.faults import check_faults
 from benchmarks.gpu_check.networks import check_network
-from benchmarks.gpu_check.page import facts_of, page_of
+from benchmarks.gpu_check.page import FACTS, facts_of, page_of
 from benchmarks.gpu_check.peaks import measured_peaks
 from benchmarks.harness.machine import machine
 from scorer.errors import Unavailable
@@ -26,7 +26,6 @@ from scorer.extractors.devices import device_of
 from scorer.extractors.options import parse_device
 
 PASSED, FAILED, NO_GPU = 0, 1, 2
-FACTS = ("processor", "cores", "system", "commit", "date", "versions")
 
 
 def check(options: ExtractorOptions, plan: Plan, folder: Path) -> tuple[str, bool]:

@@ -58,7 +58,8 @@ def check_network(
             torch.cuda.reset_peak_memory_stats()
         start = time.perf_counter()
         loaded.append(load_on(spec, options))
-        return f"{time.perf_counter() - start:.1f} s, {loaded[0].batch_size} images at a time", True
+        seconds, layout = time.perf_counter() - start, loaded[0].provenance["convolutions"]
+        return f"{seconds:.1f} s, {loaded[0].batch_size} images at a time, {layout}", True
 
     checks = [outcome_of(name, "loading and capture", "no error", load)]
     if not loaded:

@@ -8,6 +8,9 @@ from torch.backends import cudnn
 from benchmarks.gpu.roofline import Device
 from benchmarks.gpu_check.checks import Check, Throughput, all_passed
 
+FACTS = ("processor", "cores", "system", "commit", "date", "versions")
+"""What a page tells of the machine and the code."""
+
 
 def facts_of(device: torch.device) -> dict[str, str]:
     """What a device and its driver call themselves."""
@@ -38,9 +41,9 @@ def page_of(
         [
             f"# GPU check: {verdict}",
             "",
-            *_table(("", ""), facts.items()),
+            *table(("", ""), facts.items()),
             "",
-            *_table(
+            *table(
                 ("", "check", "found", "demanded", ""),
                 (
                     (each.subject, each.name, each.found, each.demanded, "ok" if each.passed else "**FAILED**")
@@ -50,7 +53,7 @@ def page_of(
             "",
             *roof,
             "",
-            *_table(
+            *table(
                 ("network", "images/s", "of the roof", "roof, images/s", "batch", "memory, GiB", "images timed"),
                 (_throughput_row(each) for each in throughputs),
             ),
@@ -82,7 +85,8 @@ def _throughput_row(each: Throughput) -> tuple[str, ...]:
     )
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """A table of Markdown."""
     lines = [_row(head), _row(["---"] * len(head))]
     return lines + [_row(row) for row in rows]
 

@@ -68,7 +68,7 @@ def measure(size: Size) -> list[BenchmarkCase]:
         limits = {"daily_limit": 5, "pending_limit": 2}
         spec = {"image_count": IMAGES, "image_size": IMAGE_SIZE, **limits}
         open_competition(service, SLUG, reference_zips(IMAGE_SIZE), **spec)
-        hour = LastHour(service, size, add_participants(service, size.teams))
+        hour = LastHour(service, size, add_participants(service.sessions, size.teams))
         story = asyncio.run(hour.play())
         outcome = read_outcome(service.sessions, SLUG)
     numbers = findings_of(story, outcome, size.compression)

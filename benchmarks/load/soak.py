@@ -72,7 +72,7 @@ def measure(size: Size) -> list[BenchmarkCase]:
         limits = {"daily_limit": None, "pending_limit": 100}
         spec = {"image_count": IMAGES, "image_size": IMAGE_SIZE, **limits}
         open_competition(service, SLUG, reference_zips(IMAGE_SIZE), **spec)
-        people = add_participants(service, PEOPLE)
+        people = add_participants(service.sessions, PEOPLE)
         traffic, samples = _soak(service, people, size)
     numbers: Run = {
         "seconds": size.seconds,

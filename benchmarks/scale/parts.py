@@ -78,7 +78,7 @@ def _play(service: LoadedService, part: Part, times: ServiceTimes, clock: Shared
     limits = {"daily_limit": DAILY_LIMIT, "pending_limit": PENDING_LIMIT}
     spec = {"image_count": IMAGES, "image_size": IMAGE_SIZE, **limits}
     open_competition(service, SLUG, reference_zips(IMAGE_SIZE), **spec)
-    people = add_participants(service, part.teams)
+    people = add_participants(service.sessions, part.teams)
     tomorrow = datetime.now(UTC).date() + timedelta(days=1)
     start = datetime(tomorrow.year, tomorrow.month, tomorrow.day, tzinfo=UTC)  # so that its days are those of the quota
     closes_at = start + timedelta(days=part.days)

@@ -13,7 +13,7 @@ from scorer.extractor_catalogue import ANTIALIASED, CLIPPED_BICUBIC, TENSORFLOW1
 
 
 class Preprocessing(nn.Module):
-    """Images (b, h, w, 3) in 0..255 as (b, 3, s, s) float32, channels last, for images of one ``size`` (h, w)."""
+    """Images (b, h, w, 3) in 0..255 as (b, 3, s, s) float32, for images of one ``size`` (h, w)."""
 
     def __init__(self, spec: ExtractorSpec, size: Sequence[int]) -> None:
         super().__init__()
@@ -27,7 +27,7 @@ class Preprocessing(nn.Module):
         """Resize and normalise, on the device where the images and this module are."""
         x = images.permute(0, 3, 1, 2).to(torch.float32)
         prepared: Tensor = self._resize_and_normalise(x)
-        return prepared.contiguous(memory_format=torch.channels_last)
+        return prepared
 
 
 class _AntialiasedResizing(nn.Module):

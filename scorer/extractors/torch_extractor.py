@@ -38,6 +38,7 @@ from scorer.extractors.device_neighbours import shortlister_on
 from scorer.extractors.devices import OutOfMemorySuppressed, device_of, translated_device_errors
 from scorer.extractors.forward_time import count_worker, timed
 from scorer.extractors.fused_convolutions import can_fuse, fuse
+from scorer.extractors.gpu_layout import lay_out
 from scorer.extractors.networks import build_network
 from scorer.extractors.options import CPU_BATCH, ExtractorOptions
 from scorer.extractors.preprocessing import Preprocessing
@@ -61,16 +62,15 @@ class TorchExtractor:
         record_sha256(spec, options, weights)
         with translated_device_errors():
             self._gpu = gpu_of(self._device)
-            module = fold(trunk).to(device=self._device, dtype=torch.float32).to(memory_format=torch.channels_last)
+            module = fold(trunk).to(device=self._device, dtype=torch.float32)
             self._weight_bytes = sum(each.nbytes for each in (*module.parameters(), *module.buffers()))
-            fused = options.resolved_mode == "eager" and self._gpu is None and can_fuse()
-            self._network: Callable[[Tensor], Tensor] = fuse(module) if fused else module
-            if options.resolved_mode == "compiled":
-                self._network = _compiled(module, options.cache_dir)
+            self._memory_format = torch.channels_last
+            self._convolutions = "torch"
+            self._network = self._optimised(module)
             self._slots: dict[tuple[Any, ...], Sequence[Slot]] = {}
             with self._deterministic():
                 self.batch_size = self._first_batch_size()
-                self.provenance = self._provenance(weights, fused)
+                self.provenance = self._provenance(weights)
                 self._run_or_halve(self._warm_up)
         count_worker(self._device.type)
         log.info("loaded %s on %s: %s", spec.identity, self._device, self.provenance)
@@ -80,6 +80,21 @@ class TorchExtractor:
         are computed anew if the GPU runs out of memory on the way, so that they come from batches of one size."""
         with translated_device_errors(), self._deterministic():
             return self._run_or_halve(lambda: self._features_in_batches(images, progress))
+
+    def _optimised(self, module: nn.Module) -> Callable[[Tensor], Tensor]:
+        """The network in the form that is fastest in this mode on this device; sets the order of its input."""
+        compiled = self._options.resolved_mode == "compiled"
+        if self._gpu is not None and not compiled:
+            layout = lay_out(module)
+            self._convolutions, self._memory_format = str(layout), layout.memory_format
+            return module
+        module.to(memory_format=self._memory_format)
+        if compiled:
+            return _compiled(module, self._options.cache_dir)
+        if can_fuse():
+            self._convolutions = "onednn-fused"
+            return fuse(module)
+        return module
 
     @property
     def shortlister(self) -> Shortlister:
@@ -160,8 +175,8 @@ class TorchExtractor:
         is on the device before it is called."""
         preprocessing = Preprocessing(self.spec, images.shape[1:3]).to(self._device)
         # Without this extractor in it, whose slots keep the function: nobody waits for the cycle to be found.
-        network = self._network
-        return lambda batch: network(preprocessing(batch))
+        network, memory_format = self._network, self._memory_format
+        return lambda batch: network(preprocessing(batch).contiguous(memory_format=memory_format))
 
     def _measured_batch_size(self) -> int:
         """The largest batch whose graphs and activations, with the network's weights, keep within a network's share."""
@@ -180,7 +195,7 @@ class TorchExtractor:
         """The file with the batch size of this network on this kind of GPU."""
         if self._options.cache_dir is None:
             return None
-        how = (self._options.resolved_mode, torch.__version__, MAX_MEMORY_SHARE)
+        how = (self._options.resolved_mode, self._convolutions, torch.__version__, MAX_MEMORY_SHARE)
         key = (self.spec.identity, gpu.name, *how)
         return self._options.cache_dir / "batches" / f"{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.json"
 
@@ -203,7 +218,7 @@ class TorchExtractor:
         stance: AbstractContextManager[None] = torch.compiler.set_stance("fail_on_recompile")
         return stance
 
-    def _provenance(self, weights: Weights, fused: bool) -> dict[str, Any]:
+    def _provenance(self, weights: Weights) -> dict[str, Any]:
         return {
             "extractor": self.spec.identity,
             "weights_sha256": weights.sha256,
@@ -212,7 +227,7 @@ class TorchExtractor:
             "cpu_capability": torch.backends.cpu.get_cpu_capability(),
             "precision": "float32",
             "mode": self._options.resolved_mode,
-            "convolutions": "onednn-fused" if fused else "torch",
+            "convolutions": self._convolutions,
             "batch_size": self.batch_size,
             "threads": self._options.resolved_threads,
             "torch": torch.__version__,

@@ -2,6 +2,8 @@
 
 import hashlib
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
@@ -26,10 +28,12 @@ class Weights:
 def read_weights(spec: ExtractorSpec, options: ExtractorOptions) -> Weights:
     """The weights of an extractor.
 
-    Raises ``Unavailable``: ``missing-weights``, or ``wrong-weights`` where their SHA-256 is not the required one.
+    Raises ``Unavailable``: ``missing-weights``, ``unreadable-weights`` where this account may not read them, or
+    ``wrong-weights`` where their SHA-256 is not the required one.
     """
     path = _path(spec, options)
-    content = path.read_bytes()
+    with _readable(path):
+        content = path.read_bytes()
     sha256 = hashlib.sha256(content).hexdigest()
     _require(spec, options, path, sha256)
     return Weights(path, content, sha256)
@@ -39,8 +43,9 @@ def sha256_of(spec: ExtractorSpec, options: ExtractorOptions) -> str:
     """The SHA-256 (hex) of an extractor's weights, checked as :func:`read_weights` does, without holding them in
     memory."""
     path = _path(spec, options)
-    status = path.stat()
-    sha256 = _hashed(path, status.st_size, status.st_mtime_ns)
+    with _readable(path):
+        status = path.stat()
+        sha256 = _hashed(path, status.st_size, status.st_mtime_ns)
     _require(spec, options, path, sha256)
     return sha256
 
@@ -78,6 +83,19 @@ def record_sha256(spec: ExtractorSpec, options: ExtractorOptions, weights: Weigh
             f"{line.strip()!r} to {record}.",
         ) from error
     _require(spec, options, weights.path, weights.sha256)
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """A context whose errors of the operating system say which file of weights cannot be read, and by whom."""
+    try:
+        yield
+    except OSError as error:
+        raise Unavailable(
+            "unreadable-weights",
+            f"{path} cannot be read ({error.strerror}): let the account that runs the service (number {os.geteuid()}) "
+            "read it, and enter its folder.",
+        ) from error
 
 
 def _path(spec: ExtractorSpec, options: ExtractorOptions) -> Path:

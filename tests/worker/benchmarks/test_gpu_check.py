@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from benchmarks.gpu_check import faults, lost_device
+from benchmarks.gpu_check import entries, faults, lost_device
 from benchmarks.gpu_check.__main__ import FAILED, NO_GPU, PASSED, main
 from benchmarks.gpu_check.checks import Check, Plan, all_passed
 from benchmarks.gpu_check.peaks import measured_peaks
@@ -204,3 +204,27 @@ def test_make_runs_it() -> None:
         ["make", "--dry-run", "gpu-check", "DEVICE=cuda:3"], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert "python -m benchmarks.gpu_check --device cuda:3" in dry.stdout
+
+
+def test_the_idle_share_is_told_from_before_the_first_batch_to_after_the_last() -> None:
+    seen = entries.Observed(
+        uploaded=[1.0, 2.0],
+        public={"b": 20.0, "a": 12.0},
+        private={"a": 30.0, "b": 44.0},
+        busy=[(0.0, 5.0), (8.0, 5.0), (9.0, 6.5), (30.0, 20.0), (48.0, 35.0), (50.0, 35.0)],
+    )
+    page = entries.page_of(seen, entries.Size(entries=2), {"device": "imagined"})
+    assert "it took 40.0 s: **20.0 s an entry**" in page  # from 8 to 48
+    assert "Batches were on their way for 30.0 s: the GPU was **idle for 25.0%**" in page
+    assert "| 1.0 | 12.0 | 30.0 |\n| 2.0 | 20.0 | 44.0 |" in page
+
+
+@pytest.mark.heavy
+def test_the_whole_service_scores_entries(capsys: pytest.CaptureFixture[str]) -> None:
+    lite = "efficientnet_lite0"
+    references = {"train": 12, "held_out": 8, "private_extra": 8}
+    size = entries.Size(entries=2, images=8, references=references, public=lite, private=lite)
+    assert entries.main(CPU, size) == 0
+    page = capsys.readouterr().out
+    assert page.startswith("# 2 entries of 8 images, scored by the whole service\n")
+    assert "References: 12 train, 8 held out, 8 private extra." in page

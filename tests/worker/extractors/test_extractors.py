@@ -497,6 +497,21 @@ def test_missing_weights_are_one_sentence(files: list[str] | None, expected: str
     message_of(error)
 
 
+@pytest.mark.parametrize("read", [weights.read_weights, weights.sha256_of])
+def test_weights_that_cannot_be_read_are_one_sentence(
+    read: Callable[..., object], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(Unavailable, match=r"inception_v3.pth cannot be read \(Permission denied\)") as error:
+        read(INCEPTION, ExtractorOptions(weights_dir=folder))
+    assert error.value.slug == "unreadable-weights"
+    message_of(error)
+
+
 class Payload:
     """What a hostile weight file would be."""
 
