@@ -3,6 +3,7 @@
 roles: participant, reviewer, organizer, admin; checks that an account has one
 accounts: account rows: handles, names, mail addresses, role and password changes
 credentials: all by which somebody acts as an account's owner, and its end
+last_organizers: no act takes the last organizer from a competition
 administration: what admins do with others' accounts
 password_hashing: password rules and argon2id hashes
 one_time_links: secret addresses that work once and expire

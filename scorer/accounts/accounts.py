@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from scorer import audit_log
 from scorer.accounts.credentials import Kept, end_credentials
+from scorer.accounts.last_organizers import keep_organizers
 from scorer.accounts.roles import _require_known_role, reviews_any
 from scorer.db import accounts, competition_roles
 from scorer.db.tables import Account
@@ -44,7 +45,8 @@ def create_account(session: Session, *, handle: str, name: str, role: str, now: 
 
 
 def change_role(session: Session, handle: str, role: str, *, author: Account | None, now: datetime) -> Account:
-    """Give an account another role; ``author`` None stands for the operator. ``Conflict`` for the last admin."""
+    """Give an account another role; ``author`` None stands for the operator. ``Conflict`` for the last admin,
+    and (``last-organizer``) for the last one who could decide disputes in a competition."""
     _require_known_role(role)
     account = accounts.account_by_handle(session, handle)
     if account is None:
@@ -56,8 +58,8 @@ def change_role(session: Session, handle: str, role: str, *, author: Account | N
         accounts.withdraw_scope(session, account.id, "organize")  # nobody prepares a token for a role yet to come
     if before == "admin" and role != "admin":
         competition_roles.add_former_organizer(session, account.id, now)  # who was one has seen every competition
-    account.role = role
-    session.flush()
+    with keep_organizers(session):
+        account.role = role
     subject = f"account:{account.handle}"
     was = {"role": before}
     became = {"role": role}

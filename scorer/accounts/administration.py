@@ -7,6 +7,7 @@ from sqlalchemy.orm import Session
 from scorer import audit_log
 from scorer.accounts.accounts import require_another_admin
 from scorer.accounts.credentials import end_credentials
+from scorer.accounts.last_organizers import keep_organizers
 from scorer.db import accounts
 from scorer.db.tables import Account
 from scorer.errors import Conflict, NotFound
@@ -23,7 +24,9 @@ def find_account(session: Session, handle: str) -> Account:
 def set_suspended(
     session: Session, handle: str, *, suspended: bool, reason: str, author: Account, now: datetime
 ) -> Account:
-    """Suspend an account, which ends its credentials, or let it sign in again. ``Conflict`` for one's own."""
+    """Suspend an account, which ends its credentials, or let it sign in again. ``Conflict`` for one's own, and
+    (``last-organizer``) while nobody else could decide disputes in a competition: its credentials can be ended at
+    once."""
     account = find_account(session, handle)
     if account.id == author.id:
         raise Conflict("own-account", "Another admin must do this to your account.")
@@ -31,7 +34,8 @@ def set_suspended(
         return account
     if suspended:
         require_another_admin(session, account)
-    account.suspended_at = now if suspended else None
+    with keep_organizers(session):
+        account.suspended_at = now if suspended else None
     if suspended:
         end_credentials(session, account, now=now)
     session.flush()

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from scorer import audit_log
 from scorer.accounts.administration import find_account
+from scorer.accounts.last_organizers import keep_organizers
 from scorer.accounts.roles import is_organizer, reviews_any
 from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.db import accounts
@@ -53,7 +54,8 @@ def offer(
     session: Session, state: CompetitionState, handle: str, role: RoleName, *, author: Account, now: datetime
 ) -> CompetitionRole:
     """Offer a person a role, with a notice; idempotent. Who has accepted one before has the new one at once.
-    ``Conflict`` for an admin, who organizes every competition, and for somebody who has been in a team here."""
+    ``Conflict`` for an admin, who organizes every competition, for somebody who has been in a team here, and
+    (``last-organizer``) for an organizer without whom nobody would be left to decide disputes."""
     competition = state.competition
     members.lock_changes(session, competition.id)
     account = find_account(session, handle.strip())
@@ -64,8 +66,8 @@ def offer(
     if earlier is not None:
         if earlier.role == role:
             return earlier
-        earlier.ended_at = now
-        session.flush()
+        with keep_organizers(session):
+            earlier.ended_at = now
     knows = rows.has_held_role(session, competition.id, account.id)
     offered = CompetitionRole(
         competition_id=competition.id,
@@ -122,10 +124,8 @@ def end(session: Session, slug: str, handle: str, *, author: Account, now: datet
     is_own = account.id == author.id
     if not is_own and not is_organizer(author, competition.id):
         raise Forbidden("wrong-role", f"You do not organize {competition.title}.")
-    role.ended_at = now
-    session.flush()
-    if role.role == "organizer" and not organizers_of(session, competition):
-        raise Conflict("last-organizer", f"Nobody else organizes {competition.title}: name another organizer first.")
+    with keep_organizers(session):
+        role.ended_at = now
     _record(session, "role.ended", competition, account, role.role, author=author, now=now)
     if not is_own:
         text = ENDED.format(name=author.name, handle=author.handle, competition=competition.title)

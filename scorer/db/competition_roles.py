@@ -31,6 +31,27 @@ def judges_of(session: Session, competition_id: int) -> Sequence[CompetitionRole
     ]
 
 
+def without_organizer(session: Session) -> dict[int, str]:
+    """The competitions, by id with their title, that nobody organizes: no person who is named for it, and no admin who
+    has not been in a team of it. Who is suspended does not count."""
+    active = Account.suspended_at.is_(None)
+    of_competition = CompetitionRole.competition_id == Competition.id
+    held = (
+        (CompetitionRole.role == "organizer")
+        & CompetitionRole.accepted_at.is_not(None)
+        & CompetitionRole.ended_at.is_(None)
+    )
+    named = exists().where(of_competition, held, Account.id == CompetitionRole.account_id, active)
+    has_competed = exists().where(Membership.competition_id == Competition.id, Membership.account_id == Account.id)
+    admins = exists().where(Account.role == "admin", active, ~has_competed.correlate(Competition, Account))
+    query = select(Competition.id, Competition.title).where(
+        Competition.deleted_at.is_(None),
+        ~named.correlate(Competition),
+        ~admins.correlate(Competition),
+    )
+    return {row.id: row.title for row in session.execute(query.order_by(Competition.id))}
+
+
 def has_held_role(session: Session, competition_id: int, account_id: int) -> bool:
     """Whether a person holds or has held a role in a competition."""
     held = (

@@ -86,6 +86,71 @@ def test_the_last_organizer_stays_where_no_admin_could_decide(service: Service) 
     assert service.call("organizer", "DELETE", other).status_code == 204, "the admin has not entered that one"
 
 
+def only_organizer(service: Service) -> str:
+    """A competition that one organizer decides alone: the only admin has competed in it before they became one."""
+    slug = service.competition()
+    service.scored("ada", slug, noise_images(10))
+    with service.context.sessions.begin() as session:
+        session.query(Account).filter_by(handle="admin").one().role = "participant"
+        session.query(Account).filter_by(handle="ada").one().role = "admin"
+    return slug
+
+
+def test_an_offer_of_a_lesser_role_does_not_take_the_last_organizer(service: Service) -> None:
+    slug = only_organizer(service)
+    refused = offer(service, slug, "organizer", "reviewer")
+    assert slug_of(refused) == (409, "last-organizer")
+    assert "A competition" in refused.text, "it says where"
+    held = service.call("organizer", "GET", f"/competitions/{slug}/roles").json()["roles"]
+    assert [(each["handle"], each["role"]) for each in held] == [("organizer", "organizer")]
+    offer(service, slug, "bob", "organizer")
+    accept(service, slug, "bob")
+    assert offer(service, slug, "organizer", "reviewer").json()["role"] == "reviewer"
+
+
+def test_the_last_organizer_is_suspended_once_somebody_else_decides(service: Service) -> None:
+    slug = only_organizer(service)
+    service.competition()  # ada, an admin, organizes this one
+    suspension = {"json": {"suspended": True, "reason": "Abuse."}}
+    refused = service.browse("ada", "PUT", "/admin/accounts/organizer/suspension", **suspension)
+    assert slug_of(refused) == (409, "last-organizer")
+    assert opens_desk(service, slug, "organizer"), "nothing of it has happened"
+    assert service.browse("ada", "PUT", "/accounts/eve/role", json={"role": "admin"}).status_code == 200
+    assert service.browse("ada", "PUT", "/admin/accounts/organizer/suspension", **suspension).is_success
+
+
+def test_the_last_admin_who_has_not_competed_stays_where_nobody_else_organizes(service: Service) -> None:
+    """Another admin, who has competed there, decides nothing."""
+    slug = service.competition()
+    service.scored("ada", slug, noise_images(10))
+    assert service.browse("admin", "PUT", "/accounts/ada/role", json={"role": "admin"}).is_success
+    assert service.call("organizer", "DELETE", f"/competitions/{slug}/roles/organizer").status_code == 204
+    suspension = {"json": {"suspended": True, "reason": ""}}
+    demoted = service.browse("ada", "PUT", "/accounts/admin/role", json={"role": "participant"})
+    assert slug_of(demoted) == (409, "last-organizer")
+    assert slug_of(service.browse("ada", "PUT", "/admin/accounts/admin/suspension", **suspension)) == (
+        409,
+        "last-organizer",
+    )
+    assert opens_desk(service, slug, "admin")
+    offer(service, slug, "bob", "organizer", author="admin")
+    accept(service, slug, "bob")
+    assert service.browse("ada", "PUT", "/accounts/admin/role", json={"role": "participant"}).is_success
+    refused = service.browse("ada", "PUT", "/admin/accounts/bob/suspension", **suspension)
+    assert slug_of(refused) == (409, "last-organizer")
+
+
+def test_what_nobody_decides_already_hinders_nothing(service: Service) -> None:
+    """An installation of an earlier version may have such a competition: other people's roles do not hang on it."""
+    slug = only_organizer(service)
+    with service.context.sessions.begin() as session:
+        session.query(Account).filter_by(handle="organizer").one().suspended_at = datetime.now(UTC)
+    suspended = service.browse("ada", "PUT", "/admin/accounts/bob/suspension", json={"suspended": True, "reason": ""})
+    assert suspended.is_success
+    service.browse("ada", "PUT", "/accounts/eve/role", json={"role": "admin"})
+    assert opens_desk(service, slug, "eve"), "another admin mends it"
+
+
 def test_a_role_counts_in_its_own_competition_alone(service: Service) -> None:
     slug = service.competition()
     draft = service.competition(opens_at=None)
