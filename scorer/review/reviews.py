@@ -173,8 +173,10 @@ def decide(
     author: Account,
     now: datetime,
 ) -> Label:
-    """Record an organizer's decided label; a later one replaces it, and both stay in the history. ``Forbidden`` after a
-    disagreement for one of the reviewers, where another organizer is there."""
+    """Record an organizer's decided label; a later one replaces it, and both stay in the history. The same label again
+    by the same person without another ``note`` is the one that is there: what a ruling has spared knowing it does not
+    wait for a ruling again. ``Forbidden`` after a disagreement for one of the reviewers, where another organizer is
+    there."""
     submission = submissions.submission_by_id(session, submission_id)
     if submission is None or submission.competition_id != state.competition.id:
         raise NotFound("no-submission", f"There is no submission {submission_id!r} in {state.competition.slug}.")
@@ -184,6 +186,10 @@ def decide(
         raise Forbidden(
             "disputed", "Two reviewers disagree about this entry: an organizer who is neither of them decides."
         )
+    before = labels.decided_label(session, submission.ref)
+    same = before is not None and (before.label, before.author_id) == (label, author.id)
+    if before is not None and same and note in {"", before.note}:
+        return before
     return _decide(session, submission, label, note=note, author=author, now=now)
 
 

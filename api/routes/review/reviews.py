@@ -11,10 +11,10 @@ router = Router(tags=["reviews"])
 
 @router.put("/competitions/{slug}/submissions/{submission_id}/label")
 def decide(slug: str, submission_id: str, body: NewLabel, session: DbSession, author: Organizer, now: Now) -> LabelView:
-    """Set the decided label of an entry; a later one replaces it. Organizers only."""
+    """Set the decided label of an entry; a later one replaces it, the same again changes nothing. Organizers only."""
     state = state_of(session, slug, now)
     label = reviews.decide(session, state, submission_id, **body.model_dump(), author=author, now=now)
-    return LabelView(submission_id=submission_id, label=body.label, note=body.note, created_at=label.created_at)
+    return LabelView(submission_id=submission_id, label=body.label, note=label.note, created_at=label.created_at)
 
 
 @router.put("/submissions/{submission_id}/coarse-label")

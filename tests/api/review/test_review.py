@@ -182,6 +182,33 @@ def test_an_organizer_who_is_neither_of_them_decides_where_reviewers_disagree(de
     assert desk.queue("rita")["agreement"] == {"entries": 2, "agreed": 1, "kappa": pytest.approx(1 / 3)}
 
 
+def test_the_same_label_again_does_not_reopen_what_a_ruling_has_spared(desk: Desk) -> None:
+    """Unless it comes with a new reason, or from somebody else."""
+    label = f"/competitions/{desk.slug}/submissions/{desk.entries['honest']}/label"
+
+    def decide(note: str, who: str = "organizer") -> Any:
+        answer = desk.service.call(who, "PUT", label, json={"label": "ae", "note": note})
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def unruled() -> int:
+        return int(desk.queue("organizer")["counts"]["unruled"])
+
+    first = decide("Its weights are an autoencoder's.")
+    assert unruled() == 1
+    ruling = {"kind": "keep", "reason": "The rules allow it."}
+    path = f"/submissions/{desk.entries['honest']}/rulings"
+    assert desk.service.call("organizer", "POST", path, json=ruling).status_code == 201
+    assert unruled() == 0
+    assert decide("Its weights are an autoencoder's.") == decide("") == first
+    assert unruled() == 0
+    decide("Its code was found.")
+    assert unruled() == 1
+    assert desk.service.call("organizer", "POST", path, json=ruling).status_code == 201
+    decide("", "admin")
+    assert unruled() == 1
+
+
 def test_a_disagreement_always_has_somebody_to_decide_it(desk: Desk) -> None:
     path = f"/competitions/{desk.slug}/submissions/{desk.entries['honest']}/label"
     desk.review("admin", "honest", "legitimate")
