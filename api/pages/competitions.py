@@ -162,6 +162,7 @@ def _board_values(
         "deadline": formatting.deadline(state, now),
         "timeline": timeline_of(state),
         "window": appeal_windows.window_of(state),
+        "appeals_end": appeal_windows.appeals_end(session, state),
         "former": board_versions.former_version(state),
         "tabs": board_tabs_of(state, account, now, late=query.late),
         "medals": [(medal, state.competition.medals.get(medal, 0)) for medal in MEDALS],

@@ -1,5 +1,6 @@
 """A competition through all its phases, by API, command and page: what may be seen and done in each."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -186,6 +187,50 @@ def test_what_comes_after_the_provisional_board_can_be_appealed_for_as_long(serv
     assert walk.rebut("bob").json()["track"] == "private"
     walk.arena.publish()
     assert slug_of(walk.rebut("ada")) == (409, "review-over")
+
+
+def test_pages_say_until_when_a_late_ruling_can_be_appealed(service: Service) -> None:
+    """The competition's page, and the organizers' page of publication."""
+    walk = Walk(service)
+    walk.change(opens_at=-30, closes_at=-20)
+    walk.arena.publish(final=False, days=6)
+    general = f'datetime="{walk.arena.now + timedelta(days=1):%Y-%m-%dT%H:%M}'
+    late = f'datetime="{walk.arena.now + timedelta(days=5):%Y-%m-%dT%H:%M}'
+    assert words_on_appeals(walk).startswith("Teams may appeal until ")
+    assert general in words_on_appeals(walk, shown=False)
+    assert general in publication_lead(walk)
+    walk.arena.rule(walk.entries["eve"], "disqualify", days=2)
+    assert "and against what comes later for 7 days from then on: against what has come" in words_on_appeals(walk)
+    assert all(each in words_on_appeals(walk, shown=False) for each in (general, late))
+    assert late in publication_lead(walk)
+    walk.arena.publish(final=False, days=7.1)
+    assert words_on_appeals(walk).startswith("Teams may appeal against what comes later for 7 days")
+    assert general not in words_on_appeals(walk, shown=False)
+    assert late in words_on_appeals(walk, shown=False)
+    assert late in publication_lead(walk)
+
+
+def test_pages_name_no_date_once_nothing_can_be_appealed(service: Service) -> None:
+    walk = Walk(service)
+    walk.change(opens_at=-30, closes_at=-20)
+    walk.arena.publish(final=False, days=7.1)
+    assert words_on_appeals(walk) == "Teams may appeal against what comes later for 7 days from then on."
+    assert "Teams may appeal" not in publication_lead(walk)
+
+
+def words_on_appeals(walk: Walk, *, shown: bool = True) -> str:
+    """What the private board's notice says of appeals: as it is shown, or with its elements."""
+    enter(walk.service, None)
+    page = walk.page("?track=private")
+    notice = page[page.index("This board is provisional") :].partition("</p>")[0]
+    words = re.sub(r"<[^>]*>", "", notice) if shown else notice
+    return " ".join(words[words.index("Teams may appeal") :].split())
+
+
+def publication_lead(walk: Walk) -> str:
+    """How the page of publication begins."""
+    page = walk.organizers_page("/publication")
+    return page[page.index("The provisional board is published.") :].partition("</p>")[0]
 
 
 def test_a_penalty_that_a_ruling_lets_stand_can_be_appealed_for_as_long(service: Service) -> None:
