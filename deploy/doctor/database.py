@@ -5,6 +5,7 @@ from deploy.doctor.check import Check, Fault, Skipped
 from deploy.doctor.installation import Installation
 from scorer.db import grants
 from scorer.db.accounts import any_admin
+from scorer.db.competition_roles import without_organizer
 from scorer.db.connection_budget import max_open_connections, require_connections, server_connections
 from scorer.db.diagnostics import server_settings
 from scorer.db.session import clock_skew, ping, require_right_clock
@@ -89,6 +90,15 @@ def _admin(installation: Installation) -> str:
     return "there is one"
 
 
+def _organizers(installation: Installation) -> str:
+    with installation.sessions() as session:
+        titles = list(without_organizer(session).values())
+    if titles:
+        named = ", ".join(titles[:3]) + (" ..." if len(titles) > 3 else "")
+        raise Fault(f"Nobody could decide disputes in {len(titles)} of the competitions: {named}.")
+    return "every competition has somebody to decide disputes"
+
+
 def _sessions_of_a_pooler(installation: Installation) -> str:
     url = installation.settings.database_owner_url
     if not installation.settings.database_pooler:
@@ -130,4 +140,10 @@ CHECKS = (
     ),
     Check("pooler", _sessions_of_a_pooler, "Set DATABASE_OWNER_URL to PostgreSQL itself, for `kennel migrate`."),
     Check("admin", _admin, "`kennel admin account create-admin NAME` where the service runs.", ["migrations"]),
+    Check(
+        "organizers",
+        _organizers,
+        "`kennel admin account set-role NAME admin` for somebody who has not competed there: they name an organizer.",
+        ["migrations"],
+    ),
 )

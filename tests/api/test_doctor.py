@@ -326,6 +326,15 @@ BREAKS: dict[str, tuple[Callable[[Case], Installation | AbstractContextManager[I
         lambda c: as_superuser(c.running, c.installation, "UPDATE accounts SET role = 'organizer'"),
         "No account",
     ),
+    "organizers": (
+        lambda c: as_superuser(
+            c.running,
+            c.installation,
+            "UPDATE accounts SET suspended_at = now() WHERE handle = 'organizer'",
+            "UPDATE accounts SET role = 'participant' WHERE role = 'admin'",
+        ),
+        "Nobody could decide disputes in 1 of the competitions: A competition.",
+    ),
     "queue server": (lambda c: c.changed(redis_url=SecretStr("redis://127.0.0.1:1/0")), "refused"),
     "queue server version": (lambda c: c.with_info(redis_version="5.0.14"), "5.0.14, older than 6.2"),
     "queue server eviction": (
