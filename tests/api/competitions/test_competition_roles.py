@@ -1,5 +1,6 @@
 """Roles in a competition: naming people, and that judging and playing do not mix."""
 
+from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import UTC, datetime
 from typing import Any
 
@@ -138,6 +139,25 @@ def test_the_last_admin_who_has_not_competed_stays_where_nobody_else_organizes(s
     assert service.browse("ada", "PUT", "/accounts/admin/role", json={"role": "participant"}).is_success
     refused = service.browse("ada", "PUT", "/admin/accounts/bob/suspension", **suspension)
     assert slug_of(refused) == (409, "last-organizer")
+
+
+def test_of_two_organizers_who_go_at_once_the_second_stays(service: Service) -> None:
+    """One ends their role while an admin who has competed there suspends the other."""
+    slug = only_organizer(service)
+    offer(service, slug, "bob", "organizer")
+    accept(service, slug, "bob")
+
+    def suspend() -> Any:
+        return service.browse("ada", "PUT", "/admin/accounts/bob/suspension", json={"suspended": True, "reason": ""})
+
+    with ThreadPoolExecutor(1) as pool:
+        with service.context.sessions.begin() as session:
+            author = session.query(Account).filter_by(handle="organizer").one()
+            competition_roles.end(session, slug, "organizer", author=author, now=datetime.now(UTC))
+            suspension = pool.submit(suspend)
+            wait([suspension], timeout=1)
+            assert not suspension.done(), "it waits for the end of the role"
+        assert slug_of(suspension.result()) == (409, "last-organizer")
 
 
 def test_what_nobody_decides_already_hinders_nothing(service: Service) -> None:
