@@ -7,4 +7,5 @@ faults: what happens without memory, and after an error of CUDA
 lost_device: a program that provokes an error of CUDA
 page: the outcome as Markdown
 __main__: the command ``python -m benchmarks.gpu_check``
+entries: entries scored by the whole service on a GPU, a command of its own
 """

@@ -91,8 +91,8 @@ busier than {busy:.0%} in the fullest hour.
 
 {costs}
 
-Seconds of the GPU are **counted and not measured**: an H100 at 40 % of its roof, with `inception_v3` and
-`nasnetalarge` (`benchmarks/GPU.md`). `make gpu-check` tells what yours reaches: with half of that speed you need
+Seconds of the GPU are those of an H100 with `inception_v3` and `nasnetalarge`, as `make gpu-check` measured them
+(`benchmarks/GPU.md`); no whole competition ran on one. It tells what yours reaches: with half of that speed you need
 twice the GPUs. A competition that scores with `efficientnet_lite0` and `efficientnet_lite2` needs no GPU.
 
 ## What they need
@@ -119,7 +119,7 @@ twice the GPUs. A competition that scores with `efficientnet_lite0` and `efficie
 
 def _costs(costs: EntryCosts) -> MarkdownTable:
     rows = [
-        ("GPU, public and private score, s", f"{costs.public:.1f} + {costs.private:.1f}", "counted"),
+        ("GPU, public and private score, s", f"{costs.public:.1f} + {costs.private:.1f}", "measured, features"),
         ("host, check and scores, s of processors", f"{costs.host:.1f}", "measured"),
         ("evidence on both tracks, s of processors", f"{costs.evidence:.0f}", "measured at 2,048 dimensions"),
         ("web, ms of processors", f"{1000 * costs.web:.0f}", "measured, small images"),

@@ -199,7 +199,7 @@ def _times(runs: Mapping[Part, Run]) -> str:
         " one, **measured** for `efficientnet_lite0` and `efficientnet_lite2` ([RESULTS.md](RESULTS.md));"
         " {check:.1f} s for a check (host_stages), by one process for eight workers.",
         "gpu": "A *GPU* is one of [GPU.md](GPU.md) with `inception_v3` and `nasnetalarge`: {public:.1f} and"
-        " {private:.1f} s of the GPU, **counted at 40 % of the roof and measured by nobody**, and {host:.1f} s of its"
+        " {private:.1f} s of the GPU, **measured by its check**, and {host:.1f} s of its"
         " host for both, measured; two processes take turns on it, and two more check.",
     }
     told = []

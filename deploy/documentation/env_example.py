@@ -49,6 +49,16 @@ COMPOSE: Mapping[str, tuple[tuple[str, str, str], ...]] = {
         ("WORKER_CHECK_MEMORY", "4g", "Most memory of the worker that checks uploads."),
         ("WORKER_CPU_MEMORY", "16g", "Most memory of the worker for evidence, audits of generators and releases."),
         ("WORKER_GPU_MEMORY", "32g", "Most memory of a GPU's worker, without the GPU's own."),
+        (
+            "WORKER_CPU_THREADS",
+            "8",
+            "Threads of the worker for evidence, audits of generators and releases: half of the cores.",
+        ),
+        (
+            "WORKER_GPU_THREADS",
+            "4",
+            "Threads of each of the two processes of a GPU's worker: the other half, divided by all of them.",
+        ),
     ),
     "The images": (
         ("API_IMAGE", "kennel-api", "The name under which it is built, or that of one in a registry."),

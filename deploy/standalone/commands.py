@@ -13,6 +13,8 @@ SCORING_QUEUES = ("score", "prepare", "compare", "rescore")
 """All that a worker with a GPU takes."""
 PROCESSES_OF_A_GPU = 2
 """They take turns: one computes features while the other reads, decodes and records."""
+MAX_SCORING_THREADS = 8
+"""Of each process that scores on a GPU: what it does beside the GPU gains little from more."""
 BACKGROUND_QUEUES = ("release", "ratings", "evidence", "recover")
 CHECKING_QUEUES = ("check", SWEEP_QUEUE)
 
@@ -28,6 +30,20 @@ def worker_command(name: str, queues: Iterable[str], *, processes: int = 1) -> t
     """A worker for some queues, called ``name`` and its host's."""
     worker = (*CELERY, "worker", "--concurrency", str(processes), "--without-gossip", "--without-mingle")
     return (*worker, "-Q", ",".join(queues), "-n", f"{name}@%h")
+
+
+def scoring_threads(cores: int, gpus: int) -> int:
+    """Threads of each process that scores on one of this machine's GPUs: all of them together have half of the cores.
+
+    Without a limit each process has a thread for every core, and the threads of one product, which wait for each other,
+    wait for those of other processes: on 16 cores a GPU was seen idle for a minute beside evidence.
+    """
+    return min(MAX_SCORING_THREADS, max(1, cores // 2 // (gpus * PROCESSES_OF_A_GPU)))
+
+
+def background_threads(cores: int, gpus: int) -> int:
+    """Threads of the process without a GPU on a machine with GPUs: on the cores that are left."""
+    return max(1, cores - gpus * PROCESSES_OF_A_GPU * scoring_threads(cores, gpus))
 
 
 def beat_command(schedule: str) -> tuple[str, ...]:

@@ -23,7 +23,9 @@ from deploy.standalone.commands import (
     CHECKING_QUEUES,
     PROCESSES_OF_A_GPU,
     SCORING_QUEUES,
+    background_threads,
     beat_command,
+    scoring_threads,
     web_command,
     worker_command,
 )
@@ -41,6 +43,7 @@ from scorer.errors import Unavailable
 from scorer.monitoring.exposition import FOLDER_VARIABLE
 from scorer.monitoring.logs import LogFormat
 from scorer.settings import Settings, read_settings
+from scorer.threads import THREADS_VARIABLE, usable_cores
 from worker.runtime.startup import require_weights
 
 HOST = "127.0.0.1"
@@ -175,7 +178,7 @@ def service_children(
 ) -> list[Child]:
     """The service's own processes: web on ``port`` of ``host``, a worker for each group of queues, and beat, which
     keeps in the folder ``state`` what it has sent. Where the settings ask for a GPU, its worker only scores, by two
-    processes that take turns, and another has what needs no GPU."""
+    processes that take turns, and another has what needs no GPU; these share the cores."""
     scheme = "https" if environment.get(TLS_VARIABLE) else "http"
     url = f"{scheme}://{_reachable(host)}:{port}/api/v1/ready"
     has_gpu = environment.get("KENNEL_DEVICE", "").startswith("cuda")
@@ -194,9 +197,11 @@ def service_children(
     # A score that takes minutes is not waited for: its lease expires and the job is claimed again.
     scorer = partial(worker_child, "scorer", stop_timeout=5.0)
     if has_gpu:
-        without_gpu = {**environment, "KENNEL_DEVICE": "cpu"}
+        cores = usable_cores()
+        for_gpu = {THREADS_VARIABLE: str(scoring_threads(cores, 1)), **environment}
+        without_gpu = {THREADS_VARIABLE: str(background_threads(cores, 1)), **environment, "KENNEL_DEVICE": "cpu"}
         scoring = [
-            scorer(PROCESSES_OF_A_GPU, SCORING_QUEUES),
+            replace(scorer(PROCESSES_OF_A_GPU, SCORING_QUEUES), env=for_gpu),
             replace(worker_child("analyst", 1, BACKGROUND_QUEUES), env=without_gpu),
         ]
     else:

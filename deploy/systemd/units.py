@@ -7,7 +7,7 @@ the web process has those of the workers, too: two workers of one machine could 
 """
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,12 +16,15 @@ from deploy.standalone.commands import (
     CHECKING_QUEUES,
     PROCESSES_OF_A_GPU,
     SCORING_QUEUES,
+    background_threads,
     beat_command,
+    scoring_threads,
     web_command,
     worker_command,
 )
 from deploy.systemd.unit_file import Section, command_line, unit_text
 from scorer.monitoring.exposition import FOLDER_VARIABLE
+from scorer.threads import THREADS_VARIABLE, usable_cores
 
 CONFIGURATION, STATE, CACHE = "/etc/kennel", "/var/lib/kennel", "/var/cache/kennel"
 SECRETS = {
@@ -143,7 +146,7 @@ def processes_of(plan: Plan) -> list[Process]:
             OF_WORKERS,
             "16G",
             GIVE_BACK_SECONDS,
-            environment=["KENNEL_DEVICE=cpu"],
+            environment=["KENNEL_DEVICE=cpu", *_threads(plan, background_threads)],
         ),
         _scoring_process(plan),
     ]
@@ -156,10 +159,15 @@ def _scoring_process(plan: Plan) -> Process:
     else:
         name, description, device = "kennel-gpu@", "Kennel: scores on GPU %i", "cuda:%i"
         command = worker_command("gpu-%i", SCORING_QUEUES, processes=PROCESSES_OF_A_GPU)
-    environment = [f"KENNEL_DEVICE={device}"]
+    environment = [f"KENNEL_DEVICE={device}", *_threads(plan, scoring_threads)]
     return Process(
         name, description, command, OF_WORKERS, "32G", GIVE_BACK_SECONDS, environment, devices=bool(plan.gpus)
     )
+
+
+def _threads(plan: Plan, share: Callable[[int, int], int]) -> list[str]:
+    """The variable that limits a worker's threads, where processes on GPUs share this machine's cores with others."""
+    return [f"{THREADS_VARIABLE}={share(usable_cores(), plan.gpus)}"] if plan.gpus else []
 
 
 def _service_text(process: Process, plan: Plan) -> str:

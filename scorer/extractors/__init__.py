@@ -17,7 +17,8 @@ openmp: threads that wait without spinning
 determinism: settings for bit-equal results
 descriptors: unit-length features, generalised mean pooling, transformers at another image size
 batchnorm_folding, fused_convolutions: faster forms of a network on CPUs
-cuda_graphs, device_neighbours: batches on a GPU; shortlists of nearest neighbours on it
+gpu_layout, cuda_graphs, device_neighbours: a network's order in memory and its batches on a GPU; shortlists of nearest
+    neighbours on it
 """
 
 import hashlib

@@ -1,10 +1,11 @@
 """Options of extractors: device, mode, batch size, threads, folders."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, cast
+
+from scorer.threads import allowed_threads
 
 Mode = Literal["compiled", "eager"]
 DeviceKind = Literal["auto", "cpu", "cuda"]
@@ -39,9 +40,9 @@ class ExtractorOptions:
     ``device`` ``auto`` is a GPU, or the CPU where there is none; ``device_index`` says which of the GPUs that this
     process sees (None: the first). ``mode`` is ``eager`` or ``compiled``
     (torch.compile with frozen weights: needs a C++ compiler); ``auto`` is :func:`default_mode`. ``batch_size`` (None:
-    :data:`CPU_BATCH` on the CPU; on a GPU the largest that safely fits) and ``threads`` (None: every core that this
-    process may use) are fixed for an extractor's life and recorded in the provenance, since the last bits of a
-    feature depend on them.
+    :data:`CPU_BATCH` on the CPU; on a GPU the largest that safely fits) and ``threads`` (None: one for every core
+    that this process may use, or as ``OMP_NUM_THREADS`` says) are fixed for an extractor's life and recorded in the
+    provenance, since the last bits of a feature depend on them.
     """
 
     weights_dir: Path | None = None
@@ -63,7 +64,4 @@ class ExtractorOptions:
     @property
     def resolved_threads(self) -> int:
         """The number of threads, with None resolved."""
-        if self.threads is not None:
-            return self.threads
-        # Only Linux reports which cores a process may use.
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return allowed_threads() if self.threads is None else self.threads

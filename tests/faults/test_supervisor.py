@@ -23,6 +23,7 @@ from deploy.standalone.supervisor import SAME_INTERRUPT_SECONDS, Supervisor
 from scorer.errors import Unavailable
 from scorer.jobs.broker import SWEEP_QUEUE
 from scorer.lifecycle import Queue
+from scorer.threads import THREADS_VARIABLE
 
 REPOSITORY = Path(__file__).parents[2]
 # Prints what it receives, ends at SIGTERM, and loops in short sleeps so that traps run soon.
@@ -106,6 +107,20 @@ def test_a_worker_with_a_gpu_only_scores(tmp_path: Path) -> None:
     assert options("analyst") == ({"release", "ratings", "evidence", "recover"}, "1", "cpu")
     taken = [queue for name in ("checker", "scorer", "analyst") for queue in options(name)[0]]
     assert sorted(taken) == sorted([*Queue, SWEEP_QUEUE])
+
+
+def test_workers_beside_a_gpu_share_the_cores_unless_the_operator_says_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(16)))
+
+    def threads(**environment: str) -> dict[str, str | None]:
+        children = service.service_children(environment, tmp_path, 1)
+        return {each.name: (each.env or {}).get(THREADS_VARIABLE) for each in children}
+
+    assert threads(KENNEL_DEVICE="cuda") == {"api": None, "checker": None, "scorer": "4", "analyst": "8", "beat": None}
+    assert set(threads(KENNEL_DEVICE="cuda", OMP_NUM_THREADS="3").values()) == {"3"}
+    assert set(threads().values()) == {None}, "one worker computes, on all cores"
 
 
 def test_lines_stay_whole_and_aligned_when_parts_talk_at_once() -> None:

@@ -81,6 +81,21 @@ def test_each_gpu_has_a_worker_of_its_own() -> None:
     assert "kennel-score.service" not in files
 
 
+def test_workers_beside_gpus_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(48)))
+
+    def threads(gpus: int) -> dict[str, list[str]]:
+        written = units(Plan(gpus, 8000, "kennel"))
+        lines = {name: unit.all("Environment") for name, unit in written.items()}
+        return {name: [each for each in found if each.startswith("OMP_")] for name, found in lines.items()}
+
+    assert {name: found for name, found in threads(4).items() if found} == {
+        "kennel-cpu": ["OMP_NUM_THREADS=24"],
+        "kennel-gpu@": ["OMP_NUM_THREADS=3"],
+    }
+    assert not any(threads(0).values()), "scores have all cores"
+
+
 def test_units_are_hardened_and_limited() -> None:
     for name, unit in units(Plan(2, 8000, "kennel")).items():
         assert unit.one("User") == "kennel", name

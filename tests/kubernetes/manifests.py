@@ -56,7 +56,15 @@ def environment_of(folder: str, container: Object) -> dict[str, str]:
     variables: dict[str, str] = {}
     for source in container["envFrom"]:
         variables |= maps[source["configMapRef"]["name"]]["data"]
-    return variables | {each["name"]: each["value"] for each in container.get("env", ())}
+    return variables | {each["name"]: _value(container, each) for each in container.get("env", ())}
+
+
+def _value(container: Object, variable: Object) -> str:
+    """A variable's value; of one that is the container's own request, that request."""
+    if "value" in variable:
+        return str(variable["value"])
+    (resources, _, resource) = variable["valueFrom"]["resourceFieldRef"]["resource"].partition(".")
+    return str(container["resources"][resources][resource])
 
 
 def mounts_of(workload: Object) -> dict[str, tuple[Mapping[str, Any], bool]]:

@@ -31,9 +31,10 @@ OF_THE_PLACE = {
     "KENNEL_TRUSTED_PROXIES",
     "KENNEL_WEB_PROCESSES",
     "KENNEL_WORKER_PROCESSES",
+    "OMP_NUM_THREADS",
     "REDIS_URL",
 }
-"""What depends on where the service runs: addresses, and how many processes there are."""
+"""What depends on where the service runs: addresses, and how many processes and threads there are."""
 NOT_HERE = {
     "AWS_ALLOW_HTTP": "the store of compose's own network has no TLS",
     "CUDA_VISIBLE_DEVICES": "a pod sees its own GPU alone",
