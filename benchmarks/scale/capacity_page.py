@@ -93,7 +93,8 @@ busier than {busy:.0%} in the fullest hour.
 
 Seconds of the GPU are those of an H100 with `inception_v3` and `nasnetalarge`, as `make gpu-check` measured them
 there (`benchmarks/GPU.md`); no whole competition ran on one. The same command tells what yours reaches: with half of
-that speed you need twice the GPUs. A competition that scores with `efficientnet_lite0` and `efficientnet_lite2` needs no GPU.
+that speed you need twice the GPUs. A competition that scores with `efficientnet_lite0` and `efficientnet_lite2` needs
+no GPU.
 
 ## What they need
 
