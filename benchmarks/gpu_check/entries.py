@@ -232,12 +232,13 @@ def main(arguments: Sequence[str] | None = None, size: Size | None = None) -> in
     parser.add_argument("--device", default="cuda", help="cuda, cuda:3, or cpu to rehearse")
     parser.add_argument("--entries", type=int, default=Size.entries)
     parser.add_argument("--images", type=int, default=Size.images, help="of each entry")
-    parser.add_argument("--log", type=argparse.FileType("w"), default=os.devnull, help="where the service's log goes")
+    parser.add_argument("--log", type=Path, default=Path(os.devnull), help="the file that the service's log goes to")
     options = parser.parse_args(arguments)
     parse_device(options.device)
     size = size or Size(entries=options.entries, images=options.images)
     facts = {name: value for name, value in machine().items() if name in FACTS} | facts_of(torch.device(options.device))
-    seen = measure(options.device, size, options.log)
+    with options.log.open("w") as log:
+        seen = measure(options.device, size, log)
     print(page_of(seen, size, facts))
     return 0
 
