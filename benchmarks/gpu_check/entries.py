@@ -88,9 +88,10 @@ class Observed:
 class GpuService:
     """A running service with its admin, whose scoring worker computes on ``device``."""
 
-    def __init__(self, running: RunningService, admin: ApiClient, metrics_token: str, device: str) -> None:
-        self.admin, self._running, self._device = admin, running, device.partition(":")[0]
-        self._http = httpx.Client(base_url=running.url, timeout=600, trust_env=False)
+    def __init__(
+        self, running: RunningService, admin: ApiClient, http: httpx.Client, metrics_token: str, device: str
+    ) -> None:
+        self.admin, self._http, self._running, self._device = admin, http, running, device.partition(":")[0]
         self._metrics_headers = {"Authorization": f"Bearer {metrics_token}"}
 
     def open_competition(self, size: Size) -> None:
@@ -163,8 +164,11 @@ def gpu_service(device: str, weights: Path, folder: Path, log: TextIO) -> Iterat
     }
     with open_data_folder(folder) as data, Supervisor(Log(log), hold=[data.lock]) as supervisor:
         running = start_service(supervisor, data, environ=environment)
-        with ApiClient(running.url, running.new_admin_token) as admin:
-            yield GpuService(running, admin, token, device)
+        with (
+            ApiClient(running.url, running.new_admin_token) as admin,
+            httpx.Client(base_url=running.url, timeout=600, trust_env=False) as http,
+        ):
+            yield GpuService(running, admin, http, token, device)
 
 
 def measure(device: str, size: Size, log: TextIO) -> Observed:
