@@ -249,9 +249,9 @@ the 205 s that were left of the machine's time**: three public scores were made,
 `nvidia-smi` told: both references of 5,000 and 6,000 images were ready 74 s after the worker was; an entry's check took
 2.4 to 3.5 s by one process; the first public score, 12.3 s from its claim. Then the worker without a GPU began
 evidence, and **the GPU was idle for a minute**, in which two scores were at what follows the features. The likely
-cause, not measured there: two processes that score and one that makes evidence had 16 threads each on 16 cores, and
-threads of a product or a decomposition wait for each other. Since then the cores are shared out among the worker processes
-([how](../docs/how-to/run-many-processes.md#threads)). **With that it has not run on a GPU.**
+cause, not measured there: two processes that score and one that makes evidence had 16 threads each on 16 cores,
+and threads of a product or a decomposition wait for each other. Since then the cores are shared out among the worker
+processes ([how](../docs/how-to/run-many-processes.md#threads)). **With that it has not run on a GPU.**
 
 ## What the code does on a GPU
 
