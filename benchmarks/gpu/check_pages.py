@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FOLDER = Path(__file__).parents[1] / "results" / "gpu_checks"
-_THROUGHPUT = re.compile(r"^\| (\w+) \| ([\d,]+) \| (\d+)% \| [\d,]+ \| (\d+) \| ", re.MULTILINE)
-"""A row of the table of networks: name, images a second, share of the roof, batch."""
+_THROUGHPUT = re.compile(r"^\| (\w+) \| ([\d,]+) \| (\d+)% \| [\d,]+ \| \d+ \| ", re.MULTILINE)
+"""A row of the table of networks: name, images a second, share of the roof."""
 _ROOF = re.compile(r"^Roof, measured here: ([\d.]+) TFLOP/s .* ([\d,]+) GB/s", re.MULTILINE)
 
 
@@ -41,8 +41,8 @@ def read_page(text: str) -> CheckPage:
     rows = _THROUGHPUT.findall(text)
     return CheckPage(
         text,
-        {name: float(rate.replace(",", "")) for name, rate, _, _ in rows},
-        {name: int(share) / 100 for name, _, share, _ in rows},
+        {name: float(rate.replace(",", "")) for name, rate, _ in rows},
+        {name: int(share) / 100 for name, _, share in rows},
         float(roof[1]) * 1e12,
         float(roof[2].replace(",", "")) * 1e9,
     )

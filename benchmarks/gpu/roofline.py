@@ -167,7 +167,7 @@ def page(works: list[Work], device: Device, checked: list[CheckPage]) -> str:
         with_host=submissions.section(results, measured_tracks, fastest_tracks),
         checked_device=newest.fact("device"),
         checked_date=newest.fact("date"),
-        checked_page=newest.text.replace("\n# ", "\n### ").removeprefix("# GPU check: passed\n").strip(),
+        checked_page=newest.text.removeprefix("# GPU check: passed\n").strip(),
         checks="\n".join(_check(each) for each in checked),
         first=first.name,
         second=works[1].name,
@@ -312,7 +312,7 @@ published, and how long whole entries take on one (above).
 
 ## The page of the check
 
-The commit that it names is the one on which that machine's copy was based; what ran was the tree of 9dfbca01.
+(That of 2026-11-27 01:44 names the commit on which that machine's copy was based; what ran was the tree of 9dfbca01.)
 
 {checked_page}
 """

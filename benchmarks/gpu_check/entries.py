@@ -7,20 +7,16 @@ share as ``/metrics`` tells it.
 """
 
 import argparse
-import hashlib
-import io
-import os
 import secrets
+import shutil
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TextIO
+from typing import Any
 
 import httpx
 import torch
@@ -29,18 +25,13 @@ from prometheus_client.parser import text_string_to_metric_families
 from benchmarks.gpu_check.page import FACTS, facts_of, table
 from benchmarks.harness.machine import machine
 from benchmarks.harness.networks import spec_of, write_weights
-from benchmarks.load.participants import ROLES, Participant, add_participants, noise_zip, post_zip
-from deploy.standalone.data_folder import open_data_folder
-from deploy.standalone.log import Log
-from deploy.standalone.service import RunningService, start_service
-from deploy.standalone.supervisor import Supervisor
-from kennel_client.api import ApiClient
-from kennel_client.references import prepare
-from scorer.competitions.spec import CompetitionSpec, TrackSpec
-from scorer.db.session import connected
-from scorer.extractor_catalogue import ExtractorSpec
+from benchmarks.load.participants import ROLES, TIMEOUT, Participant, add_participants, noise_zip, post_zip
+from benchmarks.load.service import LoadedService, open_competition, running_service
+from scorer.competitions.spec import TrackSpec
 from scorer.extractors.options import parse_device
 from scorer.lifecycle import PICKABLE, JobState, Status
+from scorer.monitoring.exposition import FOLDER_VARIABLE
+from scorer.threads import usable_cores
 
 SLUG = "gpu"
 SIDE = 64
@@ -85,35 +76,12 @@ class Observed:
         return self.busy[-1][1] - self.busy[0][1]
 
 
-class GpuService:
-    """A running service with its admin, whose scoring worker computes on ``device``."""
+class ServiceWatch:
+    """Hands entries to a service, and looks at them and at the seconds for which ``device`` computes."""
 
-    def __init__(
-        self, running: RunningService, admin: ApiClient, http: httpx.Client, metrics_token: str, device: str
-    ) -> None:
-        self.admin, self._http, self._running, self._device = admin, http, running, device.partition(":")[0]
+    def __init__(self, service: LoadedService, http: httpx.Client, metrics_token: str, device: str) -> None:
+        self._service, self._http, self._device = service, http, device.partition(":")[0]
         self._metrics_headers = {"Authorization": f"Bearer {metrics_token}"}
-
-    def open_competition(self, size: Size) -> None:
-        """An open competition with references on both tracks."""
-        spec = CompetitionSpec(
-            slug=SLUG,
-            title=SLUG,
-            image_count=size.images,
-            image_size=SIDE,
-            opens_at=datetime.now(UTC) - timedelta(days=1),
-            public=TrackSpec(extractor=size.public),
-            private=TrackSpec(extractor=size.private),
-        )
-        self.admin.post("/competitions", spec.model_dump(mode="json"))
-        for seed, (role, count) in enumerate(size.references.items()):
-            self.admin.attach_references(SLUG, role, io.BytesIO(noise_zip(1000 + seed, count, SIDE)))
-        prepare(self.admin, SLUG, say=_tell, every=EVERY_SECONDS)
-
-    def people(self, count: int) -> list[Participant]:
-        """As many participants, each a team of its own."""
-        with connected(self._running.settings) as sessions:
-            return add_participants(sessions, count)
 
     def watch(self, people: Sequence[Participant], zips: Sequence[bytes]) -> Observed:
         """Hand in all zips, one by each person, and look until the last one has both scores."""
@@ -134,7 +102,7 @@ class GpuService:
     def _look_at(self, entry: str, seen: Observed, begun: float) -> None:
         if entry in seen.private:
             return
-        state = self.admin.get(f"/submissions/{entry}")
+        state = self._service.admin.get(f"/submissions/{entry}")
         now = time.monotonic() - begun
         if state["status"] not in PICKABLE or state["private_state"] == JobState.FAILED:
             raise RuntimeError(f"an entry was not scored: {state}")
@@ -152,51 +120,53 @@ class GpuService:
         return sum(each.value for each in mine)
 
 
-@contextmanager
-def gpu_service(device: str, weights: Path, folder: Path, log: TextIO) -> Iterator[GpuService]:
-    """A running service in a folder."""
-    token = secrets.token_hex(16)
-    environment = {
-        **os.environ,
-        "KENNEL_DEVICE": device,
-        "KENNEL_WEIGHTS_DIR": str(weights),
-        "KENNEL_METRICS_TOKEN": token,
-    }
-    with open_data_folder(folder) as data, Supervisor(Log(log), hold=[data.lock]) as supervisor:
-        running = start_service(supervisor, data, environ=environment)
-        with (
-            ApiClient(running.url, running.new_admin_token) as admin,
-            httpx.Client(base_url=running.url, timeout=600, trust_env=False) as http,
-        ):
-            yield GpuService(running, admin, http, token, device)
-
-
-def measure(device: str, size: Size, log: TextIO) -> Observed:
-    """Have a service score ``size.entries`` entries on ``device``; the parts' log goes to ``log``."""
+def measure(device: str, size: Size, log: Path | None) -> Observed:
+    """Have a service score ``size.entries`` entries on ``device``; the parts' log is copied to ``log`` in the end."""
     with (
         TemporaryDirectory(prefix="kennel-gpu-") as folder,
-        ProcessPoolExecutor(min(size.entries, os.cpu_count() or 1)) as processes,
+        ProcessPoolExecutor(min(size.entries, usable_cores())) as processes,
     ):
-        weights = Path(folder) / "weights"
+        weights, metrics = Path(folder) / "weights", Path(folder) / "metrics"
         weights.mkdir()
-        Path(folder).chmod(0o711)  # root's service has an account of its own
+        metrics.mkdir()
         zips = [processes.submit(noise_zip, seed, size.images, SIDE) for seed in range(size.entries)]
         for name in (size.public, size.private):
-            _lend_weights(spec_of(name), weights)
-        with gpu_service(device, weights, Path(folder) / "data", log) as service:
+            write_weights(spec_of(name), weights)
+        token = secrets.token_hex(16)
+        settings: dict[str, Any] = {
+            "KENNEL_DEVICE": device,
+            "KENNEL_WEIGHTS_DIR": str(weights),
+            "KENNEL_METRICS_TOKEN": token,
+            FOLDER_VARIABLE: str(metrics),
+        }
+        with (
+            running_service(**settings) as service,
+            httpx.Client(base_url=service.url, timeout=TIMEOUT, trust_env=False) as http,
+        ):
             _tell("the service runs")
-            service.open_competition(size)
-            people = service.people(size.entries)
-            return service.watch(people, [each.result() for each in zips])
+            try:
+                _open_competition(service, size)
+                people = add_participants(service, size.entries)
+                return ServiceWatch(service, http, token, device).watch(people, [each.result() for each in zips])
+            finally:
+                if log is not None:
+                    shutil.copyfile(service.log, log)
 
 
-def _lend_weights(spec: ExtractorSpec, folder: Path) -> None:
-    """Write weights that the service's account can read, with their hash, since it cannot write one beside them."""
-    write_weights(spec, folder)
-    if spec.weights_package is None:
-        file = folder / f"{spec.name}.safetensors"
-        file.chmod(0o644)
-        file.with_suffix(".sha256").write_text(f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n")
+def _open_competition(service: LoadedService, size: Size) -> None:
+    references = {
+        role: noise_zip(1000 + seed, count, SIDE) for seed, (role, count) in enumerate(size.references.items())
+    }
+    open_competition(
+        service,
+        SLUG,
+        references,
+        say=_tell,
+        image_count=size.images,
+        image_size=SIDE,
+        public=TrackSpec(extractor=size.public),
+        private=TrackSpec(extractor=size.private),
+    )
 
 
 def page_of(seen: Observed, size: Size, facts: Mapping[str, str]) -> str:
@@ -236,13 +206,12 @@ def main(arguments: Sequence[str] | None = None, size: Size | None = None) -> in
     parser.add_argument("--device", default="cuda", help="cuda, cuda:3, or cpu to rehearse")
     parser.add_argument("--entries", type=int, default=Size.entries)
     parser.add_argument("--images", type=int, default=Size.images, help="of each entry")
-    parser.add_argument("--log", type=Path, default=Path(os.devnull), help="the file that the service's log goes to")
+    parser.add_argument("--log", type=Path, help="the file that the service's log is copied to")
     options = parser.parse_args(arguments)
     parse_device(options.device)
     size = size or Size(entries=options.entries, images=options.images)
     facts = {name: value for name, value in machine().items() if name in FACTS} | facts_of(torch.device(options.device))
-    with options.log.open("w") as log:
-        seen = measure(options.device, size, log)
+    seen = measure(options.device, size, options.log)
     print(page_of(seen, size, facts))
     return 0
 

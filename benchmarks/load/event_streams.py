@@ -56,7 +56,7 @@ def measure(size: Size) -> list[BenchmarkCase]:
     """One case: streams are opened, nothing happens, and then every submission changes in one transaction."""
     with running_service(WEB, f"{SCORER}0") as service:
         open_competition(service, SLUG, reference_zips(IMAGE_SIZE), image_count=IMAGES, image_size=IMAGE_SIZE)
-        people = add_participants(service.sessions, size.streams)
+        people = add_participants(service, size.streams)
         entries = _hand_in_all(service, people)
         owners = [(entry, person.token) for entry, person in zip(entries, people, strict=True)]
         (web,) = [each for each in service.processes(WEB) if "--factory" in each.cmdline()]

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
 import httpx
 import numpy as np
@@ -66,9 +67,9 @@ def measure(size: Size) -> list[BenchmarkCase]:
     )
     with running_service(workers=workers) as service:
         limits = {"daily_limit": 5, "pending_limit": 2}
-        spec = {"image_count": IMAGES, "image_size": IMAGE_SIZE, **limits}
+        spec: dict[str, Any] = {"image_count": IMAGES, "image_size": IMAGE_SIZE, **limits}
         open_competition(service, SLUG, reference_zips(IMAGE_SIZE), **spec)
-        hour = LastHour(service, size, add_participants(service.sessions, size.teams))
+        hour = LastHour(service, size, add_participants(service, size.teams))
         story = asyncio.run(hour.play())
         outcome = read_outcome(service.sessions, SLUG)
     numbers = findings_of(story, outcome, size.compression)

@@ -10,12 +10,12 @@ from typing import Any
 import httpx
 import numpy as np
 
+from benchmarks.load.service import LoadedService
 from kennel_client.api import ApiClient
 from kennel_client.errors import Refused
 from kennel_client.resumable import PendingUpload, upload_resumably
 from scorer.accounts import accounts, api_tokens
 from scorer.archive import write_images
-from scorer.db.session import Sessions
 
 ROLES = ("train", "held_out", "private_extra")
 WAYS = ("api", "client", "wire")
@@ -47,11 +47,11 @@ def _rejected(answer: httpx.Response) -> Rejected:
     return Rejected(answer.status_code, str(body.get("message") or str(body.get("type", "")).rpartition(":")[2]))
 
 
-def add_participants(sessions: Sessions, count: int, prefix: str = "team") -> list[Participant]:
+def add_participants(service: LoadedService, count: int, prefix: str = "team") -> list[Participant]:
     """Make accounts with a token each."""
     now = datetime.now(UTC)
     people = [Participant(f"{prefix}-{number}", f"{prefix}-{number}-token") for number in range(count)]
-    with sessions.begin() as session:
+    with service.sessions.begin() as session:
         for person in people:
             account = accounts.create_account(session, handle=person.handle, name="", role="participant", now=now)
             api_tokens.issue(session, account, person.token, name="load", now=now)

@@ -123,7 +123,7 @@ def _read(service: LoadedService, size: Size, seconds: float) -> Run:
 
 
 def _uploads(service: LoadedService, path: Path, prefix: str, count: int, seconds: float) -> Uploads:
-    people = add_participants(service.sessions, count, prefix)
+    people = add_participants(service, count, prefix)
     return Uploads(service.url, SLUG, str(path), people, "client", seconds)
 
 

@@ -3,7 +3,7 @@
 import io
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -157,17 +157,27 @@ def _parts(environment: Mapping[str, str], folder: Path, port: int, workers: Wor
         argv = [replaced.get(str(argument), argument) for argument in scorer.argv]
         if workers.queues is not None:
             argv[argv.index("-Q") + 1] = workers.queues
-        own = {**environment, **workers.environment}
+        own = {**(scorer.env or {}), **workers.environment}
         parts[f"{SCORER}{number}"] = replace(scorer, name=f"{SCORER}{number}", argv=argv, env=own)
     return parts
 
 
-def open_competition(service: LoadedService, slug: str, references: Mapping[str, bytes], **changes: Any) -> None:
-    """An open competition on the ``tiny`` extractor with these prepared references by role."""
+def open_competition(
+    service: LoadedService,
+    slug: str,
+    references: Mapping[str, bytes],
+    *,
+    say: Callable[[str], None] = lambda _: None,
+    **changes: Any,
+) -> None:
+    """An open competition with these references by role, prepared with progress to ``say``.
+
+    Its extractor is ``tiny`` unless ``changes`` of its specification name others.
+    """
     now = datetime.now(UTC)
     tiny = TrackSpec(extractor="tiny")
     fields = {"slug": slug, "title": slug, "opens_at": now - timedelta(days=10), "public": tiny, "private": tiny}
     service.admin.post("/competitions", CompetitionSpec(**{**fields, **changes}).model_dump(mode="json"))
     for role, content in references.items():
         service.admin.attach_references(slug, role, io.BytesIO(content))
-    prepare(service.admin, slug, say=lambda _: None, every=0.2)
+    prepare(service.admin, slug, say=say, every=0.2)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import Any
 
 import httpx
 
@@ -70,9 +71,9 @@ def measure(size: Size) -> list[BenchmarkCase]:
     """One case: the memory of every part over the time of the soak."""
     with running_service() as service:
         limits = {"daily_limit": None, "pending_limit": 100}
-        spec = {"image_count": IMAGES, "image_size": IMAGE_SIZE, **limits}
+        spec: dict[str, Any] = {"image_count": IMAGES, "image_size": IMAGE_SIZE, **limits}
         open_competition(service, SLUG, reference_zips(IMAGE_SIZE), **spec)
-        people = add_participants(service.sessions, PEOPLE)
+        people = add_participants(service, PEOPLE)
         traffic, samples = _soak(service, people, size)
     numbers: Run = {
         "seconds": size.seconds,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import httpx
 from sqlalchemy import create_engine, make_url, text
@@ -76,9 +77,9 @@ def play(part: Part) -> list[BenchmarkCase]:
 
 def _play(service: LoadedService, part: Part, times: ServiceTimes, clock: SharedClock) -> dict[str, float]:
     limits = {"daily_limit": DAILY_LIMIT, "pending_limit": PENDING_LIMIT}
-    spec = {"image_count": IMAGES, "image_size": IMAGE_SIZE, **limits}
+    spec: dict[str, Any] = {"image_count": IMAGES, "image_size": IMAGE_SIZE, **limits}
     open_competition(service, SLUG, reference_zips(IMAGE_SIZE), **spec)
-    people = add_participants(service.sessions, part.teams)
+    people = add_participants(service, part.teams)
     tomorrow = datetime.now(UTC).date() + timedelta(days=1)
     start = datetime(tomorrow.year, tomorrow.month, tomorrow.day, tzinfo=UTC)  # so that its days are those of the quota
     closes_at = start + timedelta(days=part.days)

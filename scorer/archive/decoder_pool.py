@@ -26,6 +26,7 @@ from kennel_client.archive.zip_reader import WINDOW_BYTES, Record, packed
 from scorer.archive.decoder_process import words_of
 from scorer.archive.shared_window import PackedImage, SharedWindow, WindowShape, new_memory
 from scorer.confinement.fork_server import start_process
+from scorer.threads import usable_cores
 
 MAX_PROCESSES = 4
 PIXEL_BYTES = 8 << 20
@@ -56,7 +57,7 @@ def window_shape(size: int, count: int, member_bytes: int, *, of_references: boo
 def default_processes() -> int:
     """As many processes as there are cores, up to ``MAX_PROCESSES``; 0, for threads instead, on systems without Linux's
     means to limit a process."""
-    return min(MAX_PROCESSES, len(os.sched_getaffinity(0))) if sys.platform == "linux" else 0
+    return min(MAX_PROCESSES, usable_cores()) if sys.platform == "linux" else 0
 
 
 class _Ended(Exception):

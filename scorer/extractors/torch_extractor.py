@@ -64,9 +64,7 @@ class TorchExtractor:
             self._gpu = gpu_of(self._device)
             module = fold(trunk).to(device=self._device, dtype=torch.float32)
             self._weight_bytes = sum(each.nbytes for each in (*module.parameters(), *module.buffers()))
-            self._memory_format = torch.channels_last
-            self._convolutions = "torch"
-            self._network = self._optimised(module)
+            self._network, self._convolutions, self._memory_format = self._optimised(module)
             self._slots: dict[tuple[Any, ...], Sequence[Slot]] = {}
             with self._deterministic():
                 self.batch_size = self._first_batch_size()
@@ -81,20 +79,18 @@ class TorchExtractor:
         with translated_device_errors(), self._deterministic():
             return self._run_or_halve(lambda: self._features_in_batches(images, progress))
 
-    def _optimised(self, module: nn.Module) -> Callable[[Tensor], Tensor]:
-        """The network in the form that is fastest in this mode on this device; sets the order of its input."""
+    def _optimised(self, module: nn.Module) -> tuple[Callable[[Tensor], Tensor], str, torch.memory_format]:
+        """The network as it is fastest in this mode on this device, how it convolves, its input's order in memory."""
         compiled = self._options.resolved_mode == "compiled"
         if self._gpu is not None and not compiled:
             layout = lay_out(module)
-            self._convolutions, self._memory_format = str(layout), layout.memory_format
-            return module
-        module.to(memory_format=self._memory_format)
+            return module, str(layout), layout.memory_format
+        module.to(memory_format=torch.channels_last)
         if compiled:
-            return _compiled(module, self._options.cache_dir)
+            return _compiled(module, self._options.cache_dir), "torch", torch.channels_last
         if can_fuse():
-            self._convolutions = "onednn-fused"
-            return fuse(module)
-        return module
+            return fuse(module), "onednn-fused", torch.channels_last
+        return module, "torch", torch.channels_last
 
     @property
     def shortlister(self) -> Shortlister:

@@ -117,7 +117,8 @@ def _in_folder(spec: ExtractorSpec, folder: Path | None) -> Path:
             "missing-weights",
             f"The weights of {spec.name} are missing: set KENNEL_WEIGHTS_DIR to a folder with {' or '.join(names)}.",
         )
-    files = [folder / name for name in names if (folder / name).is_file()]
+    with _readable(folder):
+        files = [folder / name for name in names if (folder / name).is_file()]
     if not files:
         raise Unavailable(
             "missing-weights", f"The weights of {spec.name} are missing: {folder} has no {' or '.join(names)}."
@@ -143,10 +144,11 @@ def _required(spec: ExtractorSpec, options: ExtractorOptions, path: Path) -> str
     if spec.name in options.weights_sha256:
         return options.weights_sha256[spec.name].lower()
     record = _record_of(path)
-    if not record.exists():
-        return None
-    # As `sha256sum` writes it: the hash, then the name of the file.
-    return next(iter(record.read_text().split()), "").lower()
+    with _readable(record):
+        if not record.exists():
+            return None
+        # As `sha256sum` writes it: the hash, then the name of the file.
+        return next(iter(record.read_text().split()), "").lower()
 
 
 def _record_of(path: Path) -> Path:

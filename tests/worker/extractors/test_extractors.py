@@ -3,6 +3,7 @@
 import hashlib
 import os
 import pickle
+import re
 import resource
 import subprocess
 import sys
@@ -508,6 +509,22 @@ def test_weights_that_cannot_be_read_are_one_sentence(
     monkeypatch.setattr(Path, "read_bytes", refuse)
     with pytest.raises(Unavailable, match=r"inception_v3.pth cannot be read \(Permission denied\)") as error:
         read(INCEPTION, ExtractorOptions(weights_dir=folder))
+    assert error.value.slug == "unreadable-weights"
+    message_of(error)
+
+
+@pytest.mark.parametrize(("refused", "named"), [("is_file", "{folder}"), ("read_text", "{folder}/inception_v3.sha256")])
+def test_a_folder_and_a_recorded_hash_that_cannot_be_read_are_one_sentence(
+    refused: str, named: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    (folder / "inception_v3.sha256").write_text("0" * 64)
+    monkeypatch.setattr(Path, refused, refuse)
+    expected = f"^{re.escape(named.format(folder=folder))} cannot be read"
+    with pytest.raises(Unavailable, match=expected) as error:
+        weights.required_sha256(INCEPTION, ExtractorOptions(weights_dir=folder))
     assert error.value.slug == "unreadable-weights"
     message_of(error)
 
