@@ -164,6 +164,9 @@ class Settings(LogSettings):
     """Worker processes of the whole installation: what is behind Celery's ``--concurrency``, added up."""
     worker_connections: int = Field(5, ge=2)
     """Database connections that a worker process may open."""
+    workers_from_zero: bool = False
+    """Whether workers, but those that check, run only while something waits, as with KEDA on Kubernetes. The doctor
+    (``kennel admin installation doctor``) then calls no queue wrong for having no worker."""
     database_pooler: bool = False
     """Whether ``DATABASE_URL`` is the address of a pooler (PgBouncer in transaction mode), which shares few connections
     of the server among many processes. Otherwise all processes together may not open more than the server has."""
@@ -208,8 +211,8 @@ class Settings(LogSettings):
     """Rate limits that differ from the defaults, by name, for example ``{"sign-in": "5/minute"}``."""
 
     oidc_issuer: HttpsAddress | None = None
-    """An OpenID Connect issuer whose users may sign in, for example ``https://accounts.example.org``; without TLS only
-    on this machine. It is trusted: a user with a verified address there gets the account with that address here."""
+    """An OpenID Connect issuer whose users may sign in, such as ``https://accounts.example.org``; without TLS only on
+    this machine. It is trusted: a user with a verified address there gets the account with that address here."""
     oidc_client_id: str = ""
     """The client id under which the issuer has registered this service."""
     oidc_client_secret: SecretStr = SecretStr("")
@@ -218,11 +221,9 @@ class Settings(LogSettings):
     """The provider's name on the button ``Sign in with ...``."""
 
     metrics_token: SecretStr | None = None
-    """What Prometheus must bear (``Authorization: Bearer``) to read ``/metrics``, of web processes and of workers.
-    Without it web processes have no ``/metrics``."""
+    """What Prometheus must bear (``Authorization: Bearer``) to read ``/metrics``; without it they have none."""
     metrics_port: int | None = Field(None, ge=1, le=65535)
-    """The port on which a worker offers ``/metrics``; it needs ``PROMETHEUS_MULTIPROC_DIR``, an empty folder. Without
-    it a worker offers none."""
+    """A worker's port for ``/metrics``, if any. It needs ``PROMETHEUS_MULTIPROC_DIR``, an empty folder."""
     liveness_path: Path | None = None
     """A file that a worker, and beat, touch as long as they do their work, for checks of their health. One for each."""
 

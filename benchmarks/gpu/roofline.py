@@ -243,9 +243,9 @@ TF32, and the output behind them.
 
 ## What the whole service did
 
-`make gpu-entries` starts the service of `kennel up` with the GPU, and has it score four entries of 10,000 images of
-noise with `inception_v3` and `nasnetalarge`. It was run once on the machine of the second check and **did not end in
-the 205 s that were left of the machine's time**: three public scores were made, and no private one. What its log and
+`make gpu-entries` starts the service of `kennel up` with the GPU, and has it score entries of 10,000 images of noise
+with `inception_v3` and `nasnetalarge`. It was run once, with four of them on the machine of the second check, and **did
+not end in the 205 s that were left of the machine's time**: three public scores, and no private one. What its log and
 `nvidia-smi` told: both references of 5,000 and 6,000 images were ready 74 s after the worker was; an entry's check took
 2.4 to 3.5 s by one process; the first public score, 12.3 s from its claim. Then the worker without a GPU began
 evidence, and **the GPU was idle for a minute**, in which two scores were at what follows the features. The likely
@@ -270,7 +270,7 @@ processes ([how](../docs/how-to/run-many-processes.md#threads)). **With that it 
   references and comparisons alone; checks, evidence, audits and releases are those of workers without one.
 - The products by which nearest neighbours are shortlisted are the GPU's; the pairs of the shortlist are decided in
   float64 on the host, so the answer is the CPU's to the last bit (`scorer/extractors/device_neighbours.py`). The
-  Fréchet distance stays on the host: beside the next entry's features it costs the GPU nothing.
+  Fréchet distance stays on the host, beside the next entry's features; on a GPU it was not timed.
 - The largest batch, a power of two up to 256, with which a network's weights, graphs and activations keep within a
   fifth of the memory is found at the first start, written to the cache folder and fixed from then on: the networks of
   both tracks stay loaded in both processes. `KENNEL_BATCH_SIZE` overrides it. Where a GPU runs out of memory all the
@@ -312,7 +312,9 @@ published, and how long whole entries take on one (above).
 
 ## The page of the check
 
-(That of 2026-11-27 01:44 names the commit on which that machine's copy was based; what ran was the tree of 9dfbca01.)
+(That of 2026-11-27 01:44 names the commit on which that machine's copy was based; what ran was the tree of 9dfbca01.
+Its column of memory is the most since the process began, with the batch that was tried last and found too large; later
+pages have what the timed features took.)
 
 {checked_page}
 """

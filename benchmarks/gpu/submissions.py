@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from benchmarks.gpu import host_stages
 from benchmarks.gpu.pipeline import Job, Machine, Outcome, Stage, simulate
 from benchmarks.harness.isolation import THREADS
-from benchmarks.harness.report import MarkdownTable, markdown_of
+from benchmarks.harness.report import MarkdownTable, markdown_of, source_of
 from benchmarks.harness.results import BenchmarkResult
 from benchmarks.harness.rounds import median_of
 from benchmarks.speed import evidence, frechet, neighbours
@@ -19,8 +19,8 @@ ENTRIES = 200
 CORES = 16
 """Cores beside one GPU."""
 CHECKING, DECODING, SCORING = 2, 2, 2
-"""Processes that check, those by which each of them decodes, and those that take turns on the GPU: two as in
-docker-compose.yml."""
+"""Processes that check, those by which each of them decodes (a process takes up to four), and those that take turns on
+the GPU, as in docker-compose.yml."""
 MAX_IDLE = 0.1
 
 
@@ -43,6 +43,8 @@ class Scenario:
     gpu_neighbours: bool = True
     shared_scratch: bool = True
     """Whether the checking worker's decoded images are found by the scoring one; else it decodes them again."""
+    cores: int = CORES
+    """Those for checks and scores."""
 
 
 Measured = Mapping[str, BenchmarkResult]
@@ -98,7 +100,7 @@ def _score(measured: Measured, track: TrackWork, scenario: Scenario, decoding: S
 def outcome_of(measured: Measured, tracks: Sequence[TrackWork], scenario: Scenario) -> Outcome:
     """The simulated outcome of a scenario on this GPU's machine."""
     check, scores = jobs(measured, tracks, scenario)
-    return simulate(ENTRIES, check, scores, Machine(CORES, scenario.scoring, CHECKING))
+    return simulate(ENTRIES, check, scores, Machine(scenario.cores, scenario.scoring, CHECKING))
 
 
 def _work_table(measured: Measured, tracks: Sequence[TrackWork]) -> MarkdownTable:
@@ -135,6 +137,7 @@ def _scenarios_table(measured: Measured, observed: Sequence[TrackWork], fastest:
         "two processes, neighbours on the host": replace(base, gpu_neighbours=False),
         "**two processes, products on the GPU**": base,
         "three processes, products on the GPU": replace(base, scoring=3),
+        "two, evidence has half of the cores": replace(base, cores=CORES // 2),
         "two, each check decodes by one process": replace(base, decoding=1),
         "two, each check decodes by four": replace(base, decoding=4),
         "two, no scratch folder in common, two decode again": replace(base, shared_scratch=False),
@@ -153,9 +156,11 @@ TEXT = """\
 ## A submission, with the host's work
 
 **Simulated**, from two kinds of seconds: features at the speed that the check measured on the H100, products with the
-reference counted at the speed of a large product there; those of the host were measured on a machine without a GPU
-({machine}). Stages on one core are told in seconds of processors, the others as
-[RESULTS.md](RESULTS.md) has them for two cores. A machine with a GPU has other cores.
+reference counted at the speed of a large product there; those of the host were measured on machines without a GPU.
+Stages on one core are told in seconds of processors, the others as for two cores. A machine with a GPU has other
+cores. The sources, which [RESULTS.md](RESULTS.md) marks (†) where what they time has changed since:
+
+{sources}
 
 {work}
 
@@ -170,9 +175,11 @@ measured speed, and at that of the roof by the maker's peaks.
 
 {scenarios}
 
-With two processes the GPU is idle for {idle:.1%} of the time: {verdict}. The simulation
+With two processes the simulated GPU is idle for {idle:.1%} of the time: {verdict}. The simulation
 (`benchmarks/gpu/pipeline.py`) knows no failures, no uploads, no network between worker and store, and no work of
-others; evidence is on workers without a GPU, as in docker-compose.yml.
+others. **Nor does it know threads that wait for each other**: evidence is on workers without a GPU, but on the same
+machine, where it has half of the cores. A real GPU was idle for a minute beside it when it still had threads on all of
+them (below); the idle share of a real one was not measured since.
 """
 
 
@@ -185,7 +192,7 @@ def section(measured: Measured, observed: Sequence[TrackWork], fastest: Sequence
     (case,) = measured[evidence.NAME].cases
     evidence_seconds = 2 * median_of(case.runs[evidence.ALL], "cpu_seconds")
     return TEXT.format(
-        machine=measured[host_stages.NAME].machine["processor"],
+        sources="\n".join(f"- {source_of(measured[name])}" for name in NEEDED),
         work="\n".join(markdown_of(_work_table(measured, observed))),
         gpu=gpu,
         host=host,

@@ -19,7 +19,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import httpx
-import torch
 from prometheus_client.parser import text_string_to_metric_families
 
 from benchmarks.gpu_check.page import FACTS, facts_of, table
@@ -28,6 +27,9 @@ from benchmarks.harness.networks import spec_of, write_weights
 from benchmarks.load.participants import ROLES, TIMEOUT, Participant, add_participants, noise_zip, post_zip
 from benchmarks.load.service import LoadedService, open_competition, running_service
 from scorer.competitions.spec import TrackSpec
+from scorer.errors import Unavailable
+from scorer.extractors import ExtractorOptions
+from scorer.extractors.devices import device_of
 from scorer.extractors.options import parse_device
 from scorer.lifecycle import PICKABLE, JobState, Status
 from scorer.monitoring.exposition import FOLDER_VARIABLE
@@ -208,9 +210,13 @@ def main(arguments: Sequence[str] | None = None, size: Size | None = None) -> in
     parser.add_argument("--images", type=int, default=Size.images, help="of each entry")
     parser.add_argument("--log", type=Path, help="the file that the service's log is copied to")
     options = parser.parse_args(arguments)
-    parse_device(options.device)
+    kind, index = parse_device(options.device)
+    try:
+        device = device_of(ExtractorOptions(device=kind, device_index=index))
+    except Unavailable as error:
+        parser.exit(2, f"{error.message} Nothing was measured.\n")
     size = size or Size(entries=options.entries, images=options.images)
-    facts = {name: value for name, value in machine().items() if name in FACTS} | facts_of(torch.device(options.device))
+    facts = {name: value for name, value in machine().items() if name in FACTS} | facts_of(device)
     seen = measure(options.device, size, options.log)
     print(page_of(seen, size, facts))
     return 0

@@ -54,8 +54,6 @@ def check_network(
     loaded: list[TorchExtractor] = []
 
     def load() -> tuple[str, bool]:
-        if options.device == "cuda":
-            torch.cuda.reset_peak_memory_stats()
         start = time.perf_counter()
         loaded.append(load_on(spec, options))
         seconds, layout = time.perf_counter() - start, loaded[0].provenance["convolutions"]
@@ -136,13 +134,17 @@ def _throughput(extractor: TorchExtractor, plan: Plan, peaks: Device) -> Through
     count = min(plan.max_images, max(len(trial), int(plan.seconds * _rate(extractor, trial))))
     images = noise(count)
     work = count_cost(extractor.spec.name)
+    on_gpu = extractor.provenance["device"] == "cuda"
+    if on_gpu:
+        extractor.release_graphs()  # the peak so far is that of the batch which was found too large
+        torch.cuda.reset_peak_memory_stats()
     return Throughput(
         extractor.spec.name,
         extractor.batch_size,
         count,
         _rate(extractor, images),
         work.bound(peaks, work.traffic),
-        torch.cuda.max_memory_reserved() / 2**30 if extractor.provenance["device"] == "cuda" else None,
+        torch.cuda.max_memory_reserved() / 2**30 if on_gpu else None,
     )
 
 

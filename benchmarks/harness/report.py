@@ -233,6 +233,13 @@ def machine_line(facts: Mapping[str, str]) -> str:
     return f"Measured {facts['date']}{commit} with {threads} on {system}; {facts['versions']}."
 
 
+def source_of(result: BenchmarkResult) -> str:
+    """Half a sentence that says which measurement a number comes from: its name, date, commit and processor."""
+    facts = result.machine
+    commit = f" at {facts['commit']}" if facts.get("commit") else ", without a commit,"
+    return f"`{result.measurement}` of {facts['date']}{commit} on {facts['processor']}"
+
+
 def markdown_of(table: MarkdownTable) -> list[str]:
     """The lines of a Markdown table, the first column aligned left and the others right."""
     rule = ["---", *["---:"] * (len(table.header) - 1)]

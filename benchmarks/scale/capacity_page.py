@@ -2,7 +2,7 @@
 
 from benchmarks.gpu.roofline import measured
 from benchmarks.harness.isolation import ROOT
-from benchmarks.harness.report import MarkdownTable, machine_line, markdown_of
+from benchmarks.harness.report import MarkdownTable, machine_line, markdown_of, source_of
 from benchmarks.harness.results import BenchmarkResult
 from benchmarks.harness.rounds import median_of
 from benchmarks.scale.arrivals import DAYS, ENTRIES, TEAMS
@@ -55,6 +55,7 @@ def page(results: Results, prices: Prices) -> str:
         costs="\n".join(markdown_of(_costs(costs))),
         prices="\n".join(markdown_of(_prices(prices))),
         tables="\n\n".join(f"### {HEADS[calendar]}\n\n{_needs(each, prices)}" for calendar, each in needs.items()),
+        evidence=source_of(measured(evidence.NAME)),
         measured=machine_line(played.machine),
     )
 
@@ -94,7 +95,7 @@ busier than {busy:.0%} in the fullest hour.
 Seconds of the GPU are those of an H100 with `inception_v3` and `nasnetalarge`, as `make gpu-check` measured them
 there (`benchmarks/GPU.md`); no whole competition ran on one. The same command tells what yours reaches: with half of
 that speed you need twice the GPUs. A competition that scores with `efficientnet_lite0` and `efficientnet_lite2` needs
-no GPU.
+no GPU. The seconds of evidence are from {evidence}.
 
 ## What they need
 

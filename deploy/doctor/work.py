@@ -20,14 +20,17 @@ LATE = timedelta(hours=1)
 RECENT = timedelta(days=1)
 FORGOTTEN = timedelta(days=1)
 """The age from which a pause counts as forgotten."""
+ALWAYS_SERVED = (SWEEP_QUEUE, Queue.CHECK)
+"""Queues that have a worker also where others start with what waits."""
 
 
 def _workers(installation: Installation) -> str:
+    from_zero = installation.settings.workers_from_zero
     served = {queue for report in installation.workers.values() for queue in report.get("queues", ())}
-    lonely = [queue for queue in (SWEEP_QUEUE, *Queue) if queue not in served]
+    lonely = [queue for queue in (ALWAYS_SERVED if from_zero else (SWEEP_QUEUE, *Queue)) if queue not in served]
     if lonely:
         raise Fault(f"No worker that answers takes the queues {', '.join(lonely)}.")
-    return f"{len(installation.workers)} answer and take every queue"
+    return f"{len(installation.workers)} answer and take {', '.join(ALWAYS_SERVED) if from_zero else 'every queue'}"
 
 
 def _versions(installation: Installation) -> str:

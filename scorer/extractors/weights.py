@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
+from stat import S_ISREG
 
 from scorer.errors import Unavailable
 from scorer.extractor_catalogue import ExtractorSpec
@@ -118,7 +119,7 @@ def _in_folder(spec: ExtractorSpec, folder: Path | None) -> Path:
             f"The weights of {spec.name} are missing: set KENNEL_WEIGHTS_DIR to a folder with {' or '.join(names)}.",
         )
     with _readable(folder):
-        files = [folder / name for name in names if (folder / name).is_file()]
+        files = [folder / name for name in names if _is_file(folder / name)]
     if not files:
         raise Unavailable(
             "missing-weights", f"The weights of {spec.name} are missing: {folder} has no {' or '.join(names)}."
@@ -126,6 +127,15 @@ def _in_folder(spec: ExtractorSpec, folder: Path | None) -> Path:
     if len(files) > 1:
         raise Unavailable("missing-weights", f"{folder} has both {' and '.join(names)}: keep the one that is meant.")
     return files[0]
+
+
+def _is_file(path: Path) -> bool:
+    """Whether a path is a file. ``OSError`` if that may not be looked at, where ``Path.is_file`` says no in Python
+    3.14."""
+    try:
+        return S_ISREG(path.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
 
 
 def _require(spec: ExtractorSpec, options: ExtractorOptions, path: Path, sha256: str) -> None:
@@ -145,7 +155,7 @@ def _required(spec: ExtractorSpec, options: ExtractorOptions, path: Path) -> str
         return options.weights_sha256[spec.name].lower()
     record = _record_of(path)
     with _readable(record):
-        if not record.exists():
+        if not _is_file(record):
             return None
         # As `sha256sum` writes it: the hash, then the name of the file.
         return next(iter(record.read_text().split()), "").lower()

@@ -450,6 +450,15 @@ def test_nothing_is_wrong_where_all_is_well(healthy: Installation) -> None:
     assert list(healthy.blobs.older_than("uploads/", datetime.now(UTC) + timedelta(days=1))) in ([], [[]])
 
 
+@pytest.mark.parametrize(("queues", "state"), [(["sweep", "check"], "ok"), (["check", "score"], "wrong")])
+def test_workers_that_start_with_what_waits_are_no_fault(
+    installation: Installation, queues: list[str], state: str
+) -> None:
+    """But those that check and sweep are always there."""
+    from_zero = with_workers(changed(installation, workers_from_zero=True), queues=queues)
+    assert {outcome.name: outcome for outcome in examine(from_zero)}["workers"].state == state
+
+
 def test_what_cannot_be_reached_has_no_other_faults(healthy: Installation) -> None:
     broken = replace(healthy, sessions=away(Case((None, None), healthy, None)).sessions)  # type: ignore[arg-type]
     outcomes = {outcome.name: outcome for outcome in examine(with_workers(broken))}

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from deploy.standalone.commands import background_threads, scoring_threads
 from scorer.db.connection_budget import max_open_connections
 from scorer.jobs.broker import SWEEP_QUEUE
 from scorer.lifecycle import Queue
@@ -212,6 +213,16 @@ def test_without_a_gpu_none_is_asked_for() -> None:
     with_gpu = SERVICES["worker-gpu"]["command"]
     assert option(service["command"], "-Q") == option(with_gpu, "-Q")
     assert (option(service["command"], "--concurrency"), option(with_gpu, "--concurrency")) == ("1", "2")
+
+
+def test_processes_share_the_cores_out_and_one_without_a_gpu_has_them_all() -> None:
+    """By default for 16 cores: half of them for the two processes of a GPU. Nobody has more threads than cores."""
+    threads = {name: int(SERVICES[name]["environment"]["OMP_NUM_THREADS"]) for name in ("worker-cpu", "worker-gpu")}
+    assert threads == {"worker-cpu": background_threads(16, 1), "worker-gpu": scoring_threads(16, 1)}
+    alone = services({"DOMAIN": "localhost"}, MAIN, "docker-compose.cpu.yml")["worker-gpu"]["environment"]
+    assert int(alone["OMP_NUM_THREADS"]) >= 64
+    limited = services({"DOMAIN": "localhost", "WORKER_GPU_THREADS": "3"}, MAIN, "docker-compose.cpu.yml")
+    assert limited["worker-gpu"]["environment"]["OMP_NUM_THREADS"] == "3"
 
 
 def test_backups_are_made_and_restored_with_the_rights_of_both_and_never_by_themselves() -> None:

@@ -68,6 +68,16 @@ def test_the_database_has_connections_for_all_pods(folder: str) -> None:
     assert max_open_connections(settings) < int(limit.partition("=")[2])
 
 
+@pytest.mark.parametrize("name", ["worker-cpu", "worker-gpu"])
+@pytest.mark.parametrize("folder", OVERLAYS)
+def test_a_pod_has_as_many_threads_as_cores(folder: str, name: str) -> None:
+    """Threads of a product wait for each other, and so for those of other pods where there are more than cores."""
+    worker = workloads(folder)[name]
+    threads = int(environment_of(folder, container_of(worker))["OMP_NUM_THREADS"])
+    cores = container_of(worker)["resources"]["requests"]["cpu"]
+    assert int(option(worker, "--concurrency")) * threads == int(cores)
+
+
 @pytest.mark.parametrize("folder", OVERLAYS)
 def test_a_pod_has_one_gpu_or_none(folder: str) -> None:
     worker = workloads(folder)["worker-gpu"]

@@ -43,6 +43,7 @@ NOT_HERE = {
 HERE_ALONE = {
     "KENNEL_TRUSTED_PROXIES": "in compose for the web process, here in the ConfigMap of all",
     "KENNEL_METRICS_PORT": "workers are scraped",
+    "KENNEL_WORKERS_FROM_ZERO": "KEDA starts and ends workers",
     "PROMETHEUS_MULTIPROC_DIR": "workers are scraped",
 }
 DOCKERFILE = (ROOT / "deploy" / "Dockerfile").read_text()

@@ -144,6 +144,16 @@ def test_without_a_gpu_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
+def test_without_a_gpu_no_entries_are_scored(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        entries.main([])
+    assert ended.value.code == NO_GPU
+    assert capsys.readouterr().err == (
+        "The device 'cuda' was asked for, and torch finds no GPU. Nothing was measured.\n"
+    )
+
+
 def test_no_check_is_no_success() -> None:
     passed = Check("GPU", "a", "b", "c", passed=True)
     assert all_passed([passed])

@@ -513,7 +513,7 @@ def test_weights_that_cannot_be_read_are_one_sentence(
     message_of(error)
 
 
-@pytest.mark.parametrize(("refused", "named"), [("is_file", "{folder}"), ("read_text", "{folder}/inception_v3.sha256")])
+@pytest.mark.parametrize(("refused", "named"), [("stat", "{folder}"), ("read_text", "{folder}/inception_v3.sha256")])
 def test_a_folder_and_a_recorded_hash_that_cannot_be_read_are_one_sentence(
     refused: str, named: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
