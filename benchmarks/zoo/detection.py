@@ -7,21 +7,22 @@ looks most like copying, of the seeds on which thresholds are fixed; the others 
 The service has no honest entries to compare with: it has rules, and each applies to an entry or does not.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf, nan
 
 import numpy as np
 
-from benchmarks.zoo.entries import HONEST
+from benchmarks.zoo.entries import HONEST, Title
 from benchmarks.zoo.outcomes import Outcome, Zoo
 from benchmarks.zoo.spaces import SpaceReading
-from scorer.findings.signs import SIGNS, Sign, signs_of
+from scorer.findings.signs import SIGNS, FoundSign, Sign, signs_of
 from scorer.findings.summary import Summary, gravity, summary_of
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.metrics.features import Vector
 from scorer.metrics.mifid import is_copy, is_penalised
 from scorer.metrics.statistics.class_separation import area_under_curve
+from scorer.metrics.statistics.false_discovery import BINS, bins_of, q_values
 from scorer.metrics.statistics.threshold_selection import choose_tau
 
 
@@ -118,6 +119,22 @@ def opening_of(outcome: Outcome) -> Summary:
     """The sentence with which the desk opens: the gravest of both tracks."""
     summaries = [summary_in(outcome.readings[track]) for track in TRACK_KINDS]
     return min(summaries, key=lambda each: gravity(each.verdict, each.share))
+
+
+def unsure_signs(outcomes: Sequence[Outcome]) -> list[tuple[Title, TrackKind, str]]:
+    """The signs that the desk leaves out as likely false discoveries, if these entries are all of a competition."""
+    columns = {sign.p_value for sign in SIGNS if sign.p_value}
+    readings = [(outcome.title, track, read) for outcome in outcomes for track, read in outcome.readings.items()]
+    known = [number for *_, read in readings for name, number in read.numbers.items() if name in columns]
+    by_bin = q_values(np.bincount(bins_of(np.array([each for each in known if each is not None])), minlength=BINS))
+    found = []
+    for title, track, read in readings:
+        for sign in signs_in(read):
+            p_value = read.numbers[sign.p_value] if sign.p_value else None
+            q_value = None if p_value is None else float(by_bin[bins_of(np.array([p_value]))[0]])
+            if not FoundSign(sign, q_value).is_sure:
+                found.append((title, track, sign.name))
+    return found
 
 
 def measured_rules(zoo: Zoo) -> tuple[Rule, ...]:

@@ -10,6 +10,7 @@ from benchmarks.zoo.outcomes import Zoo
 from benchmarks.zoo.plan import SEEDS
 from benchmarks.zoo.tables import (
     auc_table,
+    discoveries_line,
     flagged_lines,
     honest_table,
     medians_table,
@@ -118,6 +119,7 @@ def _detection_lines(zoo: Zoo) -> list[str]:
     lines += (
         ["Honest entries that show a sign:", "", *flagged, ""] if flagged else ["No honest entry shows a sign.", ""]
     )
+    lines += [discoveries_line(held), ""]
     lines += ["## Told from honest entries", "", AUC_EXPLANATION, ""]
     for track in TRACK_KINDS:
         lines += _titled(auc_table(held, track))

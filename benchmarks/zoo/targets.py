@@ -97,6 +97,10 @@ def detection_targets(held: Zoo) -> list[DetectionTarget]:
             "entries of which the desk's sentence says rightly whether there are copies",
             *(len(right), len(held.outcomes), LEAST_RIGHT, True),
         ),
+        DetectionTarget(
+            "entries of which it also says how many, within a factor of two",
+            *(sum(map(is_share_right, right)), len(held.outcomes), LEAST_RIGHT, True),
+        ),
     ]
 
 

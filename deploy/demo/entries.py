@@ -39,7 +39,7 @@ class DemoEntry:
     ``label`` is the label from manual review, None if it is left undecided. ``expected`` is its outcome after
     the private threshold was chosen by `margin` on those labels: ``honest`` and ``escapes`` are not penalised,
     the latter although it memorises; ``copy`` is listed apart. ``expected_signs`` are the signs of copying in
-    its evidence on some track; an entry labelled legitimate has none.
+    its evidence on some track.
     """
 
     key: str

@@ -24,6 +24,10 @@ from scorer.jobs import leases
 from scorer.lifecycle import JobState, Queue, TrackKind
 from scorer.metrics.statistics.threshold_selection import choose_tau
 
+FIRST_FORMAT = "1"
+FORMAT = FIRST_FORMAT
+"""Version of the files that a preparation stores; raised when they change. What was stored before is then made anew."""
+
 
 @dataclass(frozen=True)
 class FeatureSpace:
@@ -199,6 +203,8 @@ def _key(
         "reference_sets": [each.sha256 for each in sets],
         "held_out": held_out.sha256 if held_out else None,
     }
+    if FORMAT != FIRST_FORMAT:  # keys of the first format have none
+        inputs["format"] = FORMAT
     return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from scorer.archive import BOTTLENECK, PixelHashes, mirror_images, read_references
 from scorer.archive.reference_set import NAMES_FILE
+from scorer.competitions.preparations import FORMAT
 from scorer.db.tables import Preparation
 from scorer.errors import Unavailable
 from scorer.extractors import fingerprint
@@ -30,8 +31,6 @@ from worker.runtime.progress import StageProgress
 from worker.scoring.measure import PreparedReference
 from worker.scoring.published_features import read_reference_features
 
-FORMAT = "1"
-"""Version of the stored files; raised when they change."""
 IMAGES_PER_CHUNK = 1024
 """Images of one stored piece: at most so many are computed again after an interruption."""
 

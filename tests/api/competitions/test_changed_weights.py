@@ -56,6 +56,16 @@ def test_the_references_are_prepared_anew_for_changed_weights(service: Service) 
         assert preparations.finished_preparation(session, state, "private", space) is None
 
 
+def test_the_references_are_prepared_anew_for_another_format(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    slug = service.competition()
+    with service.context.sessions.begin() as session:
+        state = state_of(session, slug, service.context.now())
+        former = prepared(service, session, state, {})
+        assert prepared(service, session, state, {}) is former
+        monkeypatch.setattr(preparations, "FORMAT", "2")
+        assert prepared(service, session, state, {}).key != former.key
+
+
 def test_entries_of_other_weights_are_measured_anew_together(service: Service) -> None:
     slug = service.competition()
     entry = service.scored("ada", slug, noise_images(10))

@@ -23,6 +23,7 @@ from benchmarks.zoo.detection import (
     outcomes_found_by,
     signs_in,
     threshold_of,
+    unsure_signs,
 )
 from benchmarks.zoo.entries import HONEST, MEMORISING, MIXED, EntryFeatures, Title, mixed
 from benchmarks.zoo.entry_cache import TRAININGS, VERSION, EntryCache, Inputs, trained_entries
@@ -432,6 +433,16 @@ def test_the_page_counts_the_sentences_that_are_right() -> None:
     assert "| near-copies | near_copies_p | 1/2 (9% to 91%) | 2/2 (34% to 100%) | 0/0 (0% to 100%) |" in text
 
 
+def test_signs_are_left_out_that_are_likely_false_discoveries() -> None:
+    chance = [("gan", reading(1.0, thumbnail_p=p / 100, thumbnail_share=0.0)) for p in range(1, 100)]
+    shown = [("gan", reading(1.0, thumbnail_p=p, thumbnail_share=0.5)) for p in (1e-9, 0.009)]
+    assert unsure_signs(seed(2, *shown).outcomes) == []
+    among_chance = unsure_signs(seed(2, *shown, *chance).outcomes)
+    assert {(title.strength, sign) for title, _, sign in among_chance} == {("1", "thumbnail-copies")}
+    text = page(Zoo((seed(0, PHOTOGRAPHS), seed(2, *shown, *chance, PHOTOGRAPHS))), [])
+    assert "2 of 4 signs if each seed is a competition, and 2 of 4 if the honest entries" in text
+
+
 def test_targets_count_the_held_seeds_alone() -> None:
     false = reading(1.0, thumbnail_p=1e-9, thumbnail_share=0.5)
     zoo = Zoo(
@@ -441,10 +452,11 @@ def test_targets_count_the_held_seeds_alone() -> None:
             seed(3, ("gan", false), PHOTOGRAPHS),
         )
     )
-    half, flagged, sentences = detection_targets(zoo.held)
+    half, flagged, sentences, shares = detection_targets(zoo.held)
     assert (half.count, half.total, half.verdict) == (4, 5, "met, not sure")
     assert (flagged.count, flagged.total, flagged.verdict) == (1, 3, "**missed**")
     assert (sentences.count, sentences.total, sentences.verdict) == (6, 8, "**missed**, not sure")
+    assert (shares.count, shares.total, shares.verdict) == (6, 8, "**missed**, not sure")
     assert replace(half, count=100, total=100).verdict == "met"
     assert replace(half, count=10, total=100).verdict == "**missed**"
     assert replace(flagged, count=0, total=1000).verdict == "met"
