@@ -2,32 +2,37 @@
 
 An interval is a finding's value and 1.96 of its standard errors to either side. A *sampling* interval shall hold the
 mean of the value over fresh entries of the same generator and size, the references being given; the bias of a number
-is not its error. A *null* interval shall hold what the test's hypothesis expects, everything being drawn anew.
-Every simulation is an entry that goes through the tests as a worker runs them. Writes
-``results/interval_coverage.json`` and ``COVERAGE.md``.
+is not its error. A *null* interval shall hold what the test's hypothesis expects, everything being drawn anew. Where a
+sentence gives an interval of its own, that holds with 95 % certainty *at least*. Every simulation is an entry that goes
+through the tests as a worker runs them, or the errors of an audit. Writes ``results/interval_coverage.json`` and
+``COVERAGE.md``.
 """
 
 import json
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.stats import norm
 
-from benchmarks.harness.report import MarkdownTable, markdown_of
+from benchmarks.harness.machine import machine
+from benchmarks.harness.report import MarkdownTable, machine_line, markdown_of
 from scorer.archive import find_training_image_copies
 from scorer.extractors import Features
 from scorer.findings.finding import ErrorKind, Finding
-from scorer.findings.latent_recovery import recovery_findings
 from scorer.findings.sample_quality import fid_infinity_finding
-from scorer.metrics.copying.latent_recovery import VERBATIM, RecoveryComparisons, kolmogorov_smirnov, recovery_test
+from scorer.generators.recovery.plan import AuditPlan
+from scorer.generators.recovery.report import Audit
+from scorer.metrics.copying.latent_recovery import PLAUSIBLE, VERBATIM, kolmogorov_smirnov
+from scorer.metrics.copying.recovery_search import SearchStability
 from scorer.metrics.copying.thumbnails import thumbnail_originals
 from scorer.metrics.memorization import nearest
 from scorer.metrics.sample_quality.fid_infinity import fid_infinity
 from scorer.metrics.sample_quality.frechet import Statistics, frechet_distance, statistics_of
 from scorer.metrics.sample_quality.frechet_standard_error import frechet_influences
+from scorer.metrics.sample_quality.two_sample import two_sample
 from worker.evidence.analysis import AnalysedEntry, Analysis
 from worker.evidence.methods import TEST_METHODS
 from worker.evidence.reference import ReferenceAnalysis, reference_analysis_of
@@ -39,9 +44,18 @@ LEVEL = 0.95
 BOUNDS = 0.93, 0.97
 """Of the share of the intervals that hold: with 1,000 simulations it is known to 0.7 percentage points."""
 SEED = 2026
+INTRODUCTION = """\
+Made by `python -m benchmarks.papers.interval_coverage`: 1,000 simulated entries, and errors of 1,000 audits, go through
+the tests as a worker runs them. A *sampling* interval shall hold the mean over fresh entries of the same generator, a
+*null* interval what the test's hypothesis expects, in 93 to 97 % of the simulations; one that promises 95 % *at least*
+may hold more often. What misses says so beside its number. One case each: 300 images (600 for *null*, 1,000 for
+`fid_infinity`) of 12 dimensions (8), an audit of 200 targets of each kind; how they hold elsewhere is not known."""
+_DEVIATIONS = float(norm.ppf((1.0 + LEVEL) / 2.0))
 _DIMENSION, _THUMBNAIL, _CLASSES = 12, 192, 10
 _GENERATED, _TRAINING, _HELD_OUT = 300, 1200, 240
 _MEMORIES = 40
+LOWEST_QUANTILES = "distance_01", "distance_05"
+"""Of an entry with copies they are 0."""
 _NO_HASHES = np.zeros((0, 8), np.uint32)
 _SLOW_OR_EMPTY = "fid-infinity", "prd", "likelihood", "perceptual-hashes"
 """Tests without a null interval that take their time, or find no pixels here."""
@@ -49,17 +63,37 @@ _SLOW_OR_EMPTY = "fid-infinity", "prd", "likelihood", "perceptual-hashes"
 log = logging.getLogger(__name__)
 
 
+IntervalKind = ErrorKind | Literal["at least"]
+
+
 class Interval(NamedTuple):
     """One simulated interval. ``truth`` is None where it is the mean over all simulations."""
 
     value: float
-    error: float
-    kind: ErrorKind
+    low: float
+    high: float
+    kind: IntervalKind
     truth: float | None
 
 
+def around(finding: Finding, truth: float | None) -> Interval:
+    """The interval of a finding that has a standard error."""
+    if finding.value is None or finding.standard_error is None or finding.error_kind is None:
+        raise ValueError(f"{finding.name} has no interval")
+    width = _DEVIATIONS * finding.standard_error
+    return Interval(finding.value, finding.value - width, finding.value + width, finding.error_kind, truth)
+
+
+def _intervals_of(findings: Iterable[Finding], kind: ErrorKind, truths: Mapping[str, float]) -> dict[str, Interval]:
+    return {
+        each.name: around(each, truths[each.name] if kind == "null" else None)
+        for each in findings
+        if each.error_kind == kind and each.value is not None
+    }
+
+
 Simulation = Callable[[int], Mapping[str, Interval]]
-"""Simulates the entry of a seed: its intervals by the findings' names."""
+"""Simulates the entry or the audit of a seed: its intervals by the findings' names."""
 
 
 class Images(NamedTuple):
@@ -121,10 +155,10 @@ def _analysis(images: Images, training: Images, reference: ReferenceAnalysis, se
     return Analysis(entry, reference, statistics, seed=seed)
 
 
-def _findings(analysis: Analysis, kind: ErrorKind, left_out: Collection[str]) -> Iterator[Finding]:
+def _findings(analysis: Analysis, left_out: Collection[str]) -> Iterator[Finding]:
     for method in TEST_METHODS:
         if method.test not in left_out:
-            yield from (each for each in method.run(analysis) if each.error_kind == kind)
+            yield from method.run(analysis)
 
 
 def sampling_simulation() -> Simulation:
@@ -146,11 +180,24 @@ def sampling_simulation() -> Simulation:
             turned.rows(random.integers(0, _MEMORIES, mirrored)),
         )
         analysis = _analysis(images, training, reference, number)
-        return {
-            each.name: Interval(each.value, each.standard_error, "sampling", None)
-            for each in _findings(analysis, "sampling", ["fid-infinity", "perceptual-hashes"])  # by itself; no pixels
-            if each.value is not None and each.standard_error is not None
-        }
+        left_out = "fid-infinity", "perceptual-hashes"  # by itself; no pixels
+        found = _intervals_of(_findings(analysis, left_out), "sampling", {})
+        return {name: interval for name, interval in found.items() if name not in LOWEST_QUANTILES}
+
+    return simulate
+
+
+def quantile_simulation() -> Simulation:
+    """A generator that copies nothing, for the lowest quantiles of the distances, which copies make 0."""
+    random = np.random.default_rng([SEED, 5])
+    training, held_out = fresh_images(random, _TRAINING), fresh_images(random, _HELD_OUT)
+    reference = _reference(training, held_out)
+    (closeness,) = (each for each in TEST_METHODS if LOWEST_QUANTILES[0] in {one.name for one in each.quantities})
+
+    def simulate(number: int) -> Mapping[str, Interval]:
+        images = fresh_images(np.random.default_rng([SEED, 6, number]), _GENERATED, 1.1)
+        found = _intervals_of(closeness.run(_analysis(images, training, reference, number)), "sampling", {})
+        return {name: found[name] for name in LOWEST_QUANTILES}
 
     return simulate
 
@@ -168,11 +215,7 @@ def null_simulation() -> Simulation:
         expected |= dict.fromkeys(
             ("two_sample", "two_sample_real", "two_sample_generated"), (count - 1) / (2 * count - 1)
         )
-        return {
-            each.name: Interval(each.value, each.standard_error, "null", expected[each.name])
-            for each in _findings(analysis, "null", _SLOW_OR_EMPTY)
-            if each.value is not None and each.standard_error is not None
-        }
+        return _intervals_of(_findings(analysis, _SLOW_OR_EMPTY), "null", expected)
 
     return simulate
 
@@ -192,37 +235,77 @@ def fid_infinity_simulation() -> Simulation:
             random=random,
             min_size=count // 2,
         )
-        each = fid_infinity_finding(line, 0.0)
-        truth = dimension * (scale - 1.0) ** 2
-        return {each.name: Interval(each.value or 0.0, each.standard_error or 0.0, "sampling", truth)}
+        finding = fid_infinity_finding(line, 0.0)
+        return {finding.name: around(finding, dimension * (scale - 1.0) ** 2)}
 
     return simulate
 
 
-def recovery_simulation() -> Simulation:
-    """A generator that recovers 70, 80 and 95 % of its targets verbatim."""
+def audit_simulation() -> Simulation:
+    """An audit of a generator that makes so many of the targets of each kind verbatim, and 80 % plausibly from one
+    start; its fresh images are of the entry's law."""
+    shares = {
+        "train": 0.8,
+        "held_out": 0.7,
+        "near_train": 0.85,
+        "near_held_out": 0.75,
+        "generated": 0.95,
+        "entry": 0.9,
+    }
+    targets, starts, drawn = 200, 4, 60
 
     def simulate(number: int) -> Mapping[str, Interval]:
         random = np.random.default_rng([SEED, 4, number])
-        errors = {
-            kind: random.uniform(0.0, VERBATIM / share, 200)
-            for kind, share in (("train", 0.8), ("held_out", 0.7), ("generated", 0.95))
-        }
-        likeness = kolmogorov_smirnov(errors["train"], errors["held_out"])
-        findings = recovery_findings(RecoveryComparisons(recovery_test(**errors)), errors, {}, likeness)
+        errors = {kind: random.uniform(0.0, VERBATIM / share, targets) for kind, share in shares.items()}
+        fresh, own = random.standard_normal((2, drawn, _DIMENSION))
+        tried = random.uniform(0.0, PLAUSIBLE / 0.8, (starts, targets))
+        chances = random.uniform(0.5, 1.0, targets)  # of a target, to be found from a start
+        found = np.where(random.random((starts, 1, targets)) < chances, 0.0, 1.0)
+        audit = Audit(
+            AuditPlan(),
+            latent=None,
+            errors=errors,
+            distorted={},
+            likeness=kolmogorov_smirnov(errors["train"], errors["held_out"]),
+            by_start={"generated": np.minimum.accumulate(tried)},
+            stability=SearchStability(found),
+            near_share=0.1,
+            features=two_sample(own, fresh, random=random),
+        )
+        chance = {"generator_features": (drawn - 1) / (2 * drawn - 1)}
+        findings = audit.findings()
         return {
-            each.name: Interval(each.value or 0.0, each.standard_error, "sampling", None)
-            for each in findings
-            if each.standard_error is not None
+            **_intervals_of(findings, "sampling", {}),
+            **_intervals_of(findings, "null", chance),
+            **_own_intervals(audit, shares),
         }
 
     return simulate
 
 
+def _own_intervals(audit: Audit, shares: Mapping[str, float]) -> Mapping[str, Interval]:
+    """Those of the gaps and of the entry's images: the medians are in the ratio of the shares, inverted."""
+    comparisons, match = audit.comparisons, audit.match
+    assert comparisons.near is not None
+    assert match is not None
+    gaps = {
+        "recovery_gap": (comparisons.random, shares["held_out"] / shares["train"]),
+        "recovery_near_gap": (comparisons.near, shares["near_held_out"] / shares["near_train"]),
+    }
+    found = {
+        name: Interval(test.gap, test.gap_low, test.gap_high, "at least", 1.0 - ratio)
+        for name, (test, ratio) in gaps.items()
+        if test.gap is not None and test.gap_low is not None and test.gap_high is not None
+    }
+    reach = Interval(match.entry.verbatim, match.low, match.high, "at least", shares["entry"])
+    return {**found, "generator_match": reach}
+
+
 SIMULATED: tuple[Callable[[], Simulation], ...] = (
-    recovery_simulation,
+    audit_simulation,
     fid_infinity_simulation,
     sampling_simulation,
+    quantile_simulation,
     null_simulation,
 )
 
@@ -248,30 +331,38 @@ def _coverage_of(simulate: Simulation, simulations: int, title: str) -> dict[str
 
 def row_of(intervals: Sequence[Interval]) -> dict[str, Any]:
     """The row of one number; see :func:`coverage`."""
-    values, errors = np.array([(each.value, each.error) for each in intervals]).T
+    values, lows, highs = np.array([(each.value, each.low, each.high) for each in intervals]).T
     truths = np.array([values.mean() if each.truth is None else each.truth for each in intervals])
-    width = float(norm.ppf((1.0 + LEVEL) / 2.0))
+    if not values.std():
+        raise ValueError("a number that never varies says nothing of its interval")
     return {
         "kind": intervals[0].kind,
         "simulations": len(intervals),
-        "held": int((np.abs(values - truths) <= width * errors + 1e-12).sum()),
+        "held": int(((lows - 1e-12 <= truths) & (truths <= highs + 1e-12)).sum()),
         "mean": float(values.mean()),
         "spread": float(values.std(ddof=1)),
-        "error": float(errors.mean()),
+        "error": float((highs - lows).mean() / 2.0 / _DEVIATIONS),
     }
 
 
 def misses(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
-    """The numbers whose intervals hold less or more often than :data:`BOUNDS`, with the share that holds. A number that
-    never varies can't be missed."""
-    shares = {name: row["held"] / row["simulations"] for name, row in rows.items() if row["spread"] > 0.0}
-    return {name: share for name, share in shares.items() if not BOUNDS[0] <= share <= BOUNDS[1]}
+    """The numbers whose intervals hold less or more often than :data:`BOUNDS`, with the share that holds; of those that
+    promise 95 % at least only what holds less often."""
+    shares = {name: row["held"] / row["simulations"] for name, row in rows.items()}
+    most = {name: 1.0 if row["kind"] == "at least" else BOUNDS[1] for name, row in rows.items()}
+    return {name: share for name, share in shares.items() if not BOUNDS[0] <= share <= most[name]}
+
+
+def page_of(stored: Mapping[str, Any]) -> str:
+    """The page, as Markdown, of what :func:`main` has stored: ``machine`` and ``rows``."""
+    lines = ["# How often 95 % intervals hold", "", INTRODUCTION, "", table_of(stored["rows"])]
+    return "\n".join([*lines, machine_line(stored["machine"])]) + "\n"
 
 
 def table_of(rows: Mapping[str, Mapping[str, Any]]) -> str:
     """The table, as Markdown."""
     beside = misses(rows)
-    header = ("number", "error", "mean", "spread", "mean standard error", "intervals that hold")
+    header = ("number", "interval", "mean", "spread", "mean half width / 1.96", "intervals that hold")
     lines = [
         (
             f"`{name}`",
@@ -289,10 +380,11 @@ def table_of(rows: Mapping[str, Mapping[str, Any]]) -> str:
 def main() -> None:
     """Simulate, and write numbers and table."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    rows = coverage()
-    (HERE / "results" / "interval_coverage.json").write_text(json.dumps(rows, indent=1) + "\n")
-    (HERE / "COVERAGE.md").write_text(table_of(rows))
-    print(table_of(rows))
+    measured_with = machine()  # before anything is written: a commit with changes is told as such
+    stored = {"machine": measured_with, "rows": coverage()}
+    (HERE / "results" / "interval_coverage.json").write_text(json.dumps(stored, indent=1) + "\n")
+    (HERE / "COVERAGE.md").write_text(page_of(stored))
+    print(page_of(stored))
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ def match_findings(match: GeneratorMatch) -> Iterator[Finding]:
 def _reach(match: GeneratorMatch) -> str:
     return (
         f"Of {match.entry.count} images of the entry the generator makes {format_percent(match.entry.verbatim)} (with"
-        f" 95 % certainty {format_percent(match.low)} to {format_percent(match.high)}), of its own"
+        f" at least 95 % certainty {format_percent(match.low)} to {format_percent(match.high)}), of its own"
         f" {format_percent(match.generated.verbatim)} ({format_p_value(match.p_value)})"
     )
 

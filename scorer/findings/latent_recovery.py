@@ -89,7 +89,7 @@ def _gap(result: RecoveryTest, *, near: bool = False) -> Finding:
         return Finding(name, None, unit, direction, sentence)
     within = "too few targets for an interval"
     if result.gap_low is not None and result.gap_high is not None:
-        within = f"with 95 % certainty between {result.gap_low:+.3f} and {result.gap_high:+.3f}"
+        within = f"with at least 95 % certainty between {result.gap_low:+.3f} and {result.gap_high:+.3f}"
     sentence = (
         f"The median error is {result.train.median:.3g} on training and {result.held_out.median:.3g} on fresh"
         f" images{which}: a gap of {result.gap:+.3f} ({within}); above {MIN_GAP:+.1f} it counts."

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scorer.findings.finding import Finding, with_interval_coverage
 from scorer.findings.generator_match import match_findings, match_sentence
 from scorer.findings.latent_recovery import recovery_findings, recovery_sentence
 from scorer.findings.recovery_power import MemorisationPower, power_findings
@@ -100,20 +101,24 @@ class Audit:
         drawn = detectable_memorisation(len(errors["train"]), errors["held_out"], tests=tests)
         return MemorisationPower(drawn, near, self.near_share)
 
-    def report(self) -> dict[str, Any]:
-        """All but the images, as JSON: verdict, sentence, findings, numbers, all errors, plan."""
-        comparisons, match = self.comparisons, self.match
-        findings = [
-            *recovery_findings(comparisons, self.errors, self.distorted, self.likeness),
+    def findings(self) -> list[Finding]:
+        """The findings of all tests."""
+        match = self.match
+        return [
+            *recovery_findings(self.comparisons, self.errors, self.distorted, self.likeness),
             *start_findings(self.by_start),
             *(() if self.stability is None else stability_findings(self.stability)),
             *power_findings(self.power),
             *(() if match is None else match_findings(match)),
         ]
+
+    def report(self) -> dict[str, Any]:
+        """All but the images, as JSON: verdict, sentence, findings, numbers, all errors, plan."""
+        comparisons, match = self.comparisons, self.match
         return {
             "verdict": comparisons.verdict,
             "sentence": recovery_sentence(comparisons, self.likeness, self.power),
-            "findings": [asdict(each) for each in findings],
+            "findings": [asdict(with_interval_coverage(each)) for each in self.findings()],
             "measured": _measured(comparisons.deciding)
             | {
                 "p_value": comparisons.p_value,

@@ -9,11 +9,13 @@ from benchmarks.papers.interval_coverage import (
     HERE,
     SIMULATED,
     SIMULATIONS,
+    audit_simulation,
     coverage,
     misses,
     null_simulation,
+    page_of,
+    quantile_simulation,
     sampling_simulation,
-    table_of,
 )
 from scorer.findings.finding import INTERVALS_THAT_MISS, LOWER, SHARE, Finding, with_interval_coverage
 from worker.evidence.methods import TEST_METHODS
@@ -22,8 +24,13 @@ BY_PVALUE = {"z_u", "copied_cells", "ndb_over", "ndb_under", "hash_copies", "mem
 """What has a p-value and no standard error."""
 
 
+def result() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((HERE / "results" / "interval_coverage.json").read_text())
+    return found
+
+
 def stored() -> dict[str, Any]:
-    rows: dict[str, Any] = json.loads((HERE / "results" / "interval_coverage.json").read_text())
+    rows: dict[str, Any] = result()["rows"]
     return rows
 
 
@@ -54,23 +61,23 @@ def test_the_page_names_what_misses() -> None:
 
 
 def test_the_table_says_what_was_counted() -> None:
-    assert (HERE / "COVERAGE.md").read_text() == table_of(stored())
+    assert (HERE / "COVERAGE.md").read_text() == page_of(result())
 
 
 @pytest.mark.heavy
 def test_a_simulated_entry_has_every_interval() -> None:
-    own, by_chance = sampling_simulation()(0), null_simulation()(0)
-    assert {*own, *by_chance, "fid_infinity"} == stored().keys() - {
-        f"recovery_{kind}_verbatim" for kind in ("train", "held_out", "generated")
-    }
-    assert all(each.error > 0.0 for each in by_chance.values())
+    own, quantiles, by_chance, audit = (
+        simulation()(0) for simulation in (sampling_simulation, quantile_simulation, null_simulation, audit_simulation)
+    )
+    assert {*own, *quantiles, *by_chance, *audit, "fid_infinity"} == stored().keys()
+    assert all(each.low < each.high for each in [*by_chance.values(), *quantiles.values(), *audit.values()])
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
 def test_a_thousand_simulations_find_what_is_stored() -> None:
     """On another processor a few entries may fall to the other side."""
-    assert len(SIMULATED) == 4
+    assert len(SIMULATED) == 5
     found = coverage()
     assert found.keys() == stored().keys()
     for name, row in found.items():
