@@ -16,6 +16,7 @@ from benchmarks.harness.plan import FULL, QUICK, BenchmarkPlan
 from benchmarks.harness.report import Section, page, stored_sections
 from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, write_result
 from benchmarks.speed import (
+    busy_core,
     evidence,
     frechet,
     neighbours,
@@ -42,7 +43,7 @@ SPEED_BENCHMARKS = {
     module.NAME: SpeedBenchmark(module.measure, module.section)
     for module in (
         *(scoring, frechet, neighbours, tracks, references, standings, queue, evidence, shared_images, releases),
-        host_stages,
+        *(busy_core, host_stages),
     )
 }
 

@@ -9,5 +9,6 @@ standings, standings_runs, standings_requests: a large board, and the pages made
 queue, queue_runs: claims of many workers on a long job queue
 shared_images: an entry compared with all others; which altered copies are found
 releases: the images of an entry in a data release, decoded and encoded anew
+busy_core: a score beside another program that keeps a core busy
 evidence, evidence_contenders: all tests for copying of one submission
 """

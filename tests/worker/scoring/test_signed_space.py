@@ -1,0 +1,77 @@
+"""A signed feature space through the whole service: references, score, penalty and evidence go by signed cosines."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from scorer import extractor_catalogue, extractors
+from scorer.competitions.spec import TrackSpec
+from scorer.extractors import ExtractorOptions, Features, Images
+from scorer.extractors.tiny import Tiny
+from scorer.metrics.features import Vector
+from tests.api.conftest import Service
+from tests.factories import noise_images
+from tests.pure.oracles import nearest_by_definition
+
+SPEC = replace(extractor_catalogue.find_extractor("tiny"), name="signed", non_negative=False, weights_sha256="5" * 64)
+
+
+class Signed(Tiny):
+    """``tiny`` with features of both signs."""
+
+    def _forward(self, batch: Images) -> Features:
+        upper, lower = np.hsplit(super()._forward(batch), 2)
+        return np.hstack([upper - lower, upper * lower - upper])
+
+
+@pytest.fixture(autouse=True)
+def catalogue(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = MappingProxyType({**extractor_catalogue.EXTRACTORS, SPEC.name: SPEC})
+    monkeypatch.setattr(extractor_catalogue, "EXTRACTORS", known)
+    monkeypatch.setattr(extractors, "Tiny", lambda spec, options: (Signed if spec == SPEC else Tiny)(spec, options))
+
+
+def scored(service: Service, training: Images, images: Images) -> tuple[Vector, Mapping[str, Any], Mapping[str, Any]]:
+    """The distances of an entry's images by definition, by signed cosines; and what the public track and its evidence
+    say of it under a threshold above their mean."""
+    references = {"train": training, "held_out": noise_images(7, 40), "private_extra": noise_images(8, 40)}
+    track = TrackSpec(extractor=SPEC.name)
+    slug = service.competition(references, public=track, private=track)
+    entry = service.scored("ada", slug, images)
+    compute = Signed(SPEC, ExtractorOptions()).features
+    signed, unsigned = (
+        nearest_by_definition(compute(images), compute(training), signed=each)[0] for each in (True, False)
+    )
+    assert signed.mean() > 1.1 * unsigned.mean()
+    body = {"method": "manual", "reason": "because", "tau": 1.1 * signed.mean()}
+    chosen = service.call("organizer", "POST", f"/competitions/{slug}/tracks/public/thresholds", json=body)
+    assert chosen.status_code == 201, chosen.text
+    (public,) = service.call("ada", "GET", f"/submissions/{entry['id']}").json()["measurements"]
+    service.work(evidence=True)
+    evidence = service.call("organizer", "GET", f"/submissions/{entry['id']}/evidence/public").json()
+    return signed, public, evidence
+
+
+def test_an_entry_is_scored_and_penalised_by_signed_cosines(service: Service) -> None:
+    training = noise_images(1, 40)
+    opposite = 255 - training[:8]
+    distances, public, evidence = scored(service, training, opposite)
+    assert public["memorization_distance"] == pytest.approx(distances.mean(), rel=1e-5)
+    assert public["penalised"]
+    assert public["mifid"] == pytest.approx(public["fid"] / distances.mean(), rel=1e-5)
+    (median,) = (each for each in evidence["findings"] if each["name"] == "distance_50")
+    assert median["value"] == pytest.approx(np.median(distances), rel=1e-5)
+
+
+def test_a_penalty_never_makes_a_score_better(service: Service) -> None:
+    """Beyond a distance of 1, which signed spaces have, 1 / s would."""
+    dark, bright = noise_images(2, 40) // 2, 128 + noise_images(3) // 2
+    distances, public, _ = scored(service, dark, bright)
+    assert distances.mean() > 1.0
+    assert public["memorization_distance"] == pytest.approx(distances.mean(), rel=1e-5)
+    assert public["penalised"]
+    assert public["mifid"] == public["fid"]
