@@ -175,6 +175,18 @@ def test_unfinished_work_is_shown(service: Service, entries: dict[str, str]) -> 
     assert "The evidence waits for a worker." in desk.text
 
 
+@pytest.mark.parametrize("name", ["half", "honest", "mirrored"])
+def test_an_entry_s_page_at_the_desk_opens_with_the_gravest_sentence(
+    service: Service, entries: dict[str, str], name: str
+) -> None:
+    enter(service, "rita")
+    header = read(service, f"/submissions/{entries[name]}/desk").one("header", class_="entry")
+    views = [evidence(service, "rita", entries[name], kind).json()["summary"] for kind in KINDS]
+    gravest = min(views, key=lambda each: -(each["share"] or 0.0))
+    (opening,) = header.all("p", class_="summary")
+    assert opening.text == gravest["words"]
+
+
 def test_the_review_desk_shows_the_strongest_findings_first(service: Service, entries: dict[str, str]) -> None:
     enter(service, "rita")
     part = read(service, f"/submissions/{entries['half']}/desk").one("section", id="copying")
