@@ -57,11 +57,10 @@ def summary_of(
     shares = {sign.name: _share(sign, numbers) for sign in signs if sign.name in IMAGES_OF}
     if shares:
         share = max(shares.values())
+        count = f"about {round(share * images):,} of {images:,} images ({format_percent(share)})"
         how = _how(share, numbers, findings, images)
         see = f"; see {'1' if shown == 1 else f'1 to {shown}'}" if shown else ""
-        return Summary(
-            "copies", share, f"Copies: {format_percent(share)} of the images are training images, {how}{see}."
-        )
+        return Summary("copies", share, f"Copies: {count} are training images, {how}{see}.")
     names = {sign.name for sign in signs}
     if names & CLOSENESS:
         return Summary(
@@ -91,4 +90,4 @@ def _how(share: float, numbers: Mapping[str, float | None], findings: Sequence[M
     pixels = next((each["value"] for each in findings if each["name"] == "pixel_copies"), None) or 0.0
     mirrored = max(numbers.get(f"{prefix}_mirrored") or 0 for prefix in ("near_copies", "thumbnail", "hash")) / images
     exact = "pixel by pixel" if pixels >= MOST * share else "altered"
-    return f"{exact} and mirrored" if mirrored >= MOST * share else exact
+    return f"{exact}, at least half of them mirrored" if mirrored >= MOST * share else exact

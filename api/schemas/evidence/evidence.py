@@ -95,7 +95,9 @@ class SummaryView(BaseModel):
         " its own images. none."
     )
     share: float | None = Field(description="The share of the images that are copies; null with other verdicts.")
-    words: str = Field(examples=["Copies: 12 % of the images are training images, altered; see 1 to 8."])
+    words: str = Field(
+        examples=["Copies: about 1,200 of 10,000 images (12 %) are training images, altered; see 1 to 8."]
+    )
 
 
 class EvidenceView(BaseModel):
