@@ -52,7 +52,7 @@ def pixels(share: float) -> list[dict[str, Any]]:
             0.0,
             "copies",
             0.5,
-            "Copies: about 100 of 200 images (50 %) are training images, altered, at least half of them mirrored; see 1",
+            "Copies: about 100 of 200 images (50 %) are training images, altered, at least half of them mirrored; see ",
         ),
         (DATA | REPEATS | SLIGHT, 0.0, "closeness", None, "Closeness: "),
         (REPEATS | SLIGHT, 0.0, "repetition", None, "Repetition: "),

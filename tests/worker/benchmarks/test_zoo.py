@@ -1,5 +1,6 @@
 """The zoo of generators: its arithmetic, and that all of it runs, on sizes whose numbers mean nothing."""
 
+import re
 import xml.etree.ElementTree as ET
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -10,7 +11,7 @@ import torch
 from scipy.stats import norm
 from torch import nn
 
-from benchmarks.zoo.__main__ import main, render
+from benchmarks.zoo.__main__ import HERE, main, render
 from benchmarks.zoo.detection import (
     EVIDENCE,
     RULES,
@@ -577,6 +578,16 @@ def test_seeds_are_made_that_are_missing_or_of_another_definition(tmp_path: Path
     write_seed(replace(seed(2), definition=definition_of(replace(TINY, sup=99), VERSION)), tmp_path)
     write_seed(replace(seed(3), definition=definition_of(TINY, VERSION - 1)), tmp_path)
     assert unmade_seeds(TINY, tmp_path) == [each for each in SEEDS if each != 1]
+
+
+def test_counts_that_are_written_by_hand_are_in_the_tables() -> None:
+    """The explanation of the zoo, and what the page on evidence says of it, name counts of the stored seeds."""
+    tables = page(read_zoo(HERE / "results"), [])
+    evidence = (HERE.parent / "docs" / "explanation" / "evidence.md").read_text()
+    written = (HERE / "explanations" / "zoo.md").read_text() + evidence[evidence.index("`make zoo` trains") :]
+    counts = re.findall(r"(\d+)\s+of\s+(\d+)", written)
+    assert len(counts) > 10
+    assert [f"{found} of {total}" for found, total in counts if f"{found}/{total} (" not in tables] == []
 
 
 def test_a_page_of_no_seeds_is_refused(tmp_path: Path) -> None:
