@@ -128,7 +128,7 @@ Median errors of distorted targets. *p* is that of the sign test on the same tar
 many errors rise by chance."""
 
 UNRAISED = """\
-Where errors do not rise beyond chance (p < 1 %). A slightly warped photograph is as likely an image as the photograph
+Under these distortions errors do not rise beyond chance (p < 1 %). A slightly warped photograph is as likely an image as the photograph
 itself, and so no harder to make for a generator that does not remember the very one; in the paper's table, too, some
 errors fall under distortion."""
 
