@@ -73,8 +73,7 @@ class LogSettings(BaseSettings):
     """The lowest level of messages that are logged, by web processes, workers, beat and commands; the default of
     commands is ``WARNING``."""
     log_format: Literal["auto", "json", "text"] = "auto"
-    """How messages are logged: one JSON object a line, or text for people. ``auto`` is ``text`` on a terminal and in
-    commands, else ``json``."""
+    """How messages are logged: a JSON object a line, or text for people (``auto``: on terminals and in commands)."""
 
 
 class Settings(LogSettings):
@@ -221,7 +220,8 @@ class Settings(LogSettings):
     """The provider's name on the button ``Sign in with ...``."""
 
     metrics_token: SecretStr | None = None
-    """What Prometheus must bear (``Authorization: Bearer``) to read ``/metrics``; without it they have none."""
+    """What Prometheus must bear (``Authorization: Bearer``) to read ``/metrics``. Without it web processes have none,
+    and a worker's port answers anybody."""
     metrics_port: int | None = Field(None, ge=1, le=65535)
     """A worker's port for ``/metrics``, if any. It needs ``PROMETHEUS_MULTIPROC_DIR``, an empty folder."""
     liveness_path: Path | None = None

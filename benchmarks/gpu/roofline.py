@@ -313,8 +313,8 @@ published, and how long whole entries take on one (above).
 ## The page of the check
 
 (That of 2026-11-27 01:44 names the commit on which that machine's copy was based; what ran was the tree of 9dfbca01.
-Its column of memory is the most since the process began, with the batch that was tried last and found too large; later
-pages have what the timed features took.)
+Its column of memory is the most since the network began to load, with the batch that was tried last and found too
+large; later pages have what the timed features took.)
 
 {checked_page}
 """

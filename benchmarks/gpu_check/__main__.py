@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 import torch
 
 from benchmarks.gpu.roofline import Device
-from benchmarks.gpu_check.checks import Check, Plan, Throughput, all_passed, outcome_of
+from benchmarks.gpu_check.checks import FAILED, NO_GPU, PASSED, Check, Plan, Throughput, all_passed, outcome_of
 from benchmarks.gpu_check.faults import check_faults
 from benchmarks.gpu_check.networks import check_network
 from benchmarks.gpu_check.page import FACTS, facts_of, page_of
@@ -24,8 +24,6 @@ from scorer.errors import Unavailable
 from scorer.extractors import ExtractorOptions
 from scorer.extractors.devices import device_of
 from scorer.extractors.options import parse_device
-
-PASSED, FAILED, NO_GPU = 0, 1, 2
 
 
 def check(options: ExtractorOptions, plan: Plan, folder: Path) -> tuple[str, bool]:

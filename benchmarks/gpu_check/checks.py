@@ -3,6 +3,9 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+PASSED, FAILED, NO_GPU = 0, 1, 2
+"""Exit statuses."""
+
 
 @dataclass(frozen=True)
 class Plan:

@@ -21,6 +21,7 @@ from typing import Any
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
+from benchmarks.gpu_check.checks import NO_GPU
 from benchmarks.gpu_check.page import FACTS, facts_of, table
 from benchmarks.harness.machine import machine
 from benchmarks.harness.networks import spec_of, write_weights
@@ -214,7 +215,9 @@ def main(arguments: Sequence[str] | None = None, size: Size | None = None) -> in
     try:
         device = device_of(ExtractorOptions(device=kind, device_index=index))
     except Unavailable as error:
-        parser.exit(2, f"{error.message} Nothing was measured.\n")
+        if error.slug != "no-gpu":
+            raise
+        parser.exit(NO_GPU, f"{error.message} Nothing was measured.\n")
     size = size or Size(entries=options.entries, images=options.images)
     facts = {name: value for name, value in machine().items() if name in FACTS} | facts_of(device)
     seen = measure(options.device, size, options.log)

@@ -128,7 +128,7 @@ def running_service(
                 "BLOB_URL": blobs.as_uri(),
                 "KENNEL_SCRATCH": str(folder / "scratch"),
                 "KENNEL_PUBLIC_URL": f"http://{HOST}:{port}",
-                "KENNEL_WORKER_PROCESSES": str(1 + (workers or Workers()).count),
+                "KENNEL_WORKER_PROCESSES": str(3 + (workers or Workers()).count),  # a GPU's has two, beside evidence
                 **environment,
             }
             settings = read_settings(addresses)

@@ -13,7 +13,7 @@ from benchmarks.scale.arrivals import DAY, DAYS, ENTRIES, HOUR, TEAMS, entries_b
 from benchmarks.scale.capacity import waits
 from benchmarks.scale.figure import svg, svg_of_last_hours
 from benchmarks.scale.measured import HOURS, run_of
-from benchmarks.scale.parts import PARTS, PENDING_LIMIT, Part
+from benchmarks.scale.parts import CHECK_SECONDS, PARTS, PENDING_LIMIT, Part
 from benchmarks.scale.service_times import service_times
 from benchmarks.scale.thousand_section import STEPS
 
@@ -203,14 +203,14 @@ def _times(runs: Mapping[Part, Run]) -> str:
         " host for both, measured; two processes take turns on it, and two more check.",
     }
     told = []
-    for kind in dict.fromkeys(part.kind for part in runs):
+    for kind, run in {part.kind: run for part, run in runs.items()}.items():
         times = service_times(kind)
         busy = times.busy_seconds
         told.append(
             sentences[kind].format(
                 public=busy["public"],
                 private=busy["private"],
-                check=times.check.host,
+                check=run.get(CHECK_SECONDS, times.check.host),
                 host=times.public.host + times.private.host,
             )
         )

@@ -22,7 +22,7 @@ from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.metrics.features import Vector
 from scorer.metrics.mifid import is_copy, is_penalised
 from scorer.metrics.statistics.class_separation import area_under_curve
-from scorer.metrics.statistics.false_discovery import BINS, bins_of, q_values
+from scorer.metrics.statistics.false_discovery import BINS, bins_of, q_value_of, q_values
 from scorer.metrics.statistics.threshold_selection import choose_tau
 
 
@@ -122,7 +122,8 @@ def opening_of(outcome: Outcome) -> Summary:
 
 
 def unsure_signs(outcomes: Sequence[Outcome]) -> list[tuple[Title, TrackKind, str]]:
-    """The signs that the desk leaves out as likely false discoveries, if these entries are all of a competition."""
+    """The signs that the desk's sentence does not count, as likely false discoveries, if these entries are all of a
+    competition."""
     columns = {sign.p_value for sign in SIGNS if sign.p_value}
     readings = [(outcome.title, track, read) for outcome in outcomes for track, read in outcome.readings.items()]
     known = [number for *_, read in readings for name, number in read.numbers.items() if name in columns]
@@ -131,7 +132,7 @@ def unsure_signs(outcomes: Sequence[Outcome]) -> list[tuple[Title, TrackKind, st
     for title, track, read in readings:
         for sign in signs_in(read):
             p_value = read.numbers[sign.p_value] if sign.p_value else None
-            q_value = None if p_value is None else float(by_bin[bins_of(np.array([p_value]))[0]])
+            q_value = None if p_value is None else q_value_of(p_value, by_bin)
             if not FoundSign(sign, q_value).is_sure:
                 found.append((title, track, sign.name))
     return found

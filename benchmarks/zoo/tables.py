@@ -216,9 +216,9 @@ def discoveries_line(held: Zoo) -> str:
         signs = sum(len(signs_in(read)) for each in held.of(*methods) for read in each.readings.values())
         counts.append(f"{unsure} of {signs}")
     return (
-        "The desk leaves out what is likely a false discovery among all tests of all entries on both tracks: "
-        f"{counts[0]} signs if each seed is a competition, and {counts[1]} if the honest entries of each are one. The "
-        "tables have all signs."
+        "The desk's sentence does not count what is likely a false discovery among all tests of all entries on both "
+        f"tracks: {counts[0]} signs if each seed is a competition, and {counts[1]} if its honest entries are one. The "
+        "tables count all signs."
     )
 
 

@@ -26,7 +26,8 @@ from scorer.metrics.statistics.threshold_selection import choose_tau
 
 FIRST_FORMAT = "1"
 FORMAT = FIRST_FORMAT
-"""Version of the files that a preparation stores; raised when they change. What was stored before is then made anew."""
+"""Version of the files that a preparation stores; raised when they change. References that are prepared then are made
+anew; those of a track are read as they were written until then."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from sqlalchemy.orm import Session
 
 from scorer.accounts.roles import is_reviewer
@@ -30,7 +29,7 @@ from scorer.evidence.images import hidden_sets
 from scorer.findings.signs import FoundSign, signs_of
 from scorer.findings.summary import Summary, summary_of
 from scorer.lifecycle import UNFINISHED, JobState, TrackKind
-from scorer.metrics.statistics.false_discovery import bins_of, q_values
+from scorer.metrics.statistics.false_discovery import q_value_of, q_values
 from scorer.submissions.access import is_own, unknown_submission
 
 
@@ -125,7 +124,7 @@ def _signs(
 
     def q_value(column: str | None) -> float | None:
         p_value = None if column is None else numbers[column]
-        return None if p_value is None else float(by_bin[bins_of(np.array([p_value]))[0]])
+        return None if p_value is None else q_value_of(p_value, by_bin)
 
     return [FoundSign(sign, q_value(sign.p_value)) for sign in signs]
 

@@ -36,3 +36,8 @@ def q_values(counts: Indices) -> Vector:
     total = below[-1]
     rates = np.divide(total * upper_edges(), below, out=np.ones(BINS), where=below > 0)
     return np.asarray(np.minimum.accumulate(np.minimum(rates, 1.0)[::-1])[::-1])
+
+
+def q_value_of(p_value: float, by_bin: Vector) -> float:
+    """The q-value of one p-value in [0, 1], by those of the bins (BINS,)."""
+    return float(by_bin[bins_of(np.array([p_value]))[0]])

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from benchmarks.gpu_check import entries, faults, lost_device
-from benchmarks.gpu_check.__main__ import FAILED, NO_GPU, PASSED, main
-from benchmarks.gpu_check.checks import Check, Plan, all_passed
+from benchmarks.gpu_check.__main__ import main
+from benchmarks.gpu_check.checks import FAILED, NO_GPU, PASSED, Check, Plan, all_passed
 from benchmarks.gpu_check.peaks import measured_peaks
 from scorer.extractors import ExtractorOptions, torch_extractor
 from tests.worker.extractors.host_gpu import HostGpu
