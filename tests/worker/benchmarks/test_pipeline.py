@@ -9,6 +9,7 @@ from benchmarks.gpu.pipeline import Machine, Outcome, Stage, simulate
 from benchmarks.gpu.submissions import TrackWork
 from benchmarks.harness.results import BenchmarkCase, BenchmarkResult
 from benchmarks.speed import evidence, frechet, neighbours
+from tests.worker.benchmarks.test_benchmarks import MACHINE
 
 CHECK = [Stage(0.01)]
 ENTRIES = 100
@@ -77,7 +78,7 @@ def measured(seconds: float) -> dict[str, BenchmarkResult]:
             BenchmarkCase("evidence", {"dimension": 2048}, {evidence.ALL: [{"seconds": 50.0, "cpu_seconds": 90.0}]})
         ],
     }
-    return {name: BenchmarkResult(name, {"processor": "a processor"}, each) for name, each in cases.items()}
+    return {name: BenchmarkResult(name, MACHINE, each) for name, each in cases.items()}
 
 
 TRACKS = [TrackWork("public", 2048, 4.0, 0.1), TrackWork("private", 4032, 20.0, 0.2)]
@@ -90,6 +91,7 @@ def test_the_verdict_follows_from_what_was_measured(seconds: float, verdict: str
     assert "takes 24.0 s" in text
     idle = submissions.outcome_of(measured(seconds), TRACKS, submissions.Scenario()).idle_share
     assert f"is idle for {idle:.1%} of the time" in text
+    assert f"- `{evidence.NAME}` of {MACHINE['date']}, without a commit, on {MACHINE['processor']}" in text
     assert "at least 180 s: 8 cores" in text.replace("\n", " ")
 
 
