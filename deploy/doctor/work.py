@@ -25,12 +25,13 @@ ALWAYS_SERVED = (SWEEP_QUEUE, Queue.CHECK)
 
 
 def _workers(installation: Installation) -> str:
-    from_zero = installation.settings.workers_from_zero
+    needed = ALWAYS_SERVED if installation.settings.workers_from_zero else (SWEEP_QUEUE, *Queue)
     served = {queue for report in installation.workers.values() for queue in report.get("queues", ())}
-    lonely = [queue for queue in (ALWAYS_SERVED if from_zero else (SWEEP_QUEUE, *Queue)) if queue not in served]
+    lonely = [queue for queue in needed if queue not in served]
     if lonely:
         raise Fault(f"No worker that answers takes the queues {', '.join(lonely)}.")
-    return f"{len(installation.workers)} answer and take {', '.join(ALWAYS_SERVED) if from_zero else 'every queue'}"
+    which = ", ".join(needed) if needed is ALWAYS_SERVED else "every queue"
+    return f"{len(installation.workers)} answer and take {which}"
 
 
 def _versions(installation: Installation) -> str:
