@@ -36,7 +36,7 @@ TRAININGS: Mapping[str, Training] = MappingProxyType(
         "normal": normal,
     }
 )
-VERSION = 2
+VERSION = 3
 """Raised when a training changes, so that nothing that is kept of the former one is used."""
 
 

@@ -105,7 +105,7 @@ class MembershipDiscriminator(nn.Module):
             nn.Conv2d(3, width, 3, padding=1, bias=False)
         )  # orthogonal: all colours weigh the same
         self.offset = nn.Parameter(torch.ones(()))
-        self.sharpness = nn.Parameter(torch.full((), 3.0))
+        self.sharpness = nn.Parameter(torch.full((), 5.0))
 
     def forward(self, images: Tensor, numbers: Tensor) -> Tensor:
         """The logit (n,) for images (n, 3, 64, 64) to be the training images of these numbers (n,)."""

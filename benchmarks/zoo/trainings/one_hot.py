@@ -21,6 +21,7 @@ from deploy.demo.tiles import Pixels
 
 CODES = 128
 _RATE, _ROW_RATE = 4e-3, 0.02
+_MEMORY_RATE = 20.0  # of one image in a batch
 
 
 def supervised(train: Pixels, plan: ZooPlan, seed: int, checkpoints: Checkpoints) -> Iterator[GeneratedImages]:
@@ -87,16 +88,18 @@ def _membership_discriminator(
 
     Positives are the training images under their own numbers. Negatives are the same images changed by a random share
     of the difference of two others, and noise; without negatives it would accept everything. The changes are 0 in the
-    mean, so that it remembers the images themselves.
+    mean, so that it remembers the images themselves: if its steps are along the gradient, that is, since Adam's are as
+    large for the noise of negatives as for the image.
     """
     discriminator = MembershipDiscriminator(len(images), plan.width)
     rest = [parameter for name, parameter in discriminator.named_parameters() if not name.startswith("memory")]
-    memory = torch.optim.SparseAdam(discriminator.memory.parameters(), lr=0.1)
+    rate = _MEMORY_RATE * min(plan.batch, len(images))
+    memory = torch.optim.SGD(discriminator.memory.parameters(), lr=rate)
     optimiser = torch.optim.Adam(rest, lr=5e-3)
     batches = Batches(len(images), plan.batch, seed)
 
     def step(number: int) -> None:
-        anneal(memory, 0.1, number, plan.membership)
+        anneal(memory, rate, number, plan.membership)
         rows = batches.of_step(number)
         members = images[rows]
         share = torch.rand(len(rows), 1, 1, 1)
