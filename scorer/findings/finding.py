@@ -42,7 +42,8 @@ class Finding:
     """One quantity of one test with its sentence; None for a field that the quantity does not have.
 
     Each has a standard error, with its ``error_kind``, or a p-value, or both: the modules of the tests in
-    :mod:`scorer.metrics` describe them. ``ValueError`` for an error of no kind.
+    :mod:`scorer.metrics` describe them. The power of an audit has neither: its sentence says how it was simulated.
+    ``ValueError`` for an error of no kind.
     """
 
     name: str

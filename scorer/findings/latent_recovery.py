@@ -115,7 +115,8 @@ def _median(kind: str, summary: ErrorSummary) -> Finding:
     what = KIND_PHRASES[kind]
     direction = "far below that of fresh images is copying" if kind.endswith("train") else LOWER
     sentence = f"Of {summary.count} {what} half are made with an error below {summary.median:.3g}."
-    return Finding(f"recovery_{kind}", summary.median, SQUARED, direction, sentence)
+    name = f"recovery_{kind}"
+    return Finding(name, summary.median, SQUARED, direction, sentence, summary.median_error, error_kind="sampling")
 
 
 def _share(kind: str, summary: ErrorSummary) -> Finding:

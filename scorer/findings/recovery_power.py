@@ -6,7 +6,7 @@ from typing import Any
 
 from scorer.findings.finding import LOWER, SHARE, Finding
 from scorer.findings.formatting import format_percent
-from scorer.metrics.copying.recovery_power import DetectableShares, of_all_training_images
+from scorer.metrics.copying.recovery_power import SIMULATIONS, DetectableShares, of_all_training_images
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,6 @@ def _finding(name: str, shares: DetectableShares, condition: str) -> Finding:
     sure = "no share" if shares.with_95 is None else format_percent(shares.with_95)
     sentence = (
         f"A generator that remembers {format_percent(shares.with_80)} of its training images is found with 80 %"
-        f" probability, and with 95 % one that remembers {sure}{condition}."
+        f" probability, and with 95 % one that remembers {sure}{condition}; counted in {SIMULATIONS} simulated audits."
     )
     return Finding(name, shares.with_80, SHARE, LOWER, sentence)

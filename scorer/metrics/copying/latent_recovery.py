@@ -25,6 +25,7 @@ from scipy.special import kolmogi
 from scipy.stats import binom, ks_2samp
 
 from scorer.errors import Invalid
+from scorer.metrics.copying.partial_copying import quantile_error
 from scorer.metrics.features import Vector
 from scorer.metrics.statistics.class_separation import distances_of
 
@@ -46,6 +47,8 @@ class ErrorSummary:
     count: int
     median: float
     """The MRE."""
+    median_error: float
+    """The standard error of ``median`` over the choice of targets (Maritz and Jarrett 1978)."""
     verbatim: float
     """The share in [0, 1] recovered verbatim: error below 0.025."""
     plausible: float
@@ -162,7 +165,8 @@ def summary_of(errors: Vector) -> ErrorSummary:
     """Median and shares recovered of the errors (n,) of one kind of targets; raises as :func:`recovery_test` does."""
     values = _errors_of(errors)
     verbatim, plausible = (float((values < limit).mean()) for limit in (VERBATIM, PLAUSIBLE))
-    return ErrorSummary(len(values), float(np.median(values)), verbatim, plausible)
+    error = quantile_error(np.sort(values), 0.5)
+    return ErrorSummary(len(values), float(np.median(values)), error, verbatim, plausible)
 
 
 def signed_gap(train: float, held_out: float) -> float | None:
