@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from scorer.competitions.competition_state import CompetitionState
 from scorer.findings import formatting
+from scorer.findings.finding import INTERVALS_THAT_MISS
 from scorer.findings.signs import SIGNS
 from scorer.lifecycle import STAGES as STAGES  # noqa: PLC0414 - for the templates
 from scorer.lifecycle import Phase
@@ -35,6 +36,7 @@ INTENT_KEYS = {"intended": "i", "unintended": "n", "unclear": "c"}
 RULINGS = {"keep": "Keep it as it is judged", "disqualify": "Disqualify it", "waive": "Waive its penalty"}
 RULED = rulings.RULING_EFFECTS
 p_value = formatting.format_p_value
+intervals_that_miss = INTERVALS_THAT_MISS
 RECOVERED = {
     "copies": "remembers training images",
     "no-sign": "no sign of copying",

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
+from api.schemas.base import INTERVAL_COVERAGE
 from api.schemas.review.review_queue import ReasonView
 from api.schemas.tuning.shown_tracks import ShownNumberView, shown_numbers
 from scorer.db.tables import Account, Submission
@@ -36,11 +37,7 @@ class FindingView(BaseModel):
         " generator. null: the value around what chance makes, if the test's hypothesis holds. null where evidence was"
         " made before errors had kinds.",
     )
-    interval_coverage: float | None = Field(
-        None,
-        description="How many of 1,000 simulated intervals of value ± 1.96 standard errors held, as a share, where that"
-        " is not between 0.93 and 0.97; null where it is, and where nobody has counted.",
-    )
+    interval_coverage: float | None = Field(None, description=INTERVAL_COVERAGE)
     p_value: float | None
 
 

@@ -6,10 +6,11 @@ from typing import Literal
 from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
-from api.schemas.base import Page, Request
+from api.schemas.base import INTERVAL_COVERAGE, Page, Request
 from scorer.competitions import shown_track_access
 from scorer.competitions.shown_tracks import NAME, ShownState, ShownTrackStatus, Visibility
 from scorer.db.tables import Account, ShownTrack, Submission
+from scorer.findings.finding import INTERVALS_THAT_MISS
 from scorer.lifecycle import TrackKind
 from scorer.metrics.metric_catalogue import METRICS
 
@@ -56,6 +57,7 @@ class ShownTrackView(BaseModel):
     constants: dict[str, float]
     extractor: str
     reference: TrackKind = Field(description="The track whose references it is measured against.")
+    interval_coverage: float | None = Field(None, description=INTERVAL_COVERAGE)
     visibility: Visibility
     created_at: datetime
     progress: ShownTrackProgressView | None = Field(None, description="Organizers only.")
@@ -76,6 +78,7 @@ class ShownNumberView(ShownValueView):
     better: Literal["lower", "higher"] = Field(description="Which values are better.")
     extractor: str
     reference: TrackKind = Field(description="The track whose references it is measured against.")
+    interval_coverage: float | None = Field(None, description=INTERVAL_COVERAGE)
 
 
 class ShownTrackPage(Page):
@@ -102,7 +105,13 @@ def shown_numbers(
 def _shown_number(number: shown_track_access.ShownNumber) -> ShownNumberView:
     shown, metric = number.shown, METRICS[number.shown.metric]
     terms = {name: getattr(shown, name) for name in ("name", "extractor", "reference")}
-    return ShownNumberView(**terms, title=metric.title, better=metric.direction, **number.measured._asdict())
+    return ShownNumberView(
+        **terms,
+        title=metric.title,
+        better=metric.direction,
+        interval_coverage=INTERVALS_THAT_MISS.get(metric.name),
+        **number.measured._asdict(),
+    )
 
 
 def shown_track_view(shown: ShownTrack, status: ShownTrackStatus | None = None) -> ShownTrackView:
@@ -121,6 +130,7 @@ def shown_track_view(shown: ShownTrack, status: ShownTrackStatus | None = None) 
         constants=shown.constants,
         extractor=shown.extractor,
         reference=shown.reference,
+        interval_coverage=INTERVALS_THAT_MISS.get(metric.name),
         visibility=shown.visibility,
         created_at=shown.created_at,
         progress=progress,

@@ -71,6 +71,7 @@ class ShownTrackView(TypedDict):
     constants: dict[str, float]
     extractor: str
     reference: Literal["public", "private"]
+    interval_coverage: NotRequired[float | None]
     visibility: Literal["everybody", "organizers"]
     created_at: str
     progress: NotRequired[ShownTrackProgressView | None]

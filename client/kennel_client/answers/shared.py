@@ -130,6 +130,7 @@ class ShownNumberView(TypedDict):
     better: Literal["lower", "higher"]
     extractor: str
     reference: Literal["public", "private"]
+    interval_coverage: NotRequired[float | None]
 
 
 Status = Literal["received", "checking", "queued", "scoring", "scored", "rejected", "failed", "cancelled"]

@@ -79,8 +79,8 @@ def test_a_generator_that_remembers_a_few_images_is_flagged(audit: Audit) -> Non
 def test_every_number_says_how_sure_it_is(audit: Audit) -> None:
     """An error and what it is the spread of, or a p-value; the power says how often it was simulated."""
     for name, each in by_name(audit).items():
-        sure = each["p_value"] is not None or each["standard_error"] is not None and each["error_kind"] is not None
-        assert sure or name == "recovery_power" and "400 simulated audits" in each["sentence"], name
+        sure = each["p_value"] is not None or (each["standard_error"] is not None and each["error_kind"] is not None)
+        assert sure or (name == "recovery_power" and "400 simulated audits" in each["sentence"]), name
 
 
 def test_the_same_generator_remembers_no_others(images: tuple[Pixels, Pixels], remembering: nn.Module) -> None:
