@@ -23,6 +23,7 @@ from benchmarks.zoo.tables import (
     targets_table,
     threshold_table,
 )
+from benchmarks.zoo.targets import photographs_membership
 from scorer.lifecycle import TRACK_KINDS
 
 INTRODUCTION = """\
@@ -42,7 +43,7 @@ the demo's two feature spaces.
 | flow | the variational autoencoder's decoder, fed with codes that a diffusion model draws |
 | diffusion | a diffusion model of pixels |
 | normal | normal distributions of principal components, a mixture of 8, a kernel density of the likeliest width |
-| photographs | held-out photographs that are in no reference: what a perfect generator would hand in |
+| photographs | held-out photographs that are in no reference: as good as a perfect generator's images |
 
 The images are few and small, and each network was trained for minutes: nothing here says how a large generator fares.
 Each seed draws everything anew: the networks' weights, which training images are copied, how they are altered, and
@@ -53,6 +54,11 @@ REACHED_EXPLANATION = """\
 Of a network that draws training images again: how far its images are from these. Of an honest one: its FID as a
 multiple of that of photographs, both of as many images. First the median over the seeds, then the least and the
 most."""
+
+PHOTOGRAPHS_EXPLANATION = """\
+The photographs that are an entry and the held-out ones of the reference are parts of the same few pictures, so that
+they are nearer to each other than those of a perfect generator would be: of membership inference they have an AUC of
+{found}, where chance has one half. That sign can hardly raise a false alarm on them."""
 
 TARGETS_EXPLANATION = """\
 Thresholds are fixed on {fixing}, and judged on {held} alone: all rates below are of the latter. Behind each
@@ -99,7 +105,7 @@ def page(
     """The whole page. ``figures`` are names of files in ``figures/zoo``; seeds of another ``definition`` are named."""
     lines = ["# What each kind of evidence sees", "", INTRODUCTION, "", *_sizes(zoo, definition), ""]
     lines += ["## What the networks reached", "", REACHED_EXPLANATION, ""]
-    lines += _titled(memorisers_table(zoo)) + _titled(honest_table(zoo))
+    lines += _titled(memorisers_table(zoo)) + _titled(honest_table(zoo)) + _photographs_lines(zoo)
     if zoo.fixing.seeds and zoo.held.seeds:
         lines += _detection_lines(zoo)
     else:
@@ -131,6 +137,13 @@ def _detection_lines(zoo: Zoo) -> list[str]:
     lines += ["## The power of each sign", "", POWER_EXPLANATION, "", *markdown_of(power_table(held)), ""]
     lines += ["### Mixtures with any sign", "", *markdown_of(mixtures_table(held)), ""]
     return [*lines, "## The sentence at the desk", "", SENTENCE_EXPLANATION, "", *markdown_of(sentence_table(held)), ""]
+
+
+def _photographs_lines(zoo: Zoo) -> list[str]:
+    """What the entry of photographs cannot show."""
+    spreads = [(track, photographs_membership(zoo, track)) for track in TRACK_KINDS]
+    found = ", ".join(f"{spread.text(2)} on the {track} track" for track, spread in spreads if spread.values)
+    return [PHOTOGRAPHS_EXPLANATION.format(found=found), ""] if found else []
 
 
 def _sizes(zoo: Zoo, definition: Mapping[str, Any] | None) -> list[str]:

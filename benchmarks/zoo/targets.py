@@ -62,6 +62,12 @@ def fid_multiples(zoo: Zoo, method: str, track: TrackKind) -> SpreadOverSeeds:
     return SpreadOverSeeds(tuple(median(multiples) for multiples in by_seed.values()))
 
 
+def photographs_membership(zoo: Zoo, track: TrackKind) -> SpreadOverSeeds:
+    """The AUC of membership inference of the photographs that are an entry."""
+    readings = [each.readings[track].numbers.get("membership_auc") for each in zoo.of("photographs")]
+    return SpreadOverSeeds(tuple(each for each in readings if each is not None))
+
+
 @dataclass(frozen=True)
 class DetectionTarget:
     """A share of the held seeds' entries that should be at least, or at most, a bound."""

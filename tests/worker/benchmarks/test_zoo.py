@@ -581,8 +581,9 @@ def test_seeds_are_made_that_are_missing_or_of_another_definition(tmp_path: Path
     assert unmade_seeds(TINY, tmp_path) == [each for each in SEEDS if each != 1]
 
 
-def test_counts_that_are_written_by_hand_are_in_the_tables() -> None:
-    """The explanation of the zoo, and what the page on evidence says of it, name counts of the stored seeds."""
+def test_figures_that_are_written_by_hand_are_in_the_tables() -> None:
+    """The explanation of the zoo, and what the page on evidence says of it, name counts and numbers of the stored
+    seeds."""
     tables = page(read_zoo(HERE / "results"), [])
     evidence = (HERE.parent / "docs" / "explanation" / "evidence.md").read_text()
     written = (HERE / "explanations" / "zoo.md").read_text() + evidence[evidence.index("`make zoo` trains") :]
@@ -590,6 +591,9 @@ def test_counts_that_are_written_by_hand_are_in_the_tables() -> None:
     assert len(counts) > 10
     wrong = [each for each in counts if re.search(rf"(?<!\d){'/'.join(each)} \(", tables) is None]
     assert wrong == []
+    numbers = set(re.findall(r"\d+\.\d+", (HERE / "explanations" / "zoo.md").read_text()))
+    assert numbers
+    assert numbers <= set(re.findall(r"\d+\.\d+", tables))
 
 
 def test_a_page_of_no_seeds_is_refused(tmp_path: Path) -> None:
