@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from deploy.doctor.local_parts import only_inner_workers_run
 from deploy.standalone.commands import background_threads, scoring_threads
 from scorer.db.connection_budget import max_open_connections
 from scorer.jobs.broker import SWEEP_QUEUE
@@ -168,6 +169,13 @@ def test_only_the_proxy_is_reached_from_outside_and_believed() -> None:
     assert networks["inner"]["internal"] is True
     with_way_out = {name for name, service in SERVICES.items() if set(service["networks"]) - {"inner"}}
     assert with_way_out == {"proxy", "api", "worker-check"}
+
+
+def test_the_doctor_knows_which_workers_have_no_way_out() -> None:
+    workers = {name: SERVICES[name] for name in OURS if name.startswith("worker-")}
+    inner = {name for name, service in workers.items() if set(service["networks"]) == {"inner"}}
+    assert {name for name, service in workers.items() if only_inner_workers_run([service["command"]])} == inner
+    assert inner == {"worker-cpu", "worker-gpu"}
 
 
 def test_each_queue_has_one_kind_of_worker_and_the_gpu_only_scores() -> None:
