@@ -274,6 +274,6 @@ def test_secrets_are_made_once_for_their_owner_alone(tmp_path: Path) -> None:
     assert all(re.fullmatch("[0-9a-f]{64}", value) for value in random.values())
     assert len(set(random.values())) == len(random)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o444}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o644}
     assert make_secrets(folder) == ""
     assert {path.name: path.read_text() for path in folder.iterdir()} == made
