@@ -21,8 +21,8 @@ BACKGROUND_QUEUES = ("release", "ratings", "evidence", "recover")
 CHECKING_QUEUES = ("check", SWEEP_QUEUE)
 
 
-def web_command(host: str, port: int, processes: int) -> tuple[str, ...]:
-    """The web server: ``processes`` of them share one port of ``host``."""
+def web_command(host: str, port: int, processes: int | str) -> tuple[str, ...]:
+    """The web server: ``processes`` of them, or as many as a variable in it says, share one port of ``host``."""
     uvicorn = (*PYTHON, "uvicorn", "--factory", WEB, "--http", HTTP_PROTOCOL)
     address = ("--host", host, "--port", str(port), "--workers", str(processes))
     return (*uvicorn, "--no-server-header", "--no-proxy-headers", *address)

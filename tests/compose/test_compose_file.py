@@ -189,7 +189,9 @@ def test_each_queue_has_one_kind_of_worker_and_the_gpu_only_scores() -> None:
 def test_the_workers_image_takes_by_itself_what_the_worker_of_a_gpu_takes() -> None:
     """Evidence, releases and audits are another service's: beside them a GPU waits."""
     own = re.findall(r"^CMD (\[.*worker.*\])$", (ROOT / "deploy" / "Dockerfile").read_text(), re.MULTILINE)
-    assert [option(yaml.safe_load(command), "-Q") for command in own] == [option(SERVICES["worker-gpu"]["command"], "-Q")]
+    assert [option(yaml.safe_load(command), "-Q") for command in own] == [
+        option(SERVICES["worker-gpu"]["command"], "-Q")
+    ]
 
 
 def test_the_database_has_connections_for_all_processes() -> None:
