@@ -21,7 +21,7 @@ def _section_text(name: str, section: Section) -> str:
 
 
 def command_line(words: Sequence[str]) -> str:
-    """A command as ``ExecStart`` takes it, with systemd's specifiers and variables; ``%h`` is Celery's own (the host)."""
+    """A command as ``ExecStart`` takes it, with specifiers and variables of systemd; ``%h`` is the host, to Celery."""
     return " ".join(map(_quoted, words)).replace("%h", "%%h")
 
 

@@ -270,6 +270,16 @@ def make_secrets(folder: Path) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
+def test_git_ignores_the_folders_that_hold_secrets_weights_and_backups() -> None:
+    """Backups have password hashes. Their places are the compose files' own, or what ``.env`` says."""
+    described = read(MAIN, BACKUP)["services"].values()
+    kept = {volume.split(":/")[0] for service in described for volume in service.get("volumes", ())}
+    folders = {substitute(each, {}) for each in kept if each.startswith("${")} | {"./secrets"}
+    assert folders == {"./weights", "./backups", "./secrets"}
+    ignored = (ROOT / ".gitignore").read_text().splitlines()
+    assert [each for each in folders if f"/{Path(each).name}/" not in ignored] == []
+
+
 def test_secrets_are_made_once_for_their_owner_alone(tmp_path: Path) -> None:
     folder = tmp_path / "secrets"
     said = make_secrets(folder)
