@@ -1,6 +1,7 @@
 #!/bin/sh
 # Makes the secrets of docker-compose.yml in ./secrets (or in a folder that is named): those that are missing.
-# Nobody but the folder's owner can enter it; the files themselves are readable, because containers run as other users.
+# Nobody but the folder's owner can enter it; the files themselves are readable, because containers run as other users, and
+# the owner writes to them.
 set -eu
 folder=${1:-secrets}
 umask 077
@@ -19,4 +20,4 @@ for name in smtp_url oidc_client_secret metrics_token; do
     fi
 done
 chmod 700 "$folder"
-chmod 444 "$folder"/*
+chmod 644 "$folder"/*

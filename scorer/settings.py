@@ -156,7 +156,7 @@ class Settings(LogSettings):
     """The S3 endpoint as participants reach it. With it, and with ``AWS_SECRET_ACCESS_KEY``, programs may upload zips
     directly to S3; without it all bytes pass through the API."""
     web_processes: int = Field(1, ge=1)
-    """Web processes of the whole installation. ``kennel up`` and the compose file start so many."""
+    """Web processes of the whole installation. ``kennel up``, the compose file and the units start so many."""
     web_connections: int = Field(30, ge=2)
     """Database connections that a web process may open; of them four are for boards."""
     worker_processes: int = Field(2, ge=0)

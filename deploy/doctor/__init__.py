@@ -3,6 +3,7 @@
 examination: all checks, in order, and their outcomes.
 check: what a check is, and how it says that something is wrong.
 installation: settings and connections that checks share.
+local_parts: which parts of the service run on this machine.
 machine: this machine: variables, disk, limits, secrets, weights, GPU, sandbox.
 database: PostgreSQL: version, settings, tables, rights, clock, connections.
 queue_server: Valkey or Redis: memory, disk, password.

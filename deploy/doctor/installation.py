@@ -1,7 +1,7 @@
 """The installation as checks see it: settings, environment and connections, opened when the first check needs them."""
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -11,6 +11,7 @@ from typing import Any
 
 from redis import Redis
 
+from deploy.doctor.local_parts import Command, command_lines, only_inner_workers_run
 from scorer.blobs import Blobs, blobs_of
 from scorer.db.session import Sessions
 from scorer.jobs.broker import create_celery_app
@@ -34,11 +35,17 @@ class Installation:
     secret_files: Sequence[Path] = ()
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     free_bytes: Callable[[Path], int] = field(default=lambda path: shutil.disk_usage(path).free)
+    commands: Callable[[], Iterable[Command]] = command_lines
 
     @cached_property
     def blobs(self) -> Blobs:
         """The blob store; ``Unavailable`` if it cannot be opened."""
         return blobs_of(self.settings)
+
+    @property
+    def has_only_inner_workers(self) -> bool:
+        """Whether what runs on this machine needs no way out of the service's own network."""
+        return only_inner_workers_run(self.commands())
 
     @contextmanager
     def queue_server(self) -> Iterator[Any]:

@@ -1,7 +1,8 @@
 """Checks of what lies around the service: its public address, the proxy, the mail server, the malware scanner,
-the OpenID Connect issuer."""
+the OpenID Connect issuer. Web processes need these, and the worker that sends mails; others may have no way to them."""
 
 import secrets
+import ssl
 from contextlib import closing
 from email.utils import parseaddr
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
@@ -33,10 +34,29 @@ def _public_address(installation: Installation) -> str:
     except httpx.HTTPError as error:
         if _is_local(installation.settings):
             raise Skipped(f"{url} is for the machine of the web process alone") from None
-        raise Fault(f"{url} cannot be reached: {error}") from error
+        raise _unreached(installation, f"{url} cannot be reached: {error}", error) from error
     if answer.status_code != httpx.codes.OK or answer.headers.get("content-type") != "application/json":
         raise Fault(f"{url}{PROBE} answers {answer.status_code}, and not as this service does.")
     return f"{url} answers"
+
+
+def _unreached(installation: Installation, finding: str, error: BaseException) -> Fault | Skipped:
+    """What the ``error`` means: nothing where no connection was made, and what runs on this machine needs none."""
+    if _is_without_connection(error) and installation.has_only_inner_workers:
+        return Skipped(
+            f"there is no way out from here, and the workers here need none: look where web runs ({finding})"
+        )
+    return Fault(finding)
+
+
+def _is_without_connection(error: BaseException) -> bool:
+    """Whether nobody was reached, rather than somebody with a wrong certificate or without an answer."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ssl.SSLError):
+            return False
+        cause = cause.__cause__
+    return isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout, OSError))
 
 
 def _probe(url: str, **headers: str) -> httpx.Response:
@@ -113,7 +133,7 @@ def _issuer(installation: Installation) -> str:
     try:
         document = httpx.get(address, timeout=SECONDS).raise_for_status().json()
     except (httpx.HTTPError, ValueError) as error:
-        raise Fault(f"{address} does not answer as an issuer: {error}") from error
+        raise _unreached(installation, f"{address} does not answer as an issuer: {error}", error) from error
     told = str(document.get("issuer", "")).rstrip("/") if isinstance(document, dict) else ""
     if told != issuer:
         raise Fault(f"{address} names another issuer: {told or 'none'}.")
@@ -130,7 +150,8 @@ def _malware_scanner(installation: Installation) -> str:
     except Invalid:
         return f"clamd at {address} finds the test file of EICAR"
     except Unavailable as error:
-        raise Fault(f"clamd at {address} does not scan: {error.__cause__ or error}") from error
+        cause = error.__cause__ or error
+        raise _unreached(installation, f"clamd at {address} does not scan: {cause}", cause) from error
     raise Fault(f"clamd at {address} finds nothing in the test file of EICAR.")
 
 

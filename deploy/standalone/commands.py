@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from scorer.jobs.broker import SWEEP_QUEUE
 
 PYTHON = (sys.executable, "-m")
-CELERY = (*PYTHON, "celery", "-A", "worker.app", "--quiet")
+WEB, WORKER = "api.main:served_app", "worker.app"
+"""What uvicorn and Celery are told to run: a word of every command line of the service's processes."""
+CELERY = (*PYTHON, "celery", "-A", WORKER, "--quiet")
 
 HTTP_PROTOCOL = "api.http.server_protocol:BoundedHttpProtocol"
 SCORING_QUEUES = ("score", "prepare", "compare", "rescore")
@@ -19,9 +21,9 @@ BACKGROUND_QUEUES = ("release", "ratings", "evidence", "recover")
 CHECKING_QUEUES = ("check", SWEEP_QUEUE)
 
 
-def web_command(host: str, port: int, processes: int) -> tuple[str, ...]:
-    """The web server: ``processes`` of them share one port of ``host``."""
-    uvicorn = (*PYTHON, "uvicorn", "--factory", "api.main:served_app", "--http", HTTP_PROTOCOL)
+def web_command(host: str, port: int, processes: int | str) -> tuple[str, ...]:
+    """The web server: ``processes`` of them, or as many as a variable in it says, share one port of ``host``."""
+    uvicorn = (*PYTHON, "uvicorn", "--factory", WEB, "--http", HTTP_PROTOCOL)
     address = ("--host", host, "--port", str(port), "--workers", str(processes))
     return (*uvicorn, "--no-server-header", "--no-proxy-headers", *address)
 

@@ -40,6 +40,7 @@ from scorer.db.accounts import any_admin
 from scorer.db.connection_budget import require_connections
 from scorer.db.session import connected
 from scorer.errors import Unavailable
+from scorer.extractors.device_probe import device_found
 from scorer.monitoring.exposition import FOLDER_VARIABLE
 from scorer.monitoring.logs import LogFormat
 from scorer.settings import Settings, read_settings
@@ -91,11 +92,7 @@ def start_service(
     url = f"http://{_reachable(host)}:{port}"
     addresses["KENNEL_PUBLIC_URL"] = environ.get("KENNEL_PUBLIC_URL", url)
     shutil.rmtree(data.path / METRICS, ignore_errors=True)  # all parts add up their metrics there, from zero
-    own = {"KENNEL_LOG_FORMAT": log_format, FOLDER_VARIABLE: str(data.private_folder(METRICS))}
-    environment = {**own, **absolute_paths(environ), **addresses}
-    if data.account is not None:
-        environment["HOME"] = str(data.private_folder(SCRATCH))
-    environment.pop("KENNEL_METRICS_PORT", None)  # /metrics of the web process has those of the workers, too
+    environment = environment_of_parts(data, environ, addresses, log_format)
     settings = read_settings(addresses)
     data.write_private(ADDRESSES, json.dumps(addresses, indent=1) + "\n")
     app_role = make_url(settings.database_url.get_secret_value()).username
@@ -108,6 +105,20 @@ def start_service(
         supervisor.start(replace(child, user=data.account, reached=installation(settings.weights_dir)))
     # Last, so that a failed or interrupted start does not lose the token.
     return RunningService(url, settings, ensure_admin(settings))
+
+
+def environment_of_parts(
+    data: DataFolder, environ: Mapping[str, str], addresses: Mapping[str, str], log_format: LogFormat
+) -> dict[str, str]:
+    """The variables of all parts: ``environ``, the ``addresses`` of the embedded parts, and the device that is found
+    here, so that a GPU's worker is told from the others before one of them starts."""
+    own = {"KENNEL_LOG_FORMAT": log_format, FOLDER_VARIABLE: str(data.private_folder(METRICS))}
+    environment = {**own, **absolute_paths(environ), **addresses}
+    environment["KENNEL_DEVICE"] = device_found(environ.get("KENNEL_DEVICE") or "auto")
+    if data.account is not None:
+        environment["HOME"] = str(data.private_folder(SCRATCH))
+    environment.pop("KENNEL_METRICS_PORT", None)  # /metrics of the web process has those of the workers, too
+    return environment
 
 
 def require_public_url(host: str, environ: Mapping[str, str]) -> None:
@@ -177,7 +188,7 @@ def service_children(
     environment: Mapping[str, str], state: Path, port: int, web_processes: int = 1, *, host: str = HOST
 ) -> list[Child]:
     """The service's own processes: web on ``port`` of ``host``, a worker for each group of queues, and beat, which
-    keeps in the folder ``state`` what it has sent. Where the settings ask for a GPU, its worker only scores, by two
+    keeps in the folder ``state`` what it has sent. Where scores are made on a GPU, its worker only scores, by two
     processes that take turns, and another has what needs no GPU; these share the cores."""
     scheme = "https" if environment.get(TLS_VARIABLE) else "http"
     url = f"{scheme}://{_reachable(host)}:{port}/api/v1/ready"

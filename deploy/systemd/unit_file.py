@@ -1,5 +1,6 @@
 """The form of a systemd unit file: sections of ``Key=value`` lines."""
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 
@@ -20,5 +21,10 @@ def _section_text(name: str, section: Section) -> str:
 
 
 def command_line(words: Sequence[str]) -> str:
-    """A command as ``ExecStart`` takes it, with systemd's specifiers; ``%h`` is Celery's own (the host)."""
-    return shlex.join(words).replace("%h", "%%h")
+    """A command as ``ExecStart`` takes it, with specifiers and variables of systemd; ``%h`` is the host, to Celery."""
+    return " ".join(map(_quoted, words)).replace("%h", "%%h")
+
+
+def _quoted(word: str) -> str:
+    """A word, in quotes where it needs them; ``${NAME}`` is the value of a variable, and one word."""
+    return word if re.fullmatch(r"\$\{\w+\}", word) else shlex.quote(word)

@@ -39,6 +39,8 @@ SECRETS = {
 """The files that ``deploy/make_secrets.sh`` makes, with the variables that name them."""
 OF_WORKERS = ("database_password", "redis_password", "objects_secret")
 CHECK_PROCESSES = 2
+WEB_PROCESSES = "KENNEL_WEB_PROCESSES"
+"""The setting by which connections are counted: a line of kennel.env takes the place of the unit's."""
 BEAT = "kennel-beat"
 METRICS = "kennel-metrics"
 """The folder below ``/run`` for the metrics of all units. It is the migration's, which is the first to begin and counts
@@ -125,10 +127,11 @@ def processes_of(plan: Plan) -> list[Process]:
         Process(
             "kennel-web",
             "Kennel: web",
-            web_command("127.0.0.1", plan.port, 1),
+            web_command("127.0.0.1", plan.port, f"${{{WEB_PROCESSES}}}"),
             [name for name in SECRETS if name != "database_owner_password"],
             "4G",
             30,
+            environment=[f"{WEB_PROCESSES}=1"],
         ),
         Process(BEAT, "Kennel: beat", beat_command(f"%t/{BEAT}/schedule"), ["redis_password"], "512M", 30),
         Process(

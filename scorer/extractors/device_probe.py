@@ -6,11 +6,14 @@ So the question is put to a process of its own, which is this module run as a pr
 
 import subprocess
 import sys
+from pathlib import Path
 
 from scorer.extractors.options import ExtractorOptions, parse_device
 
 PROBE_SECONDS = 120
 """Loading torch and CUDA takes some seconds; a GPU that hangs never answers."""
+DRIVER = (Path("/proc/driver/nvidia/version"), Path("/dev/nvidiactl"), Path("/dev/dxg"))
+"""What is there where NVIDIA's driver is; the last one in a Linux that Windows runs."""
 _SIDE = 64
 
 
@@ -26,6 +29,14 @@ def device_fault(device: str) -> str | None:
         return None
     lines = (probe.stdout or probe.stderr).strip().splitlines()
     return f"The GPU '{device}' does not compute: {lines[-1] if lines else f'exit status {probe.returncode}'}"
+
+
+def device_found(device: str) -> str:
+    """The device that ``auto`` finds: ``cuda`` if the first GPU computes, else still ``auto``; any other ``device`` as
+    it is. Without a driver torch, which takes seconds to load, is not asked."""
+    if device == "auto" and any(each.exists() for each in DRIVER) and device_fault("cuda") is None:
+        return "cuda"
+    return device
 
 
 def _compute(device: str) -> None:

@@ -4,9 +4,10 @@ import json
 import os
 import resource
 import shutil
+import ssl
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -29,6 +30,15 @@ from deploy.doctor import blob_store, database, machine, queue_server, surroundi
 from deploy.doctor.check import Check, Outcome
 from deploy.doctor.examination import CHECKS, examine, outcome_of
 from deploy.doctor.installation import Installation
+from deploy.doctor.local_parts import Command, command_lines
+from deploy.standalone.commands import (
+    BACKGROUND_QUEUES,
+    CHECKING_QUEUES,
+    SCORING_QUEUES,
+    beat_command,
+    web_command,
+    worker_command,
+)
 from deploy.standalone.ephemeral import Servers
 from deploy.standalone.unix_account import UnixAccount, account_for
 from scorer.blobs import Blobs
@@ -457,6 +467,63 @@ def test_workers_that_start_with_what_waits_are_no_fault(
     """But those that check and sweep are always there."""
     from_zero = with_workers(changed(installation, workers_from_zero=True), queues=queues)
     assert {outcome.name: outcome for outcome in examine(from_zero)}["workers"].state == state
+
+
+GPU = worker_command("gpu", SCORING_QUEUES)
+CLOSED_PORT = "127.0.0.2:1"
+OUTSIDE = {
+    "public_url": f"http://{CLOSED_PORT}",
+    "oidc_issuer": f"http://{CLOSED_PORT}",
+    "clamd": CLOSED_PORT,
+}
+"""What lies outside of the service, and cannot be reached."""
+
+
+def outside(installation: Installation, commands: Sequence[Command], names: Iterable[str]) -> set[str]:
+    """The states of these checks on a machine with these processes, where nothing outside can be reached."""
+    here = with_workers(replace(changed(installation, **OUTSIDE), commands=lambda: commands))
+    outcomes = [outcome_of(of_name(name), here) for name in names]
+    assert [outcome.remedy for outcome in outcomes if outcome.state == "skipped" and outcome.remedy] == []
+    return {outcome.state for outcome in outcomes}
+
+
+@pytest.mark.parametrize(
+    ("commands", "state"),
+    [
+        ([GPU], "skipped"),
+        ([worker_command("cpu", BACKGROUND_QUEUES), beat_command("/tmp/beat"), ["sh"]], "skipped"),
+        ([GPU, web_command("127.0.0.1", 8000, 1)], "wrong"),
+        ([GPU, worker_command("check", CHECKING_QUEUES)], "wrong"),
+        ([[word for word in GPU if word != "-Q"]], "wrong"),
+        ([["sh"]], "wrong"),
+        ([], "wrong"),
+    ],
+    ids=["gpu", "cpu", "gpu and web", "gpu and check", "unknown queues", "no worker", "nothing"],
+)
+def test_what_lies_outside_is_looked_at_but_where_only_workers_run_that_need_no_way_out(
+    commands: Sequence[Command], state: str, installation: Installation
+) -> None:
+    """A container or pod that scores has no way out; where web runs, the same is a fault."""
+    assert outside(installation, commands, ("public address", "malware scanner", "OpenID Connect")) == {state}
+
+
+def test_a_wrong_answer_is_a_fault_where_only_workers_run_that_need_no_way_out(
+    installation: Installation, monkeypatch: Patch
+) -> None:
+    with answering(404) as url:
+        here = replace(changed(installation, public_url=url), commands=lambda: [GPU])
+        assert outcome_of(of_name("public address"), here).state == "wrong"
+
+    def probe(*_: object) -> httpx.Response:
+        raise httpx.ConnectError("expired") from ssl.SSLCertVerificationError("expired")
+
+    monkeypatch.setattr(surroundings, "_probe", probe)
+    here = replace(changed(installation, **OUTSIDE), commands=lambda: [GPU])
+    assert outcome_of(of_name("public address"), here).state == "wrong"
+
+
+def test_command_lines_are_those_of_processes() -> None:
+    assert [sys.executable, *sys.orig_argv[1:]][1:] in [list(command)[1:] for command in command_lines()]
 
 
 def test_what_cannot_be_reached_has_no_other_faults(healthy: Installation) -> None:

@@ -94,9 +94,12 @@ def main(targets: list[str]) -> None:
         if docker_answers():
             service = {"api": "api", "worker": "worker-gpu"}[target]
             subprocess.run(["docker", "compose", "-f", MAIN, "build", service], cwd=ROOT, check=True)
-            continue
-        build(target)
-        size = buildah("images", "--format", "{{.Size}}", f"kennel-{target}").splitlines()[0]
+            list_images = ["docker", "images", "--format", "{{.Size}}", f"kennel-{target}"]
+            sizes = subprocess.run(list_images, capture_output=True, text=True, check=True).stdout
+        else:
+            build(target)
+            sizes = buildah("images", "--format", "{{.Size}}", f"kennel-{target}")
+        size = sizes.splitlines()[0]
         print(f"kennel-{target}: {size}, {time.monotonic() - begun:.0f} s")  # noqa: T201 - what is built, for people
 
 

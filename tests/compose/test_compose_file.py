@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from deploy.doctor.local_parts import only_inner_workers_run
 from deploy.standalone.commands import background_threads, scoring_threads
 from scorer.db.connection_budget import max_open_connections
 from scorer.jobs.broker import SWEEP_QUEUE
@@ -170,12 +171,27 @@ def test_only_the_proxy_is_reached_from_outside_and_believed() -> None:
     assert with_way_out == {"proxy", "api", "worker-check"}
 
 
+def test_the_doctor_knows_which_workers_have_no_way_out() -> None:
+    workers = {name: SERVICES[name] for name in OURS if name.startswith("worker-")}
+    inner = {name for name, service in workers.items() if set(service["networks"]) == {"inner"}}
+    assert {name for name, service in workers.items() if only_inner_workers_run([service["command"]])} == inner
+    assert inner == {"worker-cpu", "worker-gpu"}
+
+
 def test_each_queue_has_one_kind_of_worker_and_the_gpu_only_scores() -> None:
     workers = {name: each["command"] for name, each in SERVICES.items() if name.startswith("worker-")}
     taken = {name: option(command, "-Q").split(",") for name, command in workers.items()}
     assert sorted(queue for queues in taken.values() for queue in queues) == sorted([*Queue, SWEEP_QUEUE])
     assert set(taken["worker-gpu"]) == {"score", "prepare", "compare", "rescore"}
     assert SERVICES["worker-check"]["build"]["target"] == "api"
+
+
+def test_the_workers_image_takes_by_itself_what_the_worker_of_a_gpu_takes() -> None:
+    """Evidence, releases and audits are another service's: beside them a GPU waits."""
+    own = re.findall(r"^CMD (\[.*worker.*\])$", (ROOT / "deploy" / "Dockerfile").read_text(), re.MULTILINE)
+    assert [option(yaml.safe_load(command), "-Q") for command in own] == [
+        option(SERVICES["worker-gpu"]["command"], "-Q")
+    ]
 
 
 def test_the_database_has_connections_for_all_processes() -> None:
@@ -254,6 +270,16 @@ def make_secrets(folder: Path) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
+def test_git_ignores_the_folders_that_hold_secrets_weights_and_backups() -> None:
+    """Backups have password hashes. Their places are the compose files' own, or what ``.env`` says."""
+    described = read(MAIN, BACKUP)["services"].values()
+    kept = {volume.split(":/")[0] for service in described for volume in service.get("volumes", ())}
+    folders = {substitute(each, {}) for each in kept if each.startswith("${")} | {"./secrets"}
+    assert folders == {"./weights", "./backups", "./secrets"}
+    ignored = (ROOT / ".gitignore").read_text().splitlines()
+    assert [each for each in folders if f"/{Path(each).name}/" not in ignored] == []
+
+
 def test_secrets_are_made_once_for_their_owner_alone(tmp_path: Path) -> None:
     folder = tmp_path / "secrets"
     said = make_secrets(folder)
@@ -266,6 +292,6 @@ def test_secrets_are_made_once_for_their_owner_alone(tmp_path: Path) -> None:
     assert all(re.fullmatch("[0-9a-f]{64}", value) for value in random.values())
     assert len(set(random.values())) == len(random)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o444}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o644}
     assert make_secrets(folder) == ""
     assert {path.name: path.read_text() for path in folder.iterdir()} == made

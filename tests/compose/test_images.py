@@ -59,6 +59,17 @@ def stand_in() -> None:
         pytest.skip(why)
 
 
+def test_the_size_of_an_image_is_told_also_where_docker_builds_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    docker = tmp_path / "docker"
+    docker.write_text('#!/bin/sh\nif [ "$1" = images ]; then echo 740MB; fi\n')
+    docker.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    images.main(["api"])
+    assert capsys.readouterr().out.startswith("kennel-api: 740MB, ")
+
+
 def compete(engine: Engine | Docker, domain: str) -> None:
     """Start everything and have an entry scored."""
     engine.start_all()

@@ -42,6 +42,10 @@ EXECUTED = (
 )
 """In this order: each page goes on with what those before it have made."""
 RUNBOOK = "how-to/runbook.md"
+BARE = {"start/gpu-server.md"}
+"""Pages that begin on a machine without Kennel: its programs are found as soon as their own lines set ``PATH``."""
+PLACES = {"/opt/kennel/": "..", "/var/lib/kennel/": "."}
+"""The folders of a server that these pages name, and what is in their place here, seen from the newcomer's folder."""
 LINK = re.compile(r"\]\((?P<page>[\w./-]+\.md)(?:#[\w-]+)?\)")
 SHELLS = {"sh", "bash", "shell"}
 """Languages of blocks that are commands without ``$``: nobody types them here, so another test has to run them."""
@@ -83,27 +87,30 @@ class Machine:
     other_port: int
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
-    @property
-    def environment(self) -> dict[str, str]:
-        """Nothing of the one who runs the tests but where programs are."""
+    def environment(self, *, bare: bool = False) -> dict[str, str]:
+        """Nothing of the one who runs the tests but where programs are; those of Kennel not on a ``bare`` machine."""
         variables = {
             name: value for name, value in os.environ.items() if not name.startswith(("KENNEL_", "XDG_", "AWS_"))
         }
-        path = f"{Path(sys.executable).parent}{os.pathsep}{variables['PATH']}"
+        own = str(Path(sys.executable).parent)
+        others = [each for each in variables["PATH"].split(os.pathsep) if each != own]
+        path = os.pathsep.join(others if bare else [own, *others])
         return variables | {"HOME": str(self.folder / "home"), "PATH": path, "PYTHONPATH": IMPORT_PATH}
 
     def here(self, text: str) -> str:
-        """Commands as they are typed on this machine: ports 8000 and 8001 may be taken."""
+        """Commands as they are typed on this machine: ports 8000 and 8001 may be taken, a server's folders are ours."""
+        for place, ours in PLACES.items():
+            text = text.replace(place, f"{(self.folder / ours).resolve()}/")
         text = re.sub(r"(127\.0\.0\.1:|--port )8000", rf"\g<1>{self.port}", text)
         return text.replace(f"--port {OTHER_PORT}", f"--port {self.other_port}")
 
-    def run(self, lines: list[str]) -> str:
+    def run(self, lines: list[str], *, bare: bool = False) -> str:
         """Type commands in one shell; what they print."""
         traced = ["set -euo pipefail", "trap 'echo \"failed: $BASH_COMMAND\"' ERR", *map(self.here, lines)]
         done = subprocess.run(
             ["bash", "-c", "\n".join(traced)],
             cwd=self.folder,
-            env=self.environment,
+            env=self.environment(bare=bare),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -121,7 +128,7 @@ class Machine:
         log = self.folder / "terminal.log"
         with log.open("wb") as out:
             self.running[command] = subprocess.Popen(
-                shlex.split(self.here(command)), cwd=self.folder, env=self.environment, stdout=out, stderr=out
+                shlex.split(self.here(command)), cwd=self.folder, env=self.environment(), stdout=out, stderr=out
             )
         end = time.monotonic() + START_SECONDS
         while "is running at" not in log.read_text(errors="replace"):
@@ -168,7 +175,7 @@ def follow(page: str, machine: Machine) -> str:
     for file in TITLE.finditer(text):
         (machine.folder / file["name"]).write_text(machine.here(file["body"]))
     lines = [line for block in blocks(text) for line in lines_of(block, machine)]
-    return machine.run(lines) if lines else ""
+    return machine.run(lines, bare=page in BARE) if lines else ""
 
 
 @pytest.mark.heavy
@@ -178,6 +185,14 @@ def test_the_commands_on_the_start_pages_work() -> None:
         for page in EXECUTED:
             printed = follow(page, newcomer)
             assert [words for words in SAID.get(page, ()) if words not in printed] == [], f"{page}:\n{printed}"
+
+
+@pytest.mark.parametrize("page", sorted(BARE))
+def test_a_page_that_installs_says_where_the_programs_are_before_it_types_one(page: str) -> None:
+    with machine() as newcomer:
+        lines = [line for block in blocks((ROOT / "docs" / page).read_text()) for line in lines_of(block, newcomer)]
+        first = next(index for index, line in enumerate(lines) if line.startswith("kennel "))
+        newcomer.run([*lines[:first], "command -v kennel"], bare=True)
 
 
 def test_every_start_page_is_executed() -> None:

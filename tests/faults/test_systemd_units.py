@@ -3,6 +3,7 @@ competition."""
 
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -176,20 +177,28 @@ class Host:
     settings: Mapping[str, str]
 
     def environment(self, unit: Unit) -> dict[str, str]:
-        """The variables of a unit's process."""
+        """The variables of a unit's process: those of kennel.env take the place of its own."""
         own = dict(self.resolved(line).split("=", 1) for line in unit.all("Environment"))
         bare = {name: os.environ[name] for name in ("PATH", "HOME")}
-        return {**bare, "PYTHONPATH": IMPORT_PATH, **self.settings, **own}
+        return {**bare, "PYTHONPATH": IMPORT_PATH, **own, **self.settings}
 
     def command(self, unit: Unit) -> list[str]:
-        """The command of a unit."""
-        return shlex.split(self.resolved(unit.one("ExecStart")))
+        """The command of a unit, with the values of its variables."""
+        variables = self.environment(unit)
+        words = shlex.split(self.resolved(unit.one("ExecStart")))
+        return [re.sub(r"\$\{(\w+)\}", lambda named: variables[named[1]], word) for word in words]
 
     def resolved(self, text: str) -> str:
         """The text without specifiers."""
         for specifier, value in {"%t": self.folder / "run", "%d": self.folder / "secrets"}.items():
             text = text.replace(specifier, str(value))
         return text.replace("%%", "%")
+
+
+@pytest.mark.parametrize(("settings", "processes"), [({}, "1"), ({"KENNEL_WEB_PROCESSES": "3"}, "3")])
+def test_web_processes_are_as_many_as_kennel_env_says(settings: dict[str, str], processes: str, tmp_path: Path) -> None:
+    command = Host(tmp_path, settings).command(units()["kennel-web"])
+    assert command[command.index("--workers") + 1] == processes
 
 
 @pytest.fixture

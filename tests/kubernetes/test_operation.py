@@ -1,6 +1,7 @@
 """What Kubernetes adds to the services: GPU pools, scaling from zero, disruptions, networks, ingress, metrics."""
 
 import re
+import shutil
 from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,6 +18,7 @@ from tests.kubernetes.manifests import (
     BASE,
     COMPONENT,
     EXAMPLE,
+    FOLDER,
     OVERLAYS,
     container_of,
     environment_of,
@@ -26,6 +28,7 @@ from tests.kubernetes.manifests import (
     selected_components,
     workloads,
 )
+from tests.kubernetes.test_schemas import VERSIONS, validate
 
 COMPOSE = services({"DOMAIN": "kennel.example.org"})
 WORKERS = ("worker-check", "worker-cpu", "worker-gpu")
@@ -186,6 +189,40 @@ def test_a_server_is_reached_by_those_who_know_its_secret(policy: str, port: int
 def test_the_internet_is_reached_by_those_whom_compose_gives_a_way_out() -> None:
     with_way_out = {name for name in workloads(EXAMPLE) if set(COMPOSE[name]["networks"]) - {"inner"}}
     assert components_allowed("allow-internet") == with_way_out
+
+
+@pytest.fixture(scope="module")
+def with_every_choice(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The example with the lines that are commented out in it."""
+    copied = tmp_path_factory.mktemp("kubernetes") / "kubernetes"
+    shutil.copytree(FOLDER, copied)
+    for file in (copied / EXAMPLE).iterdir():
+        file.write_text(re.sub(r"^( *)# (?=- |KENNEL_)", r"\1", file.read_text(), flags=re.MULTILINE))
+    return str(copied / EXAMPLE)
+
+
+@pytest.mark.parametrize(
+    ("policy", "variable", "components"),
+    [
+        ("allow-traces", "KENNEL_TRACES_ENDPOINT", {"api", *WORKERS}),
+        ("allow-malware-scanner", "KENNEL_CLAMD", {"api", "worker-check"}),
+    ],
+)
+def test_what_a_setting_names_is_reached_where_its_component_is_taken(
+    policy: str, variable: str, components: set[str], with_every_choice: str
+) -> None:
+    """By private addresses and in a namespace of its own; without the component nothing is allowed."""
+    assert policy not in named("NetworkPolicy", EXAMPLE)
+    allowed = named("NetworkPolicy", with_every_choice)[policy]
+    validate(allowed, VERSIONS[0])
+    assert components_allowed(policy, with_every_choice) == components
+    (rule,) = allowed["spec"]["egress"]
+    environment = environment_of(with_every_choice, container_of(workloads(with_every_choice)["api"]))
+    address = urlsplit(environment[variable] if "//" in environment[variable] else f"//{environment[variable]}")
+    assert rule["ports"] == [{"protocol": "TCP", "port": address.port}]
+    (database,) = named("NetworkPolicy", EXAMPLE)["allow-database"]["spec"]["egress"]
+    assert [each for each in rule["to"] if "ipBlock" in each] == database["to"]
+    assert all(each.get("ipBlock") or each["namespaceSelector"]["matchLabels"] for each in rule["to"])
 
 
 def test_nothing_is_reached_without_being_allowed() -> None:

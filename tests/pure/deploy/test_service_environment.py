@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from deploy.standalone.service import absolute_paths, service_children
+from deploy.standalone.data_folder import DataFolder
+from deploy.standalone.service import absolute_paths, environment_of_parts, service_children
 from scorer.confinement.import_path import IMPORT_PATH
+from scorer.extractors import device_probe
 
 
 def test_relative_paths_stay_those_of_the_folder_it_was_started_in(
@@ -31,3 +33,25 @@ def test_parts_import_the_code_that_started_them(tmp_path: Path) -> None:
         assert child.cwd == Path("/")
         assert child.env is not None
         assert child.env["PYTHONPATH"] == f"{IMPORT_PATH}:/other"
+
+
+@pytest.mark.parametrize(
+    ("asked", "faulty", "device", "workers"),
+    [
+        ({}, False, "cuda", {"scorer", "analyst"}),
+        ({"KENNEL_DEVICE": "auto"}, False, "cuda", {"scorer", "analyst"}),
+        ({"KENNEL_DEVICE": "auto"}, True, "auto", {"scorer"}),
+        ({"KENNEL_DEVICE": "cuda:1"}, True, "cuda:1", {"scorer", "analyst"}),
+        ({"KENNEL_DEVICE": "cpu"}, False, "cpu", {"scorer"}),
+    ],
+)
+def test_a_gpu_that_computes_has_a_worker_that_only_scores_unless_the_operator_wants_none(
+    asked: dict[str, str], faulty: bool, device: str, workers: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``auto`` is what workers compute on by themselves; a GPU that does not compute is none."""
+    monkeypatch.setattr(device_probe, "DRIVER", (tmp_path,))
+    monkeypatch.setattr(device_probe, "device_fault", lambda _: "It is lost." if faulty else None)
+    environment = environment_of_parts(DataFolder(tmp_path, lock=0), asked, {}, "text")
+    assert environment["KENNEL_DEVICE"] == device
+    names = {child.name for child in service_children(environment, tmp_path, 8000)}
+    assert names == {"api", "checker", "beat", *workers}

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from benchmarks.harness.networks import spec_of, write_weights
 from scorer.errors import Unavailable
-from scorer.extractors import DeviceLost, ExtractorOptions, torch_extractor, weights
+from scorer.extractors import DeviceLost, ExtractorOptions, device_probe, torch_extractor, weights
 from scorer.extractors.device_probe import device_fault
 from scorer.extractors.devices import device_of, is_device_error, is_out_of_memory
 from scorer.extractors.options import parse_device
@@ -216,3 +216,14 @@ def test_other_errors_stay_what_they_are(
     with pytest.raises(RuntimeError, match="a bug"):
         extractor.features(images)
     assert extractor.provenance["batch_size"] == 4
+
+
+def test_a_gpu_is_looked_for_by_torch_only_where_its_driver_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Torch takes seconds to load."""
+
+    def fault(_: str) -> str | None:
+        raise AssertionError("torch was loaded")
+
+    monkeypatch.setattr(device_probe, "DRIVER", (tmp_path / "nvidiactl",))
+    monkeypatch.setattr(device_probe, "device_fault", fault)
+    assert device_probe.device_found("auto") == "auto"

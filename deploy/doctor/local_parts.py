@@ -1,0 +1,41 @@
+"""Which parts of the service run on this machine, by the command lines of its processes.
+
+Workers that score and compute evidence have no way out in a container or a pod, and need none: what they cannot reach
+is no fault there, and the same is a fault where the web process runs.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from deploy.standalone.commands import CHECKING_QUEUES, WEB, WORKER
+
+Command = Sequence[str]
+
+
+def command_lines() -> Iterator[Command]:
+    """Those of all processes that are seen from here: a container sees its own."""
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it has ended, or is hidden
+            yield file.read_bytes().decode(errors="replace").rstrip("\0").split("\0")
+
+
+def only_inner_workers_run(commands: Iterable[Command]) -> bool:
+    """Whether workers run, none of them checks uploads or sends mails and webhooks, and no web process runs."""
+    workers = False
+    for command in commands:
+        if WEB in command:
+            return False
+        if WORKER in command and "worker" in command:
+            workers = True
+            if set(CHECKING_QUEUES) & _queues(command):
+                return False
+    return workers
+
+
+def _queues(command: Command) -> set[str]:
+    """The queues of a worker; where they are not to be seen, it may take any."""
+    words = list(command)
+    if "-Q" not in words[:-1]:
+        return set(CHECKING_QUEUES)
+    return set(words[words.index("-Q") + 1].split(","))
