@@ -1,6 +1,7 @@
 """SCALE.md, from stored results alone: what a whole competition shows with so many workers, and what fills up first."""
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from textwrap import fill
 
@@ -12,7 +13,7 @@ from benchmarks.scale import thousand, thousand_section
 from benchmarks.scale.arrivals import DAY, DAYS, ENTRIES, HOUR, TEAMS, entries_by_hour
 from benchmarks.scale.capacity import waits
 from benchmarks.scale.figure import svg, svg_of_last_hours
-from benchmarks.scale.measured import HOURS, run_of
+from benchmarks.scale.measured import HOURS, hours_before, run_of
 from benchmarks.scale.parts import CHECK_SECONDS, PARTS, PENDING_LIMIT, Part
 from benchmarks.scale.service_times import service_times
 from benchmarks.scale.thousand_section import STEPS
@@ -71,6 +72,7 @@ def page(results: Results, runs: Mapping[Part, Run]) -> str:
             entries=ENTRIES,
             days=DAYS,
             pending=PENDING_LIMIT,
+            missing=_missing(runs),
             rush=entries_by_hour()[-HOURS:].sum() / ENTRIES,
             times=_times(runs),
             opening=_opening(runs),
@@ -79,9 +81,10 @@ def page(results: Results, runs: Mapping[Part, Run]) -> str:
         "\n".join(markdown_of(_whole(runs))),
         f"![Entries an hour and longest waits over the hours before the close]({FIGURE})",
         FAIR.replace("Fair is", "*Overtaken unfairly*, on the last day: fair is"),
-        "## The last hours",
+        f"## The last {HOURS} hours before the close",
         HOURS_TEXT,
         "\n".join(markdown_of(_by_hour(runs))),
+        *_before_the_last_hours(runs),
         "## What fills up first",
         SATURATION,
         "\n".join(markdown_of(_saturation(runs))),
@@ -102,8 +105,9 @@ def page(results: Results, runs: Mapping[Part, Run]) -> str:
 INTRODUCTION = """\
 # How Kennel scales
 
-Made by `make scale`; the numbers behind it are in `results/scale_*.json`, one for each part, so that a run goes on with
-the parts that are missing. What so many competitions need is computed from it: `docs/how-to/plan-capacity.md`.
+Made by `make scale`; the numbers behind it are in `results/*/scale_*.json`, in a folder of each processor that played,
+one for each part, so that a run goes on with the parts that are missing{missing}. What so many competitions need is
+computed from it: `docs/how-to/plan-capacity.md`.
 
 {teams} teams hand in {entries:,} entries within {days:.0f} days, in the shape of the Generative Dog Images
 competition of 2019. **Known** of it are these numbers and the ids of 1,666 released entries; Kaggle numbers all
@@ -136,6 +140,9 @@ nothing, the waits are those of the whole."""
 HOURS_TEXT = """\
 Entries of that hour by the part that was played longest; then the median and the longest wait for the public score in
 minutes."""
+BINS_TEXT = """\
+The intervals of the figure that begin before that, shorter and shorter towards the close: entries, then the median and
+the longest wait for the public score in minutes."""
 OPENING_TEXT = """\
 The service opens each upload in a limited process of its own; here it does so with one upload in {every} and opens the
 others in the web process, and the processor seconds of these processes are counted {every} times. """
@@ -150,6 +157,16 @@ the page) that is mostly waiting for a core; processor seconds above are not."""
 FLUID = """\
 The page on capacity computes with rates alone, hour by hour (`benchmarks/scale/capacity.py`). Beside the simulation, in
 minutes; it does not know that teams with two entries in progress have to wait, nor the rush within an hour."""
+
+
+def _missing(runs: Mapping[Part, Run]) -> str:
+    """What is to be said of parts that nobody has played."""
+    played = {part.name for part in runs}
+    missing = [part for part in PARTS if part.name not in played]
+    if not missing:
+        return ""
+    names = " ".join(part.name for part in missing)
+    return f': **not played yet is** the one with {_titles(missing)} (`make scale SCALE="{names}"`)'
 
 
 def _partly(runs: Mapping[Part, Run]) -> str:
@@ -260,13 +277,33 @@ def _by_hour(runs: Mapping[Part, Run]) -> MarkdownTable:
     for hour in range(HOURS - _hours_played(longest), HOURS):
         key = f"hour{hour:02}"
         cells = (
-            f"{run[f'{key}_median'] / 60:,.1f}, {run[f'{key}_longest'] / 60:,.1f}"
-            if HOURS - hour <= _hours_played(part)
-            else "not played"
-            for part, run in runs.items()
+            _waits(run, key) if HOURS - hour <= _hours_played(part) else "not played" for part, run in runs.items()
         )
         rows.append((f"{HOURS - hour} h before the close", f"{runs[longest][f'{key}_entries']:.0f}", *cells))
     return MarkdownTable("", ("", "entries", *map(title_of, runs)), rows)
+
+
+def _waits(run: Run, key: str) -> str:
+    """The median and the longest wait of an interval, in minutes."""
+    return f"{run[f'{key}_median'] / 60:,.1f}, {run[f'{key}_longest'] / 60:,.1f}"
+
+
+def _before_the_last_hours(runs: Mapping[Part, Run]) -> list[str]:
+    """The paragraphs on what came before the last hours; none unless all parts have played as much of it."""
+    (days, *others) = {part.played for part in runs}
+    if others or round(24 * days) <= HOURS:
+        return []
+    rows = [
+        (
+            f"{before / 24:.1f} to {after / 24:.1f} days before the close",
+            f"{next(iter(runs.values()))[f'bin{place:02}_entries']:,.0f}",
+            *(_waits(run, f"bin{place:02}") for run in runs.values()),
+        )
+        for place, (before, after) in enumerate(pairwise(hours_before(days * DAY)))
+        if before > HOURS
+    ]
+    table = MarkdownTable("", ("", "entries", *map(title_of, runs)), rows)
+    return ["## The days before", BINS_TEXT, "\n".join(markdown_of(table))]
 
 
 def _hours_played(part: Part) -> int:

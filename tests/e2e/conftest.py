@@ -13,11 +13,14 @@ import pytest
 from deploy.standalone import service
 from deploy.standalone.data_folder import open_data_folder
 from deploy.standalone.log import Log
+from deploy.standalone.ports import free_port
 from deploy.standalone.supervisor import Supervisor
 from kennel_client.api import ApiClient
 from scorer.settings import Settings
 from tests.e2e.collector import Collector, collector
 
+ADDRESS = "127.0.0.2"
+"""Another one than ``kennel up`` listens on by itself."""
 MISSPELT = "KENNEL_SMTP_URI"
 """A setting that there is not."""
 
@@ -50,8 +53,12 @@ def live() -> Iterator[RunningService]:
             Supervisor(Log(log), hold=[data.lock]) as supervisor,
         ):
             variables = {"KENNEL_TRACES_ENDPOINT": traces.endpoint, "OTEL_BSP_SCHEDULE_DELAY": "200", MISSPELT: "x"}
+            port = free_port(ADDRESS)
+            variables["KENNEL_PUBLIC_URL"] = f"http://{ADDRESS}:{port}"
             with chdir(foreign):
-                running = service.start_service(supervisor, data, environ={**os.environ, **variables}, durable=False)
+                running = service.start_service(
+                    supervisor, data, host=ADDRESS, port=port, environ={**os.environ, **variables}, durable=False
+                )
             assert running.new_admin_token is not None
             with ApiClient(running.url, running.new_admin_token) as admin:
                 yield RunningService(running.url, admin, log_file, running.settings, traces)

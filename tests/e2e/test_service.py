@@ -5,11 +5,13 @@ import io
 import json
 import os
 import signal
+import socket
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import psutil
 import pytest
@@ -25,7 +27,7 @@ from scorer.monitoring.traces import trace_id_of
 from tests.api.kaggle.kaggle_client import KaggleClient, official
 from tests.e2e import clients
 from tests.e2e.collector import SeenSpan
-from tests.e2e.conftest import MISSPELT, RunningService
+from tests.e2e.conftest import ADDRESS, MISSPELT, RunningService
 from tests.factories import make_spec, noise_images, zip_of
 
 __all__ = ["official"]
@@ -108,6 +110,16 @@ def test_five_clients_get_the_same_score_for_the_same_zip(
     (mifid,) = {each["measurements"][0]["mifid"] for each in entries}
     assert scores.pop("kaggle") == pytest.approx(mifid, abs=1e-5), "it prints five decimals"
     assert scores == dict.fromkeys(scores, mifid)
+
+
+def test_it_listens_on_the_address_that_it_was_told_alone(live: RunningService) -> None:
+    """As ``kennel up --host`` tells it."""
+    address = urlsplit(live.url)
+    assert (address.hostname, live.settings.public_url) == (ADDRESS, live.url)
+    with socket.create_connection((ADDRESS, address.port)):
+        pass
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.3", address.port))
 
 
 def test_every_part_names_a_misspelt_setting_when_it_starts(live: RunningService) -> None:

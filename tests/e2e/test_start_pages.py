@@ -18,7 +18,7 @@ import pytest
 
 from deploy.standalone.ports import free_port
 from scorer.confinement.import_path import IMPORT_PATH
-from tests.documents import ROOT, Block, blocks, commands
+from tests.documents import ROOT, Block, blocks, code_spans, commands
 
 EXECUTED = (
     "start/demo.md",
@@ -200,12 +200,30 @@ def test_every_start_page_is_executed() -> None:
     assert pages <= set(EXECUTED)
 
 
+def pages_of_the_runbook() -> set[Path]:
+    """The pages that the runbook links."""
+    runbook = ROOT / "docs" / RUNBOOK
+    return {(runbook.parent / link["page"]).resolve() for link in LINK.finditer(runbook.read_text())}
+
+
 def test_every_page_that_the_runbook_links_is_executed() -> None:
-    docs = ROOT / "docs"
-    here = (docs / RUNBOOK).parent
-    linked = {(here / link["page"]).resolve() for link in LINK.finditer((docs / RUNBOOK).read_text())}
+    linked = pages_of_the_runbook()
     assert len(linked) > 10
-    assert {page.relative_to(docs).as_posix() for page in linked} <= set(EXECUTED)
+    assert {page.relative_to(ROOT / "docs").as_posix() for page in linked} <= set(EXECUTED)
+
+
+def test_commands_in_the_sentences_of_the_runbook_are_in_a_block_there_or_on_a_page_that_it_links() -> None:
+    """Where they are typed by a test, or say that they are not."""
+    runbook = ROOT / "docs" / RUNBOOK
+    shown = [
+        set(command.split())
+        for page in (runbook, *pages_of_the_runbook())
+        for block in blocks(page.read_text())
+        for command in commands(block)
+    ]
+    spoken = [span for span in code_spans(runbook.read_text()) if span.startswith("kennel ")]
+    assert len(spoken) > 10
+    assert [span for span in spoken if not any(set(span.split()) <= words for words in shown)] == []
 
 
 @pytest.mark.parametrize("page", EXECUTED)

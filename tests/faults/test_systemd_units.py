@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import httpx
@@ -31,8 +31,10 @@ from tests.compose.compose_file import MAIN, services
 from tests.documents import ROOT
 from tests.faults.test_compose import without_password
 
-PATIENCE = 60
-PLAN = Plan(gpus=0, port=8000, user="kennel")
+PATIENCE = 120
+PLAN = Plan(gpus=1, port=8000, user="kennel")
+DROP_IN = {"KENNEL_DEVICE": "cpu"}
+"""What the units of GPUs are told beside their own variables here, where there need be no GPU."""
 METRICS_TOKEN = "a-token-for-prometheus"
 
 
@@ -180,7 +182,8 @@ class Host:
         """The variables of a unit's process: those of kennel.env take the place of its own."""
         own = dict(self.resolved(line).split("=", 1) for line in unit.all("Environment"))
         bare = {name: os.environ[name] for name in ("PATH", "HOME")}
-        return {**bare, "PYTHONPATH": IMPORT_PATH, **own, **self.settings}
+        drop_in = DROP_IN if unit.one("PrivateDevices") == "no" else {}
+        return {**bare, "PYTHONPATH": IMPORT_PATH, **own, **self.settings, **drop_in}
 
     def command(self, unit: Unit) -> list[str]:
         """The command of a unit, with the values of its variables."""
@@ -189,8 +192,8 @@ class Host:
         return [re.sub(r"\$\{(\w+)\}", lambda named: variables[named[1]], word) for word in words]
 
     def resolved(self, text: str) -> str:
-        """The text without specifiers."""
-        for specifier, value in {"%t": self.folder / "run", "%d": self.folder / "secrets"}.items():
+        """The text without specifiers; the only instance of a template is 0."""
+        for specifier, value in {"%t": self.folder / "run", "%d": self.folder / "secrets", "%i": 0}.items():
             text = text.replace(specifier, str(value))
         return text.replace("%%", "%")
 
@@ -230,10 +233,9 @@ def host(settings: Settings, servers: Servers, tmp_path: Path) -> Host:
 
 
 @contextmanager
-def started(host: Host, port: int) -> Iterator[dict[str, subprocess.Popen[str]]]:
+def started(host: Host, written: Mapping[str, Unit]) -> Iterator[dict[str, subprocess.Popen[str]]]:
     """Every unit's process, once the migration is done; all are killed in the end."""
-    written = units(Plan(0, port, "kennel"))
-    migration = written.pop("kennel-migrate")
+    migration = written["kennel-migrate"]
     done = subprocess.run(
         host.command(migration),
         env=host.environment(migration),
@@ -246,6 +248,8 @@ def started(host: Host, port: int) -> Iterator[dict[str, subprocess.Popen[str]]]
     processes: dict[str, subprocess.Popen[str]] = {}
     try:
         for name, unit in written.items():
+            if name == "kennel-migrate":
+                continue
             with (host.folder / f"{name}.log").open("w") as log:
                 processes[name] = subprocess.Popen(
                     host.command(unit),
@@ -263,6 +267,15 @@ def started(host: Host, port: int) -> Iterator[dict[str, subprocess.Popen[str]]]
                 ended.callback(process.wait)
                 if process.poll() is None:
                     os.killpg(process.pid, signal.SIGKILL)
+
+
+def end_all(processes: Mapping[str, subprocess.Popen[str]], plan: Plan, host: Host) -> None:
+    """Tell all processes to end, as systemd does, and see each do so within its unit's time."""
+    for process in processes.values():
+        process.send_signal(signal.SIGTERM)
+    limits = {process.name: process.stop_seconds for process in processes_of(plan)}
+    ended = {process.wait(limits[name]) for name, process in processes.items()}
+    assert ended <= {0, -signal.SIGTERM}, logs(host)  # systemd takes both for a clean end
 
 
 def logs(host: Host) -> str:
@@ -295,10 +308,11 @@ def wait_for_metrics(url: str, host: Host, *lines: str) -> None:
 
 
 @pytest.mark.heavy
+@pytest.mark.timeout(600)  # its waits together may take longer than other tests on a busy machine
 def test_the_units_processes_score_an_entry_and_end_when_they_are_told_to(host: Host) -> None:
     port = free_port()
     url = f"http://127.0.0.1:{port}"
-    with started(host, port) as processes:
+    with started(host, units(replace(PLAN, port=port))) as processes:
         wait_until_ready(url, host)
         operator = dict(line.split("=", 1) for line in files_of(PLAN)["operator.env"].splitlines())
         variables = {
@@ -316,11 +330,20 @@ def test_the_units_processes_score_an_entry_and_end_when_they_are_told_to(host: 
         wrong = {each["name"]: each["finding"] for each in examined if each["state"] == "wrong"}
         assert set(wrong) == {"durability"}, wrong
         assert next(each for each in examined if each["name"] == "workers")["finding"].startswith("3 answer")
-        for process in processes.values():
-            process.send_signal(signal.SIGTERM)
-        limits = {process.name: process.stop_seconds for process in processes_of(PLAN)}
-        ended = {process.wait(limits[name]) for name, process in processes.items()}
-        assert ended <= {0, -signal.SIGTERM}, logs(host)  # systemd takes both for a clean end
+        end_all(processes, PLAN, host)
+
+
+@pytest.mark.heavy
+def test_without_a_gpu_the_process_for_scores_starts_and_ends_when_it_is_told_to(host: Host) -> None:
+    plan = replace(PLAN, gpus=0)
+    written = units(plan)
+    with started(host, {name: written[name] for name in ("kennel-migrate", "kennel-score")}) as processes:
+        until = time.monotonic() + PATIENCE
+        while "this worker is ready for the queues score, prepare, compare, rescore" not in logs(host):
+            assert time.monotonic() < until, logs(host)
+            assert processes["kennel-score"].poll() is None, logs(host)
+            time.sleep(0.1)
+        end_all(processes, plan, host)
 
 
 def _run(variables: Mapping[str, str], *command: str, codes: tuple[int, ...] = (0,)) -> str:

@@ -247,6 +247,13 @@ PROMISES = (
         "",
     ),
     Promise(
+        "A worker process that gets SIGTERM while it computes gives its job back, without an attempt, and ends.",
+        f"{HEALTH}::test_a_worker_that_gets_sigterm_while_it_computes_gives_its_job_back_and_ends",
+        "worker/runtime/startup.py",
+        "@worker_shutting_down.connect\n",
+        "",
+    ),
+    Promise(
         "A job that hangs loses its lease.",
         f"{HEALTH}::test_a_job_without_progress_loses_its_lease",
         "worker/runtime/heartbeat.py",

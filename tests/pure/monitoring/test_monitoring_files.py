@@ -15,7 +15,11 @@ from tests.compose.compose_file import services
 
 FOLDER = Path(__file__).parents[3] / "deploy" / "monitoring"
 NAME = re.compile(r"\bkennel[_:][a-z0-9_:]+")
-SELECTOR = re.compile(r"\b(kennel_[a-z0-9_]+)\{([^}]*)\}")
+SELECTOR = re.compile(r"\b(kennel[_:][a-z0-9_:]+)\{([^}]*)\}")
+GROUPING = re.compile(r"\b(?:by|without) \(([^)]*)\)")
+AGGREGATION = re.compile(r"\b(?:sum|min|max|avg|count)\(")
+UP = re.compile(r"\bup\b")
+TOLD = re.compile(r"\{\{ *(?:\$labels\.)?(\w+) *\}\}")
 SUFFIXES = {"counter": ("",), "gauge": ("",), "histogram": ("_bucket", "_count", "_sum")}
 
 
@@ -38,12 +42,49 @@ def rules() -> Iterator[Mapping[str, Any]]:
             yield from group["rules"]
 
 
+def targets() -> list[Mapping[str, Any]]:
+    """What the dashboard asks for, with the legend of each answer."""
+    dashboard = json.loads((FOLDER / "grafana-dashboard.json").read_text())
+    return [target for panel in dashboard["panels"] for target in panel["targets"]]
+
+
 def expressions() -> list[str]:
     """Every PromQL expression of the rules and the dashboard."""
-    dashboard = json.loads((FOLDER / "grafana-dashboard.json").read_text())
-    return [rule["expr"] for rule in rules()] + [
-        target["expr"] for panel in dashboard["panels"] for target in panel["targets"]
-    ]
+    return [each["expr"] for each in (*rules(), *targets())]
+
+
+def known_labels() -> dict[str, frozenset[str]]:
+    """The labels of every series that there is or that a rule records, by name."""
+    known = series() | {"up": frozenset({"job", "instance"})}
+    for rule in rules():
+        if "record" in rule:
+            known[rule["record"]] = labels_of_answer(rule["expr"], known)
+    return known
+
+
+def labels_of_answer(expression: str, known: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    """The labels that an expression's answer has."""
+    if groupings := GROUPING.findall(expression):
+        kept = frozenset(re.findall(r"\w+", " ".join(groupings)))
+        return kept - {"le"} if "histogram_quantile" in expression else kept
+    if AGGREGATION.search(expression):
+        return frozenset()
+    return labels_of_series(expression, known)
+
+
+def labels_of_series(expression: str, known: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    """The labels of all series that an expression names."""
+    return frozenset().union(*(known[name] for name in (*NAME.findall(expression), *UP.findall(expression))))
+
+
+def argument(expression: str, begin: int) -> str:
+    """What stands in the parentheses that open at ``begin`` or behind it."""
+    depth = 0
+    for end in range(first := expression.index("(", begin), len(expression)):
+        depth += {"(": 1, ")": -1}.get(expression[end], 0)
+        if depth == 0:
+            return expression[first:end]
+    raise ValueError(expression)
 
 
 def test_every_metric_that_they_name_exists() -> None:
@@ -60,7 +101,7 @@ def test_every_metric_is_shown_or_watched() -> None:
 
 
 def test_every_label_that_they_select_by_exists() -> None:
-    labels_of = series()
+    labels_of = known_labels()
     wrong = [
         f"{name}: {label}"
         for expression in expressions()
@@ -69,6 +110,29 @@ def test_every_label_that_they_select_by_exists() -> None:
         if label not in labels_of[name]
     ]
     assert wrong == []
+
+
+def test_every_label_that_they_group_by_is_one_of_what_is_grouped() -> None:
+    known = known_labels()
+    groupings = [(each, found) for each in expressions() for found in GROUPING.finditer(each)]
+    assert len(groupings) > 10
+    wrong = [
+        f"{label}: {expression}"
+        for expression, found in groupings
+        for label in re.findall(r"\w+", found[1])
+        if label not in labels_of_series(argument(expression, found.end()), known)
+    ]
+    assert wrong == []
+
+
+def test_every_label_that_they_tell_is_one_of_the_answer() -> None:
+    """In the dashboard's legends and in the sentences of alerts."""
+    known = known_labels()
+    told = [(target["legendFormat"], target["expr"]) for target in targets()]
+    told += [(rule["annotations"]["summary"], rule["expr"]) for rule in rules() if "alert" in rule]
+    named = [(label, expression) for text, expression in told for label in TOLD.findall(text)]
+    assert len(named) > 10
+    assert [each for each in named if each[0] not in labels_of_answer(each[1], known)] == []
 
 
 def test_every_bucket_that_they_name_exists() -> None:

@@ -190,8 +190,20 @@ def test_parts_of_which_more_and_less_was_played_are_told_together() -> None:
     assert "What waited from before is left out" in " ".join(report.page(named_results(short), short).split())
 
 
-def test_whole_plays_have_a_figure_of_all_days() -> None:
-    assert "the last day" in report.figure_of({Part("cpu", 1): played(60, 60), Part("cpu", 4): played(60, 60)})
+def test_whole_plays_have_a_figure_and_a_table_of_all_days() -> None:
+    runs = {Part("cpu", 1): played(60, 60), Part("cpu", 4): played(60, 90)}
+    assert "the last day" in report.figure_of(runs)
+    page = report.page(named_results(runs), runs)
+    assert "| 60.0 to 43.7 days before the close | 1 | 0.0, 1.0 | 0.0, 1.5 |" in page
+    last = {Part("cpu", 1, played=1.0): played(1, 60)}
+    assert "days before the close" not in report.page(named_results(last), last)
+
+
+def test_the_page_names_the_parts_that_nobody_has_played() -> None:
+    runs = {part: played(60, 60) for part in report.PARTS}
+    assert "not played yet" not in report.page(named_results(runs), runs)
+    del runs[report.PARTS[-1]]
+    assert 'the one with 1 GPU (`make scale SCALE="scale_gpu_1"`)' in report.page(named_results(runs), runs)
 
 
 def named_results(runs: Mapping[Part, Run]) -> dict[str, BenchmarkResult]:

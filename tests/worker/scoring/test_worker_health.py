@@ -1,14 +1,19 @@
 """A broken worker does not fail everybody's entries, and what it lacks or a deploy costs no attempt."""
 
+import os
+import subprocess
+import sys
 import time
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import pytest
 from sqlalchemy.orm import Session
 
+from scorer.confinement.import_path import IMPORT_PATH
 from scorer.db.tables import Job
 from scorer.errors import Unavailable
 from scorer.jobs import leases, retries
@@ -16,6 +21,7 @@ from scorer.lifecycle import Queue
 from tests.api.conftest import Service
 from tests.factories import let_time_pass, noise_images, zip_of
 from worker.dispatch import run_next
+from worker.maintenance.sweeper import sweep_once
 from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext
 from worker.runtime.health import PAUSE_SECONDS, WorkerHealth
@@ -24,7 +30,9 @@ from worker.runtime.self_test import self_test
 from worker.scoring import score
 from worker.scoring.measure import RawMeasurement, measure
 
+ROOT = Path(__file__).parents[3]
 ENTRIES = 5
+PATIENCE = 120
 
 
 @pytest.fixture
@@ -212,6 +220,69 @@ def test_a_worker_that_stops_gives_its_job_back(
     assert {job.attempts for job in scoring_jobs(service)} == {0}
     service.work()
     assert statuses(service, checked) == ["scored"] * ENTRIES
+
+
+COMPUTING = """
+import sys, time
+from celery.__main__ import main
+from scorer.extractors.tiny import Tiny
+
+compute = Tiny.features
+
+def features(self, images, *, progress):
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        compute(self, images[:1], progress=progress)
+        time.sleep(0.01)
+    return compute(self, images, progress=progress)
+
+Tiny.features = features
+sys.argv = ["celery", "-A", "worker.app", "worker", "-Q", "score", "--concurrency", "1", "-l", "info"]
+main()
+"""
+"""A worker that computes batches of features until it is told to stop, or for longer than that takes."""
+
+
+@pytest.mark.heavy
+def test_a_worker_that_gets_sigterm_while_it_computes_gives_its_job_back_and_ends(
+    service: Service, checked: list[str]
+) -> None:
+    settings = service.context.settings
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": os.environ["HOME"],
+        "PYTHONPATH": IMPORT_PATH,
+        "DATABASE_URL": settings.database_url.get_secret_value(),
+        "REDIS_URL": settings.redis_url.get_secret_value(),
+        "BLOB_URL": settings.blob_url,
+        "KENNEL_SCRATCH": str(settings.scratch),
+        "KENNEL_LEASE_SECONDS": str(settings.lease_seconds),
+    }
+
+    def computed() -> list[int]:
+        return [job.id for job in scoring_jobs(service) if (job.state, job.stage) == ("running", "features")]
+
+    with TemporaryFile("w+") as log:
+        worker = subprocess.Popen(
+            [sys.executable, "-c", COMPUTING], cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT
+        )
+        try:
+            deadline = time.monotonic() + PATIENCE
+            while not (begun := computed()) and time.monotonic() < deadline:
+                sweep_once(service.context)
+                time.sleep(0.1)
+            worker.terminate()
+            ended = worker.wait(PATIENCE)
+        finally:
+            worker.kill()
+            worker.wait()
+        log.seek(0)
+        output = log.read()
+    assert (len(begun), ended) == (1, 0), output
+    assert {(job.state, job.attempts, job.deferrals) for job in scoring_jobs(service)} == {("waiting", 0, 0)}, output
+    assert f"job {begun[0]} goes back to its queue: WorkerStopping" in output
+    service.work()
+    assert statuses(service, checked) == ["scored"] * ENTRIES, "another worker takes them"
 
 
 def test_a_job_without_progress_loses_its_lease(
