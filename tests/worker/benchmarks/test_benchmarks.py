@@ -140,6 +140,27 @@ def test_the_head_of_a_table_counts_the_runs() -> None:
     assert "| one run | s |" in shown("abc", [], runs=1)
 
 
+def test_runs_are_counted_in_the_case_that_a_table_is_of() -> None:
+    cases = [
+        BenchmarkCase("short", {}, {"us": in_seconds(1.0, 1.0, 1.0), "them": in_seconds(2.0, 2.0, 2.0)}),
+        BenchmarkCase("long", {}, {"us": in_seconds(1.0, 1.0, 1.0), "them": in_seconds(2.0)}),
+        BenchmarkCase("once", {}, {"us": in_seconds(1.0)}),
+    ]
+    tables = [
+        MarkdownTable(name, (name, "s"), [("us", "1"), ("them", "2")], case)
+        for name, case in (("short", "short"), ("long", "long"), ("once", "once"), ("all", None))
+    ]
+    text = page([MeasuredSection(BenchmarkResult("speed", MACHINE, cases), Section("", "", tables, []))], Path())
+    short, long, once, of_all = text.split("### ")[1:]
+    assert short.startswith("short\n\n| short (medians of 3 runs) | s |")
+    assert "| them | 2 |" in short
+    assert long.startswith("long\n\n| long (medians of 3 runs) | s |")
+    assert "| them (one run) | 2 |" in long
+    assert once.startswith("once\n\n| once (one run) | s |")
+    assert of_all.startswith("all\n\n| all (medians of 3 runs) | s |")
+    assert "| them | 2 |" in of_all
+
+
 def test_changes_since_a_commit_are_those_of_the_files_timed() -> None:
     assert changed_since("", ["scorer"]) is None
     assert changed_since("no-such-commit", ["scorer"]) is None
