@@ -5,7 +5,7 @@ import math
 import re
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ from benchmarks.harness.report import (
 from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, read_result, read_results, write_result
 from benchmarks.harness.rounds import Contender, Spread, interleaved, spread_of
 from benchmarks.harness.synthetic import features
-from benchmarks.speed import frechet, neighbours, scoring
+from benchmarks.speed import evidence, frechet, neighbours, scoring
 from benchmarks.speed.queue_runs import largest_lead
 from benchmarks.speed.scoring_inputs import blended
 from scorer.extractors.preprocessing import Preprocessing
@@ -286,6 +286,15 @@ def test_verdicts_come_from_the_runs() -> None:
     pairs = case("neighbours", runs, count=1, reference=1, dimension=1)
     targets = neighbours.section(BenchmarkResult("neighbours", MACHINE, [pairs])).targets
     assert [(target.value, target.met) for target in targets] == [(0.8, True), (2.75, False), (1.2, True)]
+
+
+def test_the_references_analysis_is_timed_where_nothing_of_it_is_stored(tmp_path: Path) -> None:
+    def instant(_: Task) -> Run:
+        return {"seconds": 1.0}
+
+    [case] = evidence.measure(replace(QUICK, rounds=3), tmp_path, instant)
+    assert len(case.runs[evidence.REFERENCES]) == 1, "it stays in the folder, and a later run would load it"
+    assert {len(runs) for name, runs in case.runs.items() if name != evidence.REFERENCES} == {3}
 
 
 def test_a_lead_is_over_teams_that_still_wait() -> None:
