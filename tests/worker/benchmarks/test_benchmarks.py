@@ -6,6 +6,7 @@ import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from modulefinder import ModuleFinder
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ from benchmarks.harness.report import (
 from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, read_result, read_results, write_result
 from benchmarks.harness.rounds import Contender, Spread, interleaved, spread_of
 from benchmarks.harness.synthetic import features
-from benchmarks.speed import evidence, frechet, neighbours, scoring
+from benchmarks.speed import busy_core, evidence, frechet, neighbours, scoring, shared_images
 from benchmarks.speed.queue_runs import largest_lead
 from benchmarks.speed.scoring_inputs import blended
 from scorer.extractors.preprocessing import Preprocessing
@@ -183,6 +184,31 @@ def test_a_commit_is_dirty_by_code_and_not_by_what_benchmarks_write(tmp_path: Pa
     assert re.fullmatch("[0-9a-f]{10}", clean)
     (tmp_path / "benchmarks/a.py").write_text("after")
     assert _commit(tmp_path) == f"{clean}-dirty"
+
+
+@pytest.mark.parametrize(
+    ("timed", "module", "folders"),
+    [
+        (evidence.TIMED, "worker.evidence.report", ("scorer/metrics",)),
+        (busy_core.TIMED, "deploy.cli.score", ("scorer/archive", "scorer/extractors", "deploy/cli")),
+    ],
+)
+def test_what_a_timed_module_imports_is_timed(
+    timed: Mapping[str, Sequence[str]], module: str, folders: Sequence[str]
+) -> None:
+    """Of some folders: all that it imports, itself or by others, stands among the paths whose changes are marked."""
+    finder = ModuleFinder([str(ROOT), str(ROOT / "client")])
+    finder.import_hook(module)
+    files = [Path(each.__file__).relative_to(ROOT) for each in finder.modules.values() if each.__file__]
+    needed = {file for file in files if file.name != "__init__.py" and any(map(file.is_relative_to, folders))}
+    assert needed
+    assert not {file for file in needed if not any(map(file.is_relative_to, timed[""]))}
+
+
+def test_paths_whose_changes_are_marked_are_there() -> None:
+    sections = (busy_core, evidence, frechet, neighbours, scoring, shared_images)
+    paths = [path for each in sections for some in each.TIMED.values() for path in some]
+    assert [path for path in paths if not (ROOT / path).exists()] == []
 
 
 def git(*arguments: str) -> str:
