@@ -74,4 +74,4 @@ def _table(case: BenchmarkCase) -> MarkdownTable:
         for name, runs in case.runs.items()
     ]
     title = f"{case.name.capitalize() if case.name == DECODING else case.name}, {case.settings['count']:,} images"
-    return MarkdownTable(title, ("", "seconds", "x", "of processors"), rows)
+    return MarkdownTable(title, ("", "seconds", "x", "of processors"), rows, case.name)

@@ -1,5 +1,6 @@
 """RESULTS.md: tables, and for every target whether it was met, computed from the stored measurements alone."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -45,6 +46,8 @@ class MarkdownTable:
     title: str
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
+    case: str | None = None
+    """The name of the measurement's case whose runs the table shows; None: it shows all cases."""
 
 
 @dataclass(frozen=True)
@@ -199,7 +202,10 @@ def _elsewhere_lines(result: BenchmarkResult, section: Section, outdated: Mappin
 
 def _told(table: MarkdownTable, result: BenchmarkResult, outdated: tuple[str, ...]) -> MarkdownTable:
     """The table, whose head says how many runs its medians are of, and whose outdated rows are marked."""
-    counts = {name: len(runs) for case in result.cases for name, runs in case.runs.items()}
+    counts = Counter[str]()
+    for case in result.cases:
+        if table.case in (None, case.name):
+            counts |= Counter({name: len(runs) for name, runs in case.runs.items()})
     most = max(counts.values(), default=0)
     runs = {0: "", 1: "one run"}.get(most, f"medians of {most} runs")
     single = tuple(name for name, count in counts.items() if count == 1 < most)

@@ -25,8 +25,12 @@ CONTENDERS = tuple(
 WAIT_POLICY = "OMP_WAIT_POLICY"
 TIMED = {
     "": (
-        *("scorer/extractors/openmp.py", "scorer/extractors/torch_extractor.py"),
-        *("deploy/cli/score.py", "deploy/cli/main.py"),
+        *("client/kennel_client/archive", "scorer/archive", "scorer/extractors"),
+        *("scorer/metrics/cosine.py", "scorer/metrics/features.py", "scorer/metrics/memorization.py"),
+        *("scorer/metrics/mifid.py", "scorer/metrics/sample_quality/frechet.py"),
+        *("deploy/cli/image_files.py", "deploy/cli/main.py", "deploy/cli/score.py"),
+        *("worker/runtime/decoded_images.py", "worker/scoring/feature_cache.py", "worker/scoring/measure.py"),
+        *("worker/scoring/provenance.py", "worker/scoring/published_features.py"),
     )
 }
 LEAST_PACE, LEAST_GAIN = 0.5, 1.2

@@ -74,9 +74,8 @@ def _table(case: BenchmarkCase) -> MarkdownTable:
     ]
     settings = case.settings
     title = f"{case.name}, {settings['count']:,} images, a reference of {settings['reference']:,}"
-    return MarkdownTable(
-        title, ("", "per submission, s", "x", "from statistics, s", "x", "off Kennel's value by"), rows
-    )
+    header = ("", "per submission, s", "x", "from statistics, s", "x", "off Kennel's value by")
+    return MarkdownTable(title, header, rows, case.name)
 
 
 def _targets(case: BenchmarkCase) -> list[Target]:

@@ -87,7 +87,7 @@ def _speed(case: BenchmarkCase) -> MarkdownTable:
             (f"{name} ({DETAILS[name]})", seconds(runs), f"{rate:.1f}", ratio, f"{forward:.1%}", _value(case, name))
         )
     title = f"{case.name}, {case.settings['count']:,} images, {case.settings['reference_count']:,} reference rows"
-    return MarkdownTable(title, ("", "seconds", "images/s", "x", "forward", "off Kennel's number by"), rows)
+    return MarkdownTable(title, ("", "seconds", "images/s", "x", "forward", "off Kennel's number by"), rows, case.name)
 
 
 def _value(case: BenchmarkCase, name: str) -> str:
@@ -109,7 +109,7 @@ def _stages(case: BenchmarkCase) -> MarkdownTable:
         for stage in stages
     ]
     rows.append(("all but the forward pass", f"{_other_share(case):.1%}"))
-    return MarkdownTable(f"{case.name}: where Kennel's time goes", ("", "seconds"), rows)
+    return MarkdownTable(f"{case.name}: where Kennel's time goes", ("", "seconds"), rows, case.name)
 
 
 def _other_share(case: BenchmarkCase) -> float:

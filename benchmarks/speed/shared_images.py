@@ -74,9 +74,12 @@ def section(result: BenchmarkResult) -> Section:
         Target("different photographs taken for nearly equal", found["strangers"], 0, False),
     ]
     tables = [
-        MarkdownTable(size, ("", ""), rows),
+        MarkdownTable(size, ("", ""), rows, speed.name),
         MarkdownTable(
-            f"Copies of {recall.settings['images']:,} photographs that are found", ("altered by", "found"), shares
+            f"Copies of {recall.settings['images']:,} photographs that are found",
+            ("altered by", "found"),
+            shares,
+            recall.name,
         ),
     ]
     return Section("Shared images", METHOD, tables, targets, timed=TIMED)

@@ -5,7 +5,8 @@ import math
 import re
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from modulefinder import ModuleFinder
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ from benchmarks.harness.report import (
 from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, read_result, read_results, write_result
 from benchmarks.harness.rounds import Contender, Spread, interleaved, spread_of
 from benchmarks.harness.synthetic import features
-from benchmarks.speed import frechet, neighbours, scoring
+from benchmarks.speed import busy_core, evidence, frechet, neighbours, scoring, shared_images
 from benchmarks.speed.queue_runs import largest_lead
 from benchmarks.speed.scoring_inputs import blended
 from scorer.extractors.preprocessing import Preprocessing
@@ -140,6 +141,27 @@ def test_the_head_of_a_table_counts_the_runs() -> None:
     assert "| one run | s |" in shown("abc", [], runs=1)
 
 
+def test_runs_are_counted_in_the_case_that_a_table_is_of() -> None:
+    cases = [
+        BenchmarkCase("short", {}, {"us": in_seconds(1.0, 1.0, 1.0), "them": in_seconds(2.0, 2.0, 2.0)}),
+        BenchmarkCase("long", {}, {"us": in_seconds(1.0, 1.0, 1.0), "them": in_seconds(2.0)}),
+        BenchmarkCase("once", {}, {"us": in_seconds(1.0)}),
+    ]
+    tables = [
+        MarkdownTable(name, (name, "s"), [("us", "1"), ("them", "2")], case)
+        for name, case in (("short", "short"), ("long", "long"), ("once", "once"), ("all", None))
+    ]
+    text = page([MeasuredSection(BenchmarkResult("speed", MACHINE, cases), Section("", "", tables, []))], Path())
+    short, long, once, of_all = text.split("### ")[1:]
+    assert short.startswith("short\n\n| short (medians of 3 runs) | s |")
+    assert "| them | 2 |" in short
+    assert long.startswith("long\n\n| long (medians of 3 runs) | s |")
+    assert "| them (one run) | 2 |" in long
+    assert once.startswith("once\n\n| once (one run) | s |")
+    assert of_all.startswith("all\n\n| all (medians of 3 runs) | s |")
+    assert "| them | 2 |" in of_all
+
+
 def test_changes_since_a_commit_are_those_of_the_files_timed() -> None:
     assert changed_since("", ["scorer"]) is None
     assert changed_since("no-such-commit", ["scorer"]) is None
@@ -162,6 +184,31 @@ def test_a_commit_is_dirty_by_code_and_not_by_what_benchmarks_write(tmp_path: Pa
     assert re.fullmatch("[0-9a-f]{10}", clean)
     (tmp_path / "benchmarks/a.py").write_text("after")
     assert _commit(tmp_path) == f"{clean}-dirty"
+
+
+@pytest.mark.parametrize(
+    ("timed", "module", "folders"),
+    [
+        (evidence.TIMED, "worker.evidence.report", ("scorer/metrics",)),
+        (busy_core.TIMED, "deploy.cli.score", ("scorer/archive", "scorer/extractors", "deploy/cli")),
+    ],
+)
+def test_what_a_timed_module_imports_is_timed(
+    timed: Mapping[str, Sequence[str]], module: str, folders: Sequence[str]
+) -> None:
+    """Of some folders: all that it imports, itself or by others, stands among the paths whose changes are marked."""
+    finder = ModuleFinder([str(ROOT), str(ROOT / "client")])
+    finder.import_hook(module)
+    files = [Path(each.__file__).relative_to(ROOT) for each in finder.modules.values() if each.__file__]
+    needed = {file for file in files if file.name != "__init__.py" and any(map(file.is_relative_to, folders))}
+    assert needed
+    assert not {file for file in needed if not any(map(file.is_relative_to, timed[""]))}
+
+
+def test_paths_whose_changes_are_marked_are_there() -> None:
+    sections = (busy_core, evidence, frechet, neighbours, scoring, shared_images)
+    paths = [path for each in sections for some in each.TIMED.values() for path in some]
+    assert [path for path in paths if not (ROOT / path).exists()] == []
 
 
 def git(*arguments: str) -> str:
@@ -265,6 +312,15 @@ def test_verdicts_come_from_the_runs() -> None:
     pairs = case("neighbours", runs, count=1, reference=1, dimension=1)
     targets = neighbours.section(BenchmarkResult("neighbours", MACHINE, [pairs])).targets
     assert [(target.value, target.met) for target in targets] == [(0.8, True), (2.75, False), (1.2, True)]
+
+
+def test_the_references_analysis_is_timed_where_nothing_of_it_is_stored(tmp_path: Path) -> None:
+    def instant(_: Task) -> Run:
+        return {"seconds": 1.0}
+
+    [case] = evidence.measure(replace(QUICK, rounds=3), tmp_path, instant)
+    assert len(case.runs[evidence.REFERENCES]) == 1, "it stays in the folder, and a later run would load it"
+    assert {len(runs) for name, runs in case.runs.items() if name != evidence.REFERENCES} == {3}
 
 
 def test_a_lead_is_over_teams_that_still_wait() -> None:

@@ -59,17 +59,24 @@ def shows_the_papers_pattern(rows: dict[str, dict[str, Any]]) -> None:
     assert few["measured"]["gap"] > 2 * max(many["measured"]["gap"], honest["measured"]["gap"])
     for row in rows.values():
         assert row["measured"]["generated_verbatim"] >= 0.9
-        rises = {how: row["findings"][f"recovery_{how}_generated"] for how in ("warp", "patches", "noise")}
-        assert all(rise["value"] > row["findings"]["recovery_generated"]["value"] for rise in rises.values())
         # A slight warp is lost in the search's own error where a generator's landscape is rough (GLO-512).
-        assert all(rises[how]["p_value"] < 0.01 for how in ("patches", "noise"))
-    assert few["findings"]["recovery_warp_generated"]["p_value"] < 0.01
-    assert honest["findings"]["recovery_warp_generated"]["p_value"] < 0.01
+        raised = ("warp", "patches", "noise") if row in (few, honest) else ("patches", "noise")
+        clean = row["findings"]["recovery_generated"]["value"]
+        rises = [row["findings"][f"recovery_{how}_generated"] for how in raised]
+        assert all(rise["value"] > clean and rise["p_value"] < 0.01 for rise in rises)
+
+
+def stored() -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((HERE / "results" / "recovery_experiment.json").read_text())
+    return document
 
 
 def test_the_page_says_what_the_stored_results_say() -> None:
-    document = json.loads((HERE / "results" / "recovery_experiment.json").read_text())
-    assert (HERE / "RECOVERY.md").read_text() == page_of(document)
+    assert (HERE / "RECOVERY.md").read_text() == page_of(stored())
+
+
+def test_the_stored_results_show_the_papers_pattern() -> None:
+    shows_the_papers_pattern({row["name"]: row for row in stored()["rows"]})
 
 
 @pytest.mark.slow

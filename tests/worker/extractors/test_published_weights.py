@@ -11,7 +11,7 @@ import timm
 import torch
 from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
-from torch import Tensor
+from torch import Tensor, nn
 from typer.testing import CliRunner
 
 from benchmarks.harness.seeded_weights import seeded
@@ -19,12 +19,15 @@ from deploy.cli import weights as command
 from deploy.published_weights.frozen_graph import constants_of
 from deploy.published_weights.tensorflow_names import arrays_of_graph
 from scorer.errors import Invalid
-from scorer.extractor_catalogue import find_extractor
-from scorer.extractors.networks import unfilled_network
+from scorer.extractor_catalogue import ExtractorSpec, find_extractor
+from scorer.extractors.networks import build_network, trunk_of, unfilled_network
+from scorer.extractors.weights import Weights
 from tests.worker.extractors.graph_definitions import field, graph_definition, node, tensor
 from tests.worker.extractors.openai_clip import openai_state
 
 Arrays = dict[str, NDArray[np.float32]]
+SMALL = {"stem_size": 8, "num_features": 24 * 8}
+"""NASNet's channels in tests."""
 CUT_OFF = graph_definition({"x": np.ones(2, np.float32)})[:-9]
 NAMES_2015 = {
     "Conv2d_1a_3x3.conv.weight": "conv/conv2d_params",
@@ -105,19 +108,55 @@ def run(*arguments: str) -> tuple[int, str]:
     return done.exit_code, done.stdout + str(done.exception or "")
 
 
-@pytest.mark.parametrize("scope", ["", "FID_Inception_Net/"])
-def test_the_graph_of_2015_becomes_the_file_that_is_loaded(scope: str, tmp_path: Path) -> None:
-    """Written as TensorFlow freezes it, with a classifier or, under a scope, cut off at the pool."""
-    state = seeded(unfilled_network(find_extractor("inception_2015")).state_dict())
-    names = {ours: theirs for ours, theirs in names_asked("inception_2015").items() if not (scope and "fc." in ours)}
-    constants = {scope + theirs: as_in_tensorflow(ours, state[ours]) for ours, theirs in names.items()}
-    (tmp_path / "public_inception_model.pb").write_bytes(graph_definition(constants))
-    status, said = run("inception_2015", str(tmp_path / "public_inception_model.pb"), "--folder", str(tmp_path))
+def features_with(spec: ExtractorSpec, state: Mapping[str, Tensor], images: Tensor) -> Tensor:
+    module = unfilled_network(spec)
+    nn.Module.load_state_dict(module, state, strict=False, assign=True)
+    features: Tensor = trunk_of(module.eval(), spec)(images)
+    return features
+
+
+@pytest.fixture
+def small_nasnet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NASNet of all its layers, with fewer channels: the whole has 340 MB."""
+    create = timm.create_model
+
+    def small(name: str, **options: Any) -> Any:
+        return create(name, **(SMALL if name.startswith("nasnetalarge") else {}) | options)
+
+    monkeypatch.setattr(timm, "create_model", small)
+
+
+@pytest.mark.usefixtures("small_nasnet", "one_thread")
+@pytest.mark.parametrize(
+    ("extractor", "scope"), [("inception_2015", ""), ("inception_2015", "FID_Inception_Net/"), ("nasnetalarge", "")]
+)
+def test_a_graph_becomes_the_file_that_is_loaded(extractor: str, scope: str, tmp_path: Path) -> None:
+    """Written as TensorFlow freezes it, with a classifier or, under a scope, cut off at the pool. TF-slim's classifier
+    has a background class."""
+    spec = find_extractor(extractor)
+    state = seeded(unfilled_network(spec).state_dict())
+    names = {
+        ours: theirs
+        for ours, theirs in names_asked(extractor).items()
+        if not (scope and ours.startswith(("fc.", "last_linear.")))
+    }
+    written = {
+        ours: torch.cat([state[ours][:1], state[ours]]) if ours.startswith("last_linear.") else state[ours]
+        for ours in names
+    }
+    constants = {scope + theirs: as_in_tensorflow(ours, written[ours]) for ours, theirs in names.items()}
+    graph, file = tmp_path / "graph.pb", tmp_path / f"{extractor}.safetensors"
+    graph.write_bytes(graph_definition(constants))
+    status, said = run(extractor, str(graph), "--folder", str(tmp_path))
     assert status == 0, said
-    loaded = load_file(tmp_path / "inception_2015.safetensors")
+    loaded = load_file(file)
     assert set(loaded) == set(names)
     assert all(torch.equal(loaded[name], state[name]) for name in names)
-    assert run("inception_2015", str(tmp_path / "public_inception_model.pb"), "--folder", str(tmp_path))[0] == 1
+    images = torch.rand((2, 3, 75, 75), generator=torch.Generator().manual_seed(0))
+    with torch.inference_mode():
+        features = build_network(spec, Weights(file, file.read_bytes(), "")).trunk(images)
+        assert torch.equal(features, features_with(spec, state, images))
+    assert not torch.equal(features[0], features[1])
 
 
 def test_the_background_class_of_tf_slim_goes() -> None:
@@ -197,3 +236,27 @@ def test_a_transformers_published_file_becomes_the_file_that_is_loaded(
     torch.save({"model": state}, tmp_path / "mae_pretrain_vit_large.pth")
     assert run("mae", str(tmp_path / "mae_pretrain_vit_large.pth"), "--folder", str(tmp_path))[0] == 0
     assert set(load_file(tmp_path / "mae.safetensors")) == set(state)
+
+
+DINOV2_BLOCK = ("norm1", "attn.qkv", "attn.proj", "ls1", "norm2", "mlp.fc1", "mlp.fc2", "ls2")
+
+
+def test_dinov2s_published_file_becomes_the_file_that_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Plain tensors under the names of Meta's code (facebookresearch/dinov2, models/vision_transformer.py), with the
+    mask token that timm has not; of one block."""
+    create = timm.create_model
+    monkeypatch.setattr(timm, "create_model", lambda *names, **options: create(*names, depth=1, **options))
+    state = seeded(unfilled_network(find_extractor("dinov2")).state_dict())
+    layers = ["patch_embed.proj", "norm", *(f"blocks.0.{layer}" for layer in DINOV2_BLOCK)]
+    scaled = [f"{layer}.gamma" for layer in layers if "ls" in layer]
+    others = [f"{layer}.{value}" for layer in layers if "ls" not in layer for value in ("weight", "bias")]
+    published = {name: state[name] for name in ("cls_token", "pos_embed", *scaled, *others)}
+    torch.save({"mask_token": torch.zeros(1, 1024)} | published, tmp_path / "dinov2_vitl14_pretrain.pth")
+    status, said = run("dinov2", str(tmp_path / "dinov2_vitl14_pretrain.pth"), "--folder", str(tmp_path))
+    assert status == 0, said
+    loaded = load_file(tmp_path / "dinov2.safetensors")
+    assert set(loaded) == set(state)
+    assert all(torch.equal(loaded[name], value) for name, value in state.items())
+    assert run("dinov2", str(tmp_path / "dinov2_vitl14_pretrain.pth"), "--folder", str(tmp_path))[0] == 1, "it is there"

@@ -64,14 +64,14 @@ def test_a_mixture_is_told_where_distances_tell_nothing() -> None:
 
 
 def test_honest_entries_are_flagged_as_seldom_as_the_p_value_says() -> None:
-    """Held-out images are drawn anew each time, as entries are: 400 entries, 1 % of which may be flagged."""
+    """Held-out images are drawn anew each time, as entries are: 400 entries, of which p falls below 5 % for 20."""
     pool = relative(photographs(6, 20000)).distance
     random = np.random.default_rng(7)
     flagged = 0
     for _ in range(400):
         rows = random.permutation(len(pool))
         flagged += partial_copying(pool[rows[:300]], pool[rows[300:700]], rare=LOWER_TAIL).p_value < 0.05
-    assert 5 <= flagged <= 31  # 20 are expected; 99 % lie between
+    assert 5 <= flagged <= 31  # 99 % of such counts lie between
 
 
 def test_the_finding_tells_few_from_many_and_from_nothing() -> None:
