@@ -37,9 +37,15 @@ CONTENDERS = tuple(
     )
 )
 ALL = CONTENDERS[-1].name
+COPYING = (
+    *("authenticity", "cells", "data_copying", "internal_duplicates", "membership_inference", "ndb"),
+    *("near_duplicates", "near_hashes", "partial_copying", "perceptual_hashes", "relative_distances", "thumbnails"),
+)
+"""Modules of tests of copying; the others are of audits, and of images that entries share."""
 TIMED = {
     "": (
-        *("scorer/metrics/copying", "scorer/metrics/sample_quality", "worker/evidence"),
+        *("scorer/metrics/sample_quality", "worker/evidence"),
+        *(f"scorer/metrics/copying/{name}.py" for name in COPYING),
         *("scorer/metrics/cosine.py", "scorer/metrics/euclidean.py", "scorer/metrics/features.py"),
         *("scorer/metrics/memorization.py", "scorer/metrics/pairing.py", "scorer/metrics/paired_cosines.py"),
         *("scorer/metrics/threads.py", "scorer/metrics/statistics/class_separation.py"),
