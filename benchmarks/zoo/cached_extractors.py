@@ -1,4 +1,4 @@
-"""Cached feature extraction: features are stored under a hash of the images."""
+"""Cached feature extraction: features are stored under hashes of the extractor, with its weights, and of the images."""
 
 import hashlib
 import logging
@@ -13,11 +13,12 @@ from benchmarks.zoo.spaces import References, Space, space_of
 from benchmarks.zoo.trainings.training import GeneratedImages
 from deploy.demo.tiles import Pixels
 from scorer.archive import mirror_images
-from scorer.extractors import ExtractorOptions, Features, load
+from scorer.extractors import ExtractorOptions, Features, fingerprint, load
 
 log = logging.getLogger(__name__)
 
 FeatureFunction = Callable[[Pixels], Features]
+OPTIONS = ExtractorOptions(device="cpu", threads=1)
 
 
 class CachedExtractors:
@@ -31,13 +32,13 @@ class CachedExtractors:
 
     def features(self, extractor: str, images: Pixels) -> Features:
         """Features (n, d) of images (n, s, s, 3), from the cache or computed now."""
-        key = f"{extractor}-{hashlib.sha256(np.ascontiguousarray(images).data).hexdigest()[:24]}"
+        digest = hashlib.sha256(np.ascontiguousarray(images).data).hexdigest()
+        key = f"{extractor}-{fingerprint(extractor, OPTIONS)[:16]}-{digest[:24]}"
         known = self._cache.arrays(key)
         if known is not None:
             return known["features"]
         if extractor not in self._loaded:
-            options = ExtractorOptions(device="cpu", threads=1)
-            self._loaded[extractor] = load(extractor, options=options).features
+            self._loaded[extractor] = load(extractor, options=OPTIONS).features
         features = self._loaded[extractor](images)
         self._cache.store(key, {"features": features})
         return features
