@@ -20,7 +20,7 @@ from benchmarks.scale.capacity import EntryCosts, arrivals, need_of, needed_gpus
 from benchmarks.scale.clocked_web import one_in
 from benchmarks.scale.measured import run_of
 from benchmarks.scale.messages import Messages
-from benchmarks.scale.parts import Part, play
+from benchmarks.scale.parts import PARTS, Part, play
 from benchmarks.scale.service_times import JobSeconds, ServiceTimes, service_times
 from benchmarks.scale.thousand import QUICK
 from benchmarks.scale.worker_pools import busy_share, worker_pools
@@ -200,9 +200,9 @@ def test_whole_plays_have_a_figure_and_a_table_of_all_days() -> None:
 
 
 def test_the_page_names_the_parts_that_nobody_has_played() -> None:
-    runs = {part: played(60, 60) for part in report.PARTS}
+    runs = {part: played(60, 60) for part in PARTS}
     assert "not played yet" not in report.page(named_results(runs), runs)
-    del runs[report.PARTS[-1]]
+    del runs[PARTS[-1]]
     assert 'the one with 1 GPU (`make scale SCALE="scale_gpu_1"`)' in report.page(named_results(runs), runs)
 
 
