@@ -92,7 +92,7 @@ format: setup ## Format and mend what the linter can
 bench: setup ## Measure speed against the peers, write benchmarks/RESULTS.md (BENCH=names)
 	$(BIN)/python -m benchmarks $(BENCH)
 
-zoo: setup ## Make the seeds of the zoo that are missing, half an hour of one core each, write benchmarks/ZOO.md (SEED=n)
+zoo: setup ## Make the seeds of the zoo that are missing, some 35 minutes of one core each, write benchmarks/ZOO.md (SEED=n)
 	$(BIN)/python -m benchmarks.zoo $(if $(SEED),--seed $(SEED))
 
 load: setup ## Load the real service over loopback, write benchmarks/LOAD.md; an hour and a half (LOAD=names)

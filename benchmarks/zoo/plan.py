@@ -52,4 +52,4 @@ FULL = ZooPlan(
     diffusion_width=48,
     spaces=("efficientnet_lite0", "efficientnet_lite2"),
 )
-"""Some 20 minutes of one core for each seed, half of it for trainings."""
+"""Some 35 minutes of one core for each seed, most of it for trainings."""
