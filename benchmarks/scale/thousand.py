@@ -5,6 +5,7 @@ import os
 import subprocess
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -23,13 +24,14 @@ from scorer.competitions import competition_state
 from scorer.db.jobs import job_queue
 
 NAME = "scale_thousand"
+START_SECONDS = 1.0
+"""From the last process's word that its entries wait to the start of all."""
 
 
 @dataclass(frozen=True)
 class Size:
     """How many competitions, people with a team in each, and scored entries of each team there are; how many workers in
-    how many processes load the database for how long, and how many entries each of them accepts before, within
-    ``fill_seconds``."""
+    how many processes load the database for how long, and how many entries each of them accepts before."""
 
     competitions: int = 1000
     people: int = 20
@@ -37,12 +39,11 @@ class Size:
     workers: int = 64
     processes: int = 4
     waiting: int = 30
-    fill_seconds: float = 240.0
     seconds: float = 60.0
 
 
 FULL = Size()
-QUICK = Size(competitions=5, people=3, entries=2, workers=2, processes=1, waiting=2, fill_seconds=5.0, seconds=1.0)
+QUICK = Size(competitions=5, people=3, entries=2, workers=2, processes=1, waiting=2, seconds=1.0)
 
 
 def measure(size: Size) -> list[BenchmarkCase]:
@@ -58,13 +59,23 @@ def measure(size: Size) -> list[BenchmarkCase]:
 
 
 def _load(url: str, size: Size) -> list[Step]:
-    start = time.monotonic() + size.fill_seconds
     threads = size.workers // size.processes
     tasks = [
-        Task(url, size.competitions, size.people, threads, size.waiting, size.seconds, start, number)
+        Task(url, size.competitions, size.people, threads, size.waiting, size.seconds, number)
         for number in range(size.processes)
     ]
-    children = [subprocess.Popen(command(task), cwd=ROOT, stdout=subprocess.PIPE, text=True) for task in tasks]
+    pipe = subprocess.PIPE
+    children = [subprocess.Popen(command(task), cwd=ROOT, stdin=pipe, stdout=pipe, text=True) for task in tasks]
+    lines = [(child.stdin, child.stdout) for child in children]
+    for _, filled in lines:
+        assert filled is not None
+        filled.readline()
+    start = time.monotonic() + START_SECONDS
+    for told, _ in lines:
+        assert told is not None
+        with suppress(BrokenPipeError):  # it has failed
+            told.write(f"{start}\n")
+            told.flush()
     outputs = [child.communicate()[0] for child in children]
     if any(child.returncode for child in children):
         raise RuntimeError("a process that loads the database has failed")

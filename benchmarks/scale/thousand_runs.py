@@ -1,4 +1,7 @@
-"""``python -m benchmarks.scale.thousand_runs TASK``: one process of those that load the database."""
+"""``python -m benchmarks.scale.thousand_runs TASK``: one process of those that load the database.
+
+Once the entries that wait are there it prints a line, and reads one: the moment at which all processes begin.
+"""
 
 import json
 import random
@@ -39,8 +42,6 @@ class Task:
     threads: int
     waiting: int
     seconds: float
-    start: float
-    """By the machine's monotonic clock, once the waiting entries are there."""
     seed: int
 
 
@@ -53,15 +54,15 @@ def command(task: Task) -> list[str]:
     return [sys.executable, "-m", "benchmarks.scale.thousand_runs", json.dumps(asdict(task))]
 
 
-def steps_of(task: Task) -> list[Step]:
-    """Accept entries of random teams, then accept, check and score one after the other in every thread."""
+def steps_of(task: Task, start_of_all: Callable[[], float]) -> list[Step]:
+    """Accept entries of random teams, then accept, check and score one after the other in every thread, from
+    ``start_of_all`` on, which is asked once the first are there and tells a moment of the machine's monotonic clock."""
     engine = create_engine(task.url, pool_size=task.threads, connect_args={"options": "-c timezone=utc"})
     with ThreadPoolExecutor(task.threads) as pool:
         threads = [Load(engine, task, random.Random(f"{task.seed}-{number}")) for number in range(task.threads)]
         list(pool.map(Load.fill, threads))
-        if time.monotonic() > task.start:
-            raise TimeoutError("the entries that wait were not there in time")
-        steps = [step for part in pool.map(Load.run, threads) for step in part]
+        run = partial(Load.run, start=start_of_all())
+        steps = [step for part in pool.map(run, threads) for step in part]
     engine.dispose()
     return steps
 
@@ -78,8 +79,8 @@ class Load:
         for _ in range(self._task.waiting):
             self._accept()
 
-    def run(self) -> list[Step]:
-        """From the start on: an entry's seven transactions, of whichever entries are next, again and again."""
+    def run(self, start: float) -> list[Step]:
+        """From ``start`` on: an entry's seven transactions, of whichever entries are next, again and again."""
         steps: list[Step] = []
 
         def timed(name: str, act: Callable[[], leases.Claim | None]) -> leases.Claim | None:
@@ -88,8 +89,8 @@ class Load:
             steps.append((name, time.monotonic() - begun))
             return claim
 
-        time.sleep(max(0.0, self._task.start - time.monotonic()))
-        while time.monotonic() < self._task.start + self._task.seconds:
+        time.sleep(max(0.0, start - time.monotonic()))
+        while time.monotonic() < start + self._task.seconds:
             timed("accept", self._accept)
             for queue in (Queue.CHECK, Queue.SCORE, Queue.SCORE):
                 claim = timed("claim", partial(self._claim, queue))
@@ -137,5 +138,11 @@ class Load:
             outcomes.record_measurement(session, claim, measured, now=now)
 
 
+def ask_for_start() -> float:
+    """Say that the entries that wait are there, and read when to begin."""
+    print("filled", flush=True)
+    return float(sys.stdin.readline())
+
+
 if __name__ == "__main__":
-    print(json.dumps(steps_of(Task(**json.loads(sys.argv[1])))))
+    print(json.dumps(steps_of(Task(**json.loads(sys.argv[1])), ask_for_start)))
