@@ -166,7 +166,8 @@ def _missing(runs: Mapping[Part, Run]) -> str:
     if not missing:
         return ""
     names = " ".join(part.name for part in missing)
-    return f': **not played yet is** the one with {_titles(missing)} (`make scale SCALE="{names}"`)'
+    verb = "is** the one" if len(missing) == 1 else "are** those"
+    return f': **not played yet {verb} with {_titles(missing)} (`make scale SCALE="{names}"`)'
 
 
 def _partly(runs: Mapping[Part, Run]) -> str:

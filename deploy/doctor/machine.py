@@ -14,6 +14,7 @@ from deploy.doctor.check import Check, Fault, Skipped
 from deploy.doctor.installation import Installation
 from deploy.standalone.unix_account import acting_as, owner_of
 from scorer.confinement.process import missing_measures
+from scorer.extractors.device_probe import device_found
 from scorer.generators.sandbox.probe import available_measures
 from scorer.monitoring.exposition import FOLDER_VARIABLE
 from scorer.settings import FILE_SUFFIX, PASSWORDS, Settings, is_secret, variable_of
@@ -111,10 +112,12 @@ def _weights(installation: Installation) -> str:
 
 
 def _gpu(installation: Installation) -> str:
-    if not installation.settings.device.startswith("cuda"):
+    device = device_found(installation.settings.device)
+    if not device.startswith("cuda"):
         raise Skipped("KENNEL_DEVICE asks for none here")
-    require_device(installation.settings)
-    return f"{installation.settings.device} computes"
+    if device == installation.settings.device:
+        require_device(installation.settings)
+    return f"{device} computes"
 
 
 def _sandbox(installation: Installation) -> str:

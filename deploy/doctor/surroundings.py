@@ -50,7 +50,7 @@ def _unreached(installation: Installation, finding: str, error: BaseException) -
 
 
 def _is_without_connection(error: BaseException) -> bool:
-    """Whether nobody was reached, rather than somebody with a wrong certificate or without an answer."""
+    """Whether nobody was reached, as far as the error tells, rather than somebody with a wrong certificate."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ssl.SSLError):

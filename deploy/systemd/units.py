@@ -248,5 +248,6 @@ def _settings_text(plan: Plan) -> str:
         "KENNEL_SCRATCH": f"{CACHE}/scratch",
         "KENNEL_WEIGHTS_DIR": f"{STATE}/weights",
         "KENNEL_WORKER_PROCESSES": str(plan.worker_processes),
+        WEB_PROCESSES: "1",
     }
     return "".join(f"{name}={value}\n" for name, value in settings.items())

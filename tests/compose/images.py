@@ -99,7 +99,7 @@ def main(targets: list[str]) -> None:
         else:
             build(target)
             sizes = buildah("images", "--format", "{{.Size}}", f"kennel-{target}")
-        size = sizes.splitlines()[0]
+        size = next(iter(sizes.splitlines()), "its size is not told")  # it may be tagged by another name
         print(f"kennel-{target}: {size}, {time.monotonic() - begun:.0f} s")  # noqa: T201 - what is built, for people
 
 
