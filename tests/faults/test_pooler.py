@@ -23,6 +23,7 @@ from scorer.db.session import Connections, connected, use_one_snapshot
 from scorer.settings import Settings
 from tests.api.conftest import API, Service, running_service
 from tests.factories import noise_images, zip_of
+from tests.worker.scoring.worker_process import addresses
 
 PROGRAM = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
 ROOT = Path(__file__).parents[2]
@@ -130,10 +131,7 @@ def environment_of(settings: Settings) -> dict[str, str]:
     return {
         "PATH": os.environ["PATH"],
         "HOME": os.environ["HOME"],
-        "DATABASE_URL": settings.database_url.get_secret_value(),
-        "REDIS_URL": settings.redis_url.get_secret_value(),
-        "BLOB_URL": settings.blob_url,
-        "KENNEL_SCRATCH": str(settings.scratch),
+        **addresses(settings),
         "KENNEL_DATABASE_POOLER": "true",
         "KENNEL_WEB_PROCESSES": str(WEB_PROCESSES),
         "KENNEL_WORKER_PROCESSES": str(WORKER_PROCESSES),

@@ -23,6 +23,7 @@ from scorer.lifecycle import Queue
 from scorer.metrics.cosine import normalise
 from scorer.metrics.sample_quality.frechet import statistics_of
 from tests.api.conftest import Service
+from tests.worker.scoring.worker_process import addresses
 from worker.dispatch import run_next
 from worker.scoring.measure import PreparedReference, RawMeasurement, measure
 from worker.scoring.rescore import rescore
@@ -56,10 +57,7 @@ def score_elsewhere(service: Service) -> None:
     """Do the next score in a worker's process that knows nothing of this one's."""
     settings = service.context.settings
     environment = os.environ | {
-        "DATABASE_URL": settings.database_url.get_secret_value(),
-        "REDIS_URL": settings.redis_url.get_secret_value(),
-        "BLOB_URL": settings.blob_url,
-        "KENNEL_SCRATCH": str(settings.scratch),
+        **addresses(settings),
         "OMP_WAIT_POLICY": "PASSIVE",  # as `kennel up` sets it: other processes want the cores too
     }
     code = (

@@ -12,6 +12,7 @@ import pytest
 
 from scorer.jobs.broker import WORK
 from tests.api.conftest import Service
+from tests.worker.scoring.worker_process import addresses
 from worker.runtime import consumption
 from worker.runtime.consumption import CHECKS, ConsumptionWatch
 
@@ -56,10 +57,7 @@ def test_a_worker_that_no_longer_receives_ends(service: Service, tmp_path: Path)
     settings = service.context.settings
     environment = {
         **os.environ,
-        "DATABASE_URL": settings.database_url.get_secret_value(),
-        "REDIS_URL": settings.redis_url.get_secret_value(),
-        "BLOB_URL": settings.blob_url,
-        "KENNEL_SCRATCH": str(settings.scratch),
+        **addresses(settings),
         "KENNEL_SWEEP_SECONDS": "1",
     }
     command = (sys.executable, "-m", "celery", "-A", "worker.app", "worker", "-Q", "check", "--concurrency", "1")

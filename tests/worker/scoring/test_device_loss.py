@@ -1,13 +1,9 @@
 """A GPU that is lost ends the worker process, not the entries."""
 
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
-from tempfile import TemporaryFile
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,6 +19,7 @@ from scorer.lifecycle import Queue
 from scorer.settings import Settings
 from tests.api.conftest import Service
 from tests.factories import let_time_pass, noise_images, zip_of
+from tests.worker.scoring.worker_process import PATIENCE, worker_process
 from worker.dispatch import run_next
 from worker.maintenance.sweeper import sweep_once
 from worker.runtime import context as worker_context
@@ -31,9 +28,7 @@ from worker.runtime.context import WorkerContext, extractor_options_of
 from worker.runtime.health import PAUSE_SECONDS
 from worker.scoring import score
 
-ROOT = Path(__file__).parents[3]
 ENTRIES = 2
-PATIENCE = 120
 
 
 @pytest.fixture(autouse=True)
@@ -206,44 +201,16 @@ main()
 """
 
 
-def stop(worker: subprocess.Popen[bytes]) -> None:
-    """End a worker, by force if it does not end when asked: a process that is left fails another test, too."""
-    worker.terminate()
-    try:
-        worker.wait(PATIENCE)
-    finally:
-        worker.kill()
-        worker.wait()
-
-
 @pytest.mark.heavy
 def test_a_worker_goes_on_with_a_new_process(service: Service, entries: list[str], tmp_path: Path) -> None:
-    settings = service.context.settings
-    environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": os.environ["HOME"],
-        "DATABASE_URL": settings.database_url.get_secret_value(),
-        "REDIS_URL": settings.redis_url.get_secret_value(),
-        "BLOB_URL": settings.blob_url,
-        "KENNEL_SCRATCH": str(settings.scratch),
-        "KENNEL_RETRY_FACTOR": "0.001",
-        "RECORD": str(tmp_path / "record"),
-    }
-    with TemporaryFile("w+") as log:
-        worker = subprocess.Popen(
-            [sys.executable, "-c", LOSING], cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT
-        )
-        try:
-            deadline = time.monotonic() + PATIENCE
-            while statuses(service, entries) != ["scored"] * ENTRIES and time.monotonic() < deadline:
-                sweep_once(service.context)
-                time.sleep(0.2)
-        finally:
-            stop(worker)
-        log.seek(0)
-        output = log.read()
-    assert statuses(service, entries) == ["scored"] * ENTRIES, output
-    assert "this process ends, for its GPU is lost" in output
+    variables = {"KENNEL_RETRY_FACTOR": "0.001", "RECORD": str(tmp_path / "record")}
+    with worker_process(LOSING, service.context.settings, **variables) as worker:
+        deadline = time.monotonic() + PATIENCE
+        while statuses(service, entries) != ["scored"] * ENTRIES and time.monotonic() < deadline:
+            sweep_once(service.context)
+            time.sleep(0.2)
+    assert statuses(service, entries) == ["scored"] * ENTRIES, worker.output
+    assert "this process ends, for its GPU is lost" in worker.output
     words = [line.split() for line in (tmp_path / "record").read_text().splitlines()]
     assert [each[0] for each in words[:3]] == ["lost", "probed", "computed"]
     assert words[0][-1] != words[1][-1] == words[2][-1], "a process of its own begins"

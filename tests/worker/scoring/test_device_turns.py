@@ -1,26 +1,23 @@
 """The processes of one worker compute on its device one at a time, and do everything else beside each other."""
 
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any
 
 import pytest
 
-from scorer.confinement.import_path import IMPORT_PATH
 from scorer.extractors import ExtractorOptions, load
 from scorer.extractors.tiny import Tiny
 from scorer.lifecycle import Queue
 from scorer.metrics.memorization import nearest
 from tests.api.conftest import Service
 from tests.factories import noise_images, zip_of
+from tests.worker.scoring.worker_process import PATIENCE, worker_process
 from worker.dispatch import run_next
 from worker.maintenance.sweeper import sweep_once
 from worker.runtime import device_turns
@@ -30,8 +27,6 @@ from worker.runtime.preemption import PREEMPT_AFTER, Preempted, preemptible
 from worker.runtime.process_locks import try_lock
 from worker.scoring import measure
 
-ROOT = Path(__file__).parents[3]
-PATIENCE = 120
 FORK = get_context("fork")
 
 
@@ -262,38 +257,18 @@ def test_a_worker_of_two_processes_decodes_the_next_entry_while_it_computes(serv
     ]
     while run_next(service.context, Queue.CHECK):
         pass
-    settings = service.context.settings
-    environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": os.environ["HOME"],
-        "PYTHONPATH": IMPORT_PATH,
-        "DATABASE_URL": settings.database_url.get_secret_value(),
-        "REDIS_URL": settings.redis_url.get_secret_value(),
-        "BLOB_URL": settings.blob_url,
-        "KENNEL_SCRATCH": str(settings.scratch),
-        "RECORD": str(tmp_path / "record"),
-    }
 
     def are_scored() -> bool:
         statuses = [service.call("organizer", "GET", f"/submissions/{entry}").json()["status"] for entry in entries]
         return statuses == ["scored"] * len(entries)
 
-    with TemporaryFile("w+") as log:
-        worker = subprocess.Popen(
-            [sys.executable, "-c", WORKER], cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT
-        )
-        try:
-            deadline = time.monotonic() + PATIENCE
-            while not are_scored() and time.monotonic() < deadline:
-                sweep_once(service.context)
-                time.sleep(0.2)
-        finally:
-            worker.terminate()
-            with suppress(subprocess.TimeoutExpired):
-                worker.wait(30)
-            worker.kill()
-        log.seek(0)
-        assert are_scored(), log.read()
+    record = str(tmp_path / "record")
+    with worker_process(WORKER, service.context.settings, RECORD=record) as worker:
+        deadline = time.monotonic() + PATIENCE
+        while not are_scored() and time.monotonic() < deadline:
+            sweep_once(service.context)
+            time.sleep(0.2)
+    assert are_scored(), worker.output
     lines = [line.split() for line in (tmp_path / "record").read_text().splitlines()]
     computed = [line for line in lines if line[0] != "decoded"]
     pairs = list(zip(computed[::2], computed[1::2], strict=True))

@@ -21,6 +21,7 @@ from scorer.extractors import ExtractorOptions
 from scorer.submissions.files import stored_zip
 from tests.api.conftest import Service
 from tests.factories import noise_images, zip_of
+from tests.worker.scoring.worker_process import addresses
 from worker.runtime.heartbeat import Heartbeat
 from worker.scoring.rescore import RepeatedMeasurement, options_from, rescore
 from worker.scoring.verify import ComparisonOutcome
@@ -286,16 +287,6 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *ar
     return end.value.code, *capsys.readouterr()
 
 
-def addresses(service: Service) -> dict[str, str]:
-    settings = service.context.settings
-    return {
-        "DATABASE_URL": settings.database_url.get_secret_value(),
-        "REDIS_URL": settings.redis_url.get_secret_value(),
-        "BLOB_URL": settings.blob_url,
-        "KENNEL_SCRATCH": str(settings.scratch),
-    }
-
-
 def test_the_command_finds_the_service_by_its_data_folder(
     service: Service,
     entry: str,
@@ -303,7 +294,7 @@ def test_the_command_finds_the_service_by_its_data_folder(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    (tmp_path / "addresses.json").write_text(json.dumps(addresses(service)))
+    (tmp_path / "addresses.json").write_text(json.dumps(addresses(service.context.settings)))
     status, out, _ = run(monkeypatch, capsys, "rescore", entry, "--verify", "--data", tmp_path)
     assert status == 0
     assert out.count("equal, bit for bit") == 2
@@ -320,7 +311,7 @@ def test_the_command_finds_the_service_by_its_data_folder(
 def test_the_command_finds_the_service_by_the_environment(
     service: Service, entry: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name, value in addresses(service).items():
+    for name, value in addresses(service.context.settings).items():
         monkeypatch.setenv(name, value)
     status, out, _ = run(monkeypatch, capsys, "rescore", entry, "--verify", "--json")
     report = json.loads(out)

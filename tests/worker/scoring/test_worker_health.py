@@ -1,25 +1,21 @@
 """A broken worker does not fail everybody's entries, and what it lacks or a deploy costs no attempt."""
 
-import os
-import subprocess
-import sys
 import time
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any
 
 import pytest
 from sqlalchemy.orm import Session
 
-from scorer.confinement.import_path import IMPORT_PATH
 from scorer.db.tables import Job
 from scorer.errors import Unavailable
 from scorer.jobs import leases, retries
 from scorer.lifecycle import Queue
 from tests.api.conftest import Service
 from tests.factories import let_time_pass, noise_images, zip_of
+from tests.worker.scoring.worker_process import PATIENCE, worker_process
 from worker.dispatch import run_next
 from worker.maintenance.sweeper import sweep_once
 from worker.runtime import decoded_images
@@ -30,9 +26,7 @@ from worker.runtime.self_test import self_test
 from worker.scoring import score
 from worker.scoring.measure import RawMeasurement, measure
 
-ROOT = Path(__file__).parents[3]
 ENTRIES = 5
-PATIENCE = 120
 
 
 @pytest.fixture
@@ -247,40 +241,21 @@ main()
 def test_a_worker_that_gets_sigterm_while_it_computes_gives_its_job_back_and_ends(
     service: Service, checked: list[str]
 ) -> None:
-    settings = service.context.settings
-    environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": os.environ["HOME"],
-        "PYTHONPATH": IMPORT_PATH,
-        "DATABASE_URL": settings.database_url.get_secret_value(),
-        "REDIS_URL": settings.redis_url.get_secret_value(),
-        "BLOB_URL": settings.blob_url,
-        "KENNEL_SCRATCH": str(settings.scratch),
-        "KENNEL_LEASE_SECONDS": str(settings.lease_seconds),
-    }
-
     def computed() -> list[int]:
         return [job.id for job in scoring_jobs(service) if (job.state, job.stage) == ("running", "features")]
 
-    with TemporaryFile("w+") as log:
-        worker = subprocess.Popen(
-            [sys.executable, "-c", COMPUTING], cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT
-        )
-        try:
-            deadline = time.monotonic() + PATIENCE
-            while not (begun := computed()) and time.monotonic() < deadline:
-                sweep_once(service.context)
-                time.sleep(0.1)
-            worker.terminate()
-            ended = worker.wait(PATIENCE)
-        finally:
-            worker.kill()
-            worker.wait()
-        log.seek(0)
-        output = log.read()
-    assert (len(begun), ended) == (1, 0), output
-    assert {(job.state, job.attempts, job.deferrals) for job in scoring_jobs(service)} == {("waiting", 0, 0)}, output
-    assert f"job {begun[0]} goes back to its queue: WorkerStopping" in output
+    settings = service.context.settings
+    with worker_process(COMPUTING, settings, KENNEL_LEASE_SECONDS=str(settings.lease_seconds)) as worker:
+        deadline = time.monotonic() + PATIENCE
+        while not (begun := computed()) and time.monotonic() < deadline:
+            sweep_once(service.context)
+            time.sleep(0.1)
+        worker.process.terminate()
+        ended = worker.process.wait(PATIENCE)
+    assert (len(begun), ended) == (1, 0), worker.output
+    left = {(job.state, job.attempts, job.deferrals) for job in scoring_jobs(service)}
+    assert left == {("waiting", 0, 0)}, worker.output
+    assert f"job {begun[0]} goes back to its queue: WorkerStopping" in worker.output
     service.work()
     assert statuses(service, checked) == ["scored"] * ENTRIES, "another worker takes them"
 
