@@ -183,6 +183,16 @@ def settings(servers: Servers, tmp_path: Path, request: pytest.FixtureRequest) -
         yield each
 
 
+def addresses(settings: Settings) -> dict[str, str]:
+    """The variables that name a service's database, queue server, blobs and scratch folder."""
+    return {
+        "DATABASE_URL": settings.database_url.get_secret_value(),
+        "REDIS_URL": settings.redis_url.get_secret_value(),
+        "BLOB_URL": settings.blob_url,
+        "KENNEL_SCRATCH": str(settings.scratch),
+    }
+
+
 @pytest.fixture
 def one_day() -> None:
     """No test of what is allowed per day begins in the last minute of a UTC day: it waits for the next one."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from redis import Redis
 
-from deploy.doctor.local_parts import Command, command_lines, only_inner_workers_run
+from deploy.doctor.local_parts import Command, command_lines, only_inner_workers_run, variable_of_web_process
 from scorer.blobs import Blobs, blobs_of
 from scorer.db.session import Sessions
 from scorer.jobs.broker import create_celery_app
@@ -36,6 +36,7 @@ class Installation:
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     free_bytes: Callable[[Path], int] = field(default=lambda path: shutil.disk_usage(path).free)
     commands: Callable[[], Iterable[Command]] = command_lines
+    web_variable: Callable[[str], str | None] = variable_of_web_process
 
     @cached_property
     def blobs(self) -> Blobs:

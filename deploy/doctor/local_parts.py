@@ -1,4 +1,4 @@
-"""Which parts of the service run on this machine, by the command lines of its processes.
+"""Which parts of the service run on this machine, by the command lines of its processes, and with which variables.
 
 Workers that score and compute evidence have no way out in a container or a pod, and need none: what they cannot reach
 is no fault there, and the same is a fault where the web process runs.
@@ -11,13 +11,29 @@ from pathlib import Path
 from deploy.standalone.commands import CHECKING_QUEUES, WEB, WORKER
 
 Command = Sequence[str]
+PROC = Path("/proc")
 
 
 def command_lines() -> Iterator[Command]:
     """Those of all processes that are seen from here: a container sees its own."""
-    for file in Path("/proc").glob("[0-9]*/cmdline"):
+    for file in PROC.glob("[0-9]*/cmdline"):
         with suppress(OSError):  # it has ended, or is hidden
-            yield file.read_bytes().decode(errors="replace").rstrip("\0").split("\0")
+            yield _strings(file)
+
+
+def variable_of_web_process(name: str) -> str | None:
+    """The variable ``name`` in the environment of a web process; None where no process that has it is to be seen."""
+    for file in PROC.glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if WEB in _strings(file):
+                variables = dict(each.partition("=")[::2] for each in _strings(file.with_name("environ")))
+                if name in variables:
+                    return variables[name]
+    return None
+
+
+def _strings(file: Path) -> list[str]:
+    return file.read_bytes().decode(errors="replace").rstrip("\0").split("\0")
 
 
 def only_inner_workers_run(commands: Iterable[Command]) -> bool:

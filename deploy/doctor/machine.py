@@ -133,7 +133,7 @@ def _metrics_folder(installation: Installation) -> str:
     settings = installation.settings
     if settings.metrics_port is None and (settings.metrics_token is None or settings.web_processes == 1):
         raise Skipped("no processes add up their metrics")
-    folder = installation.environ.get(FOLDER_VARIABLE)
+    folder = installation.environ.get(FOLDER_VARIABLE) or installation.web_variable(FOLDER_VARIABLE)
     if not folder or not Path(folder).is_dir():
         raise Fault(f"{FOLDER_VARIABLE} names no folder: each process would tell metrics of its own alone.")
     return "processes add up their metrics in it"

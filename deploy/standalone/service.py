@@ -56,6 +56,7 @@ PATHS = re.compile(r"KENNEL_SCRATCH|KENNEL_WEIGHTS_DIR|\w+_FILE|UVICORN_SSL_(KEY
 """The variables that hold paths, those of secrets in files among them."""
 ANY_ADDRESSES = {"DATABASE_URL": "postgresql://localhost/", "REDIS_URL": "redis://localhost", "BLOB_URL": "file:///"}
 """In place of those of the embedded parts, with which all other settings can be looked at before these are started."""
+PROCESSES_VARIABLE = "KENNEL_WORKER_PROCESSES"
 TLS_VARIABLE = "UVICORN_SSL_CERTFILE"
 """Uvicorn's own: with it, and with ``UVICORN_SSL_KEYFILE``, web processes speak TLS alone."""
 
@@ -93,6 +94,7 @@ def start_service(
     addresses["KENNEL_PUBLIC_URL"] = environ.get("KENNEL_PUBLIC_URL", url)
     shutil.rmtree(data.path / METRICS, ignore_errors=True)  # all parts add up their metrics there, from zero
     environment = environment_of_parts(data, environ, addresses, log_format)
+    addresses[PROCESSES_VARIABLE] = environment[PROCESSES_VARIABLE]
     settings = read_settings(addresses)
     data.write_private(ADDRESSES, json.dumps(addresses, indent=1) + "\n")
     app_role = make_url(settings.database_url.get_secret_value()).username
@@ -110,11 +112,13 @@ def start_service(
 def environment_of_parts(
     data: DataFolder, environ: Mapping[str, str], addresses: Mapping[str, str], log_format: LogFormat
 ) -> dict[str, str]:
-    """The variables of all parts: ``environ``, the ``addresses`` of the embedded parts, and the device that is found
-    here, so that a GPU's worker is told from the others before one of them starts."""
+    """The variables of all parts: ``environ``, the ``addresses`` of the embedded parts, the device that is found here,
+    so that a GPU's worker is told from the others before one of them starts, and how many worker processes that makes,
+    by which each process counts database connections."""
     own = {"KENNEL_LOG_FORMAT": log_format, FOLDER_VARIABLE: str(data.private_folder(METRICS))}
     environment = {**own, **absolute_paths(environ), **addresses}
     environment["KENNEL_DEVICE"] = device_found(environ.get("KENNEL_DEVICE") or "auto")
+    environment[PROCESSES_VARIABLE] = environ.get(PROCESSES_VARIABLE) or str(worker_processes(environment))
     if data.account is not None:
         environment["HOME"] = str(data.private_folder(SCRATCH))
     environment.pop("KENNEL_METRICS_PORT", None)  # /metrics of the web process has those of the workers, too
@@ -184,6 +188,15 @@ WORKER_NICENESS = 5
 """Workers use every core for minutes; pages and uploads on the same machine come first."""
 
 
+def worker_processes(environment: Mapping[str, str]) -> int:
+    """How many worker processes the children of this ``environment`` are."""
+    return 1 + (PROCESSES_OF_A_GPU + 1 if _has_gpu(environment) else 1)
+
+
+def _has_gpu(environment: Mapping[str, str]) -> bool:
+    return environment.get("KENNEL_DEVICE", "").startswith("cuda")
+
+
 def service_children(
     environment: Mapping[str, str], state: Path, port: int, web_processes: int = 1, *, host: str = HOST
 ) -> list[Child]:
@@ -192,7 +205,6 @@ def service_children(
     processes that take turns, and another has what needs no GPU; these share the cores."""
     scheme = "https" if environment.get(TLS_VARIABLE) else "http"
     url = f"{scheme}://{_reachable(host)}:{port}/api/v1/ready"
-    has_gpu = environment.get("KENNEL_DEVICE", "").startswith("cuda")
 
     # Uvicorn and Celery import from the working directory first, where others may have packages of the same names.
     import_path = os.pathsep.join(filter(None, (IMPORT_PATH, environment.get("PYTHONPATH"))))
@@ -207,7 +219,7 @@ def service_children(
 
     # A score that takes minutes is not waited for: its lease expires and the job is claimed again.
     scorer = partial(worker_child, "scorer", stop_timeout=5.0)
-    if has_gpu:
+    if _has_gpu(environment):
         cores = usable_cores()
         for_gpu = {THREADS_VARIABLE: str(scoring_threads(cores, 1)), **environment}
         without_gpu = {THREADS_VARIABLE: str(background_threads(cores, 1)), **environment, "KENNEL_DEVICE": "cpu"}

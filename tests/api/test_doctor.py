@@ -5,6 +5,7 @@ import os
 import resource
 import shutil
 import ssl
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -376,7 +377,10 @@ BREAKS: dict[str, tuple[Callable[[Case], Installation | AbstractContextManager[I
         "lost",
     ),
     "sandbox": (lambda c: c.patched(sys, "executable", "/bin/false"), "ended with status 1"),
-    "metrics folder": (lambda c: c.changed(metrics_port=9100), "PROMETHEUS_MULTIPROC_DIR names no folder"),
+    "metrics folder": (
+        lambda c: replace(c.changed(metrics_port=9100), web_variable=lambda _: None),
+        "PROMETHEUS_MULTIPROC_DIR names no folder",
+    ),
     "workers": (lambda c: with_workers(c.installation, queues=["sweep", "check"]), "queues score, prepare"),
     "versions": (lambda c: with_workers(c.installation, migration="0016"), "0016"),
     "sweeps": (swept, "began 3,6"),
@@ -524,6 +528,21 @@ def test_a_wrong_answer_is_a_fault_where_only_workers_run_that_need_no_way_out(
 
 def test_command_lines_are_those_of_processes() -> None:
     assert [sys.executable, *sys.orig_argv[1:]][1:] in [list(command)[1:] for command in command_lines()]
+
+
+def test_the_folder_of_metrics_is_that_of_the_web_process_where_the_shell_has_none(
+    installation: Installation, tmp_path: Path
+) -> None:
+    """Units name it for the service's processes alone: a command that had it would add files to it."""
+    here = changed(installation, metrics_port=9100)
+    web = [sys.executable, "-c", "import time; print(flush=True); time.sleep(600)", *web_command("127.0.0.1", 1, 2)]
+    environ = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
+    with subprocess.Popen(web, env=environ, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        outcome = outcome_of(of_name("metrics folder"), here)
+        process.kill()
+    assert outcome.state == "ok"
 
 
 def test_what_cannot_be_reached_has_no_other_faults(healthy: Installation) -> None:

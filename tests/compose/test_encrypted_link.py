@@ -16,6 +16,7 @@ from deploy.standalone.commands import web_command
 from deploy.standalone.ports import free_port
 from scorer.settings import Settings
 from tests.compose.compose_file import MAIN, ROOT, read
+from tests.conftest import addresses
 from tests.worker.notifications.test_webhook_delivery import certificate
 
 LINKED = read(MAIN, "docker-compose.tls.yml")["services"]
@@ -53,9 +54,7 @@ def web(settings: Settings, tmp_path: Path) -> Iterator[tuple[int, Path]]:
     environment = {
         **os.environ,
         **tls,
-        "DATABASE_URL": settings.database_url.get_secret_value(),
-        "REDIS_URL": settings.redis_url.get_secret_value(),
-        "BLOB_URL": settings.blob_url,
+        **addresses(settings),
     }
     port = free_port()
     with running(web_command("127.0.0.1", port, 1), tmp_path / "web.log", **environment):

@@ -22,8 +22,8 @@ from deploy.standalone.ports import free_port
 from scorer.db.session import Connections, connected, use_one_snapshot
 from scorer.settings import Settings
 from tests.api.conftest import API, Service, running_service
+from tests.conftest import addresses
 from tests.factories import noise_images, zip_of
-from tests.worker.scoring.worker_process import addresses
 
 PROGRAM = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
 ROOT = Path(__file__).parents[2]

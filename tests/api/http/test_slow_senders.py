@@ -18,6 +18,7 @@ from api.http.request_bodies import MAX_FILES_OF_AN_ACCOUNT
 from deploy.standalone.ports import free_port
 from scorer.accounts import accounts, api_tokens
 from tests.api.conftest import API, Service
+from tests.conftest import addresses
 
 SENDERS = 100
 """Of each kind."""
@@ -97,18 +98,13 @@ def _is_unanswered(raw: socket.socket) -> bool:
 @contextmanager
 def _web_process(service: Service, folder: Path) -> Iterator[tuple[int, int]]:
     """A web process of its own for the service; its process id and port."""
-    settings = service.context.settings
-    variables = {
-        "DATABASE_URL": settings.database_url.get_secret_value(),
-        "REDIS_URL": settings.redis_url.get_secret_value(),
-        "BLOB_URL": settings.blob_url,
-    }
+    environment = {**os.environ, **addresses(service.context.settings)}
     port = free_port()
     protocol = "api.http.server_protocol:BoundedHttpProtocol"
     command = (sys.executable, "-m", "uvicorn", "--factory", "api.main:served_app", "--port", str(port))
     with (
         (folder / "log").open("wb") as log,
-        subprocess.Popen((*command, "--http", protocol), stderr=log, env={**os.environ, **variables}) as web,
+        subprocess.Popen((*command, "--http", protocol), stderr=log, env=environment) as web,
     ):
         try:
             deadline = monotonic() + 120

@@ -28,6 +28,7 @@ from tests.api.accounts.test_accounts import sign_in, sign_up
 from tests.api.conftest import API, Service
 from tests.api.submissions.streams import events_of, listen_to_events
 from tests.api.submissions.test_flow import board
+from tests.conftest import addresses
 from tests.db.jobs.test_jobs import LEASE
 from tests.factories import noise_images, zip_of
 from tests.http_server import serve
@@ -378,12 +379,7 @@ def test_a_server_that_shuts_down_does_not_wait_for_listeners(service: Service) 
     slug = service.competition()
     entry = service.submit("ada", slug, zip_of(noise_images(10))).json()
     port = free_port()
-    settings = service.context.settings
-    environment = os.environ | {
-        "DATABASE_URL": settings.database_url.get_secret_value(),
-        "REDIS_URL": settings.redis_url.get_secret_value(),
-        "BLOB_URL": settings.blob_url,
-    }
+    environment = os.environ | addresses(service.context.settings)
     command = [sys.executable, "-m", "uvicorn", "--factory", "api.main:served_app", "--port", str(port)]
     with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as server:
         try:

@@ -9,6 +9,8 @@ from deploy.standalone.service import absolute_paths, environment_of_parts, serv
 from scorer.confinement.import_path import IMPORT_PATH
 from scorer.extractors import device_probe
 
+WORKERS = {"checker", "scorer", "analyst"}
+
 
 def test_relative_paths_stay_those_of_the_folder_it_was_started_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -53,5 +55,12 @@ def test_a_gpu_that_computes_has_a_worker_that_only_scores_unless_the_operator_w
     monkeypatch.setattr(device_probe, "device_fault", lambda _: "It is lost." if faulty else None)
     environment = environment_of_parts(DataFolder(tmp_path, lock=0), asked, {}, "text")
     assert environment["KENNEL_DEVICE"] == device
-    names = {child.name for child in service_children(environment, tmp_path, 8000)}
-    assert names == {"api", "checker", "beat", *workers}
+    children = service_children(environment, tmp_path, 8000)
+    assert {child.name for child in children} == {"api", "checker", "beat", *workers}
+    started = [int(child.argv[child.argv.index("--concurrency") + 1]) for child in children if child.name in WORKERS]
+    assert environment["KENNEL_WORKER_PROCESSES"] == str(sum(started))
+
+
+def test_the_operator_counts_worker_processes_of_other_machines_too(tmp_path: Path) -> None:
+    asked = {"KENNEL_DEVICE": "cpu", "KENNEL_WORKER_PROCESSES": "9"}
+    assert environment_of_parts(DataFolder(tmp_path, lock=0), asked, {}, "text")["KENNEL_WORKER_PROCESSES"] == "9"

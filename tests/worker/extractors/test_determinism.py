@@ -23,7 +23,7 @@ from scorer.lifecycle import Queue
 from scorer.metrics.cosine import normalise
 from scorer.metrics.sample_quality.frechet import statistics_of
 from tests.api.conftest import Service
-from tests.worker.scoring.worker_process import addresses
+from tests.conftest import addresses
 from worker.dispatch import run_next
 from worker.scoring.measure import PreparedReference, RawMeasurement, measure
 from worker.scoring.rescore import rescore

@@ -12,7 +12,7 @@ import pytest
 
 from scorer.jobs.broker import WORK
 from tests.api.conftest import Service
-from tests.worker.scoring.worker_process import addresses
+from tests.conftest import addresses
 from worker.runtime import consumption
 from worker.runtime.consumption import CHECKS, ConsumptionWatch
 

@@ -20,8 +20,8 @@ from scorer.errors import Conflict, KennelError, NotFound, Unavailable
 from scorer.extractors import ExtractorOptions
 from scorer.submissions.files import stored_zip
 from tests.api.conftest import Service
+from tests.conftest import addresses
 from tests.factories import noise_images, zip_of
-from tests.worker.scoring.worker_process import addresses
 from worker.runtime.heartbeat import Heartbeat
 from worker.scoring.rescore import RepeatedMeasurement, options_from, rescore
 from worker.scoring.verify import ComparisonOutcome

@@ -10,6 +10,7 @@ from tempfile import TemporaryFile
 
 from scorer.confinement.import_path import IMPORT_PATH
 from scorer.settings import Settings
+from tests.conftest import addresses
 from tests.documents import ROOT
 
 PATIENCE = 120
@@ -22,16 +23,6 @@ class WorkerProcess:
 
     process: subprocess.Popen[str]
     output: str = ""
-
-
-def addresses(settings: Settings) -> dict[str, str]:
-    """The variables that name a service's database, queue server, blobs and scratch folder."""
-    return {
-        "DATABASE_URL": settings.database_url.get_secret_value(),
-        "REDIS_URL": settings.redis_url.get_secret_value(),
-        "BLOB_URL": settings.blob_url,
-        "KENNEL_SCRATCH": str(settings.scratch),
-    }
 
 
 def _stop(worker: subprocess.Popen[str]) -> None:
