@@ -23,9 +23,9 @@ ReleaseImages = Literal["none", "ranked", "all"]
 MANIFEST, CARD, CROISSANT, BUNDLE = "manifest.json", "README.md", "croissant.json", "tables.zip"
 IMAGES_IN = "images/"
 KEY_BYTES = 32
-PACKING_SECONDS_PER_PIXEL = 2.6e-7
-"""Of decoding an image and encoding it again, on one core: 1 ms for 64 x 64 pixels, as ``benchmarks/speed/releases.py``
-measures."""
+PACKING_SECONDS_PER_PIXEL = 3e-7
+"""Of decoding an image and encoding it again, on one core: 1.2 ms for 64 x 64 pixels, between what
+``benchmarks/speed/releases.py`` measured on two makers of processors."""
 
 
 @dataclass(frozen=True)
