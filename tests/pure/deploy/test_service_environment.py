@@ -57,7 +57,9 @@ def test_a_gpu_that_computes_has_a_worker_that_only_scores_unless_the_operator_w
     assert environment["KENNEL_DEVICE"] == device
     children = service_children(environment, tmp_path, 8000)
     assert {child.name for child in children} == {"api", "checker", "beat", *workers}
-    started = [int(child.argv[child.argv.index("--concurrency") + 1]) for child in children if child.name in WORKERS]
+    started = [
+        int(str(child.argv[child.argv.index("--concurrency") + 1])) for child in children if child.name in WORKERS
+    ]
     assert environment["KENNEL_WORKER_PROCESSES"] == str(sum(started))
 
 
