@@ -11,25 +11,30 @@ from pathlib import Path
 from deploy.standalone.commands import CHECKING_QUEUES, WEB, WORKER
 
 Command = Sequence[str]
-PROC = Path("/proc")
 
 
 def command_lines() -> Iterator[Command]:
     """Those of all processes that are seen from here: a container sees its own."""
-    for file in PROC.glob("[0-9]*/cmdline"):
-        with suppress(OSError):  # it has ended, or is hidden
-            yield _strings(file)
+    for _, command in _processes():
+        yield command
 
 
 def variable_of_web_process(name: str) -> str | None:
     """The variable ``name`` in the environment of a web process; None where no process that has it is to be seen."""
-    for file in PROC.glob("[0-9]*/cmdline"):
-        with suppress(OSError):
-            if WEB in _strings(file):
-                variables = dict(each.partition("=")[::2] for each in _strings(file.with_name("environ")))
+    for folder, command in _processes():
+        if WEB in command:
+            with suppress(OSError):
+                variables = dict(each.partition("=")[::2] for each in _strings(folder / "environ"))
                 if name in variables:
                     return variables[name]
     return None
+
+
+def _processes() -> Iterator[tuple[Path, Command]]:
+    """The folder in ``/proc`` and the command line of each process."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended, or is hidden
+            yield folder, _strings(folder / "cmdline")
 
 
 def _strings(file: Path) -> list[str]:
