@@ -89,7 +89,7 @@ format: setup ## Format and mend what the linter can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: setup ## Measure speed against the peers, write benchmarks/RESULTS.md (BENCH=names)
+bench: setup ## Measure speed against the peers, write benchmarks/RESULTS.md and the pages computed from it (BENCH=names)
 	$(BIN)/python -m benchmarks $(BENCH)
 
 zoo: setup ## Make the seeds of the zoo that are missing, some 35 minutes of one core each, write benchmarks/ZOO.md (SEED=n)

@@ -1,4 +1,4 @@
-"""``python -m benchmarks [name ...]``: measure, store the numbers, write RESULTS.md."""
+"""``python -m benchmarks [name ...]``: measure, store the numbers, write RESULTS.md and what is computed from them."""
 
 import argparse
 import logging
@@ -8,13 +8,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from benchmarks.gpu import host_stages
+from benchmarks.gpu import host_stages, roofline
 from benchmarks.harness.compiled_modules import keep_compiled_modules
 from benchmarks.harness.isolation import Runner, run_apart
 from benchmarks.harness.machine import machine
 from benchmarks.harness.plan import FULL, QUICK, BenchmarkPlan
 from benchmarks.harness.report import Section, page, stored_sections
 from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, write_result
+from benchmarks.scale import capacity_page
 from benchmarks.speed import (
     busy_core,
     evidence,
@@ -65,12 +66,19 @@ def render(folder: Path) -> str:
     return text
 
 
+def render_all() -> None:
+    """Write every page that these measurements have a part in: RESULTS.md, GPU.md, the page on capacity."""
+    render(HERE)
+    roofline.render()
+    capacity_page.render(HERE)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(SPEED_BENCHMARKS)}; default: all")
     parser.add_argument("--quick", action="store_true", help="tiny sizes, printed and not kept")
-    parser.add_argument("--render", action="store_true", help="measure nothing: write the page from what is kept")
+    parser.add_argument("--render", action="store_true", help="measure nothing: write the pages from what is kept")
     parser.add_argument("--rounds", type=int, help=f"default: {FULL.rounds}")
     parser.add_argument("--scored", type=int, help=f"images of the scoring benchmark; default: {FULL.scored}")
     parser.add_argument("--images", type=int, nargs="+", help=f"of the tracks benchmark; default: {FULL.images}")
@@ -83,14 +91,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     plan = _plan(options)
     names = options.names or list(SPEED_BENCHMARKS)
     if options.render:
-        render(HERE)
+        render_all()
     elif options.quick:
         with TemporaryDirectory() as folder:
             run(names, plan, Path(folder))
             print(render(Path(folder)))
     else:
         run(names, plan, HERE)
-        render(HERE)
+        render_all()
 
 
 def _plan(options: argparse.Namespace) -> BenchmarkPlan:

@@ -205,7 +205,8 @@ about two minutes there. Without CUDA it says so. Its exit status (of `python -m
 own) is 0, 1 if a check fails, or 2 if there is no such GPU. The page is [below](#the-page-of-the-check), as it was
 printed. Everything else here is **counted** from the networks' work and the maker's peaks of one {device}
 ({teraflops:g} TFLOP/s in float32 without tensor cores, since final scores use no TF32; {terabytes:g} TB/s of memory),
-or **simulated**, and says so. `python -m benchmarks.gpu.roofline` writes this page.
+or **simulated**, and says so. `make bench` writes this page, `python -m benchmarks --render`
+from what is stored alone.
 
 ## The work of one image, and the two roofs
 
@@ -320,9 +321,14 @@ large; later pages have what the timed features took.)
 """
 
 
+def render() -> None:
+    """Write the page."""
+    PAGE.write_text(page([count_cost(name) for name in NETWORKS], H100, kept_pages()))
+
+
 def main() -> None:
     """The command line."""
-    PAGE.write_text(page([count_cost(name) for name in NETWORKS], H100, kept_pages()))
+    render()
     print(f"wrote {PAGE}")
 
 

@@ -16,7 +16,6 @@ from benchmarks.harness.machine import machine
 from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, read_result, write_result
 from benchmarks.scale import capacity_page, report, thousand
 from benchmarks.scale.arrivals import DAYS
-from benchmarks.scale.capacity import read_prices
 from benchmarks.scale.parts import PARTS, play
 
 log = logging.getLogger("benchmarks.scale")
@@ -34,7 +33,7 @@ def measure(name: str, days: float) -> list[BenchmarkCase]:
 def render() -> None:
     """Write both pages from what is stored and from the operator's prices."""
     report.render(HERE)
-    capacity_page.PAGE.write_text(capacity_page.page(report.stored(HERE), read_prices()))
+    capacity_page.render(HERE)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

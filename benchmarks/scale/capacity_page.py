@@ -1,15 +1,17 @@
 """docs/how-to/plan-capacity.md: what 10, 100 and 1,000 competitions need, from what was played and assumed."""
 
+from pathlib import Path
+
 from benchmarks.gpu.roofline import measured
 from benchmarks.harness.isolation import ROOT
 from benchmarks.harness.report import MarkdownTable, machine_line, markdown_of, source_of
 from benchmarks.harness.results import BenchmarkResult
 from benchmarks.harness.rounds import median_of
 from benchmarks.scale.arrivals import DAYS, ENTRIES, TEAMS
-from benchmarks.scale.capacity import Calendar, EntryCosts, Need, Prices, need_of
+from benchmarks.scale.capacity import Calendar, EntryCosts, Need, Prices, need_of, read_prices
 from benchmarks.scale.measured import run_of
 from benchmarks.scale.parts import PARTS
-from benchmarks.scale.report import Results
+from benchmarks.scale.report import Results, stored
 from benchmarks.scale.service_times import service_times
 from benchmarks.speed import evidence
 
@@ -31,6 +33,11 @@ def entry_costs(played: BenchmarkResult) -> EntryCosts:
         database=run["processor_database"],
         database_bytes=run["database_bytes_an_entry"],
     )
+
+
+def render(folder: Path) -> None:
+    """Write the page from the results that are stored below ``folder`` and the operator's prices."""
+    PAGE.write_text(page(stored(folder), read_prices()))
 
 
 def page(results: Results, prices: Prices) -> str:

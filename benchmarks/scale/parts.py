@@ -19,7 +19,7 @@ from benchmarks.scale.arrivals import DAILY_LIMIT, DAY, DAYS, ENTRIES, TEAMS, ar
 from benchmarks.scale.clock import CLOCK_FILE, SharedClock
 from benchmarks.scale.clocked_web import LIMITED_EVERY
 from benchmarks.scale.measured import OPENING, Costs, costs_of, findings_of, processor_seconds
-from benchmarks.scale.service_times import ServiceTimes, WorkerKind, service_times
+from benchmarks.scale.service_times import ServiceTimes, WorkerKind, numbers_of, service_times
 from benchmarks.scale.simulation import IMAGE_SIZE, IMAGES, SLUG, Simulation
 from benchmarks.scale.worker_pools import worker_pools
 from scorer.jobs.broker import create_celery_app
@@ -52,8 +52,6 @@ class Part:
         return f"scale_{self.kind}_{self.workers}"
 
 
-CHECK_SECONDS = "check_seconds"
-"""The number that a run has of how long a check was made to take."""
 SAMPLED = 16
 """Of so many uploads of the parts one is opened in a limited process."""
 PARTS = [
@@ -74,8 +72,7 @@ def play(part: Part) -> list[BenchmarkCase]:
             WEB, f"{SCORER}0", workers=preparing, web=WEB_WITH_CLOCK, durable=False, **changed
         ) as service:
             numbers = _play(service, part, times, clock)
-    numbers[CHECK_SECONDS] = times.check.host
-    return [BenchmarkCase(part.kind, dict(vars(part)), {"Kennel": [numbers]})]
+    return [BenchmarkCase(part.kind, dict(vars(part)), {"Kennel": [numbers | numbers_of(times)]})]
 
 
 def _play(service: LoadedService, part: Part, times: ServiceTimes, clock: SharedClock) -> dict[str, float]:

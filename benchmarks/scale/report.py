@@ -14,8 +14,8 @@ from benchmarks.scale.arrivals import DAY, DAYS, ENTRIES, HOUR, TEAMS, entries_b
 from benchmarks.scale.capacity import waits
 from benchmarks.scale.figure import svg, svg_of_last_hours
 from benchmarks.scale.measured import HOURS, hours_before, run_of
-from benchmarks.scale.parts import CHECK_SECONDS, PARTS, PENDING_LIMIT, Part
-from benchmarks.scale.service_times import service_times
+from benchmarks.scale.parts import PARTS, PENDING_LIMIT, Part
+from benchmarks.scale.service_times import ServiceTimes, times_of
 from benchmarks.scale.thousand_section import STEPS
 
 PAGE, FIGURE = "SCALE.md", "figures/scale.svg"
@@ -80,7 +80,7 @@ def page(results: Results, runs: Mapping[Part, Run]) -> str:
         ),
         "\n".join(markdown_of(_whole(runs))),
         f"![Entries an hour and longest waits over the hours before the close]({FIGURE})",
-        FAIR.replace("Fair is", "*Overtaken unfairly*, on the last day: fair is"),
+        fill(FAIR.replace("Fair is", "*Overtaken unfairly*, on the last day: fair is"), WIDTH, break_on_hyphens=False),
         f"## The last {HOURS} hours before the close",
         HOURS_TEXT,
         "\n".join(markdown_of(_by_hour(runs))),
@@ -179,7 +179,7 @@ def _partly(runs: Mapping[Part, Run]) -> str:
         f"with {_titles([part for part in partly if part.played == days])} the last {_days(days)}"
         for days in sorted({part.played for part in partly}, reverse=True)
     ]
-    complete = all(waiting_before(part) < MINUTE for part in partly)
+    complete = all(waiting_before(part, times_of(runs[part])) < MINUTE for part in partly)
     told = PARTLY.format(
         played="; ".join(played),
         before=NOTHING_BEFORE if complete else WORK_BEFORE,
@@ -198,10 +198,10 @@ def _opening(runs: Mapping[Part, Run]) -> str:
     return OPENING_TEXT.format(every=every) if every > 1 else ""
 
 
-def waiting_before(part: Part) -> float:
+def waiting_before(part: Part, times: ServiceTimes) -> float:
     """Seconds that all workers of a part would need, by rates, for what waits when its play begins."""
     before = entries_by_hour(part.entries, part.days)[: -round(24 * part.played)]
-    busy = service_times(part.kind).busy_seconds
+    busy = times.busy_seconds
     return waits(before, part.workers, busy["public"], busy["private"]).private - busy["private"]
 
 
@@ -211,28 +211,34 @@ def _titles(parts: Sequence[Part]) -> str:
 
 
 def _times(runs: Mapping[Part, Run]) -> str:
-    """The sentences on service times."""
+    """The sentences on the service times that the parts were played with."""
     sentences = {
-        "cpu": "A *worker* here is one on two cores: {public:.0f} s for a public score, {private:.0f} s for a private"
-        " one, **measured** for `efficientnet_lite0` and `efficientnet_lite2` ([RESULTS.md](RESULTS.md));"
-        " {check:.1f} s for a check (host_stages), by one process for eight workers.",
-        "gpu": "A *GPU* is one of [GPU.md](GPU.md) with `inception_v3` and `nasnetalarge`: {public:.1f} and"
-        " {private:.1f} s of the GPU, **measured by its check**, and {host:.1f} s of its"
-        " host for both, measured; two processes take turns on it, and two more check.",
+        "cpu": "A *worker* here is one on two cores: {public} s for a public score, {private} s for a private one, as"
+        " they had been **measured** for `efficientnet_lite0` and `efficientnet_lite2` when these were played"
+        " ([RESULTS.md](RESULTS.md) has today's); {check} s for a check (host_stages), by one process for eight"
+        " workers.",
+        "gpu": "A *GPU* is one of [GPU.md](GPU.md) with `inception_v3` and `nasnetalarge`: {public} and {private} s of"
+        " the GPU, **measured by its check**, and {host} s of its host for both, measured; two processes take turns on"
+        " it, and two more check.",
     }
     told = []
-    for kind, run in {part.kind: run for part, run in runs.items()}.items():
-        times = service_times(kind)
-        busy = times.busy_seconds
-        told.append(
-            sentences[kind].format(
-                public=busy["public"],
-                private=busy["private"],
-                check=run.get(CHECK_SECONDS, times.check.host),
-                host=times.public.host + times.private.host,
-            )
+    for kind in dict.fromkeys(part.kind for part in runs):
+        times = [times_of(run) for part, run in runs.items() if part.kind == kind]
+        form = ".0f" if kind == "cpu" else ".1f"
+        sentence = sentences[kind].format(
+            public=_span([each.busy_seconds["public"] for each in times], form),
+            private=_span([each.busy_seconds["private"] for each in times], form),
+            check=_span([each.check.host for each in times], ".1f"),
+            host=_span([each.public.host + each.private.host for each in times], ".1f"),
         )
+        told.append(fill(sentence, WIDTH, break_on_hyphens=False))
     return "\n\n".join(told)
+
+
+def _span(values: Sequence[float], form: str) -> str:
+    """The number that all are, as they are told; or the least and the largest."""
+    low, high = format(min(values), form), format(max(values), form)
+    return low if low == high else f"{low} to {high}"
 
 
 def _table(runs: Mapping[Part, Run], rows: Sequence[tuple[str, ...]]) -> MarkdownTable:
@@ -243,6 +249,7 @@ def _whole(runs: Mapping[Part, Run]) -> MarkdownTable:
     def row(name: str, key: str, form: str = ",.0f", by: float = 1.0) -> tuple[str, ...]:
         return name, *(format(run[key] / by, form) for run in runs.values())
 
+    before = [f"{waiting_before(part, times_of(run)) / HOUR:,.1f}" for part, run in runs.items()]
     work = [
         format((run["public_last_day"] + run["private_last_day"]) / part.workers, ",.0f") for part, run in runs.items()
     ]
@@ -250,7 +257,7 @@ def _whole(runs: Mapping[Part, Run]) -> MarkdownTable:
         runs,
         [
             ("days played, the last ones", *(f"{part.played:g}" for part in runs)),
-            ("work left from before, by rates, h", *(f"{waiting_before(part) / HOUR:,.1f}" for part in runs)),
+            ("work left from before, by rates, h", *before),
             row("accepted", "accepted"),
             row("not handed in by the close", "given_up"),
             row("refused: two in progress", "refused_pending"),
@@ -314,8 +321,8 @@ def _hours_played(part: Part) -> int:
 
 def _saturation(runs: Mapping[Part, Run]) -> MarkdownTable:
     rows: list[tuple[str, float]] = []
-    for kind in dict.fromkeys(part.kind for part in runs):
-        times = service_times(kind)
+    for kind, played in {part.kind: run for part, run in runs.items()}.items():
+        times = times_of(played)
         rows.append((f"one {'GPU' if kind == 'gpu' else 'worker on two cores'}", sum(times.busy_seconds.values())))
         rows.append((f"one process that checks ({kind})", times.check.host))
     run = max(runs.values(), key=lambda each: each["accepted"])
@@ -343,7 +350,7 @@ def _fluid(runs: Mapping[Part, Run]) -> MarkdownTable:
     modelled, seen = ["longest wait, by rates"], ["longest wait, simulated"]
     after, seen_after = ["last private score after the close, by rates"], ["the same, simulated"]
     for part, run in runs.items():
-        busy = service_times(part.kind).busy_seconds
+        busy = times_of(run).busy_seconds
         hours = entries_by_hour(part.entries, part.days)[-round(24 * part.played) :]
         result = waits(hours, part.workers, busy["public"], busy["private"])
         modelled.append(f"{result.public / 60:,.1f}")

@@ -1,11 +1,12 @@
-"""How long a worker takes for each job of an entry of 10,000 images, as stored results have it.
+"""How long a worker takes for each job of an entry of 10,000 images, as stored results have it; a play keeps the times
+that it was made with.
 
 A worker on processors: measured (RESULTS.md), on this kind of machine. A worker with a GPU: seconds of the GPU are
 those of a check on one, and those of the host were measured on a machine without one, as GPU.md has them.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cache
 from typing import Literal
 
@@ -13,12 +14,13 @@ from benchmarks.gpu import host_stages, submissions
 from benchmarks.gpu.check_pages import kept_pages
 from benchmarks.gpu.pipeline import Job
 from benchmarks.gpu.roofline import NETWORKS, count_cost, measured, measured_track
-from benchmarks.harness.isolation import THREADS
+from benchmarks.harness.isolation import THREADS, Run
 from benchmarks.harness.rounds import median_of
 from benchmarks.load.last_hour_plan import network_seconds
 from deploy.standalone.commands import PROCESSES_OF_A_GPU
 
 WorkerKind = Literal["cpu", "gpu"]
+JOBS = ("check", "public", "private")
 WORKERS_OF_A_CHECKER = 8
 """Scoring workers without a GPU for each process that checks."""
 
@@ -55,9 +57,25 @@ def _bottleneck(seconds: JobSeconds) -> float:
     return seconds.gpu or seconds.host
 
 
+def numbers_of(times: ServiceTimes) -> Run:
+    """The times as numbers of a play's run."""
+    numbers = {"scoring_processes": float(times.processes), "checkers_by_worker": times.checkers_by_worker}
+    for job in JOBS:
+        numbers |= {f"{job}_{name}_seconds": value for name, value in asdict(getattr(times, job)).items()}
+    return numbers
+
+
+def times_of(run: Run) -> ServiceTimes:
+    """The times that a play was made with, from the numbers of its run."""
+    jobs = {
+        job: JobSeconds(**{each.name: run[f"{job}_{each.name}_seconds"] for each in fields(JobSeconds)}) for job in JOBS
+    }
+    return ServiceTimes(int(run["scoring_processes"]), run["checkers_by_worker"], **jobs)
+
+
 @cache
 def service_times(kind: WorkerKind) -> ServiceTimes:
-    """The times of a kind of worker; ``LookupError`` if what they need was not measured."""
+    """The newest times of a kind of worker; ``LookupError`` if what they need was not measured."""
     return _on_processors() if kind == "cpu" else _on_a_gpu()
 
 

@@ -15,7 +15,9 @@ import pytest
 import torch
 from torch import nn
 
+import benchmarks.__main__
 from benchmarks.__main__ import SPEED_BENCHMARKS, main, render, run
+from benchmarks.gpu import roofline
 from benchmarks.harness.changed_files import changed_since
 from benchmarks.harness.isolation import ROOT, THREADS, Run, Task, run_apart, run_here
 from benchmarks.harness.machine import _commit
@@ -34,6 +36,7 @@ from benchmarks.harness.report import (
 from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, read_result, read_results, write_result
 from benchmarks.harness.rounds import Contender, Spread, interleaved, spread_of
 from benchmarks.harness.synthetic import features
+from benchmarks.scale import capacity_page
 from benchmarks.speed import busy_core, evidence, frechet, neighbours, scoring, shared_images
 from benchmarks.speed.queue_runs import largest_lead
 from benchmarks.speed.scoring_inputs import blended
@@ -447,6 +450,21 @@ def test_a_measurement_runs(name: str, tmp_path: Path) -> None:
     exact += [target for target in SPEED_BENCHMARKS[name].section(result).targets if "decoded" in target.claim]
     assert all(target.met for target in exact)
     assert len(exact) == {"scoring": 1, "tracks": 1}.get(name, 0)
+
+
+def test_all_pages_are_written_that_the_measurements_have_a_part_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("results", "explanations"):
+        (tmp_path / name).symlink_to(benchmarks.__main__.HERE / name)
+    monkeypatch.setattr(benchmarks.__main__, "HERE", tmp_path)
+    others = {module: module.PAGE for module in (roofline, capacity_page)}
+    for module, page_there in others.items():
+        monkeypatch.setattr(module, "PAGE", tmp_path / page_there.name)
+    main(["--render"])
+    assert "# What Kennel's speed was measured to be" in (tmp_path / "RESULTS.md").read_text()
+    for module, page_there in others.items():
+        assert module.PAGE.read_text() == page_there.read_text()
 
 
 def test_an_unknown_measurement_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,13 +1,14 @@
 """The load benchmarks: their arithmetic, that each of them runs, and five minutes of the soak."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from benchmarks.harness.results import read_result
-from benchmarks.load import soak
-from benchmarks.load.__main__ import LOAD_BENCHMARKS, main, render, run
+from benchmarks.load import last_hour, last_hour_section, soak
+from benchmarks.load.__main__ import HERE, LOAD_BENCHMARKS, PAGE, main, render, run
 from benchmarks.load.last_hour_findings import (
     Entry,
     Outcome,
@@ -63,6 +64,22 @@ def test_the_plan_is_the_same_for_the_same_seed_and_rises_to_the_close() -> None
 def test_networks_take_as_long_as_was_measured() -> None:
     seconds = network_seconds()
     assert 0 < seconds["public"][0] < seconds["public"][1] < seconds["private"][0]
+
+
+def test_the_page_tells_the_times_that_the_hour_was_played_with() -> None:
+    result = read_result(last_hour.NAME, HERE / "results")
+    assert result is not None
+    (case,) = result.cases
+    (numbers,) = case.runs["Kennel"]
+    slower = numbers | {"public_seconds_shortest": 100.0, "public_seconds_longest": 120.0}
+    told = last_hour_section.section(replace(result, cases=[replace(case, runs={"Kennel": [slower]})])).method
+    assert "(100 to 120 s for the public score)" in told
+
+
+def test_the_page_in_the_repository_is_that_of_the_stored_results(tmp_path: Path) -> None:
+    for name in ("results", "explanations"):
+        (tmp_path / name).symlink_to(HERE / name)
+    assert (HERE / PAGE).read_text() == render(tmp_path)
 
 
 # The last hour: what is found.

@@ -21,11 +21,12 @@ from benchmarks.scale.clocked_web import one_in
 from benchmarks.scale.measured import run_of
 from benchmarks.scale.messages import Messages
 from benchmarks.scale.parts import PARTS, Part, play
-from benchmarks.scale.service_times import JobSeconds, ServiceTimes, service_times
+from benchmarks.scale.service_times import JobSeconds, ServiceTimes, numbers_of, service_times, times_of
 from benchmarks.scale.thousand import QUICK
 from benchmarks.scale.worker_pools import busy_share, worker_pools
 from scorer.lifecycle import Queue
 
+TIMES = ServiceTimes(1, 1 / 8, JobSeconds(0, 4, 4), JobSeconds(0, 65, 130), JobSeconds(0, 113, 226))
 COSTS = EntryCosts(public=4, private=16, host=20, evidence=300, web=0.05, database=0.05, database_bytes=10_000)
 
 
@@ -161,18 +162,32 @@ def test_the_pages_in_the_repository_are_those_of_the_stored_results() -> None:
 
 
 def test_what_waits_when_a_play_begins_follows_from_its_workers() -> None:
-    assert report.waiting_before(Part("cpu", 1)) == 0, "a whole one begins with nothing"
-    assert report.waiting_before(Part("cpu", 64, played=0.25)) == 0
-    one, four = (report.waiting_before(Part("cpu", workers, played=0.25)) for workers in (1, 4))
+    assert report.waiting_before(Part("cpu", 1), TIMES) == 0, "a whole one begins with nothing"
+    assert report.waiting_before(Part("cpu", 64, played=0.25), TIMES) == 0
+    one, four = (report.waiting_before(Part("cpu", workers, played=0.25), TIMES) for workers in (1, 4))
     assert one > 24 * 3600
     assert four == 0
 
 
-def played(days: float, wait: float) -> Run:
+def test_a_page_tells_the_times_that_its_plays_were_made_with() -> None:
+    slower = replace(TIMES, public=JobSeconds(0, 70, 140))
+    assert times_of(numbers_of(slower)) == slower
+    runs = {Part("cpu", 1): played(60, 60, slower), Part("cpu", 4): played(60, 60)}
+    page = report.page(named_results(runs), runs)
+    assert "65 to 70 s for a public score, 113 s for a private one" in page
+    assert "4.0 s for a check" in " ".join(page.split())
+    assert "| one worker on two cores | 178.000 |" in page
+    by_rates = next(line for line in page.splitlines() if "longest wait, by rates" in line)
+    assert by_rates.endswith("| 1.1 |"), "65 s, and nobody waits for four workers"
+    alone = {Part("cpu", 4): played(60, 60, slower)}
+    assert "| longest wait, by rates | 1.2 |" in report.page(named_results(alone), alone)
+
+
+def played(days: float, wait: float, times: ServiceTimes = TIMES) -> Run:
     """The numbers of a play that the pages need, with this longest wait in each hour."""
     run = dict.fromkeys(run_of(report.stored(HERE)["scale_cpu_1"]), 1.0)
     waited = {f"{name}{place:02}_longest": wait for name in ("bin", "hour") for place in range(24)}
-    return run | waited | {"seconds": days}
+    return run | waited | numbers_of(times) | {"seconds": days}
 
 
 def test_parts_of_which_more_and_less_was_played_are_told_together() -> None:
@@ -235,6 +250,7 @@ def test_a_small_competition_is_played_whose_messages_come_late(monkeypatch: pyt
     assert run["given_up"] == 0
     assert sum(run[f"bin{place:02}_entries"] for place in range(24)) == 12
     times = service_times("gpu")
+    assert times_of(run) == times, "it keeps the times that it was made with"
     alone = times.check.host + times.public.gpu + times.public.host
     assert run["wait_median"] == pytest.approx(alone, rel=0.01), "nobody waits for others"
     assert 0 < run["processor_database"] < 5
