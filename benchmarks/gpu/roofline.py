@@ -205,8 +205,8 @@ about two minutes there. Without CUDA it says so. Its exit status (of `python -m
 own) is 0, 1 if a check fails, or 2 if there is no such GPU. The page is [below](#the-page-of-the-check), as it was
 printed. Everything else here is **counted** from the networks' work and the maker's peaks of one {device}
 ({teraflops:g} TFLOP/s in float32 without tensor cores, since final scores use no TF32; {terabytes:g} TB/s of memory),
-or **simulated**, and says so. `make bench` writes this page, `python -m benchmarks --render`
-from what is stored alone.
+or **simulated**, and says so. `make bench` writes this page, and `python -m benchmarks --render` does from what is
+stored.
 
 ## The work of one image, and the two roofs
 
