@@ -4,6 +4,7 @@ They are given to each service through the functions with which the service itse
 """
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -53,7 +54,7 @@ def give(context: WorkerContext, slug: str, size: int) -> None:
             space = preparations.space_of_track(track, {})
             preparation = preparations.preparation_of(session, state, kind, space, now=now)
             if preparation.finished_at is None:
-                prepared = _prepared(context, preparation, [sets[role] for role in roles], sets["held_out"])
+                prepared = _prepared(context, preparation, sets, roles)
                 for key, content in prepared.blobs.items():
                     context.blobs.write(key, content)
                 for name, value in vars(prepared.found).items():
@@ -70,19 +71,21 @@ def _upload(role: ReferenceRole, size: int) -> tuple[bytes, ReceivedBlob]:
 
 
 def _prepared(
-    context: WorkerContext, preparation: Preparation, sets: list[ReferenceSet], held_out: ReferenceSet
+    context: WorkerContext,
+    preparation: Preparation,
+    sets: Mapping[ReferenceRole, ReferenceSet],
+    roles: Sequence[ReferenceRole],
 ) -> Kept:
-    """The worker's preparation of these sets, made in a temporary blob store."""
+    """The worker's preparation of the sets in these roles, made in a temporary blob store."""
     if preparation.key not in _kept:
         with TemporaryDirectory() as name:
             folder = Path(name)
             size = preparation.image_size
             settings = context.settings.model_copy(update={"scratch": folder / "scratch"})
             alone = replace(context, settings=settings, blobs=Blobs((folder / "blobs").as_uri()))
-            for role in SEEDS:
-                content, received = _upload(role, size)
-                alone.blobs.write(received.key, content)
-            addresses = [SetAddress(each.sha256, each.blob_key, size) for each in (*sets, held_out)]
+            for role, each in sets.items():  # a test may have uploaded the same images, which have another key then
+                alone.blobs.write(each.blob_key, _upload(role, size)[0])
+            addresses = [SetAddress(sets[role].sha256, sets[role].blob_key, size) for role in (*roles, "held_out")]
             prepared = prepare_reference(
                 alone,
                 preparation.key,
