@@ -13,6 +13,7 @@ pass (:func:`go_through`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any, Protocol
@@ -22,10 +23,12 @@ from numpy.typing import NDArray
 
 from scorer.metrics.cosine import Indices, error_bound
 from scorer.metrics.features import Features, Vector, require_finite, require_matrix, require_same_dimension
+from scorer.metrics.threads import product_threads
 
 Precision = type[np.floating[Any]]
 
 _STRIP_ROWS, _STRIP_PAIRS = 1024, 4 << 20  # at most, at a time: 16 MB of float32 products
+_STRIPS = 6  # at most, whose products are made at once: those of few rows take longer
 _CHUNK = 512  # rows widened to float64 at a time
 _PAIRS = 32  # pairs decided at a time: what the processor's nearest cache holds
 _CROWD = 64  # open pairs a row, on average, above which float64 bounds cost less than deciding every pair
@@ -41,12 +44,18 @@ class Consumer(Protocol):
 def go_through(
     pairing: "Pairing", consumers: Sequence[Consumer], progress: Callable[[float], None] | None = None
 ) -> None:
-    """Show all pairs to all ``consumers``, in one pass. ``progress`` is called with the finished share, rising to 1."""
-    for strip in pairing.strips():
-        for consumer in consumers:
-            consumer.add(strip)
-        if progress:
-            progress(strip.rows.stop / len(pairing.own))
+    """Show all pairs to all ``consumers``, in one pass. ``progress`` is called with the finished share, rising to 1.
+
+    Consumers take a strip beside each other, on as many threads as products have, and each is done with it before the
+    next one.
+    """
+    with ThreadPoolExecutor(product_threads()) as pool:
+        for strip in pairing.strips():
+            taken = [pool.submit(consumer.add, strip) for consumer in consumers]
+            for each in taken:
+                each.result()
+            if progress:
+                progress(strip.rows.stop / len(pairing.own))
 
 
 class Pairing:
@@ -96,14 +105,18 @@ class Pairing:
         return own, other
 
     def strips(self) -> Iterator["DistanceStrip"]:
-        """All pairs, some rows of the first set with all rows of the second at a time."""
+        """All pairs, some rows of the first set with all rows of the second at a time, by products in float32."""
         height = min(_STRIP_ROWS, max(1, _STRIP_PAIRS // len(self.other)))
-        for start in range(0, len(self.own), height):
-            yield self.strip(slice(start, min(start + height, len(self.own))))
+        together = height * min(_STRIPS, _STRIP_ROWS // height)
+        for start in range(0, len(self.own), together):
+            products = self.products(slice(start, min(start + together, len(self.own))), np.float32)
+            for row in range(0, len(products), height):
+                some = products[row : row + height]
+                yield DistanceStrip(self, slice(start + row, start + row + len(some)), some)
 
     def strip(self, rows: slice) -> "DistanceStrip":
         """The pairs of some rows of the first set, by products in float32."""
-        return DistanceStrip(self, rows, np.float32)
+        return DistanceStrip(self, rows, self.products(rows, np.float32))
 
     def products(self, rows: slice, precision: Precision) -> Features:
         """-2 x . y of centred and scaled rows, (rows, m)."""
@@ -167,31 +180,23 @@ class Pairing:
 class DistanceStrip:
     """Some rows of the first set of a pairing with all rows of the second."""
 
-    def __init__(self, pairing: Pairing, rows: slice, precision: Precision) -> None:
+    def __init__(self, pairing: Pairing, rows: slice, products: Features) -> None:
         self.rows = rows
-        self._pairing = pairing
-        self._precision = precision
-
-    @cached_property
-    def products(self) -> Features:
+        self.products = products
         """-2 x . y of the pairing's centred and scaled rows, (rows, m)."""
-        return self._pairing.products(self.rows, self._precision)
-
-    @cached_property
-    def _bounds(self) -> tuple[Features, Features]:
-        lower, upper = self._pairing.bounds(self.rows, self.products)
-        if self._pairing.is_single_set:  # no row is its own neighbour
-            own = np.arange(len(lower)), np.arange(self.rows.start, self.rows.stop)
+        self._pairing = pairing
+        self._bounds = lower, upper = pairing.bounds(rows, products)
+        if pairing.is_single_set:  # no row is its own neighbour
+            own = np.arange(len(lower)), np.arange(rows.start, rows.stop)
             lower[own] = upper[own] = np.inf
-        return lower, upper
 
     @cached_property
     def _in_float64(self) -> "DistanceStrip":
-        return DistanceStrip(self._pairing, self.rows, np.float64)
+        return DistanceStrip(self._pairing, self.rows, self._pairing.products(self.rows, np.float64))
 
     def is_crowded(self, pairs: int) -> bool:
         """Whether so many open pairs are decided faster by bounds in float64."""
-        return self._precision is np.float32 and pairs > _CROWD * (self.rows.stop - self.rows.start)
+        return self.products.dtype == np.float32 and pairs > _CROWD * (self.rows.stop - self.rows.start)
 
     def nearest(self, k: int, ranks: Indices | None = None) -> tuple[Vector, Indices]:
         """Squared distance and index, (rows, k), of the k nearest, ties to the lowest index; or to the lowest of
@@ -202,7 +207,7 @@ class DistanceStrip:
             lower, upper = lower[:, some], upper[:, some]
         # For one neighbour the minimum is the same and cheaper.
         reach = np.partition(upper, k - 1, axis=1)[:, k - 1 : k] if k > 1 else upper.min(axis=1, keepdims=True)
-        rows, columns = np.nonzero(lower <= reach)
+        rows, columns = places_of(lower <= reach)
         if self.is_crowded(len(rows) - k * len(lower)):
             return self._in_float64.nearest(k, ranks)
         columns = columns if some is None else some[columns]
@@ -219,7 +224,7 @@ class DistanceStrip:
         if some is not None:
             lower, upper = lower[some], upper[some]
         reach = np.minimum(upper.min(axis=0, initial=np.inf), squares * self._pairing.scale**2).astype(lower.dtype)
-        rows, columns = np.nonzero(lower <= np.nextafter(reach, np.inf, dtype=lower.dtype))
+        rows, columns = places_of(lower <= np.nextafter(reach, np.inf, dtype=lower.dtype))
         if self.is_crowded(len(rows)):
             return self._in_float64.competitors(squares, some)
         rows = self.rows.start + (rows if some is None else np.flatnonzero(some)[rows])
@@ -231,12 +236,26 @@ class DistanceStrip:
         ``limits`` float64, (rows, 1) or (1, m).
         """
         lower, upper = self._bounds
-        scaled = limits * self._pairing.scale**2
-        inside = upper < scaled
-        rows, columns = np.nonzero(~(inside | (lower > scaled)))
+        least, most = _around(limits * self._pairing.scale**2, lower.dtype.type)
+        inside = upper < least
+        rows, columns = places_of(~(inside | (lower > most)))
         if self.is_crowded(len(rows)):
             return self._in_float64.within(limits, strict=strict)
         squares = self._pairing.squares(rows + self.rows.start, columns)
         limit = np.broadcast_to(limits, inside.shape)[rows, columns]
         inside[rows, columns] = squares < limit if strict else squares <= limit
         return inside
+
+
+def places_of(mask: NDArray[np.bool_]) -> tuple[Indices, Indices]:
+    """Rows and columns where the mask (a, b) holds, in order; three times as fast as ``nonzero`` of two dimensions."""
+    rows, columns = np.divmod(np.flatnonzero(mask), mask.shape[1])
+    return rows, columns
+
+
+def _around(values: Vector, precision: Precision) -> tuple[Features, Features]:
+    """The numbers of a precision next to the values: none above them, and none below."""
+    near = values.astype(precision)
+    least = np.where(near > values, np.nextafter(near, precision(-np.inf)), near)
+    most = np.where(near < values, np.nextafter(near, precision(np.inf)), near)
+    return least, most

@@ -16,10 +16,19 @@ Part = TypeVar("Part")
 Result = TypeVar("Result")
 
 
+def product_threads() -> int:
+    """As many threads as matrix products have in this process."""
+    return _threads_of(ThreadpoolController())
+
+
+def _threads_of(controller: ThreadpoolController) -> int:
+    return max([each["num_threads"] for each in controller.select(user_api="blas").info()], default=1)
+
+
 def map_parts(function: Callable[[Part], Result], parts: Iterable[Part]) -> Iterator[Result]:
     """The function of each part, in the order of the parts. It must not depend on which parts were before."""
     controller = ThreadpoolController()
-    threads = max([each["num_threads"] for each in controller.select(user_api="blas").info()], default=1)
+    threads = _threads_of(controller)
 
     def alone() -> None:
         controller.limit(limits=1)  # OpenMP's limit is the calling thread's own

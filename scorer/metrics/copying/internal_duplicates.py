@@ -24,7 +24,7 @@ from scorer.metrics.copying.partial_copying import PartialCopying
 from scorer.metrics.cosine import Indices, NormalisedFeatures, normalise
 from scorer.metrics.features import Features
 from scorer.metrics.paired_cosines import PairedCosines
-from scorer.metrics.pairing import DistanceStrip, Pairing, go_through
+from scorer.metrics.pairing import DistanceStrip, Pairing, go_through, places_of
 
 MAX_GROUPS, MAX_GROUP_IMAGES = 6, 8
 
@@ -127,7 +127,7 @@ class AlikePairs:
 
     def add(self, strip: DistanceStrip) -> None:
         """Take one strip."""
-        rows, columns = np.nonzero(self._is_alike(strip))
+        rows, columns = places_of(self._is_alike(strip))
         rows += strip.rows.start
         self._pairs += int(np.count_nonzero(rows < columns))
         self._alike += np.bincount(rows, minlength=len(self._alike))
@@ -142,7 +142,7 @@ class AlikePairs:
         is_open = cosines >= 1.0 - self._held_out.limit - errors
         is_open ^= inside
         inside[own] = is_open[own] = False
-        few, many = np.nonzero(is_open)
+        few, many = places_of(is_open)
         if strip.is_crowded(len(few)) or not self._cosines.is_usable[rows].all():
             return self._exact.strip(rows).within(self._limits, strict=True)
         if len(few):

@@ -1,5 +1,6 @@
 """Euclidean neighbours and limits: exact to the last bit of float64, whatever the error of the products."""
 
+import threading
 import tracemalloc
 from typing import Any
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from scorer.errors import Invalid
 from scorer.metrics import pairing as pairing_module
 from scorer.metrics.euclidean import NearestColumns, NearestRows, Neighbours, neighbours
-from scorer.metrics.pairing import Pairing, go_through
+from scorer.metrics.pairing import DistanceStrip, Pairing, go_through
 from tests.examples import examples
 from tests.pure.oracles import squared_distances
 
@@ -232,6 +233,36 @@ def test_one_pass_finds_the_neighbours_of_both_sets(kind: Any, pairs: int, monke
         np.testing.assert_array_equal(rows.result.index, alone.index)
         np.testing.assert_array_equal(columns.squares, back.squares[:, 0])
         np.testing.assert_array_equal(columns.index, back.index[:, 0])
+
+
+class Seen:
+    """A consumer that keeps which rows it was shown, and waits until another one is shown the same."""
+
+    def __init__(self, together: threading.Barrier) -> None:
+        self.rows: list[slice] = []
+        self._together = together
+
+    def add(self, strip: DistanceStrip) -> None:
+        self.rows.append(strip.rows)
+        self._together.wait(timeout=60)
+
+
+def test_consumers_take_a_strip_beside_each_other_and_all_strips_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pairing_module, "_STRIP_PAIRS", 90)
+    monkeypatch.setattr(pairing_module, "product_threads", lambda: 2)
+    together = threading.Barrier(2)
+    consumers = [Seen(together), Seen(together)]
+    go_through(Pairing(spread_out(1, 41, 5), spread_out(2, 30, 5)), consumers)
+    rows = [slice(start, min(start + 3, 41)) for start in range(0, 41, 3)]
+    assert [each.rows for each in consumers] == [rows, rows]
+
+
+def test_what_a_consumer_raises_ends_the_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pairing_module, "product_threads", lambda: 2)
+    together = threading.Barrier(2)
+    together.abort()
+    with pytest.raises(threading.BrokenBarrierError):
+        go_through(Pairing(spread_out(1, 9, 5)), [NearestRows(9, 1), Seen(together)])
 
 
 @pytest.mark.parametrize("kind", [spread_out, on_a_grid, copied])
