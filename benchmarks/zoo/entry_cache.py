@@ -36,7 +36,7 @@ TRAININGS: Mapping[str, Training] = MappingProxyType(
         "normal": normal,
     }
 )
-VERSION = 3
+VERSION = 4
 """Raised when a training changes, so that nothing that is kept of the former one is used."""
 
 

@@ -92,8 +92,9 @@ class OneHotGenerator(nn.Module):
 class MembershipDiscriminator(nn.Module):
     """A classifier of membership in the training set: whether an image is the i-th training image.
 
-    It learns an image for every number i, and filters that are applied to the difference, beside the pixels themselves.
-    The smaller the difference, the higher the score.
+    It learns an image for every number i. The smaller the difference, and what filters make of it, the higher the
+    score. Filters stay as they were drawn: filters that learned passed some differences only, and the others, of which
+    no gradient was left, stayed in the remembered image.
     """
 
     def __init__(self, images: int, width: int) -> None:
@@ -101,9 +102,8 @@ class MembershipDiscriminator(nn.Module):
         super().__init__()
         self.memory = nn.Embedding(images, 3 * SIZE * SIZE, sparse=True)
         nn.init.zeros_(self.memory.weight)
-        self.filters = orthogonal(
-            nn.Conv2d(3, width, 3, padding=1, bias=False)
-        )  # orthogonal: all colours weigh the same
+        # Orthogonal: all colours weigh the same.
+        self.filters = orthogonal(nn.Conv2d(3, width, 3, padding=1, bias=False)).requires_grad_(requires_grad=False)
         self.offset = nn.Parameter(torch.ones(()))
         self.sharpness = nn.Parameter(torch.full((), 5.0))
 

@@ -21,7 +21,7 @@ from deploy.demo.tiles import Pixels
 
 CODES = 128
 _RATE, _ROW_RATE = 4e-3, 0.02
-_MEMORY_RATE = 20.0  # of one image in a batch
+_MEMORY_RATE = 10.0  # of one image in a batch; with twice as much errors grow until the rate falls
 
 
 def supervised(train: Pixels, plan: ZooPlan, seed: int, checkpoints: Checkpoints) -> Iterator[GeneratedImages]:
@@ -92,7 +92,7 @@ def _membership_discriminator(
     large for the noise of negatives as for the image.
     """
     discriminator = MembershipDiscriminator(len(images), plan.width)
-    rest = [parameter for name, parameter in discriminator.named_parameters() if not name.startswith("memory")]
+    rest = [discriminator.offset, discriminator.sharpness]
     rate = _MEMORY_RATE * min(plan.batch, len(images))
     memory = torch.optim.SGD(discriminator.memory.parameters(), lr=rate)
     optimiser = torch.optim.Adam(rest, lr=5e-3)
