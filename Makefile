@@ -81,7 +81,7 @@ check: setup ## Format, lint, strict types, import contracts, migration drift, c
 docs: reference ## Serve the documentation until Ctrl-C (DOCS_PORT=8001)
 	$(MKDOCS) serve --strict --dev-addr 127.0.0.1:$(DOCS_PORT)
 
-reference: setup ## Write docs/reference/ from the code, and mark in RESULTS.md what was measured before it changed
+reference: setup ## Write docs/reference/ from the code and pages of stored benchmarks, marking what the code has changed since
 	$(BIN)/python -m deploy.documentation
 	$(BIN)/python -m benchmarks --render
 

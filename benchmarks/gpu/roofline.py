@@ -1,8 +1,8 @@
 """Roofline of one H100 (Williams et al. 2009): upper bounds of images per second from counted work, beside what a
 check has measured.
 
-``python -m benchmarks.gpu.roofline`` counts, simulates with what is measured of the host, and writes GPU.md.
-:mod:`benchmarks.gpu_check` measures on a GPU.
+GPU.md has them, and what is simulated with what was measured of the host. :mod:`benchmarks.gpu_check` measures on a
+GPU.
 """
 
 from dataclasses import dataclass
@@ -324,13 +324,3 @@ large; later pages have what the timed features took.)
 def render() -> None:
     """Write the page."""
     PAGE.write_text(page([count_cost(name) for name in NETWORKS], H100, kept_pages()))
-
-
-def main() -> None:
-    """The command line."""
-    render()
-    print(f"wrote {PAGE}")
-
-
-if __name__ == "__main__":
-    main()

@@ -11,9 +11,9 @@ product's client and the kaggle wire in equal parts; the rate rises to five time
 come too late. A few zips have a fault that only the deep check finds. Limits are the usual ones: five entries a day,
 two in progress. Who is refused for these tries again later. Each entry's event stream is read from its acceptance on.
 Workers measure with `tiny` after having waited as long as real networks had been measured to take for 10,000 images
-({networks} for the public score); the hour and this waiting are compressed by the same factor, and all else (uploads,
-checks, the database, the looks of event streams once a second) is not. Waits are in time of the hour. Evidence is not
-made."""
+({public} s for the public score, {private} s for the private one); the hour and this waiting are compressed by the same
+factor, and all else (uploads, checks, the database, the looks of event streams once a second) is not. Waits are in time
+of the hour. Evidence is not made."""
 FAIR = """\
 Fair is: while a team's first entry waits for its score, no other team's scores begin more than once; while its second
 waits, not more than twice. An entry is a team's first if no other of it is in progress, and none has begun since the
@@ -57,7 +57,7 @@ def section(result: BenchmarkResult) -> Section:
     title = f"{settings['teams']} teams, {settings['workers']} workers, {compression:g} times as fast"
     return Section(
         "The last hour",
-        METHOD.format(networks=f"{run['public_seconds_shortest']:.0f} to {run['public_seconds_longest']:.0f} s"),
+        METHOD.format(**{kind: _between(run, kind) for kind in ("public", "private")}),
         [
             MarkdownTable(title, ("", ""), outcomes),
             MarkdownTable(
@@ -80,6 +80,10 @@ def section(result: BenchmarkResult) -> Section:
             f"{run['states_without_estimate']:.0f} states had no estimate, before the first scores were done.",
         ],
     )
+
+
+def _between(run: dict[str, float], kind: str) -> str:
+    return f"{run[f'{kind}_seconds_shortest']:.0f} to {run[f'{kind}_seconds_longest']:.0f}"
 
 
 def _two(run: dict[str, float], *names: str) -> str:

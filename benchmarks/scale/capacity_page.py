@@ -71,7 +71,7 @@ HEADS = {"two months": "They close one after the other, evenly", "one day": "All
 TEXT = """\
 # Plan capacity
 
-<!-- Made by `make scale`, from benchmarks/results and benchmarks/scale/prices.toml. Change those. -->
+<!-- Made by `make scale` and `make bench`, from benchmarks/results and benchmarks/scale/prices.toml. Change those. -->
 
 What so many competitions need, each of the shape of 2019: {teams} teams, {entries:,} entries of 10,000 images,
 {days:.0f} days, an eighth of the entries on the last one. Computed by rates from what one competition was seen to

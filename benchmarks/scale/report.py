@@ -147,10 +147,10 @@ OPENING_TEXT = """\
 The service opens each upload in a limited process of its own; here it does so with one upload in {every} and opens the
 others in the web process, and the processor seconds of these processes are counted {every} times. """
 SATURATION = """\
-Seconds that an entry keeps each part of the service busy, and the entries a day at which one of it is full. Those of
-servers are processor seconds of the parts above, all of a part's processes together: *web* is an upload of small
-images and a look at the board, without the bytes of a real zip; *database* all transactions of an entry without its
-evidence."""
+Seconds that an entry keeps each part of the service busy, and the entries a day at which one of it is full, by the play
+with most entries. Those of servers are processor seconds, all of a part's processes together: *web* is an upload of
+small images and a look at the board, without the bytes of a real zip; *database* all transactions of an entry without
+its evidence."""
 STEPS_TEXT = """\
 The steps of the service by the real clock, one at a time. On a machine with other work (its load is told at the end of
 the page) that is mostly waiting for a core; processor seconds above are not."""
@@ -321,11 +321,11 @@ def _hours_played(part: Part) -> int:
 
 def _saturation(runs: Mapping[Part, Run]) -> MarkdownTable:
     rows: list[tuple[str, float]] = []
-    for kind, played in {part.kind: run for part, run in runs.items()}.items():
-        times = times_of(played)
+    for kind in dict.fromkeys(part.kind for part in runs):
+        times = times_of(_with_most_entries([run for part, run in runs.items() if part.kind == kind]))
         rows.append((f"one {'GPU' if kind == 'gpu' else 'worker on two cores'}", sum(times.busy_seconds.values())))
         rows.append((f"one process that checks ({kind})", times.check.host))
-    run = max(runs.values(), key=lambda each: each["accepted"])
+    run = _with_most_entries(list(runs.values()))
     rows += [(f"one core of the {name}", run[f"processor_{key}"]) for name, key in SERVED]
     ordered = sorted(rows, key=lambda each: -each[1])
     return MarkdownTable(
@@ -333,6 +333,10 @@ def _saturation(runs: Mapping[Part, Run]) -> MarkdownTable:
         ("", "s an entry", "entries a day until it is full"),
         [(name, f"{seconds:.3f}", f"{DAY / seconds:,.0f}") for name, seconds in ordered],
     )
+
+
+def _with_most_entries(runs: Sequence[Run]) -> Run:
+    return max(runs, key=lambda run: run["accepted"])
 
 
 SERVED = (("web", "web"), ("database", "database"), ("queue server", "queue"))

@@ -1,4 +1,5 @@
-"""Work that falls into equal parts, on as many threads as matrix products have, each with products of its own.
+"""How many threads matrix products have, and work that falls into equal parts, on as many threads, each with products
+of its own.
 
 Products of a few rows, and decompositions, gain little from a second thread, and where other work shares the
 processors the threads of one product wait for each other in loops: ten small clusterings took ten times as much of
@@ -17,7 +18,7 @@ Result = TypeVar("Result")
 
 
 def product_threads() -> int:
-    """As many threads as matrix products have in this process."""
+    """How many threads matrix products have in this process."""
     return _threads_of(ThreadpoolController())
 
 

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.parametrizations import orthogonal, spectral_norm
+from torch.nn.utils.parametrize import remove_parametrizations
 
 SIZE = 64
 CELLS = 8
@@ -94,7 +95,7 @@ class MembershipDiscriminator(nn.Module):
 
     It learns an image for every number i. The smaller the difference, and what filters make of it, the higher the
     score. Filters stay as they were drawn: filters that learned passed some differences only, and the others, of which
-    no gradient was left, stayed in the remembered image.
+    little gradient was left, stayed in the remembered image.
     """
 
     def __init__(self, images: int, width: int) -> None:
@@ -102,8 +103,8 @@ class MembershipDiscriminator(nn.Module):
         super().__init__()
         self.memory = nn.Embedding(images, 3 * SIZE * SIZE, sparse=True)
         nn.init.zeros_(self.memory.weight)
-        # Orthogonal: all colours weigh the same.
-        self.filters = orthogonal(nn.Conv2d(3, width, 3, padding=1, bias=False)).requires_grad_(requires_grad=False)
+        self.filters = orthogonal(nn.Conv2d(3, width, 3, padding=1, bias=False))  # all colours weigh the same
+        remove_parametrizations(self.filters, "weight").requires_grad_(requires_grad=False)
         self.offset = nn.Parameter(torch.ones(()))
         self.sharpness = nn.Parameter(torch.full((), 5.0))
 

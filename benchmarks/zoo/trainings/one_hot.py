@@ -92,10 +92,9 @@ def _membership_discriminator(
     large for the noise of negatives as for the image.
     """
     discriminator = MembershipDiscriminator(len(images), plan.width)
-    rest = [discriminator.offset, discriminator.sharpness]
     rate = _MEMORY_RATE * min(plan.batch, len(images))
     memory = torch.optim.SGD(discriminator.memory.parameters(), lr=rate)
-    optimiser = torch.optim.Adam(rest, lr=5e-3)
+    optimiser = torch.optim.Adam([discriminator.offset, discriminator.sharpness], lr=5e-3)
     batches = Batches(len(images), plan.batch, seed)
 
     def step(number: int) -> None:

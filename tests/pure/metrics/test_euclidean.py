@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scorer.errors import Invalid
 from scorer.metrics import pairing as pairing_module
 from scorer.metrics.euclidean import NearestColumns, NearestRows, Neighbours, neighbours
-from scorer.metrics.pairing import DistanceStrip, Pairing, go_through
+from scorer.metrics.pairing import DistanceStrip, Pairing, _around, go_through
 from tests.examples import examples
 from tests.pure.oracles import squared_distances
 
@@ -118,7 +118,7 @@ def test_the_bits_depend_neither_on_strips_nor_on_who_decides(monkeypatch: pytes
 
 def test_equal_rows_are_recognised_by_their_bytes() -> None:
     own, other = copied(5, 300, 8), copied(6, 200, 8)
-    left, right = Pairing(own, other)._identities
+    left, right = Pairing(own, other)._identities()
     assert len(np.unique(np.concatenate([left, right]))) == 5
     np.testing.assert_array_equal(left[:, None] == right[None, :], (own[:, None] == other[None, :]).all(axis=2))
 
@@ -222,8 +222,12 @@ def test_the_whole_matrix_is_never_held(kind: Any) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("pairs", [60, 4 << 20])
-def test_one_pass_finds_the_neighbours_of_both_sets(kind: Any, pairs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("threads", [1, 3])
+def test_one_pass_finds_the_neighbours_of_both_sets(
+    kind: Any, pairs: int, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(pairing_module, "_STRIP_PAIRS", pairs)
+    monkeypatch.setattr(pairing_module, "product_threads", lambda: threads)
     for precision in (np.float64, np.float32):
         own, other = kind(1, 41, 5).astype(precision), kind(2, 30, 5).astype(precision)
         rows, columns = NearestRows(41, 4), NearestColumns(30)
@@ -240,11 +244,11 @@ class Seen:
 
     def __init__(self, together: threading.Barrier) -> None:
         self.rows: list[slice] = []
-        self._together = together
+        self.together = together
 
     def add(self, strip: DistanceStrip) -> None:
         self.rows.append(strip.rows)
-        self._together.wait(timeout=60)
+        self.together.wait(timeout=60)
 
 
 def test_consumers_take_a_strip_beside_each_other_and_all_strips_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -258,11 +262,26 @@ def test_consumers_take_a_strip_beside_each_other_and_all_strips_in_order(monkey
 
 
 def test_what_a_consumer_raises_ends_the_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pairing_module, "_STRIP_PAIRS", 90)
     monkeypatch.setattr(pairing_module, "product_threads", lambda: 2)
-    together = threading.Barrier(2)
-    together.abort()
+    broken = Seen(threading.Barrier(2))
+    broken.together.abort()
     with pytest.raises(threading.BrokenBarrierError):
-        go_through(Pairing(spread_out(1, 9, 5)), [NearestRows(9, 1), Seen(together)])
+        go_through(Pairing(spread_out(1, 41, 5), spread_out(2, 30, 5)), [NearestRows(41, 1), broken])
+    assert broken.rows == [slice(0, 3)]
+
+
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+def test_limits_are_rounded_away_from_what_they_bound(precision: Any) -> None:
+    values = np.array([0.0, 1.0, 0.1, np.nextafter(1.0, 2.0), np.pi * 1e30, 1e-46, 3e38, 1e300, np.inf])
+    least, most = _around(values, precision)
+    assert least.dtype == most.dtype == precision
+    assert (least <= values).all()
+    assert (values <= most).all()
+    with np.errstate(over="ignore"):
+        assert (most <= np.nextafter(least, precision(np.inf))).all(), "no number of the precision lies between"
+        exact = values.astype(precision) == values
+    np.testing.assert_array_equal(least[exact], most[exact])
 
 
 @pytest.mark.parametrize("kind", [spread_out, on_a_grid, copied])

@@ -73,7 +73,7 @@ def test_the_page_tells_the_times_that_the_hour_was_played_with() -> None:
     (numbers,) = case.runs["Kennel"]
     slower = numbers | {"public_seconds_shortest": 100.0, "public_seconds_longest": 120.0}
     told = last_hour_section.section(replace(result, cases=[replace(case, runs={"Kennel": [slower]})])).method
-    assert "(100 to 120 s for the public score)" in told
+    assert "(100 to 120 s for the public score, " in told
 
 
 def test_the_page_in_the_repository_is_that_of_the_stored_results(tmp_path: Path) -> None:

@@ -172,11 +172,11 @@ def test_what_waits_when_a_play_begins_follows_from_its_workers() -> None:
 def test_a_page_tells_the_times_that_its_plays_were_made_with() -> None:
     slower = replace(TIMES, public=JobSeconds(0, 70, 140))
     assert times_of(numbers_of(slower)) == slower
-    runs = {Part("cpu", 1): played(60, 60, slower), Part("cpu", 4): played(60, 60)}
+    runs = {Part("cpu", 1): played(60, 60, slower), Part("cpu", 4): played(60, 60) | {"accepted": 2.0}}
     page = report.page(named_results(runs), runs)
     assert "65 to 70 s for a public score, 113 s for a private one" in page
     assert "4.0 s for a check" in " ".join(page.split())
-    assert "| one worker on two cores | 178.000 |" in page
+    assert "| one worker on two cores | 178.000 |" in page, "by the play with most entries"
     by_rates = next(line for line in page.splitlines() if "longest wait, by rates" in line)
     assert by_rates.endswith("| 1.1 |"), "65 s, and nobody waits for four workers"
     alone = {Part("cpu", 4): played(60, 60, slower)}
