@@ -30,7 +30,9 @@ from scorer.metrics.threads import product_threads
 Precision = type[np.floating[Any]]
 
 _STRIP_ROWS, _STRIP_PAIRS = 1024, 4 << 20  # at most, of a strip: 16 MB of float32 products
-_STRIPS = 6  # at most, whose products are made at once, while the last ones are held: of few rows a row takes longer
+_STRIPS = (
+    6  # at most, whose products are made at once, which of few rows takes longer a row; the last six are still held
+)
 _CHUNK = 512  # rows widened to float64 at a time
 _PAIRS = 32  # pairs decided at a time: what the processor's nearest cache holds
 _CROWD = 64  # open pairs a row, on average, above which float64 bounds cost less than deciding every pair
