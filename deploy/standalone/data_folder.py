@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import secrets
+import shlex
 import time
 from pathlib import Path
 from types import TracebackType
@@ -11,7 +12,16 @@ from typing import Self
 
 from platformdirs import user_cache_path, user_data_path
 
-from deploy.standalone.unix_account import UnixAccount, account_for, hand_over, owner_of, require_reachable
+from deploy.standalone.unix_account import (
+    SERVERS,
+    SERVICE,
+    UnixAccount,
+    hand_over,
+    name_of,
+    owner_of,
+    require_reachable,
+    system_account,
+)
 from scorer.errors import Unavailable
 from scorer.settings import Settings, read_settings
 
@@ -20,6 +30,11 @@ SECRETS = "secrets.json"
 ADDRESSES = "addresses.json"
 METRICS = "metrics"
 """The folder in which all parts add up their metrics."""
+FOLDERS = {
+    SERVERS: ("postgres", "redis"),
+    SERVICE: ("beat", "blobs", METRICS, "scratch"),
+}
+"""The folders in a data folder, by the account to which they belong if root starts Kennel."""
 ROOTS_FOLDER = Path("/var/lib")
 
 
@@ -38,11 +53,11 @@ class DataFolder:
 
     @property
     def account(self) -> UnixAccount | None:
-        """The account under which all parts run; None: our own."""
-        return account_for(self.path / "postgres")
+        """The account of the web process, the workers and beat; None: our own."""
+        return system_account(SERVICE)
 
     def private_folder(self, name: str) -> Path:
-        """The folder ``name``, made if it is not there: it and all that is in it are private to the parts' account."""
+        """The folder ``name``, made if it is not there: it and all that is in it are private to ``account``."""
         folder = self.path / name
         folder.mkdir(mode=0o700, exist_ok=True)
         folder.chmod(0o700)  # an earlier version has let others read decoded images
@@ -140,15 +155,16 @@ def open_data_folder(path: Path, *, patience: float = 20.0) -> DataFolder:
 
     ``patience`` is how long (seconds) to wait for the parts of an earlier Kennel that was killed.
     Raises Unavailable, in one sentence, when the folder cannot be written, cannot be reached by the
-    account of the servers, holds other things, or belongs to a Kennel that runs.
+    accounts of the parts, has another owner, holds other things, or belongs to a Kennel that runs.
     """
     path = path.expanduser().absolute()
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _refuse_other_owners(path)
         _refuse_foreign(path)
         data = DataFolder(path, _take_lock(path, patience))
         try:
-            _let_servers_through(path)
+            _let_parts_through(path)
         except BaseException:
             data.close()
             raise
@@ -160,6 +176,38 @@ def open_data_folder(path: Path, *, patience: float = 20.0) -> DataFolder:
     return data
 
 
+def _refuse_other_owners(path: Path) -> None:
+    """Refuse data that another account could change, or that the accounts of the parts could not."""
+    own = os.geteuid()
+    owners = {path: {own, 0}}
+    for name, folders in FOLDERS.items():
+        account = system_account(name)
+        allowed = {own if account is None else account.uid}
+        if name == SERVICE:
+            allowed.add(own)  # private_folder hands over what belongs to root
+        owners |= {path / folder: allowed for folder in folders if (path / folder).exists()}
+    for folder, allowed in owners.items():
+        owner = folder.stat().st_uid
+        if owner not in allowed:
+            raise Unavailable(
+                "data-folder-of-another",
+                f"The folder {folder} belongs to the account '{name_of(owner)}', which is not the one that Kennel "
+                f"would use for it: hand the data over with `{_hand_over_command(path)}`, or name another folder with "
+                "--data.",
+            )
+
+
+def _hand_over_command(path: Path) -> str:
+    if os.geteuid() != 0:
+        return f"sudo chown -R {name_of(os.geteuid())}: {shlex.quote(str(path))}"
+    commands = [f"chown -R root: {shlex.quote(str(path))}"]
+    for name, folders in FOLDERS.items():
+        there = [shlex.quote(str(path / folder)) for folder in folders if (path / folder).exists()]
+        if there:
+            commands.append(f"chown -R {name}: {' '.join(there)}")
+    return " && ".join(commands)
+
+
 def _refuse_foreign(path: Path) -> None:
     content = {entry.name for entry in path.iterdir()} - {"lost+found"}
     if content and LOCK not in content:
@@ -169,12 +217,12 @@ def _refuse_foreign(path: Path) -> None:
         )
 
 
-def _let_servers_through(path: Path) -> None:
-    account = account_for(path / "postgres")
+def _let_parts_through(path: Path) -> None:
+    accounts = [account for name in FOLDERS if (account := system_account(name)) is not None]
     if path.stat().st_uid == os.geteuid():
-        # The unprivileged servers pass through to their own folder, but see no other name in this one.
-        path.chmod(0o711 if account is not None else 0o700)
-    if account is not None:
+        # The unprivileged parts pass through to their own folders, but see no other name in this one.
+        path.chmod(0o711 if accounts else 0o700)
+    for account in accounts:
         require_reachable(path, account)
 
 

@@ -1,4 +1,5 @@
-"""The launcher of a part: drops root, keeps its files private, has it end when the runner dies, executes the command.
+"""The launcher of a part: drops root for good, keeps its files private, has it end when the runner dies, executes the
+command.
 
 It runs as a script between fork and exec, because code in the forked copy of a threaded runner may
 deadlock, and because the unprivileged account may be unable to reach this interpreter: root starts
@@ -12,7 +13,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-PR_SET_PDEATHSIG = 1  # from Linux's <sys/prctl.h>
+PR_SET_PDEATHSIG, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 1, 24, 38  # from Linux's <sys/prctl.h>
+MAX_CAPABILITIES = 64
 CANNOT_EXECUTE = 127  # what a shell answers too
 STAY = -1
 CLONE_NEWNS = 0x20000
@@ -37,12 +39,12 @@ def main(
             sys.exit(CANNOT_EXECUTE)
     os.umask(0o077)  # blobs, decoded images, databases: what a part writes is private to its account
     if uid != STAY:
-        os.setgroups([])
-        os.setgid(gid)
-        os.setuid(uid)
+        become(uid, gid)
     if sys.platform == "linux":
+        libc = ctypes.CDLL(None, use_errno=True)
+        _require(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
         # After the change of user, which clears it. On other systems the watchdog alone ends what a dead runner left.
-        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signum, 0, 0, 0)
+        libc.prctl(PR_SET_PDEATHSIG, signum, 0, 0, 0)
     if os.getppid() != parent:  # the runner died before the request took effect
         sys.exit(CANNOT_EXECUTE)
     for ignored_by_python in (signal.SIGPIPE, signal.SIGXFSZ):
@@ -52,6 +54,17 @@ def main(
     except OSError as error:
         print(f"cannot execute {command[0]}: {error.strerror}", file=sys.stderr)
         sys.exit(CANNOT_EXECUTE)
+
+
+def become(uid: int, gid: int) -> None:
+    """Become ``uid:gid``, without other groups and without any capability that a program could give back."""
+    if sys.platform == "linux":
+        libc = ctypes.CDLL(None, use_errno=True)
+        for capability in range(MAX_CAPABILITIES):
+            libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)  # fails for numbers that the kernel does not know
+    os.setgroups([])
+    os.setgid(gid)
+    os.setuid(uid)
 
 
 def open_ways(folders: Sequence[str], uid: int, gid: int) -> None:

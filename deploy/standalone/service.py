@@ -52,6 +52,8 @@ LOOPBACK = {HOST, "localhost"}
 ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - only compared
 ADMIN = "admin"
 SCRATCH = "scratch"
+OF_THE_OWNER = "DATABASE_OWNER_"
+"""How the variables begin that only the migration may have."""
 PATHS = re.compile(r"KENNEL_SCRATCH|KENNEL_WEIGHTS_DIR|\w+_FILE|UVICORN_SSL_(KEY|CERT)FILE")
 """The variables that hold paths, those of secrets in files among them."""
 ANY_ADDRESSES = {"DATABASE_URL": "postgresql://localhost/", "REDIS_URL": "redis://localhost", "BLOB_URL": "file:///"}
@@ -113,10 +115,11 @@ def environment_of_parts(
     data: DataFolder, environ: Mapping[str, str], addresses: Mapping[str, str], log_format: LogFormat
 ) -> dict[str, str]:
     """The variables of all parts: ``environ``, the ``addresses`` of the embedded parts, the device that is found here,
-    so that a GPU's worker is told from the others before one of them starts, and how many worker processes that makes,
-    by which each process counts database connections."""
+    so that a GPU's worker is known before one of them starts, and how many worker processes that makes, by which each
+    process counts database connections. The password of the tables' owner is not among them."""
     own = {"KENNEL_LOG_FORMAT": log_format, FOLDER_VARIABLE: str(data.private_folder(METRICS))}
-    environment = {**own, **absolute_paths(environ), **addresses}
+    everything = {**own, **absolute_paths(environ), **addresses}
+    environment = {name: value for name, value in everything.items() if not name.startswith(OF_THE_OWNER)}
     environment["KENNEL_DEVICE"] = device_found(environ.get("KENNEL_DEVICE") or "auto")
     environment[PROCESSES_VARIABLE] = environ.get(PROCESSES_VARIABLE) or str(worker_processes(environment))
     if data.account is not None:

@@ -1,12 +1,13 @@
-"""The Unix account under which all parts run: the caller's own, or an unprivileged one if the caller is root.
+"""The Unix accounts under which the parts run: the caller's own, or two system accounts if the caller is root.
 
-PostgreSQL refuses to run as root, so that a flaw in the server does not compromise the machine; the web process, the
-workers and beat do not run as root for the same reason.
+PostgreSQL and Valkey have one account and the service has the other, so that a flaw in the web process or in a worker
+opens neither the machine nor the files of the database.
 """
 
 import os
 import pwd
 import stat
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +15,13 @@ from pathlib import Path
 
 from scorer.errors import Unavailable
 
-PREFERRED = ("kennel", "postgres", "nobody")
+SERVERS, SERVICE = "kennel-db", "kennel"
+"""Root's accounts: of PostgreSQL and Valkey, and of the web process, the workers and beat."""
+CREATE = (
+    *("useradd", "--system", "--user-group", "--no-create-home"),
+    *("--home-dir", "/nonexistent", "--shell", "/usr/sbin/nologin"),
+)
+SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 @dataclass(frozen=True)
@@ -26,28 +33,33 @@ class UnixAccount:
     gid: int
 
 
-def account_for(folder: Path) -> UnixAccount | None:
-    """The account whose parts work in ``folder``; None means the caller's own.
-
-    An existing folder keeps its owner, so data written under one account is never opened by another
-    (the ``postgres`` account may have appeared since). Raises Unavailable when root finds none.
-    """
+def system_account(name: str) -> UnixAccount | None:
+    """The system account ``name``, which is created if it is missing. None, which means the caller's own account,
+    unless the caller is root. Raises Unavailable if the account cannot be created."""
     if os.geteuid() != 0:
         return None
-    if folder.exists() and folder.stat().st_uid != 0:
-        status = folder.stat()
-        return UnixAccount(_name_of(status.st_uid), status.st_uid, status.st_gid)
-    for name in PREFERRED:
-        try:
-            entry = pwd.getpwnam(name)
-        except KeyError:
-            continue
-        return UnixAccount(name, entry.pw_uid, entry.pw_gid)
-    raise Unavailable(
-        "no-unprivileged-account",
-        "No part of Kennel runs as root, and this machine has none of the accounts 'kennel', 'postgres' and 'nobody': "
-        "add one, or start Kennel as an ordinary user.",
-    )
+    try:
+        entry = pwd.getpwnam(name)
+    except KeyError:
+        entry = _created(name)
+    return UnixAccount(name, entry.pw_uid, entry.pw_gid)
+
+
+def _created(name: str) -> pwd.struct_passwd:
+    command = [*CREATE, name]
+    try:
+        done = subprocess.run(command, env={"PATH": SYSTEM_PATH}, capture_output=True, text=True, check=False)
+        reason = done.stderr.strip()
+    except OSError as error:
+        reason = f"useradd: {error.strerror}"
+    try:
+        return pwd.getpwnam(name)  # also if another process has just created it
+    except KeyError:
+        raise Unavailable(
+            "no-unprivileged-account",
+            f"No part of Kennel runs as root, and the account '{name}' cannot be created ({reason}). Create it "
+            f"(`{' '.join(command)}`), or start Kennel as an ordinary user.",
+        ) from None
 
 
 def hand_over(folder: Path, account: UnixAccount) -> None:
@@ -68,7 +80,7 @@ def owner_of(folder: Path) -> UnixAccount | None:
         return None
     path = folder.absolute()
     status = next(each for each in (path, *path.parents) if each.exists()).stat()
-    return UnixAccount(_name_of(status.st_uid), status.st_uid, status.st_gid) if status.st_uid != 0 else None
+    return UnixAccount(name_of(status.st_uid), status.st_uid, status.st_gid) if status.st_uid != 0 else None
 
 
 @contextmanager
@@ -91,7 +103,8 @@ def acting_as(account: UnixAccount | None) -> Iterator[None]:
         os.umask(mask)
 
 
-def _name_of(uid: int) -> str:
+def name_of(uid: int) -> str:
+    """The name of the account ``uid``, or the number if it has none."""
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:

@@ -18,7 +18,7 @@ import migrations
 from deploy.cli import admin_backups, rescore
 from deploy.standalone.database_roles import APP
 from deploy.standalone.ephemeral import Servers
-from deploy.standalone.unix_account import account_for
+from deploy.standalone.unix_account import SERVICE, system_account
 from scorer.backups import manifest
 from scorer.backups.manifest import BackupFolder
 from scorer.errors import Conflict, Invalid, NotFound
@@ -140,7 +140,7 @@ def test_what_root_restores_is_the_service_s(
 ) -> None:
     service.competition()
     assert kennel(service.context.settings, "backup", tmp_path / "backups").exit_code == 0
-    account = account_for(Path("/nonexistent"))
+    account = system_account(SERVICE)
     assert account is not None
     folder = tmp_path / "service"
     folder.mkdir()

@@ -41,7 +41,7 @@ from deploy.standalone.commands import (
     worker_command,
 )
 from deploy.standalone.ephemeral import Servers
-from deploy.standalone.unix_account import UnixAccount, account_for
+from deploy.standalone.unix_account import SERVICE, UnixAccount, system_account
 from scorer.blobs import Blobs
 from scorer.db import competitions
 from scorer.db.diagnostics import ServerSettings, server_settings
@@ -575,7 +575,7 @@ def of_name(name: str) -> Check:
 @contextmanager
 def folder_of_the_service(mode: int = 0o700) -> Iterator[tuple[Path, UnixAccount]]:
     """A folder of the account that parts run as under root."""
-    account = account_for(Path("/nonexistent"))
+    account = system_account(SERVICE)
     assert account is not None
     folder = Path(tempfile.mkdtemp(prefix="kennel-test-"))
     try:

@@ -4,20 +4,23 @@ import hashlib
 import io
 import json
 import os
+import pwd
 import signal
 import socket
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import psutil
 import pytest
-from sqlalchemy import text
+from sqlalchemy import make_url, text
 
 from deploy.demo.accounts import new_token
+from deploy.standalone.data_folder import FOLDERS
 from kennel_client.api import ApiClient
 from kennel_client.errors import Refused
 from kennel_client.references import prepare
@@ -128,22 +131,54 @@ def test_every_part_names_a_misspelt_setting_when_it_starts(live: RunningService
     assert {"api", "beat", "checker", "scorer"} <= parts
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: who starts it otherwise is who runs it")
+def test_no_part_has_the_password_of_the_tables_owner_or_new_privileges(live: RunningService) -> None:
+    owner = live.settings.database_owner_url
+    assert owner is not None
+    password = make_url(owner.get_secret_value()).password
+    for part in _parts():
+        assert "DATABASE_OWNER" not in part.environment, part.command
+        assert str(password) not in part.environment, part.command
+        assert "NoNewPrivs:\t1\n" in part.status, part.command
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: an ordinary user has one account")
 def test_no_part_runs_as_root_and_what_they_write_is_private(live: RunningService) -> None:
-    parts = [each for each in psutil.Process().children(recursive=True) if _is_part(each)]
-    commands = " ".join(" ".join(each.cmdline()) for each in parts)
-    for name in ("api.main:served_app", "checker@", "scorer@", " beat ", "valkey-server", "postgres"):
-        assert name in commands
-    users = {each.uids() for each in parts}
-    assert len(users) == 1
-    assert 0 not in next(iter(users))
+    for part in _parts():
+        is_server = part.command.startswith("postgres:") or "/bin/postgres " in part.command or "valkey" in part.command
+        uid = pwd.getpwnam("kennel-db" if is_server else "kennel").pw_uid
+        assert f"Uid:\t{uid}\t{uid}\t{uid}\t{uid}\n" in part.status, part.command
+        assert "CapBnd:\t0000000000000000\n" in part.status, part.command
     folder = Path(live.settings.blob_url.removeprefix("file://")).parent
-    for name in ("blobs", "scratch", "metrics", "beat", "postgres", "redis"):
-        status = (folder / name).stat()
-        assert (status.st_uid, status.st_mode & 0o777) == (parts[0].uids().real, 0o700), name
+    for account, names in FOLDERS.items():
+        for name in names:
+            status = (folder / name).stat()
+            assert (status.st_uid, status.st_mode & 0o777) == (pwd.getpwnam(account).pw_uid, 0o700), name
     for name in ("secrets.json", "addresses.json"):
         status = (folder / name).stat()
         assert (status.st_uid, status.st_mode & 0o777) == (0, 0o600), name
+
+
+class Part(NamedTuple):
+    """A process of the service, as ``/proc`` describes it."""
+
+    command: str
+    environment: str
+    status: str
+
+
+def _parts() -> list[Part]:
+    """The processes of all parts."""
+    parts = []
+    for process in filter(_is_part, psutil.Process().children(recursive=True)):
+        folder = Path(f"/proc/{process.pid}")
+        with suppress(OSError):  # a limited process that has ended
+            texts = [(folder / name).read_bytes().decode() for name in ("cmdline", "environ", "status")]
+            parts.append(Part(texts[0].replace("\0", " "), *texts[1:]))
+    commands = " ".join(part.command for part in parts)
+    for name in ("api.main:served_app", "checker@", "scorer@", " beat ", "valkey-server", "postgres"):
+        assert name in commands
+    return parts
 
 
 def _is_part(process: psutil.Process) -> bool:

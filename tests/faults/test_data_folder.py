@@ -2,6 +2,7 @@
 
 import json
 import os
+import pwd
 import re
 import shutil
 import signal
@@ -15,11 +16,20 @@ from pathlib import Path
 
 import pytest
 
+from deploy.standalone import unix_account
 from deploy.standalone.child_process import launch_command
 from deploy.standalone.data_folder import default_data_folder, open_data_folder, with_own_scratch
 from deploy.standalone.ports import free_port, require_port
 from deploy.standalone.server_binaries import Wheel
-from deploy.standalone.unix_account import UnixAccount, account_for, acting_as, owner_of, unreachable_folder
+from deploy.standalone.unix_account import (
+    SERVERS,
+    SERVICE,
+    UnixAccount,
+    acting_as,
+    owner_of,
+    system_account,
+    unreachable_folder,
+)
 from scorer.errors import Unavailable
 from scorer.settings import Settings
 
@@ -134,17 +144,46 @@ def test_a_folder_that_the_servers_cannot_reach_is_named_and_not_opened_up(tmp_p
     assert mode_of(closed) == mode_of(first) == 0o700
 
 
-def account() -> UnixAccount:
-    unprivileged = account_for(Path("/nonexistent"))
+def account(name: str = SERVICE) -> UnixAccount:
+    unprivileged = system_account(name)
     assert unprivileged is not None
     return unprivileged
 
 
 @as_root
-def test_existing_data_keeps_its_account(folder: Path) -> None:
-    assert account().uid != 0
-    os.chown(folder, 12345, 12346)
-    assert account_for(folder) == UnixAccount("12345", 12345, 12346)
+def test_servers_and_service_have_system_accounts_that_are_created_if_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (account(SERVERS).name, account().name) == ("kennel-db", "kennel")
+    assert len({0, pwd.getpwnam("nobody").pw_uid, account(SERVERS).uid, account().uid}) == 4
+    monkeypatch.setattr(unix_account, "CREATE", ("echo",))
+    with pytest.raises(Unavailable, match=r"the account 'kennel-none' cannot be created .*`echo kennel-none`"):
+        system_account("kennel-none")
+
+
+@as_root
+def test_data_of_another_account_is_refused_with_the_command_that_hands_it_over(folder: Path) -> None:
+    """Root's command on data of an ordinary user, and an ordinary user's on data of root's accounts."""
+    path = folder / "da ta"
+    blobs, cluster = path / "blobs", path / "postgres"
+    for made in (blobs / "zips", cluster):
+        made.mkdir(parents=True)
+    (path / "lock").touch()
+    subprocess.run(["chown", "-R", "12345:12345", path], check=True)
+    with pytest.raises(Unavailable, match=f"The folder {path} belongs to the account '12345'") as caught:
+        open_data_folder(path)
+    command = re.findall("`(.*)`", caught.value.message)[0]
+    os.chown(path, 0, 0)
+    with pytest.raises(
+        Unavailable, match=rf"The folder {cluster} belongs to the account '12345'.*`{re.escape(command)}`"
+    ):
+        open_data_folder(path)
+    subprocess.run(command, shell=True, check=True)
+    open_data_folder(path).close()
+    owners = {made.relative_to(path): made.stat().st_uid for made in (path, blobs / "zips", cluster)}
+    assert list(owners.values()) == [0, account().uid, account(SERVERS).uid]
+    assert opened_as_ordinary_user(path) == (
+        f"The folder {cluster} belongs to the account 'kennel-db', which is not the one that Kennel would use for it: "
+        f"hand the data over with `sudo chown -R nobody: '{path}'`, or name another folder with --data.\n"
+    )
 
 
 @as_root
@@ -196,10 +235,17 @@ def test_a_part_reaches_its_code_through_closed_folders_and_nothing_else_there(f
 
 
 @as_root
-def test_a_part_has_the_user_and_the_groups_of_its_account_alone() -> None:
-    command = launch_command(["/bin/sh", "-c", "id -u; id -g; id -G"], signal.SIGKILL, account())
+def test_a_part_has_the_user_and_the_groups_of_its_account_and_no_privileges() -> None:
+    script = "id -u; id -g; id -G; grep -E 'Cap(Prm|Eff|Bnd)' /proc/self/status | cut -f 2 | uniq"
+    command = launch_command(["/bin/sh", "-c", script], signal.SIGKILL, account())
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd="/", extra_groups=[0, 12345])
-    assert done.stdout.split() == [str(account().uid), str(account().gid), str(account().gid)]
+    assert done.stdout.split() == [str(account().uid), str(account().gid), str(account().gid), "0" * 16]
+
+
+def test_no_part_gains_privileges_from_what_it_executes() -> None:
+    command = launch_command(["/bin/grep", "NoNewPrivs", "/proc/self/status"], signal.SIGKILL, None)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd="/")
+    assert done.stdout == "NoNewPrivs:\t1\n"
 
 
 @as_root

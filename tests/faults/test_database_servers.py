@@ -32,7 +32,7 @@ from deploy.standalone.postgres import Postgres
 from deploy.standalone.redis import Redis
 from deploy.standalone.service import start_service
 from deploy.standalone.supervisor import Supervisor
-from deploy.standalone.unix_account import UnixAccount, account_for, unreachable_folder
+from deploy.standalone.unix_account import SERVERS, UnixAccount, system_account, unreachable_folder
 from scorer.errors import Unavailable
 
 REPOSITORY = Path(__file__).parents[2]
@@ -301,7 +301,7 @@ def test_a_start_after_postgres_was_killed_goes_on_though_its_number_is_in_use(u
         number.touch()
         number.chmod(0o666)
         script = f"echo $$ > {number}; exec sleep 60"
-        user = account_for(used / "postgres")
+        user = system_account(SERVERS)
         others.start(Child("other", ["/bin/sh", "-c", script], user=user, ready=lambda: bool(number.read_text())))
         lock_file.write_text("".join([number.read_text(), *lines[1:]]))
         with running_postgres(used) as (postgres, _):
