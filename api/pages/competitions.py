@@ -41,6 +41,8 @@ from scorer.teams import quotas, storage
 router = Router(include_in_schema=False)
 LISTED_COMPETITIONS = 20
 """On a page of the list."""
+PODIUM = 3
+"""The places that a final board begins with, in addition to those that win a prize."""
 
 
 @router.api_route("/", methods=["GET", "HEAD"])
@@ -68,9 +70,10 @@ def list_competitions(
 
 class BoardQuery(BaseModel):
     """Which page of which board: from rank ``after + 1`` on, or of the teams whose name contains ``search``; ``late``:
-    of the entries after the deadline; ``as_of``: as it was then; ``columns``: with these shown tracks."""
+    of the entries after the deadline; ``as_of``: as it was then; ``columns``: with these shown tracks. Without a
+    ``track``: the board that decides, if it is published."""
 
-    track: TrackKind = "public"
+    track: TrackKind | None = None
     after: Annotated[int, Field(ge=0, le=1_000_000_000)] = 0
     search: Annotated[str, Field(max_length=100)] = ""
     late: bool = False
@@ -95,7 +98,8 @@ def show_leaderboard(
     board_access.require_past(query.as_of, now)
     for state in standings.states_to_show(session, slug, account, now):
         values = _entry_values(session, state, account, now)
-        parts = _etag_parts(session, state, query.track, viewer, now)
+        track = _track_of(state, query)
+        parts = _etag_parts(session, state, track, viewer, now)
         listed = [file.id for file in state.files], [each.id for each in state.announcements]
         etag = etag_of(*parts, query, values, listed)
         if is_known(request, etag):
@@ -108,6 +112,10 @@ def show_leaderboard(
         return bytes(templates.render_page("competitions/show.html", viewer=viewer, now=now, **shown).body)
 
     return templates.page_from_cache(cache, etag, viewer, render)
+
+
+def _track_of(state: CompetitionState, query: BoardQuery) -> TrackKind:
+    return query.track or ("public" if query.late else state.first_board)
 
 
 def _entry_values(
@@ -143,7 +151,7 @@ def _board_values(
     board = standings.standings(
         session,
         state,
-        query.track,
+        _track_of(state, query),
         account,
         after=after,
         limit=PAGE_SIZE + 1,
@@ -163,6 +171,7 @@ def _board_values(
         "timeline": timeline_of(state),
         "window": appeal_windows.window_of(state),
         "appeals_end": appeal_windows.appeals_end(session, state),
+        "winners": [place for place in board.places if place.rank <= PODIUM or place.prize],
         "former": board_versions.former_version(state),
         "tabs": board_tabs_of(state, account, now, late=query.late),
         "medals": [(medal, state.competition.medals.get(medal, 0)) for medal in MEDALS],
@@ -201,10 +210,11 @@ def show_uncertainty(
     viewer: CurrentCaller,
     cache: AppResponseCache,
     now: Now,
-    track: TrackKind = "public",
+    track: TrackKind | None = None,
 ) -> Response:
     """How certain the ranks of a board are, and what medals and prizes hang on."""
     state = standings.visible_state(session, slug, account, now)
+    track = track or state.first_board
     version, body = uncertainty_json(session, state, track, account, cache)
     etag = etag_of(*_etag_parts(session, state, track, viewer, now), version)
     if is_known(request, etag):

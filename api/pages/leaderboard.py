@@ -71,9 +71,9 @@ class BoardTab:
 def board_tabs_of(state: CompetitionState, account: Account | None, now: datetime, *, late: bool) -> list[BoardTab]:
     """The boards that this person may see; empty if that is the public one alone. ``late``: the late board is on
     display, so it gets a tab in any case."""
-    tabs = [BoardTab("Public", "public", False)]
-    if may_see_private(state, account):
-        tabs.append(BoardTab("Private", "private", False))
+    kinds: list[TrackKind] = ["public", "private"] if may_see_private(state, account) else ["public"]
+    kinds.sort(key=lambda kind: kind != state.first_board)
+    tabs = [BoardTab(state.board_title(kind), kind, False) for kind in kinds]
     if late or takes_late(state, now):
         tabs.append(BoardTab("After the deadline", "public", True))
     return tabs if len(tabs) > 1 else []

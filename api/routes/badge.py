@@ -14,7 +14,6 @@ from api.routing import Router
 from scorer.competitions.competition_state import CompetitionState
 from scorer.leaderboard import standings
 from scorer.lifecycle import TrackKind
-from scorer.ranking.awards import award_of
 
 router = Router(tags=["leaderboard"])
 HEADERS = {
@@ -53,6 +52,6 @@ def _badge(session: Session, state: CompetitionState, track: TrackKind, team: st
     competition = state.competition
     place, teams = standings.row_of_team(session, state, track, team)
     rank = place.rank or 0
-    medal = award_of(rank, track, medals=competition.medals, prizes=competition.prizes).medal
+    medal = state.awards_on(track).of_rank(rank).medal
     score = number(place.score, competition.score_decimals)
     return badge_svg(competition.title, f"{rank:,} of {teams:,} · MiFID {score}", medal).encode()

@@ -15,7 +15,7 @@ from scorer.db.competitions import ListedCompetition
 from scorer.db.tables import Account, Announcement, Competition, DataFile, Publication, Threshold, Track
 from scorer.errors import Conflict, Forbidden, NotFound
 from scorer.lifecycle import TRACK_KINDS, Phase, TrackKind, phase_at
-from scorer.ranking import awards
+from scorer.ranking.awards import Awards, board_awards
 
 MAX_ANNOUNCEMENTS = 3
 """On a competition's page; all are on one of their own."""
@@ -35,13 +35,26 @@ class CompetitionState:
     """Every publication of the private board and its withdrawals, newest first."""
     announcements: tuple[Announcement, ...] = ()
     """The newest ones, newest first."""
-    former_awards: awards.Awards | None = None
-    """What ranks won at the past moment of a board; None where that is what they win now."""
 
     @property
-    def awards(self) -> awards.Awards:
-        """What ranks win."""
-        return self.former_awards or awards.Awards(self.competition.medals, self.competition.prizes)
+    def first_board(self) -> TrackKind:
+        """The board that a page shows first: the one that decides, once it is published."""
+        return "private" if self.published else "public"
+
+    def board_title(self, kind: TrackKind) -> str:
+        """The name of a board on pages. The private one is named for its publication, once there is one."""
+        if kind == "public":
+            return "Public"
+        return str(self.phase).capitalize() if self.published else "Private"
+
+    @property
+    def awards(self) -> Awards:
+        """What the ranks of the final board win."""
+        return Awards(self.competition.medals, self.competition.prizes)
+
+    def awards_on(self, kind: TrackKind) -> Awards:
+        """What the ranks of a board win now (:func:`scorer.ranking.awards.board_awards`)."""
+        return board_awards(self.awards, kind, self.phase)
 
     @property
     def published(self) -> bool:
@@ -195,11 +208,6 @@ def may_see_results(state: CompetitionState, account: Account | None) -> bool:
     """Whether the account may see labels and the figures of the private track: organizers always, others with the final
     board."""
     return state.phase is Phase.FINAL or is_organizer(account, state.competition.id)
-
-
-def last_winning_rank(state: CompetitionState) -> int:
-    """The last rank that wins a medal or a prize; 0 where nothing is won."""
-    return awards.last_winning_rank(*state.awards)
 
 
 def grace_end(competition: Competition) -> datetime | None:

@@ -38,7 +38,7 @@ def notify_newly_penalised(
     if team_ids:
         title, link = state.competition.title, f"/competitions/{state.competition.slug}/entries"
         subject = f"Entries of your team in {title} are penalised"
-        body = f"{why} Entries of your team in {title} are now penalised on the private track that were not before."
+        body = f"{why} Entries of your team in {title} are now penalised on the provisional board that were not before."
         body += _appeal_words(state, appeal_windows.Grounds(None, "private", now), now)
         notices.notify_teams(session, team_ids, notices.Kind.RULING, subject, body, link, now)
 
@@ -50,8 +50,8 @@ def notify_measured(session: Session, state: CompetitionState, submission: Submi
     if state.phase is not Phase.PROVISIONAL or submission.late or grounds is None or grounds.track is None:
         return
     name = f"{submission.file_name} in {state.competition.title}"
-    body = f"Your entry {name} was measured on the private track after the provisional board was published, and is"
-    body += f" penalised there.{_appeal_words(state, grounds, now)}"
+    body = f"Your entry {name} was measured for the provisional board after it was published, and is penalised"
+    body += f" there.{_appeal_words(state, grounds, now)}"
     team_id = merges.current_team(session, submission.team_id).id
     link = f"/submissions/{submission.id}#ruling"
     notices.notify_team(session, team_id, notices.Kind.RULING, f"{name} is penalised", body, link, now)

@@ -16,7 +16,7 @@ from scorer.leaderboard.rows import rows_of
 from scorer.leaderboard.uncertainty import UncertainPlace, uncertain_places
 from scorer.lifecycle import TRACK_KINDS
 from scorer.metrics.metric_catalogue import METRICS
-from scorer.ranking.awards import MEDALS, award_of
+from scorer.ranking.awards import MEDALS
 
 TableRow = tuple[Any, ...]
 
@@ -129,8 +129,7 @@ def _ranks(session: Session, state: CompetitionState, names: Pseudonyms) -> Iter
     for kind in TRACK_KINDS:
         certain = {place.rank: place for place in uncertain_places(session, state, kind)}
         for rank, row in enumerate(rows_of(session, competition, state.tracks, kind).stream(), start=1):
-            award = award_of(rank, kind, medals=competition.medals, prizes=())
-            medal = award.medal if kind == "private" else None
+            medal = state.awards_on(kind).of_rank(rank).medal
             team, entry = names.of("team", row.team_id), names.of("submission", row.ref)
             values = row.score, row.fid, row.memorization_distance, row.penalised, medal
             yield kind, rank, team, entry, *values, *_uncertainty(certain.get(rank))

@@ -20,7 +20,7 @@ from scorer.db.tables import Account, ShownTrack
 from scorer.leaderboard.board_access import state_of_board
 from scorer.leaderboard.rows import judged_entries_of, rows_of, teams_named, terms_names
 from scorer.lifecycle import TrackKind
-from scorer.ranking.awards import award_of
+from scorer.ranking.awards import Awards
 from scorer.ranking.columns import Ints
 from scorer.ranking.judged_entries import JudgedEntries
 from scorer.ranking.vectorised import BoardListing
@@ -79,6 +79,7 @@ class AllPlaces:
     """None for a past board, whose columns do not have every entry: they are counted team by team."""
     shown: Sequence[ShownTrack]
     """The shown tracks that the viewer may see."""
+    awards: Awards
 
     def lines(self, begin: Callable[[], AbstractContextManager[Session]]) -> Iterator[list[PlaceLine]]:
         """The places from the first rank on, some thousands at a time. Names are read in a transaction for each part,
@@ -138,8 +139,7 @@ class AllPlaces:
         shown: Mapping[str, ShownValue],
     ) -> PlaceLine:
         rank, _, score, fid, distance, penalised, terms = values
-        medals, prizes = self.state.awards
-        award = award_of(rank, self.kind, medals=medals, prizes=prizes, late=self.late)
+        award = self.awards.of_rank(rank)
         shake_up = None if public_rank is None else public_rank - rank
         numbers = (rank, team, score, fid, distance, penalised, entries, last_entry_at)
         mark = self.measured_by.get(terms)
@@ -157,7 +157,7 @@ def all_places(
     search: str = "",
 ) -> AllPlaces:
     """Every place of a board, with the options and errors of :func:`scorer.leaderboard.standings.standings`."""
-    track, then = state_of_board(session, state, kind, account, late=late, as_of=as_of)
+    track, then, awards = state_of_board(session, state, kind, account, late=late, as_of=as_of)
     competition, tracks = then.competition, then.tracks
     rows = rows_of(session, competition, tracks, track.board_kind, late=late, at=as_of)
     ranks = np.arange(len(rows)) + 1
@@ -173,7 +173,7 @@ def all_places(
     organizer = is_organizer(account, competition.id)
     shown = visible_shown_tracks(session, state, account)
     kind = track.board_kind
-    return AllPlaces(then, kind, late, as_of, rows.board, ranks, organizer, public, measured_by, entries, shown)
+    return AllPlaces(then, kind, late, as_of, rows.board, ranks, organizer, public, measured_by, entries, shown, awards)
 
 
 def _entries_of_teams(public: JudgedEntries, *, late: bool) -> TeamEntries:

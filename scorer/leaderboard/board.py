@@ -7,6 +7,7 @@ from datetime import datetime
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.leaderboard.shown_tracks import ShownValue
 from scorer.db.tables import ShownTrack, Threshold, Track
+from scorer.ranking.awards import NO_AWARDS, Awards
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Place:
     """On the private board: the team's rank on the public one."""
     medal: str | None = None
     prize: str | None = None
-    """What the rank wins, as ``medal`` (:func:`scorer.ranking.awards.award_of`)."""
+    """What the rank wins, as ``medal`` (:meth:`scorer.ranking.awards.Awards.of_rank`)."""
     shown: Mapping[str, ShownValue] = field(default_factory=dict)
     """By shown track: the entry's value, where it has been measured."""
 
@@ -106,3 +107,5 @@ class Board:
     """The past moment that it shows; None: now."""
     shown_tracks: Sequence[ShownTrack] = ()
     """The shown tracks that the viewer may see."""
+    awards: Awards = NO_AWARDS
+    """What its ranks win."""

@@ -11,7 +11,8 @@ from scorer.competitions.competition_state import CompetitionState, visible_trac
 from scorer.db.competitions import is_published, tracks_at
 from scorer.db.tables import Account, Track
 from scorer.errors import Forbidden, Invalid
-from scorer.lifecycle import TrackKind
+from scorer.lifecycle import TrackKind, phase_at
+from scorer.ranking.awards import NO_AWARDS, Awards, board_awards
 
 
 def state_of_board(
@@ -22,17 +23,24 @@ def state_of_board(
     *,
     late: bool,
     as_of: datetime | None,
-) -> tuple[Track, CompetitionState]:
-    """The track of a board, if this person may see it, and the competition with the tracks of that moment and what
-    ranks won then; errors as :func:`scorer.leaderboard.standings.standings`."""
+) -> tuple[Track, CompetitionState, Awards]:
+    """The track of a board, if this person may see it, the competition with the tracks of that moment, and what the
+    ranks of the board win, or won then; errors as :func:`scorer.leaderboard.standings.standings`."""
     track = visible_track(state, kind, account)
     _require_visible_then(session, state, kind, account, as_of)
     if late and kind != "public":
         raise Invalid("late-is-public", "Entries after the close are scored on the public track alone.")
+    awards = state.awards_on(kind)
     if as_of is not None:
-        then = tracks_at(session, state.tracks, as_of)
-        state = replace(state, tracks=then, former_awards=awards_at(session, state.competition, as_of))
-    return track, state
+        awards = _awards_then(session, state, kind, as_of)
+        state = replace(state, tracks=tracks_at(session, state.tracks, as_of))
+    return track, state, NO_AWARDS if late else awards
+
+
+def _awards_then(session: Session, state: CompetitionState, kind: TrackKind, as_of: datetime) -> Awards:
+    competition = state.competition
+    phase = phase_at(as_of, opens_at=competition.opens_at, closes_at=competition.closes_at, published=None)
+    return board_awards(awards_at(session, competition, as_of), kind, phase)
 
 
 def require_past(as_of: datetime | None, now: datetime) -> None:

@@ -27,7 +27,7 @@ from scorer.leaderboard.rows import (
 )
 from scorer.leaderboard.team_names import is_among
 from scorer.lifecycle import TrackKind, utc_day
-from scorer.ranking.awards import Award, award_of
+from scorer.ranking.awards import Awards
 from scorer.ranking.columns import Ints
 
 
@@ -48,6 +48,7 @@ class BoardReader:
     now: datetime | None
     shown: Sequence[ShownTrack]
     """The shown tracks whose values are read as well."""
+    awards: Awards
 
     def board(self, after: int, limit: int | None, search: str) -> Board:
         """The page of at most ``limit`` places after rank ``after``; with ``search``, of the teams found."""
@@ -72,6 +73,7 @@ class BoardReader:
             measured_by=list(measured_by.values()),
             as_of=self.as_of,
             shown_tracks=self.shown,
+            awards=self.awards,
         )
 
     def _rows(self, kind: TrackKind, at: datetime | None) -> BoardRows:
@@ -103,7 +105,7 @@ class BoardReader:
             rank = row.rank or 0
             entry = entries[row.ref]
             earlier_rank = earlier_ranks.get(row.team_id)
-            award = self._award(rank)
+            award = self.awards.of_rank(rank)
             return Place(
                 rank=rank,
                 team_id=row.team_id,
@@ -126,10 +128,6 @@ class BoardReader:
             )
 
         return [place(row) for row in rows]
-
-    def _award(self, rank: int) -> Award:
-        medals, prizes = self.state.awards
-        return award_of(rank, self.track.board_kind, medals=medals, prizes=prizes, late=self.late)
 
     def _ranks_at_day_start(self, rows: Sequence[BoardRow]) -> dict[int, int | None]:
         """The teams' ranks when the UTC day began, by team id; empty unless this is today's public board in time."""

@@ -106,11 +106,11 @@ def standings(  # noqa: PLR0913 - every option of a board
     ``as_of``: as it was at a past moment. ``search``: only teams whose name contains this. ``now``: with the ranks that
     teams have gained since the UTC day began. ``Forbidden`` for the private track before publication.
     """
-    track, then = state_of_board(session, state, kind, account, late=late, as_of=as_of)
+    track, then, awards = state_of_board(session, state, kind, account, late=late, as_of=as_of)
     shown = visible_shown_tracks(session, state, account)
     own_team_id = _own_team_id(session, state, account)
     organizer = is_organizer(account, state.competition.id)
-    reader = BoardReader(session, then, track, own_team_id, organizer, late, as_of, now, shown)
+    reader = BoardReader(session, then, track, own_team_id, organizer, late, as_of, now, shown, awards)
     return reader.board(after, limit, search)
 
 

@@ -17,7 +17,7 @@ from scorer.db.tables import Account
 from scorer.leaderboard.rows import rows_of
 from scorer.leaderboard.standings import change_counts
 from scorer.lifecycle import TrackKind
-from scorer.ranking.awards import MEDALS
+from scorer.ranking.awards import MEDALS, Awards
 from scorer.ranking.columns import Flags, Floats, Ints
 from scorer.ranking.uncertainty import MeasuredScores, SharedImages, rank_intervals, rank_probabilities
 from scorer.ranking.vectorised import BoardListing
@@ -96,22 +96,24 @@ def board_uncertainty(
     listing, compared = _first_entries(session, state, kind)
     return BoardUncertainty(
         teams=len(listing),
-        places=_places(session, state, compared),
-        boundaries=_boundaries(state, kind, compared),
+        places=_places(session, state.awards_on(kind), compared),
+        boundaries=_boundaries(state.awards_on(kind), compared),
         without_error=int(np.count_nonzero(~compared.known)),
     )
 
 
 def uncertain_places(session: Session, state: CompetitionState, kind: TrackKind) -> list[UncertainPlace]:
     """The first ``MAX_PLACES`` places of a track's board, whoever may see it."""
-    return _places(session, state, _first_entries(session, state, kind)[1])
+    return _places(session, state.awards_on(kind), _first_entries(session, state, kind)[1])
 
 
 def award_boundaries(session: Session, state: CompetitionState) -> list[AwardBoundary]:
     """What the medals and prizes of the private board hang on, best first; only the entries beside each are read."""
     listing = rows_of(session, state.competition, state.tracks, "private").board
-    ranks = {beside for rank in _awards(state, "private") for beside in (rank, rank + 1) if beside <= len(listing)}
-    return _boundaries(state, "private", _read(session, state, "private", listing, np.array(sorted(ranks), np.int64)))
+    ranks = {
+        beside for rank in _awards_of_boundaries(state.awards) for beside in (rank, rank + 1) if beside <= len(listing)
+    }
+    return _boundaries(state.awards, _read(session, state, "private", listing, np.array(sorted(ranks), np.int64)))
 
 
 @dataclass(frozen=True)
@@ -151,10 +153,10 @@ def _read(session: Session, state: CompetitionState, kind: TrackKind, listing: B
     return _Compared(ranks, refs, judged.score[rows], scores, np.isfinite(fid_se))
 
 
-def _places(session: Session, state: CompetitionState, compared: _Compared) -> list[UncertainPlace]:
+def _places(session: Session, awards: Awards, compared: _Compared) -> list[UncertainPlace]:
     shown = slice(0, MAX_PLACES)
-    medals = [medal for medal in MEDALS if state.competition.medals.get(medal)]
-    inside = rank_probabilities(compared.scores, [state.competition.medals[medal] for medal in medals])[shown]
+    medals = [medal for medal in MEDALS if awards.medals.get(medal)]
+    inside = rank_probabilities(compared.scores, [awards.medals[medal] for medal in medals])[shown]
     won = np.diff(inside, axis=1, prepend=0.0).tolist()
     first, last = rank_intervals(compared.scores)
     names = board.names_of_entries(session, compared.refs[shown])
@@ -182,31 +184,30 @@ def _places(session: Session, state: CompetitionState, compared: _Compared) -> l
     ]
 
 
-def _boundaries(state: CompetitionState, kind: TrackKind, compared: _Compared) -> list[AwardBoundary]:
+def _boundaries(awards: Awards, compared: _Compared) -> list[AwardBoundary]:
     place_of = {rank: place for place, rank in enumerate(compared.ranks.tolist())}
     boundaries = []
-    for rank, awards in sorted(_awards(state, kind).items()):
+    for rank, won in sorted(_awards_of_boundaries(awards).items()):
         if rank in place_of and rank + 1 in place_of:
             apart = compared.scores.separation(place_of[rank], place_of[rank + 1])
             boundaries.append(
                 AwardBoundary(
-                    *(rank, awards, apart.difference, apart.standard_error, apart.in_standard_errors),
+                    *(rank, won, apart.difference, apart.standard_error, apart.in_standard_errors),
                     *(apart.lowest, apart.highest),
                 )
             )
     return boundaries
 
 
-def _awards(state: CompetitionState, kind: TrackKind) -> dict[int, list[str]]:
+def _awards_of_boundaries(awards: Awards) -> dict[int, list[str]]:
     """What the last place that wins it wins, by rank."""
-    awards: dict[int, list[str]] = defaultdict(list)
-    if kind == "private":
-        for prize in state.competition.prizes:
-            awards[prize["place"]].append(str(prize["amount"]))
+    won: dict[int, list[str]] = defaultdict(list)
+    for prize in awards.prizes:
+        won[int(str(prize["place"]))].append(str(prize["amount"]))
     for medal in MEDALS:
-        if last := state.competition.medals.get(medal):
-            awards[last].append(medal)
-    return awards
+        if last := awards.medals.get(medal):
+            won[last].append(medal)
+    return won
 
 
 def shared_images(session: Session, refs: Sequence[int]) -> list[SharedImages]:

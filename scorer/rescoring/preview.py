@@ -17,7 +17,7 @@ from scorer.ranking.vectorised import RankedBoard
 from scorer.rescoring.campaign_status import status_of
 from scorer.rescoring.requirements import require_newest, require_not_replaced, require_state, require_switchable
 from scorer.rescoring.switching import former_tau, tau_of_switch
-from scorer.tuning.impact import AwardRules, award_moves
+from scorer.tuning.impact import award_moves
 from scorer.tuning.impact_lists import LISTED, AwardChange, award_changes
 
 
@@ -84,13 +84,13 @@ def _impact(
     session: Session, state: CompetitionState, kind: TrackKind, before: RankedBoard, after: RankedBoard
 ) -> BoardImpact:
     moves = moves_between(before, after)
-    rules = AwardRules(kind, state.competition.medals, state.competition.prizes)
+    awards = state.awards_on(kind)
     return BoardImpact(
         kind=kind,
         total=len(moves.team),
         moves=rank_changes(session, moves.take(slice(LISTED))),
-        medals=award_changes(session, award_moves(moves, rules, "medal")),
-        prizes=award_changes(session, award_moves(moves, rules, "prize")),
+        medals=award_changes(session, award_moves(moves, awards, "medal")),
+        prizes=award_changes(session, award_moves(moves, awards, "prize")),
         penalised_before=_penalised(before),
         penalised_after=_penalised(after),
     )

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from scorer.competitions import board_terms
 from scorer.competitions.appeal_windows import appeals_end, had_time_to_appeal, newest_provisional, window_of
-from scorer.competitions.competition_state import CompetitionState, last_winning_rank
+from scorer.competitions.competition_state import CompetitionState
 from scorer.db import tuning
 from scorer.db.leaderboard.scores import Score
 from scorer.db.review import publication
@@ -165,7 +165,7 @@ def _reviews(session: Session, state: CompetitionState) -> ChecklistPoint:
 
 
 def _places(session: Session, state: CompetitionState, board: RankedBoard) -> ChecklistPoint:
-    last = last_winning_rank(state)
+    last = state.awards.last_winning_rank
     scores = publication.undecided(session, state.tracks["private"].id, _winning_refs(board, last))
     words = f"Places down to rank {last} whose entry has neither a decided label nor a ruling."
     concerns = _ranked(scores, board, _at_rank)
@@ -173,7 +173,7 @@ def _places(session: Session, state: CompetitionState, board: RankedBoard) -> Ch
 
 
 def _unruled(session: Session, state: CompetitionState, board: RankedBoard) -> ChecklistPoint:
-    last = last_winning_rank(state)
+    last = state.awards.last_winning_rank
     refs = _winning_refs(board, last)
     scores = publication.labelled_without_ruling(session, state.tracks["private"].id, refs, MEMORISING)
     words = f"Places down to rank {last} whose entry is labelled as memorising: a label alone takes no place away."
@@ -189,7 +189,7 @@ def _winning_refs(board: RankedBoard, last: int) -> list[int]:
 
 
 def _borderline(session: Session, state: CompetitionState, board: RankedBoard) -> ChecklistPoint:
-    near = _near_tau(board, last_winning_rank(state))
+    near = _near_tau(board, state.awards.last_winning_rank)
     ruled = publication.ruled_refs(session, near)
     open_ = [ref for ref in near if ref not in ruled]
     scores = publication.scores_of(session, state.tracks["private"].id, open_[:MAX_CONCERNS])

@@ -8,7 +8,7 @@ from types import MappingProxyType
 import numpy as np
 from sqlalchemy.orm import Session
 
-from scorer.competitions.competition_state import CompetitionState, last_winning_rank
+from scorer.competitions.competition_state import CompetitionState
 from scorer.db import tuning
 from scorer.db.evidence import shared_images, signs
 from scorer.db.evidence.generators import refs_with_overfitted_generator
@@ -159,7 +159,7 @@ def _entries_of(session: Session, state: CompetitionState, query: FlagQuery, ref
 
 def _flag_query(session: Session, state: CompetitionState, reviewer: Account) -> FlagQuery:
     competition = state.competition
-    last = last_winning_rank(state)
+    last = state.awards.last_winning_rank
     return FlagQuery(
         competition_id=competition.id,
         tracks=state.tracks,

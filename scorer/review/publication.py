@@ -177,12 +177,12 @@ def _notify(session: Session, state: CompetitionState, act: Publication, former:
         )
         return
     subject = f"The {board_name(act)} board of {competition.title} is published"
-    body = f"The private scores and the {board_name(act)} ranks of {competition.title} are there for all to see."
+    body = f"The {board_name(act)} scores and ranks of {competition.title} are published."
     if not act.final:
         body += f" Teams may appeal for {competition.appeal_days} days; until the final board, ranks may still move."
     body += f" {act.reason}"
     moved = teams & set(moves_since(session, state, former).team.tolist()) if former is not None else set()
-    tell(teams - moved, subject, body, "?track=private")
+    tell(teams - moved, subject, body, "")
     if former is not None and moved:
         body += f" Your team's rank is another one than in the version of {former.created_at:%Y-%m-%d %H:%M} UTC."
         tell(moved, f"{subject}, and your rank has moved", body, "/versions")

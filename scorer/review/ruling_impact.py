@@ -7,13 +7,12 @@ from typing import NamedTuple, get_args
 import numpy as np
 from sqlalchemy.orm import Session
 
-from scorer.competitions.competition_state import CompetitionState, last_winning_rank
+from scorer.competitions.competition_state import CompetitionState
 from scorer.db.leaderboard import board, columns
 from scorer.db.review import rulings as rows
 from scorer.db.tables import Submission
 from scorer.leaderboard.rows import ranked_board_of
 from scorer.lifecycle import TRACK_KINDS, TrackKind
-from scorer.ranking.awards import award_of
 from scorer.ranking.columns import FinalPicks, Ints
 from scorer.ranking.judged_entries import JudgedEntries
 from scorer.ranking.vectorised import RankedBoard, finals_of, order_of
@@ -114,7 +113,7 @@ def _with(refs: Ints, ref: int, among: bool) -> Ints:
 def _award_changes(
     session: Session, state: CompetitionState, kind: TrackKind, before: RankedBoard, after: RankedBoard
 ) -> list[AwardChange]:
-    last = last_winning_rank(state)
+    last = state.awards.last_winning_rank
     teams = dict.fromkeys(_teams(after, last) + _teams(before, last))
     refs = {
         team: _ref_of(order, rank) for order in (before, after) for team in teams if (rank := order.rank_of_team(team))
@@ -137,7 +136,4 @@ def _ref_of(order: RankedBoard, rank: int) -> int:
 
 def _win(state: CompetitionState, kind: TrackKind, order: RankedBoard, team: int) -> Win:
     rank = order.rank_of_team(team)
-    competition = state.competition
-    if rank is None:
-        return Win(None, None, None)
-    return Win(rank, *award_of(rank, kind, medals=competition.medals, prizes=competition.prizes))
+    return Win(rank, *state.awards_on(kind).of_rank(rank or 0))

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from scorer import audit_log
 from scorer.competitions import competition_state
-from scorer.competitions.competition_state import CompetitionState, last_winning_rank
+from scorer.competitions.competition_state import CompetitionState
 from scorer.db import competitions
 from scorer.db.review import zip_removal
 from scorer.db.review.zip_removal import RemovedZips, ZipTotal
@@ -78,4 +78,4 @@ def _published_at(state: CompetitionState) -> datetime | None:
 def _winners(session: Session, state: CompetitionState) -> Collection[int]:
     """The ids of the teams on winning ranks of the final board."""
     rows = rows_of(session, state.competition, state.tracks, "private")
-    return [row.team_id for row in rows.page(0, last_winning_rank(state))]
+    return [row.team_id for row in rows.page(0, state.awards.last_winning_rank)]

@@ -3,33 +3,19 @@
 It is computed over columns, for a million entries: nothing here makes an object for each.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
 
-from scorer.lifecycle import TrackKind
 from scorer.metrics.statistics.threshold_selection import is_borderline
-from scorer.ranking.awards import Award, award_of, last_winning_rank
+from scorer.ranking.awards import Awards
 from scorer.ranking.columns import Flags, Ints, in_blocks
 from scorer.ranking.rank_moves import RankMoves, moved
 from scorer.ranking.vectorised import RankedBoard
 from scorer.submissions.labels import LabelColumns
-
-
-class AwardRules(NamedTuple):
-    """What the ranks of a track win."""
-
-    kind: TrackKind
-    medals: Mapping[str, int]
-    """The last place of each medal, by its colour."""
-    prizes: Sequence[Mapping[str, object]]
-
-    def award(self, rank: int) -> Award:
-        """The medal and the prize of a rank; 0 is no rank and wins nothing."""
-        return award_of(rank, self.kind, medals=self.medals, prizes=self.prizes) if rank else Award()
 
 
 class AwardMove(NamedTuple):
@@ -67,7 +53,7 @@ class ThresholdImpact:
     before: RankedBoard
     after: RankedBoard
     labels: LabelColumns
-    rules: AwardRules
+    awards: Awards
 
     @cached_property
     def is_competing(self) -> Flags:
@@ -135,7 +121,7 @@ class ThresholdImpact:
         return self._award_moves("prize")
 
     def _award_moves(self, award: str) -> Sequence[AwardMove]:
-        return award_moves(self.moves, self.rules, award)
+        return award_moves(self.moves, self.awards, award)
 
     @cached_property
     def reviews(self) -> ReviewWorkload:
@@ -148,16 +134,16 @@ class ThresholdImpact:
         return self._reviews(self.before)
 
     def _reviews(self, board: RankedBoard) -> ReviewWorkload:
-        return review_workload_of(board.rows, self.labels, last_winning_rank(self.rules.medals, self.rules.prizes))
+        return review_workload_of(board.rows, self.labels, self.awards.last_winning_rank)
 
 
-def award_moves(moves: RankMoves, rules: AwardRules, award: str) -> Sequence[AwardMove]:
+def award_moves(moves: RankMoves, awards: Awards, award: str) -> Sequence[AwardMove]:
     """Teams whose ``medal`` or ``prize`` changes with their rank, in the order of their new ranks."""
-    last = last_winning_rank(rules.medals, rules.prizes)
+    last = awards.last_winning_rank
     wins = ((moves.before > 0) & (moves.before <= last)) | ((moves.after > 0) & (moves.after <= last))
     teams = zip(*(column.tolist() for column in moves.take(wins)), strict=True)
     changes = [
-        AwardMove(team, *(getattr(rules.award(rank), award) for rank in (before, after)))
+        AwardMove(team, *(getattr(awards.of_rank(rank), award) for rank in (before, after)))
         for team, before, after in teams
     ]
     return [change for change in changes if change.before != change.after]

@@ -28,7 +28,7 @@ from scorer.ranking.judged_entries import JudgedEntries
 from scorer.ranking.vectorised import RankedBoard, order_of
 from scorer.submissions.labels import LabelColumns, label_columns_of, label_info_of
 from scorer.tuning.effective_thresholds import UNDO, effective_thresholds
-from scorer.tuning.impact import AwardRules, ThresholdImpact
+from scorer.tuning.impact import ThresholdImpact
 from scorer.tuning.impact_lists import LISTED, ImpactPage, ListName, lists_of
 
 AUTOMATIC = tuple(method for method in METHODS if method != "manual")
@@ -100,9 +100,7 @@ class TrackEntries:
 
     def impact_of(self, tau: float, before: float | None) -> ThresholdImpact:
         """The impact of a tau, compared with the tau ``before`` (None: with no threshold)."""
-        competition = self.state.competition
-        rules = AwardRules(self.kind, competition.medals, competition.prizes)
-        return ThresholdImpact(self._under(before), self._under(tau), self.labels, rules)
+        return ThresholdImpact(self._under(before), self._under(tau), self.labels, self.state.awards_on(self.kind))
 
     def _under(self, tau: float | None) -> RankedBoard:
         judged: JudgedEntries = self.board.judged

@@ -381,22 +381,23 @@ def test_before_publication_nothing_speaks_of_the_private_track(browse: Browse) 
     assert "nasnetalarge" not in refused.text
 
 
-def test_once_published_there_are_two_tabs(browse: Browse) -> None:
-    client = browse(
-        SampleSite(
-            board=view_samples.sample_board(
-                list(view_samples.demo_board().places), of=view_samples.sample_state(phase=Phase.FINAL)
-            )
-        )
-    )
-    public = document(client)
-    assert [tab.text for tab in public.one("nav", class_="tabs").all("a")] == ["Public", "Private"]
+def test_a_final_board_comes_first_with_its_winners(browse: Browse) -> None:
+    state = view_samples.sample_state(phase=Phase.FINAL)
+    places = list(view_samples.demo_board().places)
+    client = browse(SampleSite(board=view_samples.sample_board(places, of=state, track="private")))
+    page = document(client)
+    assert [tab.text for tab in page.one("nav", class_="tabs").all("a")] == ["Final", "Public"]
+    assert page.one("a", aria_current="page").text == "Final"
+    assert page.one("dl").one("code").text == "nasnetalarge@1"
+    assert page.one("caption").text.startswith("Final leaderboard")
+    assert {field.attributes["value"] for field in page.all("input", name="track")} == {"private"}
+    assert "Private" not in page.one("main").text
+    winners = page.one("ol", class_="podium").all("li")
+    assert [winner.one(class_="place").text.split()[-1] for winner in winners] == ["1", "2", "3"]
+    assert [winner.one("bdi").text for winner in winners] == [place.team for place in places[:3]]
+    public = document(client, page.one("nav", class_="tabs").all("a")[1].attributes["href"])
     assert public.one("a", aria_current="page").text == "Public"
-    private = document(client, public.one("nav", class_="tabs").all("a")[1].attributes["href"])
-    assert private.one("a", aria_current="page").text == "Private"
-    assert private.one("dl").one("code").text == "nasnetalarge@1"
-    assert {each.attributes["value"] for each in private.all("input", name="track")} == {"private"}
-    assert not private.all(class_="notice")
+    assert not public.all("ol", class_="podium")
 
 
 def test_an_organizer_reads_that_the_private_board_is_not_public(browse: Browse) -> None:

@@ -25,7 +25,6 @@ from scorer.errors import NotFound
 from scorer.leaderboard import board_cache, standings
 from scorer.leaderboard.board import Benchmark, Board, CopyingTeam, DisqualifiedTeam, Place
 from scorer.lifecycle import Phase, QuotaLimits, QuotaUsage, TrackKind, next_entry_at, refusal_of, utc_day
-from scorer.ranking.awards import award_of
 from scorer.teams import quotas, storage
 from scorer.teams.quotas import Quota
 
@@ -208,11 +207,11 @@ def sample_board(
 ) -> Board:
     """A board of a track, with medals and prizes."""
     of = of or sample_state()
-    medals, prizes = of.competition.medals, of.competition.prizes
-    awards = [award_of(each.rank, track, medals=medals, prizes=prizes) for each in places]
-    places = [replace(each, medal=won.medal, prize=won.prize) for each, won in zip(places, awards, strict=True)]
+    awards = of.awards_on(track)
+    places = [replace(place, **awards.of_rank(place.rank)._asdict()) for place in places]
     threshold = None if tau is None else Threshold(track_id=1, tau=tau, method="margin")
-    return Board(of, of.tracks[track], threshold, places, benchmarks or [], copies or [], len(places))
+    shown = (places, benchmarks or [], copies or [])
+    return Board(of, of.tracks[track], threshold, *shown, len(places), awards=awards)
 
 
 def sample_data_file(number: int, name: str, count: int) -> DataFile:

@@ -24,7 +24,7 @@ from scorer.db.tables import Account, ShownTrack
 from scorer.insights import figures, gallery, overview, shown_tracks
 from scorer.insights.figures import Figure
 from scorer.leaderboard.standings import visible_state
-from scorer.lifecycle import TrackKind
+from scorer.lifecycle import Phase, TrackKind
 
 router = Router(include_in_schema=False)
 
@@ -58,14 +58,16 @@ def show_insights(
     viewer: CurrentCaller,
     cache: AppResponseCache,
     now: Now,
-    track: TrackKind = "public",
+    track: TrackKind | None = None,
     label: Annotated[LabelChoice, Query()] = "all",
     seed: Seed = 0,
     shown: ShownName = "",
 ) -> Response:
     """Every figure that this person may see, of one track and of entries with one kind of label; ``shown``: with the
-    numbers of this shown track, if there is none such of the oldest."""
+    numbers of this shown track, if there is none such of the oldest. Without a ``track``: of the final board, if it is
+    published."""
     state = visible_state(session, slug, account, now)
+    track = track or ("private" if state.phase is Phase.FINAL else "public")
     require_results(state, track, account)
     viewer_parts = (viewer.csrf, viewer.account.handle, viewer.unread) if viewer else None
     tracks = visible_shown_tracks(session, state, account)

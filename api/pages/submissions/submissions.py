@@ -83,10 +83,8 @@ def _etag_of_entry(values: dict[str, Any], viewer: Caller, now: datetime) -> str
     columns = [getattr(competition, column.key) for column in type(competition).__table__.columns]
     content = (
         values["view"].model_dump_json(),
-        *(
-            values[name]
-            for name in ("own", "at_desk", "may_attach", "pick", "published", "exhibits", "case", "generator")
-        ),
+        values["state"].phase,
+        *(values[name] for name in ("own", "at_desk", "may_attach", "pick", "exhibits", "case", "generator")),
     )
     viewer_parts = viewer.csrf, viewer.account.handle, viewer.unread
     return etag_of(BUILD_DIGEST, viewer_parts, columns, content, now.replace(second=0, microsecond=0))
@@ -101,7 +99,7 @@ def _entry(session: Session, images: StoredImages, submission_id: str, viewer: C
     finals = _finals(session, state, viewer) if own else None
     return {
         "competition": state.competition,
-        "published": state.published,
+        "state": state,
         "view": view,
         "own": own,
         "at_desk": is_reviewer(viewer.account, submission.competition_id),

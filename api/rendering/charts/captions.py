@@ -14,7 +14,7 @@ TITLES: Mapping[str, str] = MappingProxyType(
         "distances": "Memorization distance",
         "fid": "FID",
         "fid-distance": "FID and memorization distance",
-        "public-private": "Public and private FID",
+        "public-private": "FID on the public and the final board",
         "ranks": "Ranks on both tracks",
         "shake-up": "Shake-up",
     }
@@ -110,9 +110,9 @@ def _shown_track(figure: Figure) -> str:
 def _public_private(figure: Figure) -> str:
     statistics = figure.summary.statistics
     return (
-        f"{_entries(figure)}. Spearman's correlation of public and private FID is {_number(statistics['spearman'])},"
-        f" Pearson's {_number(statistics['pearson'])}. On the line both networks agree on a number; they need only"
-        " agree on an order."
+        f"{_entries(figure)}. Spearman's correlation of the FIDs on the public and the final board is"
+        f" {_number(statistics['spearman'])}, Pearson's {_number(statistics['pearson'])}. On the line both"
+        " networks agree on a number; they need only agree on an order."
     )
 
 
@@ -130,7 +130,7 @@ def _shake_up(figure: Figure) -> str:
     return (
         f"{counted(statistics['count'], 'team')} with a rank on both boards moved"
         f" {_number(statistics['mean_move'], 2)} ranks on average; {statistics['medals_in_common']:,} hold a medal"
-        " place on both. Above the line: teams that did worse in private."
+        " place on both. Above the line: teams that did worse on the final board."
     )
 
 

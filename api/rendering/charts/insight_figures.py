@@ -204,7 +204,7 @@ def _pair(figure: Figure, value: str, scale: Scale, words: str) -> FigureChart:
         f"{value}_public",
         f"{value}_private",
         (scale, scale),
-        (_worded(f"public {words}", scale), _worded(f"private {words}", scale)),
+        (_worded(f"public {words}", scale), _worded(f"final {words}", scale)),
     )
     return replace(chart, lines=[FigureLine(0, FLOOR, 100, TOP, "equal")])
 

@@ -54,7 +54,7 @@ def test_whom_a_threshold_penalises_on_the_last_day_is_told(walk: Walk) -> None:
     assert retune(walk.arena, "private", 0.6).status_code == 201
     assert (told(walk, "ada"), told(walk, "bob")) == ([], []), "they were penalised before"
     (notice,) = told(walk, "eve")
-    assert "now penalised on the private track" in notice["body"]
+    assert "now penalised on the provisional board" in notice["body"]
     assert "may appeal" in notice["body"]
     assert_until(notice["body"], in_a_week())
     assert_until(mailed(walk, "eve")[0], in_a_week())

@@ -221,7 +221,8 @@ def test_pages_name_no_date_once_nothing_can_be_appealed(service: Service) -> No
 def words_on_appeals(walk: Walk, *, shown: bool = True) -> str:
     """What the private board's notice says of appeals: as it is shown, or with its elements."""
     enter(walk.service, None)
-    page = walk.page("?track=private")
+    page = walk.page("")
+    assert re.search(r'aria-current="page">\s*Provisional</a>.*>\s*Public</a>', page, re.DOTALL)
     notice = page[page.index("This board is provisional") :].partition("</p>")[0]
     words = re.sub(r"<[^>]*>", "", notice) if shown else notice
     return " ".join(words[words.index("Teams may appeal") :].split())

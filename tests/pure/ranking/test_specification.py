@@ -3,14 +3,13 @@
 import math
 from datetime import UTC, datetime, timedelta
 from random import Random
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scorer.lifecycle import TrackKind
-from scorer.ranking.awards import award_of, medal
+from scorer.lifecycle import Phase
+from scorer.ranking.awards import NO_AWARDS, Awards, board_awards
 from scorer.ranking.specification import ScoredEntry, round_score, standings
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -163,31 +162,19 @@ def test_rounding_keeps_the_order(low: float, high: float, precision: int) -> No
     assert round_score(low, precision) <= round_score(high, precision)
 
 
-@pytest.mark.parametrize(
-    ("rank", "colour"),
-    [(1, "gold"), (10, "gold"), (11, "silver"), (50, "silver"), (51, "bronze"), (100, "bronze"), (101, None)],
-)
-def test_medals(rank: int, colour: str | None) -> None:
-    assert medal(rank) == colour
+FINAL = Awards({"gold": 1, "silver": 1, "bronze": 3}, [{"place": 1, "amount": "$2,000"}])
 
 
-def test_medals_as_the_competition_sets_them() -> None:
-    assert [medal(rank, gold=1, silver=1, bronze=3) for rank in (1, 2, 3, 4)] == ["gold", "bronze", "bronze", None]
+def test_a_rank_wins_a_medal_and_a_prize() -> None:
+    won = [("gold", "$2,000"), ("bronze", None), ("bronze", None), (None, None)]
+    assert [FINAL.of_rank(rank) for rank in (1, 2, 3, 4)] == won
+    assert FINAL.of_rank(0) == (None, None)
+    assert FINAL.last_winning_rank == 3
+    assert Awards({}).last_winning_rank == 0
 
 
-@pytest.mark.parametrize(
-    ("track", "late", "first", "second"),
-    [
-        ("public", False, ("gold", None), ("silver", None)),
-        ("private", False, ("gold", "$2,000"), ("silver", None)),
-        ("public", True, (None, None), (None, None)),
-    ],
-)
-def test_late_entries_win_nothing_and_prizes_are_of_the_private_board(
-    track: TrackKind, late: bool, first: tuple[str | None, ...], second: tuple[str | None, ...]
-) -> None:
-    terms: dict[str, Any] = {
-        "medals": {"gold": 1, "silver": 2, "bronze": 2},
-        "prizes": [{"place": 1, "amount": "$2,000"}],
-    }
-    assert [award_of(rank, track, late=late, **terms) for rank in (1, 2, 3)] == [first, second, (None, None)]
+@pytest.mark.parametrize("phase", list(Phase))
+def test_the_public_board_awards_medals_only_while_the_competition_is_open(phase: Phase) -> None:
+    assert board_awards(FINAL, "private", phase) == FINAL
+    is_open = phase in {Phase.DRAFT, Phase.OPEN}
+    assert board_awards(FINAL, "public", phase) == (Awards(FINAL.medals) if is_open else NO_AWARDS)

@@ -10,18 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scorer.lifecycle import TrackKind
-from scorer.ranking.awards import medal, prize
+from scorer.ranking.awards import Awards
 from scorer.ranking.columns import EntryColumns
 from scorer.ranking.judged_entries import JudgedEntries
 from scorer.ranking.vectorised import finals_of, order_of
 from scorer.submissions.labels import LABELS, MEMORISES, LabelInfo, label_columns_of
-from scorer.tuning.impact import AwardRules, ThresholdImpact
+from scorer.tuning.impact import ThresholdImpact
 from tests.db.leaderboard.strategies import BASE, BENCHMARK, MAX_FINAL_PICKS, TAUS, DrawnCompetition, competitions
 from tests.examples import examples
 from tests.pure.ranking.test_vectorised import NOW, field_of, picks_of, terms_of
 
 MEDALS = {"gold": 1, "silver": 2, "bronze": 4}
 PRIZES = [{"place": 1, "amount": "a bone"}, {"place": 3, "amount": "a ball"}]
+AWARDS = {"public": Awards(MEDALS), "private": Awards(MEDALS, PRIZES)}
 taus = st.sampled_from([math.nan, 0.0, *TAUS, 2.0])
 labels = st.dictionaries(st.integers(0, 11), st.sampled_from(LABELS))
 
@@ -72,7 +73,7 @@ def impact_of(
         judged = replace(judged, finals=finals_of(public, picks_of(drawn), MAX_FINAL_PICKS))
     before = order_of(judged.under(first))
     columns = label_columns_of(infos, judged.columns.ref)
-    return ThresholdImpact(before, order_of(before.judged.under(second)), columns, AwardRules(kind, MEDALS, PRIZES))
+    return ThresholdImpact(before, order_of(before.judged.under(second)), columns, AWARDS[kind])
 
 
 @settings(max_examples=examples(500), deadline=None)
@@ -101,9 +102,9 @@ def test_it_is_the_difference_of_two_boards(
     moves = [(team, ranks[0].get(team, 0), ranks[1].get(team, 0)) for team in teams]
     moves = [move for move in moves if move[1] != move[2]]
     assert list(zip(*(column.tolist() for column in impact.moves), strict=True)) == moves
-    medals = [(team, *(medal(rank, **MEDALS) if rank else None for rank in pair)) for team, *pair in moves]
+    medals = [(team, *(AWARDS[kind].of_rank(rank).medal for rank in pair)) for team, *pair in moves]
     assert [tuple(move) for move in impact.medals] == [move for move in medals if move[1] != move[2]]
-    prizes = [(team, *(prize(rank, PRIZES) for rank in pair)) for team, *pair in moves if kind == "private"]
+    prizes = [(team, *(AWARDS[kind].of_rank(rank).prize for rank in pair)) for team, *pair in moves]
     assert [tuple(move) for move in impact.prizes] == [move for move in prizes if move[1] != move[2]]
     assert vars(impact.reviews_before) == workload(before, infos, 4)
     assert vars(impact.reviews) == workload(after, infos, 4)
@@ -118,6 +119,6 @@ def test_an_entry_is_borderline_within_two_standard_errors(drawn: list[tuple[flo
     columns = EntryColumns(refs, refs, zeros, zeros, ones, *column, 0.0 * ones, zeros > 0, zeros)
     rules = terms_of(DrawnCompetition([], {"public": [(0, 0.2)]}, [], [], []), "public")
     board = order_of(JudgedEntries(columns, rules))
-    impact = ThresholdImpact(board, board, label_columns_of({}, refs), AwardRules("public", MEDALS, []))
+    impact = ThresholdImpact(board, board, label_columns_of({}, refs), Awards(MEDALS))
     near = {number for number, (distance, error) in enumerate(drawn) if abs(distance - 0.2) <= 2 * error}
     assert set(impact.borderline.tolist()) == near

@@ -97,7 +97,7 @@ def test_the_page_is_for_organizers_and_says_what_is_wrong(service: Service) -> 
     assert values["newly"] == f"+{len(preview['penalised'])}"
     assert (values["medals"], values["moves"]) == (str(len(preview["medals"])), str(len(preview["moves"])))
     assert read(service, f"{here}?track=public").one("nav", class_="tracks").one("a", aria_current="page").text == (
-        "Public track"
+        "Public board"
     )
 
 

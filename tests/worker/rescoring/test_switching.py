@@ -123,7 +123,7 @@ def close_and_publish(service: Service, slug: str, days: float) -> None:
 
 def penalties_told(service: Service, who: str) -> list[str]:
     listed = service.call(who, "GET", "/notices").json()["notices"]
-    return [each["body"] for each in listed if "private track" in each["body"] and "penalised" in each["body"]]
+    return [each["body"] for each in listed if "provisional board" in each["body"] and "penalised" in each["body"]]
 
 
 @pytest.mark.heavy
