@@ -27,8 +27,11 @@ from scorer.db.session import DATABASE_ERROR, UNAVAILABLE, is_unavailable, unava
 from scorer.errors import KennelError
 from scorer.monitoring.logs import annotate_request
 
-REMEDIES = {"no-token": "/signin?next={path}", "second-factor-needed": "/account/second-factor"}
-"""The page that a browser is led to by what is wrong."""
+SIGN_IN = "/signin?next={onward}"
+REMEDIES = {"no-token": SIGN_IN, "second-factor-needed": "/account/second-factor?next={onward}"}
+"""The page that a browser is led to, by what is wrong."""
+HIDDEN_BOARDS = frozenset({"not-published", "not-published-then", "not-final"})
+"""What is wrong where an organizer who signs in may see the page."""
 SENTENCES = {
     (404, "Not Found"): "There is no page at this address.",
     (405, "Method Not Allowed"): "This address takes no such request.",
@@ -49,8 +52,9 @@ def add_error_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(KennelError)
     async def _domain(request: Request, error: KennelError) -> Response:
-        if error.slug in REMEDIES and request.method == "GET" and wants_page(request):
-            return see_other(REMEDIES[error.slug].format(path=quote(request.url.path)))
+        if request.method == "GET" and wants_page(request) and (remedy := await _remedy_of(request, error)):
+            onward = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+            return see_other(remedy.format(onward=quote(onward, safe="")))
         return await _answer(request, problem_of(error), error.message)
 
     @app.exception_handler(RequestValidationError)
@@ -74,6 +78,13 @@ def add_error_handlers(app: FastAPI) -> None:
         return await _answer(request, problem(500, "our-fault", title), title)
 
 
+async def _remedy_of(request: Request, error: KennelError) -> str | None:
+    """The page that helps a browser on, if there is one."""
+    if error.slug in HIDDEN_BOARDS and await _viewer_of(request, status.HTTP_403_FORBIDDEN) is None:
+        return SIGN_IN
+    return REMEDIES.get(error.slug)
+
+
 async def _bad_request(request: Request, faults: Sequence[str]) -> Response:
     title = "The request is not as it should be."
     return await _answer(request, problem(422, "bad-request", title, faults=faults[:MAX_SHOWN_FAULTS]), title)
@@ -86,7 +97,8 @@ async def _answer(request: Request, response: JSONResponse, message: str) -> Res
     # What is not open to somebody often is one page of a competition that is.
     slug = request.path_params.get("slug") if response.status_code == status.HTTP_403_FORBIDDEN else None
     viewer = await _viewer_of(request, response.status_code)
-    return error_page(response.status_code, message, headers=headers, viewer=viewer, slug=slug)
+    unknown = bool(request.cookies) and not hasattr(request.state, "caller") and session_secret(request) is not None
+    return error_page(response.status_code, message, headers=headers, viewer=viewer, viewer_unknown=unknown, slug=slug)
 
 
 async def _viewer_of(request: Request, code: int) -> Caller | None:

@@ -128,11 +128,13 @@ def identify_caller(
     try:
         with begin() as session:
             caller = find_caller(session)
-            if caller is not None:
-                second_factors.require(session, caller.account, policy)
+            lacks_factor = caller is not None and second_factors.is_missing(session, caller.account, policy)
     except Unauthenticated:
         rates.hit("sign-in-address", network)
         raise
+    if lacks_factor:  # after the transaction, which would take the account from the menu of the error page
+        title = "Your role needs a second factor here: set one up on the page /account/second-factor."
+        raise Forbidden("second-factor-needed", title)
     rates.hit("request", *requester_of(caller.account if caller else None, browser))
     return caller
 

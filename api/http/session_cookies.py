@@ -1,7 +1,10 @@
-"""The cookies of a browser: of its session, of the device that it is known as at its next sign-in, of a rating link."""
+"""The cookies of a browser: its session, the device that it is known as at its next sign-in, a rating link, and the
+page that it returns to once an account is set up."""
 
 import re
 from dataclasses import dataclass
+from datetime import timedelta
+from urllib.parse import quote, unquote
 
 from fastapi import Request, Response
 
@@ -11,6 +14,9 @@ from scorer.settings import Settings
 
 DEVICE_COOKIE = "kennel-device"
 RATER_COOKIE = "kennel-rater"
+NEXT_COOKIE = "kennel-next"
+NEXT_LIFETIME = timedelta(days=3)
+"""As long as the link that confirms an address."""
 SECRET = re.compile(r"[\w-]{43}", re.ASCII)
 """256 bits in base64url."""
 
@@ -57,20 +63,36 @@ def set_rater_cookie(response: Response, request: Request, secret: str) -> None:
     response.set_cookie(name, secret, secure=is_secure(request), httponly=True, samesite="lax")
 
 
+def set_next_cookie(response: Response, request: Request, path: str) -> None:
+    """Remember the page that a person wanted before they had to set something up."""
+    _set(response, request, NEXT_COOKIE, quote(path), NEXT_LIFETIME)
+
+
+def next_path(request: Request) -> str:
+    """The remembered page, as the browser sends it; empty without one."""
+    return unquote(request.cookies.get(cookie_name(request, NEXT_COOKIE), ""))
+
+
+def delete_next_cookie(response: Response, request: Request) -> None:
+    """Forget the remembered page."""
+    _delete(response, request, NEXT_COOKIE)
+
+
 def set_session_cookies(response: Response, request: Request, secrets: SessionCookies) -> None:
     """Set the cookies: hidden from scripts (``HttpOnly``), not sent with forms of other sites (``SameSite``)."""
-    for name, secret, lifetime in (
-        ("kennel", secrets.session, SESSION_LIFETIME),
-        (DEVICE_COOKIE, secrets.device, DEVICE_LIFETIME),
-    ):
-        response.set_cookie(
-            cookie_name(request, name),
-            secret,
-            max_age=int(lifetime.total_seconds()),
-            secure=is_secure(request),
-            httponly=True,
-            samesite="lax",
-        )
+    _set(response, request, "kennel", secrets.session, SESSION_LIFETIME)
+    _set(response, request, DEVICE_COOKIE, secrets.device, DEVICE_LIFETIME)
+
+
+def _set(response: Response, request: Request, name: str, value: str, lifetime: timedelta) -> None:
+    response.set_cookie(
+        cookie_name(request, name),
+        value,
+        max_age=int(lifetime.total_seconds()),
+        secure=is_secure(request),
+        httponly=True,
+        samesite="lax",
+    )
 
 
 def delete_session_cookie(response: Response, request: Request) -> None:

@@ -95,11 +95,14 @@ def render_page(
     status: int = 200,
     headers: dict[str, str] | None = None,
     viewer: Caller | None = None,
+    viewer_unknown: bool = False,
     show_account_nav: bool = True,
     **values: Any,
 ) -> HTMLResponse:
-    """A rendered page with its headers. ``show_account_nav``: with links to the viewer's account, or to signing in."""
-    body = render(template, **NO_OUTCOME | values, viewer=viewer, show_account_nav=show_account_nav)
+    """A rendered page with its headers. ``viewer_unknown``: the viewer may be signed in, but nobody has looked.
+    ``show_account_nav``: with links to the viewer's account, or to signing in."""
+    shown = {"viewer": viewer, "viewer_unknown": viewer_unknown, "show_account_nav": show_account_nav}
+    body = render(template, **NO_OUTCOME | values | shown)
     return HTMLResponse(body, status, headers={**PAGE_HEADERS, **NO_CACHE_HEADERS, **(headers or {})})
 
 
@@ -165,16 +168,17 @@ def error_page(
     *,
     headers: dict[str, str] | None = None,
     viewer: Caller | None = None,
+    viewer_unknown: bool = False,
     slug: str | None = None,
 ) -> HTMLResponse:
-    """An error page: what happened in one sentence, and links to go on, to the competition ``slug`` among them; with
-    the menu of ``viewer``, where it is known who that is."""
+    """An error page: what happened in one sentence, navigation, and links to continue, to the competition ``slug``
+    among them."""
     return render_page(
         "shared/error.html",
         status=status,
         headers=headers,
         viewer=viewer,
-        show_account_nav=viewer is not None,
+        viewer_unknown=viewer_unknown,
         title=ERROR_TITLES.get(status, "Something went wrong"),
         message=message,
         code=status,

@@ -18,7 +18,7 @@ from scorer.accounts.accounts import tell_owner
 from scorer.accounts.roles import organizes_any
 from scorer.db import accounts
 from scorer.db.tables import Account, SecondFactor
-from scorer.errors import Conflict, Forbidden, Invalid, NotFound, Unauthenticated
+from scorer.errors import Conflict, Invalid, NotFound, Unauthenticated
 from scorer.identifiers import digest_of
 
 Policy = Literal["nobody", "admins", "organizers", "everybody"]
@@ -46,11 +46,9 @@ def is_required(account: Account, policy: Policy) -> bool:
     return policy == "everybody" or required[policy]
 
 
-def require(session: Session, account: Account, policy: Policy) -> None:
-    """``Forbidden`` for an account without the second factor that the policy requires."""
-    if is_required(account, policy) and not is_set_up(session, account):
-        title = "Your role needs a second factor here: set one up on the page /account/second-factor."
-        raise Forbidden("second-factor-needed", title)
+def is_missing(session: Session, account: Account, policy: Policy) -> bool:
+    """Whether an account does not have the second factor that the policy requires."""
+    return is_required(account, policy) and not is_set_up(session, account)
 
 
 def is_set_up(session: Session, account: Account) -> bool:

@@ -2,7 +2,7 @@
 
 import re
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import parse_qsl, quote, urlsplit
 
 from fastapi import Request
 from fastapi.responses import Response
@@ -22,6 +22,7 @@ from scorer.errors import KennelError
 router = Router(include_in_schema=False)
 HOME = "/"
 LOCAL_PATH = re.compile(r"/(?![/\\])[^\\\s]*")
+SIGN_IN_PATHS = frozenset({"/signin", "/signin/second-factor", "/signup", "/reset", "/new-password", "/confirm"})
 MAX_PASSWORD_LENGTH = 1024
 NO_LINK = {"link": ""}
 """The secret of a mailed link is in the address's fragment: no server sees it before the form is sent."""
@@ -30,6 +31,25 @@ NO_LINK = {"link": ""}
 def safe_redirect_path(wanted: str) -> str:
     """``wanted`` if it is a path of this site, else the home page: no open redirect."""
     return wanted if LOCAL_PATH.fullmatch(wanted) else HOME
+
+
+def onward_path(request: Request, wanted: str | None) -> str:
+    """The page that signing in or up leads to: the one named in the address, else the page of ours that the link was
+    on, or that this page would have led to."""
+    if wanted is not None:
+        return safe_redirect_path(wanted)
+    referrer = urlsplit(request.headers.get("referer", ""))
+    if referrer.netloc != request.headers.get("host"):
+        return HOME
+    if referrer.path in SIGN_IN_PATHS:
+        return safe_redirect_path(dict(parse_qsl(referrer.query)).get("next", HOME))
+    return safe_redirect_path(referrer.path + (f"?{referrer.query}" if referrer.query else ""))
+
+
+def remembered_path(request: Request) -> str:
+    """The page that a person wanted before they had to set their account up; empty without one."""
+    path = session_cookies.next_path(request)
+    return path if path and safe_redirect_path(path) != HOME else ""
 
 
 def after_sign_in(cookies: SessionCookies, onward: str) -> str:
@@ -45,13 +65,20 @@ def form_with_error(template: str, error: KennelError, viewer: Caller | None, **
 
 
 @router.api_route("/signup", methods=["GET", "HEAD"])
-def sign_up_form(viewer: CurrentCaller, settings: AppSettings, invitation: str = "", next: str = HOME) -> Response:  # noqa: A002
+def sign_up_form(
+    request: Request,
+    viewer: CurrentCaller,
+    settings: AppSettings,
+    invitation: str = "",
+    next: str | None = None,  # noqa: A002
+) -> Response:
     """The form for an account. ``invitation``: in links that the former version mailed."""
     if viewer is not None:
         return see_other("/account")
+    onward = onward_path(request, next)
     if invitation:
-        return see_other(f"/signup?next={quote(next, safe='')}#{quote(invitation, safe='')}")
-    return render_page("accounts/sign_up.html", **_sign_up_values(settings), given={"invitation": "", "next": next})
+        return see_other(f"/signup?next={quote(onward, safe='')}#{quote(invitation, safe='')}")
+    return render_page("accounts/sign_up.html", **_sign_up_values(settings), given={"invitation": "", "next": onward})
 
 
 @router.post("/signup")
@@ -64,8 +91,11 @@ def sign_up(
         account = actions.sign_up(_application_of(values), text(fields, "password", max_length=MAX_PASSWORD_LENGTH))
     except KennelError as error:
         return form_with_error("accounts/sign_up.html", error, viewer, **_sign_up_values(settings), given=values)
-    response = see_other(safe_redirect_path(values["next"]))
+    onward = safe_redirect_path(values["next"])
+    response = see_other(onward)
     session_cookies.set_session_cookies(response, request, actions.open_session(account))
+    if onward != HOME:
+        session_cookies.set_next_cookie(response, request, onward)
     return response
 
 
@@ -87,11 +117,17 @@ def _oidc(settings: AppSettings) -> str | None:
 
 
 @router.api_route("/signin", methods=["GET", "HEAD"])
-def sign_in_form(viewer: CurrentCaller, settings: AppSettings, next: str = HOME) -> Response:  # noqa: A002
+def sign_in_form(
+    request: Request,
+    viewer: CurrentCaller,
+    settings: AppSettings,
+    next: str | None = None,  # noqa: A002
+) -> Response:
     """The form for handle and password."""
+    onward = onward_path(request, next)
     if viewer is not None:
-        return see_other(safe_redirect_path(next))
-    return render_page("accounts/sign_in.html", given={"login": "", "next": next}, oidc=_oidc(settings))
+        return see_other(onward)
+    return render_page("accounts/sign_in.html", given={"login": "", "next": onward}, oidc=_oidc(settings))
 
 
 @router.post("/signin")
@@ -165,14 +201,16 @@ def confirm_form(viewer: CurrentCaller) -> Response:
 
 
 @router.post("/confirm")
-def confirm(fields: FormFields, actions: AppSignInActions, viewer: CurrentCaller) -> Response:
-    """Confirm the address."""
+def confirm(request: Request, fields: FormFields, actions: AppSignInActions, viewer: CurrentCaller) -> Response:
+    """Confirm the address, and lead back to what the person came for."""
     values = {"link": text(fields, "link").strip()}
     try:
         account = actions.confirm(values["link"])
     except KennelError as error:
         return form_with_error("accounts/confirm_address.html", error, viewer, given=values)
-    message = f"{account.email} is the address of {account.handle} now."
-    return render_page(
-        "shared/message.html", viewer=viewer, title="Thank you", message=message, way=("/", "All competitions")
-    )
+    message = f"{account.email} is now the address of {account.handle}."
+    onward = remembered_path(request)
+    way = (onward, "Continue") if onward else (HOME, "All competitions")
+    response = render_page("shared/message.html", viewer=viewer, title="Address confirmed", message=message, way=way)
+    session_cookies.delete_next_cookie(response, request)
+    return response

@@ -15,7 +15,6 @@ from api.http.dependencies import (
     AppSettings,
     BlobStore,
     Caller,
-    CurrentCaller,
     CurrentUser,
     DbSession,
     KnownCaller,
@@ -24,7 +23,6 @@ from api.http.dependencies import (
     Transaction,
     Transactions,
     Uploader,
-    Visitor,
     utc_now,
 )
 from api.http.etags import etag_of, is_known
@@ -63,13 +61,11 @@ def show_submission(
     request: Request,
     session: DbSession,
     images: ZipImages,
-    account: Visitor,
-    viewer: CurrentCaller,
+    account: CurrentUser,
+    viewer: KnownCaller,
     now: Now,
 ) -> Response:
     """An entry: its progress, its faults, or its measurements; for its team and organizers."""
-    if account is None or viewer is None:
-        raise NotFound("no-submission", "There is no such entry, or it is not yours. Sign in to see your own.")
     values = _entry(session, images, submission_id, viewer, now)
     etag = _etag_of_entry(values, viewer, now)
     if is_known(request, etag):

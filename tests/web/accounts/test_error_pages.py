@@ -68,11 +68,11 @@ def test_a_form_that_is_out_of_date_leaves_the_menu(service: Service) -> None:
     assert page.one("nav", class_="account").one("bdi").text == "grace"
 
 
-def test_visitors_and_ended_sessions_get_no_menu_of_an_account(service: Service) -> None:
-    assert menu(error(service.http.get("/no/such/page", headers=PAGE), 404)) == []
+def test_visitors_and_ended_sessions_are_shown_the_way_to_sign_in(service: Service) -> None:
+    assert menu(error(service.http.get("/no/such/page", headers=PAGE), 404)) == ["Sign in", "Sign up"]
     service.http.cookies.set("kennel", "x" * 43)
-    assert menu(error(service.http.get("/no/such/page", headers=PAGE), 404)) == []
-    assert menu(error(service.http.get("/competitions/nowhere", headers=PAGE), 404)) == []
+    assert menu(error(service.http.get("/no/such/page", headers=PAGE), 404)) == ["Sign in", "Sign up"]
+    assert menu(error(service.http.get("/competitions/nowhere", headers=PAGE), 404)) == ["Sign in", "Sign up"]
 
 
 @contextmanager
@@ -96,9 +96,9 @@ def test_a_page_that_says_that_the_database_is_away_asks_it_nothing_more(
     with database_away(service, monkeypatch) as asked:
         answer = service.http.get("/account", headers=PAGE)
         page = error(answer, 503)
-        assert (menu(page), len(asked)) == ([], 1)
+        assert (menu(page), len(asked)) == (["Your account"], 1)
         assert int(answer.headers["retry-after"]) > 0
-        assert menu(error(service.http.get("/no/such/page", headers=PAGE), 404)) == [], "as for a visitor"
+        assert menu(error(service.http.get("/no/such/page", headers=PAGE), 404)) == ["Your account"]
 
 
 def test_an_error_of_ours_shows_the_menu_of_who_had_been_asked(

@@ -2,6 +2,7 @@
 
 import re
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from fastapi.testclient import TestClient
@@ -14,6 +15,7 @@ from tests.web import view_samples
 from tests.web.html import Element, parse_html
 from tests.web.view_samples import SampleSite
 
+HTML = {"Accept": "text/html"}
 GRACE = {"handle": "grace", "name": "Grace H.", "email": "grace@example.org", "password": GOOD}
 
 
@@ -80,6 +82,38 @@ def test_signing_in_leads_back_to_where_one_was(service: Service) -> None:
     assert [a.text for a in read(service, "/").one("nav", class_="account").all("a")] == ["Sign in", "Sign up"]
     fields = form_at(read(service, "/signin?next=/account"), "/signin") | {"login": "Grace", "password": GOOD}
     assert send(service, "/signin", fields).url.path == "/account"
+
+
+def test_a_visitor_who_may_see_it_once_signed_in_is_led_to_the_sign_in_and_back(service: Service) -> None:
+    slug = service.competition()
+    wanted = f"/competitions/{slug}?track=private&search=a"
+    page = service.http.get(wanted, headers=HTML)
+    assert page.url.query == f"next={quote(wanted, safe='')}".encode()
+    header = parse_html(page.text).one("nav", class_="account").all("a")[1].attributes["href"]
+    form = service.http.get(header, headers=HTML | {"Referer": str(page.url)})
+    assert form_at(parse_html(form.text), "/signup")["next"] == wanted
+    board = f"/competitions/{slug}?search=a"
+    from_board = service.http.get("/signin", headers=HTML | {"Referer": f"{service.http.base_url}{board}"})
+    assert form_at(parse_html(from_board.text), "/signin")["next"] == board
+    from_elsewhere = service.http.get("/signin", headers=HTML | {"Referer": "https://evil.example/competitions"})
+    assert form_at(parse_html(from_elsewhere.text), "/signin")["next"] == "/"
+
+
+def test_confirming_the_address_and_setting_a_second_factor_up_lead_back(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = f"/competitions/{service.competition()}/entries?before=5"
+    sign_up(service, next=wanted)
+    fields = form_at(read(service, "/confirm"), "/confirm") | {"link": link_in(mails(service)[-1])}
+    confirmed = send(service, "/confirm", fields)
+    assert parse_html(confirmed.text).one("main").one("a").attributes["href"] == wanted
+    settings = service.app.state.settings.model_copy(update={"require_second_factor": "everybody"})
+    monkeypatch.setattr(service.app.state, "settings", settings)
+    assert parse_html(service.http.get("/no/such/page", headers=HTML).text).one("nav", class_="account").one("bdi")
+    refused = service.http.get(wanted, headers=HTML)
+    assert refused.url.path == "/account/second-factor"
+    page = read(service, "/account/second-factor?done=totp")
+    assert page.one(class_="done").one("a").attributes["href"] == wanted
 
 
 @pytest.mark.parametrize(
@@ -151,7 +185,7 @@ def test_a_password_is_changed_and_other_sessions_end(service: Service) -> None:
     service.http.cookies.clear()
     service.http.cookies.set("kennel", other)
     asked = service.http.get("/account", headers={"Accept": "text/html"})
-    assert str(asked.url).endswith("/signin?next=/account"), "nobody is signed in"
+    assert str(asked.url).endswith("/signin?next=%2Faccount"), "nobody is signed in"
 
 
 def test_too_many_requests_for_mails_are_refused_with_the_time_to_come_again(

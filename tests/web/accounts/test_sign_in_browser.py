@@ -68,7 +68,7 @@ def test_a_mailed_link_never_sends_its_secret_in_an_address(
         if not scripts:
             page.get_by_label("Code of your link").fill(confirmation)
         page.get_by_role("button", name="Yes, it is mine").click()
-        expect(page.locator("h1")).to_have_text("Thank you")
+        expect(page.locator("h1")).to_have_text("Address confirmed")
         service.http.post("/api/v1/password-resets", json={"email": GRACE["email"]})
         reset = link_in(mails(service)[-1])
         page.goto(f"{where}/new-password#{reset}")

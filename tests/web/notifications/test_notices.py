@@ -1,5 +1,7 @@
 """The pages of notices, as a browser without scripts would use them."""
 
+from urllib.parse import quote
+
 from scorer.competitions import competition_state
 from scorer.db.tables import Account, Delivery
 from scorer.notifications import notices
@@ -137,4 +139,4 @@ def test_a_teams_webhook_can_be_chosen_where_there_is_a_team(service: Service) -
 def test_without_a_session_one_is_led_to_the_sign_in(service: Service) -> None:
     for path in ("/notices", "/account/notices"):
         answer = service.http.get(path, headers={"Accept": "text/html"}, follow_redirects=False)
-        assert (answer.status_code, answer.headers["location"]) == (303, f"/signin?next={path}")
+        assert (answer.status_code, answer.headers["location"]) == (303, f"/signin?next={quote(path, safe='')}")

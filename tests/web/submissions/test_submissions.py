@@ -3,6 +3,7 @@
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from sqlalchemy import text
@@ -110,10 +111,13 @@ def test_a_scored_entry_links_what_can_be_shown_to_others(service: Service) -> N
 def test_it_is_for_its_team_and_for_organizers(service: Service) -> None:
     slug = service.competition()
     entry = service.scored("ada", slug, noise_images(10))
-    for who in ("bob", None):
-        enter(service, who)
-        for address in (f"/submissions/{entry['id']}", "/submissions/nothing"):
-            assert "not yours" in read(service, address, 404).one("main").text
+    for address in (f"/submissions/{entry['id']}", "/submissions/nothing"):
+        enter(service, "bob")
+        assert "not yours" in read(service, address, 404).one("main").text
+        enter(service, None)
+        assert str(service.http.get(address, headers={"Accept": "text/html"}).url).endswith(
+            f"/signin?next={quote(address, safe='')}"
+        )
     enter(service, "organizer")
     page = read(service, f"/submissions/{entry['id']}")
     assert [each.text for each in page.all("h2")][:2] == ["Public score", "Private score"]
