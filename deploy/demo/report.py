@@ -139,7 +139,7 @@ def board_table(board: Mapping[str, Any], entries: Mapping[str, DemoEntry], trac
             f"{line['memorization_distance']:.3f}",
             "yes" if ranked and line["penalised"] else "",
             line["team"],
-            entry.kind if entry else "benchmark",
+            entry.kind if entry else "a visitor's" if ranked else "benchmark",
             style=None if ranked else "italic dim",
         )
     for out in board["disqualified"]:
@@ -169,9 +169,10 @@ def _print_retuning(retuning: Mapping[str, Any], console: Console) -> None:
 
 def _print_caveats(board: Mapping[str, Any], entries: Mapping[str, DemoEntry], console: Console) -> None:
     free = [line for line in board["entries"] if not line["penalised"]]
-    escaped = [line for line in free if entries[line["submission_id"]].expected == "escapes"]
-    for line in escaped:
-        entry = entries[line["submission_id"]]
+    for line in free:
+        entry = entries.get(line["submission_id"])
+        if entry is None or entry.expected != "escapes":
+            continue
         why = "memorises, and s does not see it" if entry.label else "is not decided"
         console.print(f"For manual review: {line['team']} (rank {line['rank']}) {why}. {entry.description}")
     benchmark = next(iter(board["benchmarks"]), None)
@@ -199,7 +200,7 @@ def _check_outcomes(
     board: Mapping[str, Any] | None,
     console: Console,
 ) -> bool:
-    views = organizer.get(f"/competitions/{slug}/submissions", limit=200)["submissions"]
+    views = organizer.get_list(f"/competitions/{slug}/submissions", "submissions")
     states = {view["id"]: view for view in views}
     surprises = [
         f"{states[each.submission_id]['team']}: {surprise}"

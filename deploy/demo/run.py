@@ -94,7 +94,12 @@ def run_competition(running: service.RunningService, pictures: Photographs, plan
         submitted = submit_entries(running, organizer, slug, pictures, plan, console)
         first = wait_for_scores(submitted, organizer, slug, console, start)
         console.print(f"First score after {first:.0f} s, all entries after {time.monotonic() - start:.0f} s.")
-        fine = report.print_report(organizer, running, slug, submitted, console, judge=plan.folder is None)
+        try:
+            fine = report.print_report(organizer, running, slug, submitted, console, judge=plan.folder is None)
+        except Exception:  # noqa: BLE001 - whatever it is, visitors may be using the service
+            console.print_exception()
+            console.print("[bold red]The report failed.[/] The service keeps running.")
+            fine = False
     for each in submitted:
         each.client.close()
     return fine
@@ -196,8 +201,7 @@ def wait_for_scores(
         private = progress.add_task("private scores", total=len(submitted))
         while True:
             by_id = {
-                each["id"]: each
-                for each in organizer.get(f"/competitions/{slug}/submissions", limit=200)["submissions"]
+                each["id"]: each for each in organizer.get_list(f"/competitions/{slug}/submissions", "submissions")
             }
             views = [by_id[each.submission_id] for each in submitted]
             ended = [each for each in views if each["status"] in FINAL_STATES]
