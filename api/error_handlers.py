@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from api.http.dependencies import Caller, claimed_caller, utc_now
+from api.http.local_paths import referring_path
 from api.http.problem_details import (
     DATABASE_UNAVAILABLE,
     FORWARDED_HEADERS,
@@ -98,7 +99,16 @@ async def _answer(request: Request, response: JSONResponse, message: str) -> Res
     slug = request.path_params.get("slug") if response.status_code == status.HTTP_403_FORBIDDEN else None
     viewer = await _viewer_of(request, response.status_code)
     unknown = bool(request.cookies) and not hasattr(request.state, "caller") and session_secret(request) is not None
-    return error_page(response.status_code, message, headers=headers, viewer=viewer, viewer_unknown=unknown, slug=slug)
+    onward = "" if request.method == "GET" else referring_path(request)  # a form's address is no page
+    return error_page(
+        response.status_code,
+        message,
+        headers=headers,
+        viewer=viewer,
+        viewer_unknown=unknown,
+        onward=onward,
+        slug=slug,
+    )
 
 
 async def _viewer_of(request: Request, code: int) -> Caller | None:

@@ -18,6 +18,7 @@ from api.http.access_log import API_PREFIX, AccessLog
 from api.http.client_address import ClientAddress
 from api.http.concurrent_requests import ConcurrentRequests
 from api.http.dependencies import utc_now
+from api.http.forms import TakenForms
 from api.http.log_redaction import has_secret_address
 from api.http.request_bodies import RequestBodies, refuse_nul
 from api.http.response_cache import ResponseCache
@@ -90,7 +91,7 @@ class Application(FastAPI):
         """FastAPI's middleware within the limits on bodies and on requests at once, the access log, what finds the
         visitor's address, and the headers of every answer."""
         settings: Settings = self.state.settings
-        inner = ConcurrentRequests(RequestBodies(super().build_middleware_stack()))
+        inner = ConcurrentRequests(RequestBodies(TakenForms(super().build_middleware_stack())))
         return SecurityHeaders(ClientAddress(AccessLog(inner)), https=settings.public_url.startswith("https:"))
 
 

@@ -1,18 +1,21 @@
 """URL-encoded forms of pages: parsed with limits on size and fields, and only where a route asks for one."""
 
 from typing import Annotated
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
-from fastapi import Depends, Request
+from fastapi import Depends, Request, status
 from starlette.datastructures import ImmutableMultiDict
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from api.http.access_log import API_PREFIX
 from api.http.request_bodies import content_length
 from scorer.errors import Invalid, TooLarge
 
 Fields = ImmutableMultiDict[str, str]
-MAX_FORM_BYTES = 1 << 19
-"""A text of a competition has up to 50,000 characters, each up to nine bytes in a form."""
+MAX_FORM_BYTES = 1 << 20
+"""The two texts of a competition have up to 50,000 characters each, of up to nine bytes in a form."""
 MAX_FIELDS = 100
+TAKEN_COOKIE = "kennel-taken"
 
 
 def is_form(request: Request) -> bool:
@@ -44,6 +47,25 @@ def text(fields: Fields, name: str, *, max_length: int = 300) -> str:
     if len(value) > max_length:
         raise Invalid("too-long", f"The field {name} may have {max_length} characters.")
     return value
+
+
+class TakenForms:
+    """Tells a page's script which form the service has taken, so that it forgets what was typed into it: a cookie with
+    the form's address, which only scripts read."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_post = scope["type"] == "http" and scope["method"] == "POST" and not scope["path"].startswith(API_PREFIX)
+
+        async def send_with_cookie(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] < status.HTTP_400_BAD_REQUEST:
+                cookie = f"{TAKEN_COOKIE}={quote(scope['path'], safe='')}; Max-Age=60; Path=/; SameSite=Lax"
+                message["headers"] = [*message.get("headers", ()), (b"set-cookie", cookie.encode())]
+            await send(message)
+
+        await self._app(scope, receive, send_with_cookie if is_post else send)
 
 
 FormFields = Annotated[Fields, Depends(fields_of)]

@@ -47,13 +47,13 @@ class FormField:
 
 
 Declared = tuple[str, str, Kind]
-TEXTS: Sequence[Declared] = (
-    ("title", "Title", "text"),
-    ("slug", "Slug", "text"),
-    ("description", "Description", "area"),
-)
-RULES: Sequence[Declared] = (("rules", "Rules", "area"),)
 PARTS: Mapping[str, Sequence[Declared]] = {
+    "Texts": (
+        ("title", "Title", "text"),
+        ("slug", "Slug", "text"),
+        ("description", "Description", "area"),
+        ("rules", "Rules", "area"),
+    ),
     "Dates": (
         ("opens_at", "Opens", "time"),
         ("team_merge_deadline", "Teams may merge until", "time"),
@@ -85,7 +85,7 @@ PARTS: Mapping[str, Sequence[Declared]] = {
         ("private.extractor", "Private network", "extractor"),
     ),
 }
-DECLARED = (*TEXTS, *RULES, *(field for part in PARTS.values() for field in part))
+DECLARED = tuple(field for part in PARTS.values() for field in part)
 MEDALS = tuple(name for name, _, _ in DECLARED if name.startswith("medals."))
 
 

@@ -12,8 +12,6 @@ from api.http.problem_details import status_of
 from api.pages.competition_form import (
     DECLARED,
     PARTS,
-    RULES,
-    TEXTS,
     Declared,
     FormField,
     digest_of,
@@ -33,7 +31,7 @@ from scorer.errors import Conflict, Invalid, KennelError
 from scorer.lifecycle import Phase
 
 router = Router(prefix="/competitions/{slug}/settings", include_in_schema=False)
-DONE_MESSAGES = {"changed": "It is changed.", "created": "The draft is there. It opens at the time you give it."}
+DONE_MESSAGES = {"changed": "Settings saved.", "created": "The draft is there. It opens at the time you give it."}
 
 
 @router.api_route("", methods=["GET", "HEAD"])
@@ -101,8 +99,6 @@ def _page(
         viewer=viewer,
         now=now,
         state=state,
-        texts=shown(TEXTS),
-        rules=shown(RULES),
         parts={title: shown(declared) for title, declared in PARTS.items()},
         extractors=extractor_names(),
         problem=problem,

@@ -97,11 +97,13 @@ def render_page(
     viewer: Caller | None = None,
     viewer_unknown: bool = False,
     show_account_nav: bool = True,
+    onward: str = "",
     **values: Any,
 ) -> HTMLResponse:
     """A rendered page with its headers. ``viewer_unknown``: the viewer may be signed in, but nobody has looked.
-    ``show_account_nav``: with links to the viewer's account, or to signing in."""
-    shown = {"viewer": viewer, "viewer_unknown": viewer_unknown, "show_account_nav": show_account_nav}
+    ``show_account_nav``: with links to the viewer's account, or to signing in, which leads to ``onward``."""
+    nav = {"viewer_unknown": viewer_unknown, "show_account_nav": show_account_nav, "onward": onward}
+    shown = {"viewer": viewer, **nav}
     body = render(template, **NO_OUTCOME | values | shown)
     return HTMLResponse(body, status, headers={**PAGE_HEADERS, **NO_CACHE_HEADERS, **(headers or {})})
 
@@ -169,16 +171,18 @@ def error_page(
     headers: dict[str, str] | None = None,
     viewer: Caller | None = None,
     viewer_unknown: bool = False,
+    onward: str = "",
     slug: str | None = None,
 ) -> HTMLResponse:
     """An error page: what happened in one sentence, navigation, and links to continue, to the competition ``slug``
-    among them."""
+    among them. ``onward``: the page that signing in leads to, other than this address."""
     return render_page(
         "shared/error.html",
         status=status,
         headers=headers,
         viewer=viewer,
         viewer_unknown=viewer_unknown,
+        onward=onward,
         title=ERROR_TITLES.get(status, "Something went wrong"),
         message=message,
         code=status,

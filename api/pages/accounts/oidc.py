@@ -7,8 +7,9 @@ from fastapi.responses import Response
 from api.actions.sign_in import AppSignInActions
 from api.http import session_cookies
 from api.http.dependencies import AppSettings
+from api.http.local_paths import HOME, safe_redirect_path
 from api.oidc.login import Issuer, OidcLogin
-from api.pages.accounts.sign_in import HOME, after_sign_in, safe_redirect_path
+from api.pages.accounts.sign_in import after_sign_in
 from api.rendering.templates import see_other
 from api.routing import Router
 from scorer.settings import Settings

@@ -11,8 +11,9 @@ from api.actions.sign_in import AppSignInActions
 from api.http import session_cookies
 from api.http.dependencies import AppSettings, DbSession, Now, SignedIn
 from api.http.forms import Fields, FormFields, text
+from api.http.local_paths import HOME, remembered_path, safe_redirect_path
 from api.http.problem_details import status_of
-from api.pages.accounts.sign_in import HOME, MAX_PASSWORD_LENGTH, form_with_error, remembered_path, safe_redirect_path
+from api.pages.accounts.sign_in import MAX_PASSWORD_LENGTH, form_with_error
 from api.rendering.templates import render_page, see_other
 from api.routing import Router
 from scorer.accounts import second_factors
@@ -76,7 +77,7 @@ class SecondFactorsPage:
             key=key,
             key_address=second_factors.totp_address(key, account),
             now=self.now,
-            **{"codes": None, "onward": "", **outcome},
+            **{"codes": None, "waiting": "", **outcome},
         )
 
     def render_refusal(self, error: KennelError, place: str, *, key: str | None = None) -> Response:
@@ -90,7 +91,7 @@ OwnPage = Annotated[SecondFactorsPage, Depends()]
 @router.api_route(HERE, methods=["GET", "HEAD"])
 def show_second_factors(request: Request, page: OwnPage, done: str = "", next: str = "") -> Response:  # noqa: A002
     """One's second factors. ``next``: the page that waits until one is set up."""
-    response = page.render(done=DONE_MESSAGES.get(done), onward=remembered_path(request) if done else "")
+    response = page.render(done=DONE_MESSAGES.get(done), waiting=remembered_path(request) if done else "")
     if next:
         session_cookies.set_next_cookie(response, request, next)
     return response

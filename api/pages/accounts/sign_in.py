@@ -1,8 +1,7 @@
 """Sign-up, sign-in, sign-out, password reset and address confirmation. All pages work without scripts."""
 
-import re
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlsplit
+from urllib.parse import quote
 
 from fastapi import Request
 from fastapi.responses import Response
@@ -11,6 +10,7 @@ from api.actions.sign_in import AppSignInActions
 from api.http import session_cookies
 from api.http.dependencies import AppSettings, Caller, CurrentCaller, DbSession, Now, SignedIn
 from api.http.forms import FormFields, text
+from api.http.local_paths import HOME, referring_path, remembered_path, safe_redirect_path
 from api.http.problem_details import headers_of, status_of
 from api.http.session_cookies import SessionCookies
 from api.rendering.templates import render_page, see_other
@@ -20,36 +20,9 @@ from scorer.accounts.sign_up import Application
 from scorer.errors import KennelError
 
 router = Router(include_in_schema=False)
-HOME = "/"
-LOCAL_PATH = re.compile(r"/(?![/\\])[^\\\s]*")
-SIGN_IN_PATHS = frozenset({"/signin", "/signin/second-factor", "/signup", "/reset", "/new-password", "/confirm"})
 MAX_PASSWORD_LENGTH = 1024
 NO_LINK = {"link": ""}
 """The secret of a mailed link is in the address's fragment: no server sees it before the form is sent."""
-
-
-def safe_redirect_path(wanted: str) -> str:
-    """``wanted`` if it is a path of this site, else the home page: no open redirect."""
-    return wanted if LOCAL_PATH.fullmatch(wanted) else HOME
-
-
-def onward_path(request: Request, wanted: str | None) -> str:
-    """The page that signing in or up leads to: the one named in the address, else the page of ours that the link was
-    on, or that this page would have led to."""
-    if wanted is not None:
-        return safe_redirect_path(wanted)
-    referrer = urlsplit(request.headers.get("referer", ""))
-    if referrer.netloc != request.headers.get("host"):
-        return HOME
-    if referrer.path in SIGN_IN_PATHS:
-        return safe_redirect_path(dict(parse_qsl(referrer.query)).get("next", HOME))
-    return safe_redirect_path(referrer.path + (f"?{referrer.query}" if referrer.query else ""))
-
-
-def remembered_path(request: Request) -> str:
-    """The page that a person wanted before they had to set their account up; empty without one."""
-    path = session_cookies.next_path(request)
-    return path if path and safe_redirect_path(path) != HOME else ""
 
 
 def after_sign_in(cookies: SessionCookies, onward: str) -> str:
@@ -75,7 +48,7 @@ def sign_up_form(
     """The form for an account. ``invitation``: in links that the former version mailed."""
     if viewer is not None:
         return see_other("/account")
-    onward = onward_path(request, next)
+    onward = referring_path(request) if next is None else safe_redirect_path(next)
     if invitation:
         return see_other(f"/signup?next={quote(onward, safe='')}#{quote(invitation, safe='')}")
     return render_page("accounts/sign_up.html", **_sign_up_values(settings), given={"invitation": "", "next": onward})
@@ -124,7 +97,7 @@ def sign_in_form(
     next: str | None = None,  # noqa: A002
 ) -> Response:
     """The form for handle and password."""
-    onward = onward_path(request, next)
+    onward = referring_path(request) if next is None else safe_redirect_path(next)
     if viewer is not None:
         return see_other(onward)
     return render_page("accounts/sign_in.html", given={"login": "", "next": onward}, oidc=_oidc(settings))

@@ -25,6 +25,6 @@ def request_code(page: CurrentReview, author: Organizer, viewer: SignedIn, field
             raise Invalid("bad-deadline", "Please say how many days the team has.")
         until = page.now + timedelta(days=int(days))
         code_requests.request_code(session, page.submission_id, until=until, text=words, author=author, now=page.now)
-        return f"/submissions/{page.submission_id}/desk?saved=code-request#team"
+        return f"/submissions/{page.submission_id}/desk#team"
 
     return page.act(request, fields, place="code-request")

@@ -259,7 +259,7 @@ def decide_label(page: CurrentReview, author: Organizer, viewer: SignedIn, field
         label = _one_of(fields, "label", LabelName)
         note = text(fields, "note", max_length=MAX_TEXT_LENGTH)
         reviews.decide(session, state, submission.id, label, note=note, author=author, now=page.now)
-        return f"/submissions/{submission.id}/desk?saved=decision#review"
+        return f"/submissions/{submission.id}/desk#review"
 
     return page.act(decide, fields, place="decision")
 
@@ -277,7 +277,7 @@ def rule_on_submission(page: CurrentReview, author: Organizer, viewer: SignedIn,
         rulings.rule(
             session, page.submission_id, kind, reason=reason, memorising=memorising, author=author, now=page.now
         )
-        return f"/submissions/{page.submission_id}/desk?saved=ruling#ruling"
+        return f"/submissions/{page.submission_id}/desk#ruling"
 
     return page.act(rule, fields, place="ruling")
 
@@ -295,6 +295,6 @@ def answer_rebuttal(
         if not granted:
             raise Invalid("no-answer", "Please say whether the rebuttal is granted.")
         rebuttals.answer(session, rebuttal_id, ruling=ruling, text=answer_text, author=author, now=page.now)
-        return f"/submissions/{page.submission_id}/desk?saved=answer-{rebuttal_id}#ruling"
+        return f"/submissions/{page.submission_id}/desk#ruling"
 
     return page.act(answer, fields, place="answer")

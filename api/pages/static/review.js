@@ -1,5 +1,4 @@
-/* Keeps what is typed into the forms in this tab until it is saved, through reloads and signing in anew.
-   Keyboard shortcuts of the review desk: a letter or digit chooses, Enter saves, the right arrow skips. Off while a text
+/* Keyboard shortcuts of the review desk: a letter or digit chooses, Enter saves, the right arrow skips. Off while a text
    field has the focus, and where the reviewer has switched them off. Without this script Tab and Space do it all. */
 "use strict";
 
@@ -57,35 +56,6 @@ function restoreSwitch(form) {
   }
 }
 
-function draftKey(path, name) {
-  return `kennel-draft:${path}:${name}`;
-}
-
-function keepDraft(form) {
-  const key = draftKey(location.pathname, form.dataset.draft);
-  form.addEventListener("input", () => {
-    const values = [...new FormData(form)].filter(([name]) => name !== "csrf" && name !== "skip");
-    sessionStorage.setItem(key, JSON.stringify(values));
-  });
-  for (const [name, value] of JSON.parse(sessionStorage.getItem(key) ?? "[]")) {
-    const field = form.elements.namedItem(name);
-    if (field !== null) field.value = value;
-  }
-  if (sessionStorage.getItem(key) !== null) form.closest("details")?.setAttribute("open", "");
-}
-
-function keepDrafts() {
-  const query = new URLSearchParams(location.search);
-  try {
-    if (query.has("done")) sessionStorage.removeItem(draftKey(`/submissions/${query.get("done")}/desk`, "review"));
-    if (query.has("saved")) sessionStorage.removeItem(draftKey(location.pathname, query.get("saved")));
-    document.querySelectorAll("form[data-draft]").forEach(keepDraft);
-  } catch {
-    /* No storage: what is typed lives as long as this page. */
-  }
-}
-
-keepDrafts();
 const form = document.querySelector("form[data-keys]");
 if (form !== null) restoreSwitch(form);
 document.addEventListener("keydown", (event) => {

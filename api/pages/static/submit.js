@@ -1,6 +1,6 @@
 /* Resumable uploads: tus 1.0.0 in slices, each as long as the connection sends in about two seconds. The service knows
    what was begun: its offset, its note, and the file's name, size and date. This browser stores an upload's URL until its
-   entry is in, for an answer that is lost, and the note being written until the tab is closed. */
+   entry is in, for an answer that is lost. */
 "use strict";
 
 const TUS = "1.0.0";
@@ -52,12 +52,6 @@ const savedUploads = {
   remove(file) {
     try { localStorage.removeItem(this.key(file)); } catch { /* it was never stored */ }
   },
-};
-
-const draft = {
-  key: `kennel-note/${form.dataset.slug}`,
-  read() { try { return sessionStorage.getItem(this.key) || ""; } catch { return ""; } },
-  save(note) { try { sessionStorage.setItem(this.key, note); } catch { /* no storage: a reload forgets the note */ } },
 };
 
 function base64Of(text) {
@@ -205,8 +199,8 @@ async function start() {
   try {
     const submissionId = await upload(file, elements.note.value.trim());
     savedUploads.remove(file);
-    draft.save("");
     announce("The entry is in.");
+    forgetDrafts(new URL(form.action).pathname);
     location.assign(`/submissions/${encodeURIComponent(submissionId)}`);
   } catch (error) {
     if (running.signal.aborted) {
@@ -244,5 +238,3 @@ elements.file.addEventListener("change", async () => {
   elements.note.value ||= upload.note;
   announce("This file was begun earlier: its upload goes on from where it was.");
 });
-elements.note.addEventListener("input", () => draft.save(elements.note.value));
-elements.note.value ||= draft.read();

@@ -41,12 +41,16 @@ def test_a_visitors_entry_is_on_the_board_and_nothing_is_expected_of_it() -> Non
 
 
 def test_a_report_that_fails_leaves_the_service_running(monkeypatch: pytest.MonkeyPatch) -> None:
-    steps = ("create_competition", "attach_and_prepare", "submit_entries", "wait_for_scores")
-    for step, result in zip(steps, ("slug", None, [], 1.0), strict=True):
-        monkeypatch.setattr(run, step, lambda *_, result=result: result)
+    def fail(*_: Any, **__: Any) -> bool:
+        raise KeyError("an entry of a visitor")
+
+    monkeypatch.setattr(run, "create_competition", lambda *_: "slug")
+    monkeypatch.setattr(run, "attach_and_prepare", lambda *_: None)
+    monkeypatch.setattr(run, "submit_entries", lambda *_: [])
+    monkeypatch.setattr(run, "wait_for_scores", lambda *_: 1.0)
     monkeypatch.setattr(run, "new_token", lambda *_: "token")
-    monkeypatch.setattr(run.report, "photograph_line", lambda _: "")
-    monkeypatch.setattr(run.report, "print_report", lambda *_, **__: {}["an entry of a visitor"])
+    monkeypatch.setattr(report, "photograph_line", lambda _: "")
+    monkeypatch.setattr(report, "print_report", fail)
     console = Console(record=True, width=200)
     running: Any = SimpleNamespace(url="http://127.0.0.1:1", settings=None)
     pictures: Any = None

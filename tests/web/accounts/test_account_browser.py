@@ -38,11 +38,11 @@ def test_pages_of_accounts_fit_every_width_and_an_account_ends_there(browser: Br
         for handle, password, told in (("ada", GOOD, "type its handle"), ("grace", "guessed", "password is not right")):
             form.get_by_label("typed again").fill(handle)
             form.get_by_label("Present password").fill(password)
-            form.get_by_role("button").click()
+            form.get_by_role("button", name="Delete my account").click()
             expect(page.get_by_role("alert")).to_contain_text(told)
         form.get_by_label("typed again").fill("grace")
         form.get_by_label("Present password").fill(GOOD)
-        form.get_by_role("button").click()
+        form.get_by_role("button", name="Delete my account").click()
         expect(page.get_by_role("heading", level=1)).to_have_text("Your account is deleted")
         page.goto(f"{where}/account")
         expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")

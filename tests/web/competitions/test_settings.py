@@ -43,28 +43,28 @@ def test_an_organizer_corrects_a_competition_and_deletes_a_draft(browser: Browse
         expect(page.get_by_label("Pixels of a side")).to_be_disabled()
         page.get_by_label("Prizes").fill("1: $5,000\n2: nothing\nthird: a bone")
         page.get_by_label("Members of a team").fill("4")
-        page.get_by_role("button", name="Save these settings").click()
+        page.get_by_role("button", name="Save settings").click()
         expect(page.get_by_role("alert")).to_contain_text("This is none: third: a bone")
         expect(page.get_by_label("Members of a team")).to_have_value("4")
         page.get_by_label("Prizes").fill("1: $5,000\n2: $10")
-        page.get_by_role("button", name="Save these settings").click()
-        expect(page.get_by_role("status")).to_have_text("It is changed.")
+        page.get_by_role("button", name="Save settings").click()
+        expect(page.get_by_role("status")).to_have_text("Settings saved.")
         prizes = [{"place": 1, "amount": "$5,000"}, {"place": 2, "amount": "$10"}]
         assert view(service, slug) == before | {"prizes": prizes, "max_team_size": 4}, "nothing else, not a second"
 
         meanwhile = {"daily_limit": 3, "rules": "Be good."}
         assert service.call("organizer", "PATCH", f"/competitions/{slug}", json=meanwhile).is_success
         page.get_by_label("Members of a team").fill("3")
-        page.get_by_role("button", name="Save these settings").click()
-        expect(page.get_by_role("status")).to_have_text("It is changed.")
+        page.get_by_role("button", name="Save settings").click()
+        expect(page.get_by_role("status")).to_have_text("Settings saved.")
         assert (view(service, slug)["daily_limit"], view(service, slug)["max_team_size"]) == (3, 3)
         assert service.call("organizer", "PATCH", f"/competitions/{slug}", json={"rules": "Be better."}).is_success
         page.get_by_role("textbox", name="Rules").fill("Be kind.")
-        page.get_by_role("button", name="Save the rules").click()
+        page.get_by_role("button", name="Save settings").click()
         expect(page.get_by_role("alert")).to_contain_text("Somebody else has changed this meanwhile")
         expect(page.get_by_role("textbox", name="Rules")).to_have_value("Be kind.")
-        page.get_by_role("button", name="Save the rules").click()
-        expect(page.get_by_role("status")).to_have_text("It is changed.")
+        page.get_by_role("button", name="Save settings").click()
+        expect(page.get_by_role("status")).to_have_text("Settings saved.")
         assert view(service, slug)["rules"] == "Be kind."
 
         page.goto(f"{url}/competitions/{draft}/settings")

@@ -118,7 +118,7 @@ def test_a_case_from_the_ruling_to_the_answer(desk: Desk) -> None:
     assert "Please say what shall become" in send(desk, at_desk, f"{at_desk}/ruling", reason="x").text
     assert send(desk, at_desk, f"{at_desk}/label", label="aug", note="nudged").status_code == 303
     made = send(desk, at_desk, f"{at_desk}/ruling", kind="disqualify", reason="Nudged <b>copies</b>.", memorising="")
-    assert made.headers["location"] == f"{at_desk}?saved=ruling#ruling"
+    assert made.headers["location"] == f"{at_desk}#ruling"
 
     enter(service, "bob")
     page = read(service, entry)

@@ -1,0 +1,33 @@
+"""Paths of this site that a person is led on to: from an address, from the page that a link was on, from a cookie."""
+
+import re
+from urllib.parse import parse_qsl, urlsplit
+
+from fastapi import Request
+
+from api.http import session_cookies
+
+HOME = "/"
+LOCAL_PATH = re.compile(r"/(?![/\\])[^\\\s]*")
+SIGN_IN_PATHS = frozenset({"/signin", "/signin/second-factor", "/signup", "/reset", "/new-password", "/confirm"})
+
+
+def safe_redirect_path(wanted: str) -> str:
+    """``wanted`` if it is a path of this site, else the home page: no open redirect."""
+    return wanted if LOCAL_PATH.fullmatch(wanted) else HOME
+
+
+def referring_path(request: Request) -> str:
+    """The page of this site that the request came from, or that this page would have led to; else the home page."""
+    referrer = urlsplit(request.headers.get("referer", ""))
+    if referrer.netloc != request.headers.get("host"):
+        return HOME
+    if referrer.path in SIGN_IN_PATHS:
+        return safe_redirect_path(dict(parse_qsl(referrer.query)).get("next", HOME))
+    return safe_redirect_path(referrer.path + (f"?{referrer.query}" if referrer.query else ""))
+
+
+def remembered_path(request: Request) -> str:
+    """The page that a person wanted before they had to set their account up; empty without one."""
+    path = session_cookies.next_path(request)
+    return path if safe_redirect_path(path) == path != HOME else ""

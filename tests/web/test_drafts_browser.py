@@ -1,0 +1,150 @@
+"""What is typed into a form stays until the service has taken it, on every form of every page."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, Route, expect
+
+from api.rendering.templates import HERE
+from tests.http_server import serve
+from tests.privacy.conftest import world
+from tests.privacy.crawler import requests_of, routes_of
+from tests.privacy.environment import Environment
+from tests.web.browser import browser, visit
+from tests.web.html import Element, parse_html
+
+__all__ = ["browser", "world"]
+ROLES = ("visitor", "insider", "reviewer", "organizer", "admin")
+NOT_KEPT = {"hidden", "password", "file", "submit"}
+FORM = re.compile(r'<form\b[^>]*method="post"[^>]*>.*?</form>', re.DOTALL)
+TYPED = re.compile(r"<(?:textarea|select)\b|<input\b(?![^>]*type=\"(?:hidden|password|file)\")")
+FAILURES = (422, 401, 502)
+"""Of the service, of a session that has expired, of a proxy whose page is not ours."""
+FIELDS = """const fields = [...form.elements].filter(field => field.name && !field.disabled && field.matches(
+    'textarea, select, input:not([type=hidden], [type=password], [type=file], [autocomplete=one-time-code])'));
+const valueOf = field => ['checkbox', 'radio'].includes(field.type) ? field.checked : field.value;"""
+READ = f"form => {{ {FIELDS} return fields.map(valueOf); }}"
+FILL = f"""form => {{
+    {FIELDS}
+    for (const field of fields) {{
+        if (field.options) field.selectedIndex = field.options.length - 1;
+        else if (['checkbox', 'radio'].includes(field.type)) field.checked = !field.checked;
+        else if (field.type === 'number') field.value = '3';
+        else if (field.type === 'datetime-local') field.value = '2027-03-04T05:06';
+        else if (field.type === 'range') field.value = field.max;
+        else field.value = 'typed by a person';
+    }}
+    form.dispatchEvent(new Event('input', {{ bubbles: true }}));
+    return fields.map(valueOf);
+}}"""
+SECRETS = "form => form.querySelectorAll('[type=password]').forEach(field => { field.value = 'a secret' })"
+
+
+def typed_forms(page: Element) -> list[str]:
+    """The addresses of a page's forms into which something is typed that is kept."""
+    kept = []
+    for form in page.all("form"):
+        fields = [*form.all("textarea"), *form.all("select")]
+        fields += [field for field in form.all("input") if field.attributes.get("type", "text") not in NOT_KEPT]
+        codes = [field for field in fields if field.attributes.get("autocomplete") == "one-time-code"]
+        if form.attributes.get("method") == "post" and len(fields) > len(codes):
+            kept.append(form.attributes.get("action", "").partition("#")[0])
+    return kept
+
+
+def forms_by_page(world: Environment) -> dict[tuple[str, str], list[str]]:
+    """By role and path: the forms of pages, each of them on the first page that has it."""
+    found: dict[tuple[str, str], list[str]] = {}
+    seen = set()
+    for route in routes_of(world.app):
+        if route.method != "GET" or route.path.startswith("/api/"):
+            continue
+        for request in requests_of(route, world.planted):
+            for role in ROLES:
+                path = str(request).removeprefix("GET ")
+                headers = {"Accept": "text/html", "Cookie": f"kennel=session-of-{role}"}
+                answer = world.http.get(path, headers=headers)
+                if answer.status_code != 200 or "text/html" not in answer.headers["content-type"]:
+                    continue
+                forms = [form for form in typed_forms(parse_html(answer.text)) if form not in seen]
+                seen.update(forms)
+                if forms:
+                    found[role, path] = forms
+    return found
+
+
+@pytest.mark.heavy
+def test_what_is_typed_survives_every_failure(browser: Browser, world: Environment) -> None:
+    pages = forms_by_page(world)
+    with serve(world.app) as url:
+        for role in ROLES:
+            with visit(browser, url) as tab:
+                if role != "visitor":
+                    tab.page.context.add_cookies([{"name": "kennel", "value": f"session-of-{role}", "url": url}])
+                for path, forms in ((path, forms) for (who, path), forms in pages.items() if who == role):
+                    for form in forms:
+                        check_form(tab.page, f"{url}{path}", form)
+    assert len({form for forms in pages.values() for form in forms}) >= 30
+
+
+def check_form(page: Page, address: str, action: str) -> None:
+    """Type into a form, fail to send it in each way, and find it as it was."""
+    form = f'form[method=post]:is([action="{action}"], [action^="{action}#"])'
+    status = iter(FAILURES)
+
+    def fail(route: Route) -> None:
+        if route.request.method == "POST" and route.request.is_navigation_request():
+            route.fulfill(status=next(status), content_type="text/html", body="<p>It failed.</p>")
+        else:
+            route.continue_()
+
+    page.route("**/*", fail)
+    page.goto(address)
+    typed: Any = page.locator(form).first.evaluate(FILL)
+    page.locator(form).first.evaluate(SECRETS)
+    for failure in FAILURES:
+        with page.expect_navigation():
+            page.locator(form).first.evaluate("form => HTMLFormElement.prototype.submit.call(form)")
+        page.go_back()
+        assert page.locator(form).first.evaluate(READ) == typed, (address, action, failure)
+    page.goto(address)
+    assert page.locator(form).first.evaluate(READ) == typed, (address, action, "opened again")
+    assert "a secret" not in page.evaluate("JSON.stringify(sessionStorage)"), (address, action)
+    page.unroute("**/*")
+    page.evaluate("sessionStorage.clear()")
+
+
+@pytest.mark.parametrize("template", sorted(HERE.glob("templates/**/*.html")), ids=lambda path: path.name)
+def test_every_form_has_an_address_by_which_its_draft_is_kept(template: Path) -> None:
+    for form in FORM.findall(template.read_text()):
+        if TYPED.search(form):
+            assert 'action="' in form.partition(">")[0], form[:200]
+
+
+def test_a_draft_ends_when_the_form_is_taken_or_the_person_signs_out(browser: Browser, world: Environment) -> None:
+    with world.undone(), serve(world.app) as url, visit(browser, url) as tab:
+        page = tab.page
+        page.context.add_cookies([{"name": "kennel", "value": "session-of-organizer", "url": url}])
+        settings = f"{url}/competitions/kennels/settings"
+        page.goto(settings)
+        page.get_by_label("Title").fill("A new title")
+        page.get_by_label("Days of review").fill("9")
+        page.on("dialog", lambda dialog: dialog.accept())
+        page.goto(settings)
+        expect(page.locator(".restored")).to_contain_text("Your unsaved changes are restored.")
+        expect(page.get_by_label("Title")).to_have_value("A new title")
+        page.get_by_role("button", name="Save settings").click()
+        expect(page.get_by_role("status")).to_have_text("Settings saved.")
+        page.reload()
+        expect(page.locator(".restored")).to_have_count(0)
+        page.get_by_label("Title").fill("Another title")
+        page.goto(settings)
+        page.get_by_role("button", name="Discard").click()
+        expect(page.get_by_label("Title")).to_have_value("A new title")
+        page.get_by_label("Title").fill("Another title")
+        page.get_by_role("button", name="Sign out").click()
+        expect(page.get_by_role("link", name="Sign in")).to_be_visible()
+        assert page.evaluate("sessionStorage.length") == 0
+        assert [line for line in tab.console_messages if "[DOM]" not in line] == []
