@@ -16,7 +16,7 @@ def uncertainty_json(
 ) -> tuple[str, bytes]:
     """The ETag and the body, an :class:`UncertaintyView`; ``Forbidden`` for the private track before publication."""
     etag = etag_of("uncertainty", uncertainty.uncertainty_version(session, state, track, account))
-    return etag, cache.answer(etag, lambda: _body(session, state, track, account))
+    return etag, cache.answer(session, etag, lambda: _body(session, state, track, account))
 
 
 def _body(session: Session, state: CompetitionState, track: TrackKind, account: Account | None) -> bytes:

@@ -5,6 +5,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
 
+from sqlalchemy.orm import Session
+
+from scorer.db.session import end_reading
+
 CAPACITY_BYTES = 64 << 20
 MAX_BODY_BYTES = CAPACITY_BYTES // 4
 
@@ -19,11 +23,14 @@ class ResponseCache:
         self._bodies: OrderedDict[str, bytes] = OrderedDict()
         self._locks: dict[str, tuple[Lock, int]] = {}
 
-    def answer(self, etag: str, make: Callable[[], bytes]) -> bytes:
-        """The body under an ETag. A missing one is made once; other threads that ask for it meanwhile wait for it."""
+    def answer(self, session: Session, etag: str, make: Callable[[], bytes]) -> bytes:
+        """The body under an ETag. A missing one is made once; other threads that ask for it meanwhile wait for it,
+        without the connection of their ``session``: whoever makes it may need that connection."""
         body = self.find(etag)
         if body is not None:
             return body
+        if not end_reading(session):
+            return make()
         with self._lock_for(etag):
             body = self.find(etag)
             return body if body is not None else self.keep(etag, make())

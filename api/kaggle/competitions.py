@@ -143,16 +143,16 @@ def _place(place: board.Place, decimals: int) -> LeaderboardRow:
 def download_leaderboard(
     body: CompetitionRequest,
     request: Request,
-    session: DbSession,
     begin: Transactions,
     account: Reader,
     now: Now,
 ) -> Response:
     """The whole board: a zip with the CSV of the JSON API."""
-    state = competition_state.visible_state(session, body.competition_name, account, now)
-    kind = _track_of(state)
-    slug = state.competition.slug
-    places = all_places(session, state, kind, account)
+    with begin() as session:
+        state = competition_state.visible_state(session, body.competition_name, account, now)
+        kind = _track_of(state)
+        slug = state.competition.slug
+        places = all_places(session, state, kind, account)
     charge_rows(request, account, len(places.ranks))
     content = _zip_of(f"{slug}-{kind}.csv", b"".join(board_csv_of(places, begin)), now)
     headers = {"Content-Disposition": f'attachment; filename="{slug}.zip"', "Cache-Control": "private, no-store"}

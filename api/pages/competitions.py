@@ -111,7 +111,7 @@ def show_leaderboard(
         shown = {**values, **_board_values(session, state, query, account, now)}
         return bytes(templates.render_page("competitions/show.html", viewer=viewer, now=now, **shown).body)
 
-    return templates.page_from_cache(cache, etag, viewer, render)
+    return templates.page_from_cache(session, cache, etag, viewer, render)
 
 
 def _track_of(state: CompetitionState, query: BoardQuery) -> TrackKind:
@@ -226,7 +226,7 @@ def show_uncertainty(
             templates.render_page("leaderboard/uncertainty.html", viewer=viewer, state=state, shown=shown).body
         )
 
-    return templates.page_from_cache(cache, etag, viewer, render)
+    return templates.page_from_cache(session, cache, etag, viewer, render)
 
 
 @router.post("/competitions/{slug}/rules-acceptance")

@@ -8,6 +8,7 @@ from typing import Any
 from fastapi import HTTPException, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from sqlalchemy.orm import Session
 
 from api.http.dependencies import Caller
 from api.http.etags import etag_of, is_known
@@ -113,9 +114,11 @@ def cached_page(body: bytes, etag: str) -> HTMLResponse:
     return HTMLResponse(body, headers={**PAGE_HEADERS, **NO_CACHE_HEADERS, "ETag": etag})
 
 
-def page_from_cache(cache: ResponseCache, etag: str, viewer: Caller | None, make: Callable[[], bytes]) -> HTMLResponse:
+def page_from_cache(
+    session: Session, cache: ResponseCache, etag: str, viewer: Caller | None, make: Callable[[], bytes]
+) -> HTMLResponse:
     """A page with its ETag: a visitor's body comes from the cache, that of who is signed in is made each time."""
-    return cached_page(make() if viewer else cache.answer(etag, make), etag)
+    return cached_page(make() if viewer else cache.answer(session, etag, make), etag)
 
 
 def see_other(address: str) -> RedirectResponse:

@@ -45,7 +45,7 @@ def show(
     headers = {**HEADERS, "ETag": etag}
     if is_known(request, etag):
         return Response(status_code=304, headers=headers)
-    return Response(cache.answer(etag, lambda: _badge(session, state, track, team)), headers=headers)
+    return Response(cache.answer(session, etag, lambda: _badge(session, state, track, team)), headers=headers)
 
 
 def _badge(session: Session, state: CompetitionState, track: TrackKind, team: str) -> bytes:

@@ -105,7 +105,7 @@ def show(
             return Response(body, headers=headers)
     if not as_csv:
         charge_rows(request, account, query.limit)
-        body = cache.answer(etag, lambda: _body(session, state, query, account, now))
+        body = cache.answer(session, etag, lambda: _body(session, state, query, account, now))
         return Response(body, headers=headers)
     options = query.model_dump(include={"late", "as_of", "search"})
     places = all_places(session, state, query.track, account, **options)

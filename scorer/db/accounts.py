@@ -38,7 +38,7 @@ NAMES_LOCK = 0x6B6E6E6C
 
 def lock_names(session: Session) -> None:
     """Let one transaction at a time assign handles, names and mail addresses."""
-    session.execute(select(func.pg_advisory_xact_lock(NAMES_LOCK, 0)))
+    session.execute(select(func.pg_advisory_xact_lock(NAMES_LOCK, 0), func.pg_current_xact_id()))
 
 
 def account_by_handle(session: Session, handle: str) -> Account | None:

@@ -36,6 +36,9 @@ COMMAND_CONNECTIONS = 5
 """Database connections of a command, or of a check at the start of a process."""
 CONNECTED_KEY = "connected"
 """Where a session keeps that it has taken a connection."""
+HAS_WRITTEN = text("SELECT pg_current_xact_id_if_assigned() IS NOT NULL")
+"""Whether a transaction has written or locked anything. Advisory locks assign no transaction id by themselves, so the
+statements that take them ask for one."""
 POOL_SECONDS = 10
 """Longest wait for a free connection of the pool."""
 
@@ -66,8 +69,26 @@ def _note_connection(session: Session, *_: object) -> None:
 
 
 def has_connected(session: Session) -> bool:
-    """Whether a session of :func:`sessions_of` has taken a connection."""
+    """Whether a session of :func:`sessions_of` has taken a connection, and not given it back."""
     return CONNECTED_KEY in session.info
+
+
+def end_reading(session: Session) -> bool:
+    """Give the connection of a session of :func:`sessions_of` back if its transaction has only read; whether the
+    session now holds none. The next statement begins another transaction.
+
+    A request that waits for a second connection while it holds one waits for ever where all other requests do the same:
+    behind a pooler, all pools of all processes share the server's connections.
+    """
+    if not has_connected(session):
+        return True
+    if session.in_nested_transaction() or session.new or session.dirty or session.deleted:
+        return False
+    if session.scalar(HAS_WRITTEN):
+        return False
+    session.commit()
+    del session.info[CONNECTED_KEY]
+    return True
 
 
 def is_unavailable(error: BaseException) -> bool:

@@ -77,8 +77,9 @@ def create_celery_app(settings: Settings) -> Celery:
 def transaction(sessions: Sessions, app: Celery) -> Iterator[Session]:
     """A database transaction that commits at the end, then sends its messages and makes its other calls; a rollback
     drops all of them."""
-    with sessions.begin() as session:
+    with sessions() as session:  # not in a block of its own: what has only read may give its connection back
         yield session
+        session.commit()
     for act in session.info.pop(_AFTER_COMMIT, ()):
         act()
     messages: Counter[Queue] = session.info.pop(_PENDING, Counter())

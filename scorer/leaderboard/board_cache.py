@@ -27,7 +27,7 @@ from sqlalchemy.orm import Session
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.leaderboard.changes import ChangeFeed
-from scorer.db.session import Connection, ConnectionLost, Connections
+from scorer.db.session import Connection, ConnectionLost, Connections, end_reading
 from scorer.db.tables import Competition, Track
 from scorer.errors import TooMany
 from scorer.leaderboard.board_snapshots import BoardKey, BoardSnapshot, FormerSnapshot
@@ -255,6 +255,7 @@ class BoardCache:
 
 
 def cache_of(session: Session) -> BoardCache | None:
-    """The board cache of the process that this session belongs to; None where it has none (workers, commands)."""
+    """The board cache of the process that this session belongs to; None where it has none (workers, commands), and
+    where the session has written: it keeps its connection, and the cache would need another one."""
     cache: BoardCache | None = session.info.get("board_cache")
-    return cache
+    return cache if cache is not None and end_reading(session) else None

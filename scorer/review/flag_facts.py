@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.evidence import shared_images, signs
 from scorer.db.review import contents
-from scorer.db.session import Connection, ConnectionLost, Connections
+from scorer.db.session import Connection, ConnectionLost, Connections, end_reading
 from scorer.ranking.columns import EMPTY, Ints
 
 OVERLAP = 5_000
@@ -205,10 +205,10 @@ class FlagFactsCache:
 
 
 def facts_of(session: Session, state: CompetitionState) -> FlagFacts:
-    """The facts of a competition: from the process's cache, which has what is committed, or without a cache from the
-    database as this transaction sees it."""
+    """The facts of a competition: from the process's cache, which has what is committed; without a cache, or after
+    writing, from the database as this transaction sees it."""
     cache: FlagFactsCache | None = session.info.get("flag_facts")
-    if cache is not None:
+    if cache is not None and end_reading(session):
         return cache.facts_of(state)
     session.flush()  # columns are read past the session, whose own queries would flush
     return _no_facts(state).read(session.connection())

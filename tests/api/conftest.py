@@ -13,6 +13,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from pwdlib import PasswordHash
 from pwdlib.hashers.argon2 import Argon2Hasher
+from sqlalchemy import event
 
 from api.http.csrf import csrf_token
 from api.main import create_app, set_up_state
@@ -23,6 +24,7 @@ from scorer.db.session import engine_of, sessions_of
 from scorer.db.tables import Account, Competition, Job, Token
 from scorer.jobs.broker import create_celery_app
 from scorer.lifecycle import Queue
+from scorer.monitoring import logs
 from scorer.settings import Settings
 from tests import prepared_references
 from tests.factories import give_role, make_spec, zip_of
@@ -35,6 +37,24 @@ _idle: list[FastAPI] = []
 """Applications that no test uses now. A new one would build its routes again at its first request."""
 
 
+def refuse_second_connections(app: FastAPI) -> None:
+    """Let a request that takes a second connection to the database while it holds one fail."""
+    held: dict[object, str] = {}
+
+    def check_out(_: object, record: object, __: object) -> None:
+        request = logs.request_id()
+        if request is not None:
+            assert request not in held.values(), "a request takes a second connection while it holds one"
+            held[record] = request
+
+    def check_in(_: object, record: object) -> None:
+        held.pop(record, None)
+
+    for engine in (app.state.engine, app.state.readers._engine):
+        event.listen(engine, "checkout", check_out)
+        event.listen(engine, "checkin", check_in)
+
+
 @contextmanager
 def application(settings: Settings) -> Iterator[FastAPI]:
     """The application with these settings; reused between tests, since building routes is slow."""
@@ -43,6 +63,7 @@ def application(settings: Settings) -> Iterator[FastAPI]:
         set_up_state(app, settings)
     else:
         app = create_app(settings)
+    refuse_second_connections(app)
     yield app
     app.dependency_overrides = {}
     _idle.append(app)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -115,7 +116,7 @@ def test_each_transaction_has_its_limits_and_its_isolation(settings: Settings, t
 
 
 def test_a_competition_is_held_behind_a_pooler(settings: Settings, tmp_path: Path) -> None:
-    with pooled(settings, tmp_path, connections=3) as behind, running_service(behind) as service:
+    with pooled(settings, tmp_path, connections=2) as behind, running_service(behind) as service:
         slug = service.competition()
         entries = [service.scored(who, slug, noise_images(10 + seed)) for seed, who in enumerate(("ada", "bob"))]
         assert [each["status"] for each in entries] == ["scored"] * 2
@@ -124,6 +125,26 @@ def test_a_competition_is_held_behind_a_pooler(settings: Settings, tmp_path: Pat
         assert service.call("organizer", "POST", path, json=threshold).status_code == 201
         board = service.call(None, "GET", f"/competitions/{slug}/leaderboard").json()
         assert [place["rank"] for place in board["entries"]] == [1, 2]
+        read_at_the_same_time(service, slug)
+
+
+def read_at_the_same_time(service: Service, slug: str) -> None:
+    """More requests than the server has connections: none waits for a second one while it holds one."""
+    token = {"Authorization": f"Bearer {service.tokens['organizer']}"}
+    pages = [f"/competitions/{slug}{page}" for page in ("", "/desk", "/uncertainty", "/insights")]
+    board, publication = (f"{API}/competitions/{slug}/{name}" for name in ("leaderboard?format=csv", "publication"))
+    change = f"/competitions/{slug}/tracks/public/thresholds"
+
+    def read(number: int) -> None:
+        for path in ("/", *pages, board, publication):
+            answer = service.http.get(path, headers=token)
+            assert answer.status_code == 200, (path, answer.text)
+        threshold = {"method": "manual", "tau": 0.1 + number / 100, "reason": "boards must be ranked again"}
+        answer = service.call("organizer", "POST", change, json=threshold)
+        assert answer.status_code == 201 or answer.json()["type"].endswith(":tau-has-moved"), answer.text
+
+    with ThreadPoolExecutor(8) as readers:
+        list(readers.map(read, range(8)))
 
 
 def environment_of(settings: Settings) -> dict[str, str]:

@@ -82,7 +82,7 @@ def show_insights(
         values: dict[str, Any] = {"track": track, "label": label, "seed": seed, "shown": shown}
         values |= _values(session, state, account, track)
         for name, make in parts.items():  # the same for all who may see the same
-            part = cache.answer(etag_of(name, BUILD_DIGEST, version, track, label, shown), make)
+            part = cache.answer(session, etag_of(name, BUILD_DIGEST, version, track, label, shown), make)
             values[name] = part.decode()
         return bytes(render_page("insights/show.html", viewer=viewer, now=now, state=state, **values).body)
 
@@ -90,7 +90,7 @@ def show_insights(
         "pictures": lambda: _render_pictures(request, session, state, account, track, label, tracks, shown_track),
         "shared_submissions": lambda: _render_shared_submissions(session, state, account),
     }
-    return page_from_cache(cache, etag, viewer, render_body)
+    return page_from_cache(session, cache, etag, viewer, render_body)
 
 
 def _render_pictures(

@@ -67,7 +67,7 @@ def index(
         return Response(body(), media_type="application/json", headers=LIST_HEADERS)
     # What this depends on has thresholds in it that visitors do not see: their ETag is that of the answer alone.
     version = etag_of("competitions", page.next_after, *competition_state.list_version(session, page.rows, now))
-    content = cache.answer(version, body)
+    content = cache.answer(session, version, body)
     headers = LIST_HEADERS | {"ETag": etag_of(content)}
     if is_known(request, headers["ETag"]):
         return Response(status_code=304, headers=headers)

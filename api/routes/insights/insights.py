@@ -1,6 +1,7 @@
 """Figures of a competition as JSON, CSV or SVG."""
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Annotated, Literal
 
 from fastapi import Query, Request, Response
@@ -95,9 +96,11 @@ def show(
         if query.format == "csv":
             return StreamingResponse(figure_csv_of(of_all, begin), headers=headers)
         # The statistics take most of the time, and few bytes.
-        head = cache.answer(etag_of("head", headers["ETag"]), lambda: FigureView.head_of(slug, of_all))
+        head = cache.answer(session, etag_of("head", headers["ETag"]), lambda: FigureView.head_of(slug, of_all))
         return StreamingResponse(FigureView.json_of(head, of_all, begin), headers=headers)
-    body = cache.answer(headers["ETag"], lambda: b"".join(_pieces(slug, state, data(), query, begin)))
+    body = cache.answer(
+        session, headers["ETag"], lambda: b"".join(_pieces(slug, state, data(), query, lambda: nullcontext(session)))
+    )
     return Response(body, headers=headers)
 
 

@@ -20,7 +20,7 @@ from scorer.lifecycle import PENDING, UNCHARGED, QuotaUsage, Status, utc_day
 
 def lock_changes(session: Session, competition_id: int) -> None:
     """Let one transaction at a time change the names, members and merges of a competition's teams."""
-    session.execute(select(func.pg_advisory_xact_lock(competition_id)))
+    session.execute(select(func.pg_advisory_xact_lock(competition_id), func.pg_current_xact_id()))
 
 
 def lock_teams(session: Session, team_ids: Collection[int]) -> None:

@@ -318,7 +318,7 @@ def test_cached_boards_equal_those_of_the_tables_after_every_change(service: Ser
         version = tuple(snapshot.version(arena.state.tracks[kind].id, beside=BESIDE_RANKS) for kind, _ in kinds)
         assert version not in seen, f"{step} makes another board"
         seen.add(version)
-        with arena.begin() as session:
+        with service.context.sessions() as session:
             for kind, late in kinds:
                 for at in (None, past):
                     plain = board_of(session, arena.state, kind, late=late, at=at)
