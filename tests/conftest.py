@@ -1,6 +1,7 @@
 """Real PostgreSQL and Redis for every test that needs them, started once for the whole run."""
 
 import gc
+import os
 import secrets
 import socket
 import time
@@ -26,7 +27,7 @@ from deploy.standalone.database_roles import APP, OWNER
 from deploy.standalone.ephemeral import Servers, ephemeral_servers
 from scorer.db import session as db_session
 from scorer.settings import Settings
-from tests import examples
+from tests import examples, skips
 from tests.people import create_people
 
 TEMPLATE, TEMPLATE_WITH_PEOPLE = "template_kennel", "template_people"
@@ -38,11 +39,31 @@ gc.disable()  # until all modules are imported: none of that is garbage
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where the extra ``worker`` is not installed, what needs it is skipped; all else runs there, too."""
+    """Skip what needs root or the extra ``worker`` where there is none."""
+    missing = {}
     if find_spec("torch") is None:
-        for item in items:
-            if item.get_closest_marker("torch"):
-                item.add_marker(pytest.mark.skip(reason="needs the extra `worker`"))
+        missing["torch"] = "needs the extra `worker`"
+    if os.geteuid() != 0:
+        missing["root"] = skips.NEEDS_ROOT
+    for item in items:
+        for marker, reason in missing.items():
+            if item.get_closest_marker(marker):
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail a run of CI that skips what it may not."""
+    terminal = session.config.pluginmanager.get_plugin("terminalreporter")
+    if os.environ.get("CI") == "true" and isinstance(terminal, pytest.TerminalReporter) and skips.others(terminal):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Name what CI may not skip."""
+    if os.environ.get("CI") == "true":
+        for line in skips.others(terminalreporter):
+            terminalreporter.write_line(f"CI may not skip {line}", red=True)
 
 
 def pytest_collection_finish() -> None:

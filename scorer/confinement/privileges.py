@@ -40,8 +40,13 @@ def drop_capabilities() -> bool:
         libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
     libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
     libc.capset(struct.pack("<Ii", _CAPABILITY_VERSION, 0), bytes(24))
-    libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)  # no other process of the same user may look into it
+    hide_memory()
     return capabilities() == 0
+
+
+def hide_memory() -> None:
+    """Close this process's memory and environment to the other processes of its user, until it runs another program."""
+    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def capabilities() -> int:

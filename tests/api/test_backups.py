@@ -134,7 +134,7 @@ def test_a_restored_installation_shows_the_same_boards_and_goes_on(
         kennel(new_settings, "restore", folder)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: it acts for another user")
+@pytest.mark.root
 def test_what_root_restores_is_the_service_s(
     service: Service, new_settings: Settings, kennel: Any, tmp_path: Path
 ) -> None:

@@ -586,7 +586,7 @@ def folder_of_the_service(mode: int = 0o700) -> Iterator[tuple[Path, UnixAccount
         shutil.rmtree(folder)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: it acts for another user")
+@pytest.mark.root
 def test_root_leaves_no_folders_that_the_service_cannot_write_to(installation: Installation) -> None:
     """The doctor comes before the first entry: what it makes is what the service writes to."""
     with folder_of_the_service() as (folder, account):
@@ -597,7 +597,7 @@ def test_root_leaves_no_folders_that_the_service_cannot_write_to(installation: I
         assert {path.stat().st_uid for path in made} == {account.uid}
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: it acts for another user")
+@pytest.mark.root
 def test_root_does_not_find_writable_what_the_service_cannot_write_to(installation: Installation) -> None:
     with folder_of_the_service(0o500) as (folder, _):
         asked = changed(installation, blob_url=folder.as_uri(), scratch=folder / "scratch")

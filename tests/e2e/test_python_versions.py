@@ -191,7 +191,7 @@ def _environment(python: str, folder: Path) -> Path:
     """The interpreter of a new environment of this version; skips the test where there is none."""
     interpreter = _interpreter(python)
     if interpreter is None:
-        pytest.skip(f"there is no Python {python} here")
+        pytest.skip(f"needs Python {python}")
     _run(interpreter, "-m", "venv", folder / "environment")
     return folder / "environment" / "bin" / "python"
 

@@ -35,7 +35,6 @@ from scorer.settings import Settings
 
 REPOSITORY = Path(__file__).parents[2]
 ROOT = os.geteuid() == 0
-as_root = pytest.mark.skipif(not ROOT, reason="needs root: it acts for another user")
 
 
 def mode_of(path: Path) -> int:
@@ -128,7 +127,7 @@ def test_an_unwritable_folder_is_one_sentence(folder: Path) -> None:
         assert output == (f"Kennel cannot write to the folder {path} (Permission denied): name another with --data.\n")
 
 
-@as_root
+@pytest.mark.root
 def test_a_folder_that_the_servers_cannot_reach_is_named_and_not_opened_up(tmp_path: Path) -> None:
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o700)
@@ -150,7 +149,7 @@ def account(name: str = SERVICE) -> UnixAccount:
     return unprivileged
 
 
-@as_root
+@pytest.mark.root
 def test_servers_and_service_have_system_accounts_that_are_created_if_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (account(SERVERS).name, account().name) == ("kennel-db", "kennel")
     assert len({0, pwd.getpwnam("nobody").pw_uid, account(SERVERS).uid, account().uid}) == 4
@@ -159,7 +158,7 @@ def test_servers_and_service_have_system_accounts_that_are_created_if_missing(mo
         system_account("kennel-none")
 
 
-@as_root
+@pytest.mark.root
 def test_data_of_another_account_is_refused_with_the_command_that_hands_it_over(folder: Path) -> None:
     """Root's command on data of an ordinary user, and an ordinary user's on data of root's accounts."""
     path = folder / "da ta"
@@ -186,7 +185,7 @@ def test_data_of_another_account_is_refused_with_the_command_that_hands_it_over(
     )
 
 
-@as_root
+@pytest.mark.root
 def test_programs_that_the_account_cannot_reach_are_copied_once(folder: Path, tmp_path: Path) -> None:
     site = tmp_path / "site"
     (site / "tree" / "bin").mkdir(parents=True, mode=0o700)
@@ -208,7 +207,7 @@ def test_programs_that_the_account_cannot_reach_are_copied_once(folder: Path, tm
     assert Wheel("copy", "1.0", home, ("tree",)).home(folder / "runtime", account()) == home
 
 
-@as_root
+@pytest.mark.root
 def test_a_part_reaches_its_code_through_closed_folders_and_nothing_else_there(folder: Path) -> None:
     closed = folder / "home"
     code, data = closed / "work" / "code", closed / "data"
@@ -234,7 +233,7 @@ def test_a_part_reaches_its_code_through_closed_folders_and_nothing_else_there(f
     assert without.returncode != 0
 
 
-@as_root
+@pytest.mark.root
 def test_a_part_has_the_user_and_the_groups_of_its_account_and_no_privileges() -> None:
     script = "id -u; id -g; id -G; grep -E 'Cap(Prm|Eff|Bnd)' /proc/self/status | cut -f 2 | uniq"
     command = launch_command(["/bin/sh", "-c", script], signal.SIGKILL, account())
@@ -248,7 +247,7 @@ def test_no_part_gains_privileges_from_what_it_executes() -> None:
     assert done.stdout == "NoNewPrivs:\t1\n"
 
 
-@as_root
+@pytest.mark.root
 def test_folders_of_parts_are_private_and_taken_over_from_root(folder: Path) -> None:
     with open_data_folder(folder / "data") as data:
         old = data.path / "blobs" / "zips"
@@ -265,7 +264,7 @@ def test_folders_of_parts_are_private_and_taken_over_from_root(folder: Path) -> 
         assert outside.stat().st_uid == 0, "neither by a link nor by another name"
 
 
-@as_root
+@pytest.mark.root
 def test_a_command_of_root_leaves_nothing_in_the_scratch_of_the_parts(folder: Path) -> None:
     with open_data_folder(folder / "data") as data:
         scratch = data.private_folder("scratch")
@@ -280,7 +279,7 @@ def test_a_command_of_root_leaves_nothing_in_the_scratch_of_the_parts(folder: Pa
         assert with_own_scratch(settings).scratch != scratch, "a worker has yet to make it"
 
 
-@as_root
+@pytest.mark.root
 def test_root_acts_as_the_account_that_a_folder_belongs_to(folder: Path) -> None:
     assert owner_of(folder / "none" / "of these") is None
     os.chown(folder, account().uid, account().gid)

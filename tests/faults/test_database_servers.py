@@ -36,8 +36,6 @@ from deploy.standalone.unix_account import SERVERS, UnixAccount, system_account,
 from scorer.errors import Unavailable
 
 REPOSITORY = Path(__file__).parents[2]
-ROOT = os.geteuid() == 0
-as_root = pytest.mark.skipif(not ROOT, reason="needs root: servers must run as another user")
 
 
 def ask(url: str, *statements: str) -> list[tuple[object, ...]]:
@@ -399,7 +397,7 @@ def test_a_given_port_is_used_and_a_taken_one_is_reported(servers: Servers, fold
 # --- who runs it
 
 
-@as_root
+@pytest.mark.root
 def test_a_virtual_environment_closed_to_others_is_no_obstacle(folder: Path, tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
     with open_data_folder(folder) as data, Supervisor(Log(None)) as supervisor:
@@ -430,7 +428,7 @@ os.setgroups([]); os.setgid(uid); os.setuid(uid)
 """
 
 
-@as_root
+@pytest.mark.root
 def test_everything_works_for_an_ordinary_user_too(folder: Path) -> None:
     nobody = UnixAccount("nobody", 65534, 65534)
     # What starts the parts needs no more than a Python, of any version; ours may be below /root.

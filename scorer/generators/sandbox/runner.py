@@ -24,6 +24,7 @@ import numpy as np
 
 from scorer.confinement.bubblewrap import wrapped
 from scorer.confinement.import_path import IMPORT_PATH
+from scorer.confinement.privileges import hide_memory
 from scorer.errors import Invalid
 from scorer.generators.latents import Latent
 from scorer.generators.limits import GeneratorLimits
@@ -105,6 +106,7 @@ def _run(folder: Path, limits: GeneratorLimits, progress: StageProgress) -> tupl
 @contextmanager
 def _started(folder: Path, stderr_file: Any, limits: GeneratorLimits) -> Iterator[subprocess.Popen[bytes]]:
     """The process, in its own process group, which is killed at the end whatever happens."""
+    hide_memory()
     command = [sys.executable, "-P", "-s", "-m", "scorer.generators.sandbox.child", str(folder)]
     process = subprocess.Popen(  # noqa: S603 - our own module
         wrapped(command, folder),

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import mkdtemp
@@ -27,7 +28,10 @@ OWN = {"own-result": "done", "own-read": "done", "own-signal": "done", "own-limi
 LIMITED = {"too-large": "EFBIG", "memory": "MemoryError"}
 ON_FILES = {"read", "read-system", "write", "create", "truncate", "open-truncating", "remove", "rename"}
 ON_MODES = {"mode", "mode-raw", "owner", "times", "attribute"}
+OF_ITS_USER = {"environment", "memory-of-another"}
+"""What stands in ``/proc`` for processes of the same user."""
 WITH_PIDS = {"signal", "limits", "trace", "process-descriptor", "signal-by-descriptor", "environment"}
+AS_ROOT = [pytest.param("root", marks=pytest.mark.root)]
 SERVER = """
 import socket, time
 listening = socket.create_server(("127.0.0.1", 0))
@@ -43,8 +47,8 @@ class Site:
     python: str
     user: int | None
     root: Path
-    process: int
-    port: int
+    process: int = 0
+    port: int = 0
     environment: dict[str, str] = field(default_factory=lambda: {"PYTHONPATH": IMPORT_PATH, "SECRET": "s3cret"})
 
     @property
@@ -55,11 +59,38 @@ class Site:
     def outside(self) -> Path:
         return self.root / "outside"
 
+    @contextmanager
+    def server(self, script: str = SERVER) -> Iterator[None]:
+        """The other process, of the same user, while it is attacked."""
+        command = [self.python, "-P", "-c", script]
+        with subprocess.Popen(
+            command, env=self.environment, stdout=subprocess.PIPE, text=True, user=self.user, cwd="/"
+        ) as process:
+            assert process.stdout is not None
+            before = self.process, self.port
+            self.process, self.port = process.pid, int(process.stdout.readline())
+            yield
+            self.process, self.port = before
+            process.kill()
+
+    def _lay_out(self) -> None:
+        """Make both folders as they were before any attempt."""
+        shutil.rmtree(self.own, ignore_errors=True)
+        shutil.rmtree(self.outside, ignore_errors=True)
+        for folder, mode in ((self.root, 0o755), (self.own, 0o700), (self.outside, 0o777)):
+            folder.mkdir(exist_ok=True)
+            folder.chmod(mode)
+        for name in ("own/input", "own/result", "outside/victim", "outside/spare"):
+            (self.root / name).write_text("something")
+            (self.root / name).chmod(0o666)
+        if self.user is not None:
+            for path in (self.root, *self.root.rglob("*")):
+                os.chown(path, self.user, self.user)
+
     def run(
         self, *, without: tuple[str, ...] = (), only: tuple[str, ...] = (), threads: int = 8, wrapped: bool = False
     ) -> dict[str, Any]:
-        for path in (self.own, *self.own.iterdir()):  # a run as root gives them to another user
-            os.chown(path, os.geteuid() if self.user is None else self.user, -1)
+        self._lay_out()
         request = {"folder": str(self.own), "outside": str(self.outside), "process": self.process, "port": self.port}
         request |= {"without": without, "only": only, "threads": threads}
         command = [self.python, "-P", str(SCRIPT), json.dumps(request)]
@@ -82,29 +113,16 @@ def _runs(python: str, user: int | None) -> bool:
         return False
 
 
-@pytest.fixture(scope="module", params=["root", "ordinary"])
+@pytest.fixture(scope="module", params=[*AS_ROOT, "ordinary"])
 def site(request: pytest.FixtureRequest) -> Iterator[Site]:
-    is_root = os.geteuid() == 0
-    if request.param == "root" and not is_root:
-        pytest.skip("these tests run as an ordinary user: what root gives up is not tried")
-    user = ORDINARY if is_root and request.param == "ordinary" else None
+    user = ORDINARY if os.geteuid() == 0 and request.param == "ordinary" else None
     python = next((each for each in (sys.executable, "/usr/bin/python3") if _runs(each, user)), None)
     if python is None:
         pytest.skip("no interpreter of this machine can be run by an ordinary user")
     root = Path(mkdtemp(prefix="kennel-escape-"))
-    for folder, mode in ((root, 0o755), (root / "own", 0o700), (root / "outside", 0o777)):
-        folder.mkdir(exist_ok=True)
-        folder.chmod(mode)
-    for name in ("own/input", "own/result", "outside/victim", "outside/spare"):
-        (root / name).write_text("something")
-        (root / name).chmod(0o666)
-    if user is not None:
-        for path in (root, *root.rglob("*")):
-            os.chown(path, user, user)
-    with subprocess.Popen([python, "-c", SERVER], stdout=subprocess.PIPE, text=True, user=user, cwd="/") as server:
-        assert server.stdout is not None
-        yield Site(python, user, root, server.pid, int(server.stdout.readline()))
-        server.kill()
+    each = Site(python, user, root)
+    with each.server():
+        yield each
     shutil.rmtree(root)
 
 
@@ -134,11 +152,22 @@ def test_the_filter_alone_leaves_reading_and_writing_of_files(site: Site) -> Non
     found = site.run(without=("file_access", "network_namespace"))
     assert missing_measures(found["measures"]) == [REQUIRED["file_access"]]
     possible = {"read", "read-system", "write", "create", "own-new-file", "own-input", "list-processes"}
-    possible |= {"environment", "memory-of-another"} if site.user else set()
+    possible |= set() if found["user"] in range(FIRST_USER, FIRST_USER + USERS) else OF_ITS_USER
     assert done_in(found["outcomes"]) - set(OWN) <= possible
-    (site.outside / "new").unlink(missing_ok=True)
-    (site.own / "new").unlink(missing_ok=True)
-    (site.outside / "victim").write_text("something")
+
+
+def test_a_namespace_of_its_own_closes_processes_of_the_same_user(site: Site) -> None:
+    found = site.run(without=("file_access",))
+    if not found["measures"]["network_namespace"]:
+        pytest.skip("this system makes no namespaces for ordinary users")
+    assert done_in(found["outcomes"]) & OF_ITS_USER == set()
+
+
+def test_a_process_closes_its_own_memory(site: Site) -> None:
+    """What runs a generator does so, and needs neither Landlock nor a namespace for it."""
+    with site.server("from scorer.confinement.privileges import hide_memory; hide_memory()" + SERVER):
+        found = site.run(without=("file_access", "network_namespace"))
+    assert done_in(found["outcomes"]) & OF_ITS_USER == set()
 
 
 def test_landlock_alone_keeps_files_from_being_opened_or_emptied(site: Site) -> None:
@@ -155,9 +184,8 @@ def test_landlock_alone_keeps_files_from_being_opened_or_emptied(site: Site) -> 
         assert outcomes["signal"] == "EPERM"
 
 
+@pytest.mark.parametrize("site", AS_ROOT, indirect=True)
 def test_root_that_stays_root_is_told(site: Site) -> None:
-    if site.user is not None or os.geteuid() != 0:
-        pytest.skip("only root can stay root")
     measures = site.run(without=("unprivileged_user",))["measures"]
     assert missing_measures(measures) == [REQUIRED["unprivileged_user"]]
     assert measures["no_capabilities"]
@@ -168,10 +196,6 @@ def test_the_attempts_would_have_worked(site: Site) -> None:
     harmless = ON_FILES - {"remove"} | ON_MODES | WITH_PIDS | {"connect", "socket", "program", "fork", "link", "pipe"}
     found = site.run(only=tuple(sorted(harmless)))
     assert {name: outcome for name, outcome in found.items() if outcome != "done"} == {}
-    for name in ("own/link", "own/pipe", "outside/new"):
-        (site.root / name).unlink()
-    (site.outside / "other").rename(site.outside / "spare")
-    (site.outside / "victim").write_text("something")
 
 
 def test_bubblewrap_makes_disks_read_only(site: Site) -> None:
