@@ -13,7 +13,7 @@ STAYING_SMALL = frozenset(
         *("competitions", "publications", "competition_roles", "announcements", "tracks", "thresholds"),
         *("reference_sets", "competition_references", "preparations", "data_files", "releases", "release_acts"),
         *("rating_studies", "pauses", "last_sweep", "rescoring_campaigns", "rescoring_acts", "comparisons"),
-        *("shown_tracks", "signing_keys", "webhooks"),
+        *("shown_tracks", "signing_keys", "webhooks", "worker_reports"),
         "rulings",  # organizers rule on what they have looked at
         "team_merges",  # two teams of a competition at a time agree on it, until its day of merging
         "p_value_changes",  # each sweep takes all of them away

@@ -13,15 +13,13 @@ from redis import Redis
 
 from deploy.doctor.local_parts import Command, command_lines, only_inner_workers_run, variable_of_web_process
 from scorer.blobs import Blobs, blobs_of
+from scorer.db.jobs import worker_reports
 from scorer.db.session import Sessions
-from scorer.jobs.broker import create_celery_app
+from scorer.db.tables import WorkerReport
 from scorer.settings import Settings
-from worker.runtime.worker_report import COMMAND
 
 SECONDS = 5.0
 """How long a server may take to answer."""
-REPLY_SECONDS = 2.0
-"""How long workers have to answer; all of this time is waited for."""
 
 
 @dataclass
@@ -56,11 +54,7 @@ class Installation:
             yield client
 
     @cached_property
-    def workers(self) -> Mapping[str, Mapping[str, Any]]:
-        """What running workers report of themselves, by name; an ``error`` from those that do not know the question."""
-        broker = create_celery_app(self.settings)
-        try:
-            replies = broker.control.broadcast(COMMAND, reply=True, timeout=REPLY_SECONDS) or []
-        finally:
-            broker.close()
-        return {name: report for reply in replies for name, report in reply.items()}
+    def workers(self) -> Sequence[WorkerReport]:
+        """What running workers report of themselves."""
+        with self.sessions() as session:
+            return worker_reports.fresh_reports(session)

@@ -14,8 +14,10 @@ from deploy.doctor.check import Check, Fault, Skipped
 from deploy.doctor.installation import Installation
 from deploy.standalone.unix_account import acting_as, owner_of
 from scorer.confinement.process import missing_measures
+from scorer.db import competitions
 from scorer.extractors.device_probe import device_found
 from scorer.generators.sandbox.probe import available_measures
+from scorer.lifecycle import Queue
 from scorer.monitoring.exposition import FOLDER_VARIABLE
 from scorer.settings import FILE_SUFFIX, PASSWORDS, Settings, is_secret, variable_of
 from scorer.unknown_settings import unknown_settings
@@ -106,9 +108,25 @@ def _known_secrets(settings: Settings) -> Iterator[tuple[str, str]]:
 def _weights(installation: Installation) -> str:
     folder = installation.settings.weights_dir
     if folder is not None and not folder.is_dir():
-        raise Skipped(f"{folder} is not on this machine: look where scores are made")
+        return _weights_of_workers(installation, folder)
     require_weights(installation.settings)
     return "those of all tracks are there and are the required ones"
+
+
+def _weights_of_workers(installation: Installation, folder: Path) -> str:
+    scoring = [report for report in installation.workers if Queue.SCORE in report.queues]
+    if not scoring:
+        raise Skipped(f"{folder} is not on this machine, and no scoring worker runs")
+    with installation.sessions() as session:
+        needed = competitions.extractors_in_use(session)
+    for identity in needed:
+        hashes = {report.worker: report.extractors.get(identity) for report in scoring}
+        lacking = [worker for worker, sha256 in hashes.items() if sha256 is None]
+        if lacking:
+            raise Fault(f"The weights of {identity} are missing or wrong where {', '.join(lacking)} runs.")
+        if len(set(hashes.values())) > 1:
+            raise Fault(f"The weights of {identity} differ between {' and '.join(hashes)}.")
+    return "every scoring worker has those of all tracks"
 
 
 def _gpu(installation: Installation) -> str:

@@ -26,22 +26,25 @@ ALWAYS_SERVED = (SWEEP_QUEUE, Queue.CHECK)
 
 def _workers(installation: Installation) -> str:
     needed = ALWAYS_SERVED if installation.settings.workers_from_zero else (SWEEP_QUEUE, *Queue)
-    served = {queue for report in installation.workers.values() for queue in report.get("queues", ())}
+    served = {queue for report in installation.workers for queue in report.queues}
     lonely = [queue for queue in needed if queue not in served]
     if lonely:
-        raise Fault(f"No worker that answers takes the queues {', '.join(lonely)}.")
+        raise Fault(f"No running worker takes the queues {', '.join(lonely)}.")
     which = ", ".join(needed) if needed is ALWAYS_SERVED else "every queue"
-    return f"{len(installation.workers)} answer and take {which}"
+    return f"{len(installation.workers)} run and take {which}"
 
 
 def _versions(installation: Installation) -> str:
     own = product_version(), migrations.newest_revision()
-    reported = {name: (each.get("version"), each.get("migration")) for name, each in installation.workers.items()}
-    others = [f"{name} ({of or 'unknown'}, {at or '?'})" for name, (of, at) in reported.items() if (of, at) != own]
+    others = [
+        f"{report.worker} ({report.version}, {report.migration})"
+        for report in installation.workers
+        if (report.version, report.migration) != own
+    ]
     if others:
         raise Fault(f"This is version {own[0]} with migration {own[1]}, other than {', '.join(others)}.")
-    if not reported:
-        raise Skipped("no worker answers")
+    if not installation.workers:
+        raise Skipped("no worker runs")
     return f"all workers are of this version, {own[0]}"
 
 
@@ -117,9 +120,9 @@ def _require_sent(what: str, backlog: Backlog, now: datetime) -> str:
 
 CHECKS = (
     Check(
-        "workers", _workers, "Start a worker for these queues (`celery -A worker.app worker -Q ...`).", ["queue server"]
+        "workers", _workers, "Start a worker for these queues (`celery -A worker.app worker -Q ...`).", ["migrations"]
     ),
-    Check("versions", _versions, "Start web and workers anew from the same version.", ["queue server"]),
+    Check("versions", _versions, "Restart web and workers from the same version.", ["migrations"]),
     Check("sweeps", _sweep, f"Start beat, and a worker for the queue `{SWEEP_QUEUE}`.", ["migrations"]),
     Check(
         "queues",

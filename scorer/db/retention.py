@@ -1,5 +1,5 @@
-"""Retention: deletes what is over: sessions, second factors, known devices, links, mails, deliveries, webhooks and
-uploads. Other rows are never deleted."""
+"""Retention: deletes what is over: sessions, second factors, known devices, links, mails, deliveries, webhooks,
+uploads and reports of workers. Other rows are never deleted."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -7,7 +7,18 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, CursorResult, delete, exists, func, select
 from sqlalchemy.orm import Session
 
-from scorer.db.tables import Delivery, KnownDevice, Mail, OneTimeLink, SecondFactor, Table, Upload, Webhook, WebSession
+from scorer.db.tables import (
+    Delivery,
+    KnownDevice,
+    Mail,
+    OneTimeLink,
+    SecondFactor,
+    Table,
+    Upload,
+    Webhook,
+    WebSession,
+    WorkerReport,
+)
 from scorer.lifecycle import DeliveryState, MailState
 
 
@@ -22,6 +33,7 @@ def expired_before(moment: datetime) -> Mapping[type[Table], ColumnElement[bool]
         Mail: Mail.state.not_in((MailState.WAITING, MailState.SENDING)) & (Mail.due_at < moment),
         Delivery: Delivery.state.in_((DeliveryState.SENT, DeliveryState.FAILED)) & (Delivery.due_at < moment),
         Webhook: (Webhook.ended_at < moment) & ~has_deliveries,
+        WorkerReport: WorkerReport.reported_at < moment,
         # Only the upload's row names the parts that are still to be deleted.
         Upload: (Upload.state != "receiving") & (Upload.expires_at < moment) & (func.cardinality(Upload.parts) == 0),
     }

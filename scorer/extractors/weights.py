@@ -2,8 +2,8 @@
 
 import hashlib
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
@@ -11,7 +11,7 @@ from pathlib import Path
 from stat import S_ISREG
 
 from scorer.errors import Unavailable
-from scorer.extractor_catalogue import ExtractorSpec
+from scorer.extractor_catalogue import EXTRACTORS, ExtractorSpec
 from scorer.extractors.options import ExtractorOptions
 
 SUFFIXES = (".safetensors", ".pth")
@@ -49,6 +49,16 @@ def sha256_of(spec: ExtractorSpec, options: ExtractorOptions) -> str:
         sha256 = _hashed(path, status.st_size, status.st_mtime_ns)
     _require(spec, options, path, sha256)
     return sha256
+
+
+def installed_weights(options: ExtractorOptions) -> Mapping[str, str]:
+    """The SHA-256 (hex) of the weights of every extractor that can be loaded here, by ``name@version``."""
+    installed: dict[str, str] = {}
+    for spec in EXTRACTORS.values():
+        with suppress(Unavailable):
+            # Without a network (tiny) there is no file, and the catalogue has the hash.
+            installed[spec.identity] = sha256_of(spec, options) if spec.architecture else str(spec.weights_sha256)
+    return installed
 
 
 def required_sha256(spec: ExtractorSpec, options: ExtractorOptions) -> str | None:

@@ -48,7 +48,8 @@ def create_celery_app(settings: Settings) -> Celery:
         worker_prefetch_multiplier=1,
         # A job that hangs is ended with its process, so its lease runs out and another attempt begins.
         task_time_limit=settings.max_job_seconds,
-        worker_enable_remote_control=True,
+        # Whoever reaches the broker could shut workers down; worker_reports say what runs.
+        worker_enable_remote_control=False,
         worker_hijack_root_logger=False,
         # A broker that comes back delivers the message again, which costs nothing; a score begun anew costs an hour.
         worker_cancel_long_running_tasks_on_connection_loss=False,

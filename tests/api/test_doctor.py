@@ -26,6 +26,7 @@ from sqlalchemy import create_engine, make_url, text
 from sqlalchemy.orm import Session, sessionmaker
 from typer.testing import CliRunner
 
+import migrations
 from deploy.cli import doctor
 from deploy.doctor import blob_store, database, machine, queue_server, surroundings
 from deploy.doctor.check import Check, Outcome
@@ -47,15 +48,16 @@ from scorer.db import competitions
 from scorer.db.diagnostics import ServerSettings, server_settings
 from scorer.db.jobs import sweeps
 from scorer.db.session import engine_of, sessions_of
-from scorer.db.tables import Delivery, Job, Mail, Pause, Webhook
+from scorer.db.tables import Delivery, Job, Mail, Pause, Webhook, WorkerReport
 from scorer.lifecycle import Queue
+from scorer.product_version import product_version
 from tests.api.conftest import Service, running_service
 from tests.conftest import TEMPLATE, fresh_settings
 from tests.factories import noise_images, zip_of
 from tests.fake_clamd import running_clamd
 from tests.http_server import serve
 from worker.maintenance.sweeper import sweep_once
-from worker.runtime import startup, worker_report
+from worker.runtime import startup
 
 Patch = pytest.MonkeyPatch
 LONG_AGO = timedelta(days=2)
@@ -93,14 +95,13 @@ def installation(service: Service) -> Iterator[Installation]:
 
 def with_workers(installation: Installation, **changes: object) -> Installation:
     """The installation with a worker for all queues, of this version."""
-    report = worker_report.report(
-        SimpleNamespace(
-            consumer=SimpleNamespace(
-                task_consumer=SimpleNamespace(queues=[SimpleNamespace(name=name) for name in ("sweep", *Queue)])
-            )
-        )
-    )
-    installation.__dict__["workers"] = {"all@here": {**report, **changes}}
+    report = {
+        "version": product_version(),
+        "migration": migrations.newest_revision(),
+        "queues": ["sweep", *Queue],
+        "extractors": {"tiny@1": "ab"},
+    }
+    installation.__dict__["workers"] = [WorkerReport(worker="all@here", **report | changes)]
     return installation
 
 
@@ -626,18 +627,25 @@ def test_trusting_every_proxy_is_a_fault(installation: Installation) -> None:
     assert "may claim any address" in outcome_of(check, trusting).finding
 
 
-def test_weights_of_another_machine_are_not_missed(installation: Installation) -> None:
+def test_weights_of_another_machine_are_those_that_its_workers_report(installation: Installation) -> None:
     (check,) = (check for check in machine.CHECKS if check.name == "weights")
-    assert outcome_of(check, changed(installation, weights_dir=Path("/no/weights"))).state == "skipped"
+    elsewhere = changed(installation, weights_dir=Path("/no/weights"))
+    assert outcome_of(check, elsewhere).state == "ok"
+    (report,) = elsewhere.workers
+    for other, words in (({}, "missing or wrong where gpu@there runs"), ({"tiny@1": "cd"}, "differ between all@here")):
+        second = WorkerReport(worker="gpu@there", queues=["score"], extractors=other)
+        elsewhere.__dict__["workers"] = [report, second]
+        assert words in outcome_of(check, elsewhere).finding
+    assert outcome_of(check, with_workers(elsewhere, queues=["check"])).state == "skipped"
 
 
 def test_the_command_prints_remedies_and_has_a_status(healthy: Installation, monkeypatch: Patch) -> None:
     monkeypatch.setattr(doctor, "settings_of", lambda _: healthy.settings)
-    monkeypatch.setattr(Installation, "workers", {})
+    monkeypatch.setattr(Installation, "workers", [])
     result = CliRunner().invoke(doctor.app, [])
     assert result.exit_code == 1
     assert "ok     database: it answers\n" in result.stdout
-    assert "WRONG  workers: No worker that answers takes the queues sweep, check" in result.stdout
+    assert "WRONG  workers: No running worker takes the queues sweep, check" in result.stdout
     assert "\n         Start a worker for these queues" in result.stdout
     result = CliRunner().invoke(doctor.app, ["--json"])
     assert result.exit_code == 1

@@ -20,10 +20,11 @@ from scorer.db.tables import (
     Upload,
     Webhook,
     WebSession,
+    WorkerReport,
 )
 from tests.factories import make_account, make_competition
 
-PASSING = {WebSession, SecondFactor, KnownDevice, OneTimeLink, Mail, Delivery, Webhook, Upload}
+PASSING = {WebSession, SecondFactor, KnownDevice, OneTimeLink, Mail, Delivery, Webhook, Upload, WorkerReport}
 DAY = timedelta(days=1)
 
 

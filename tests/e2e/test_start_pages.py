@@ -65,7 +65,7 @@ SAID = {
     "how-to/start-from-a-kit.md": ("kit is ready", "kit/submission.zip has 100 images", "MiFID", "closest pairs"),
     "start/reviewer.md": ('"submission_id"', '"complete":true', '"aug"'),
     "start/operator.md": ("carl is organizer now.",),
-    "start/gpu-server.md": ("units/kennel-web.service", "answer and take every queue", "rehearsal is open; complete."),
+    "start/gpu-server.md": ("units/kennel-web.service", "run and take every queue", "rehearsal is open; complete."),
     "how-to/run-many-processes.md": ("paused: worker gpu-1", "queue score", "competition dogs"),
     "how-to/verify-a-score.md": ("equal", "Signed by"),
     "how-to/rescore-entries.md": ("Campaign 1 on the private track",),
@@ -73,7 +73,7 @@ SAID = {
     "how-to/choose-a-threshold.md": ("by margin, before", "by undo, before"),
     "how-to/publish-and-release.md": ("The final board of dogs is published.", "Everybody may have it"),
     "how-to/back-up-and-restore.md": ("is sound", "is restored"),
-    "how-to/runbook.md": ("paused: worker gpu-1", "is sound", "answer and take every queue"),
+    "how-to/runbook.md": ("paused: worker gpu-1", "is sound", "run and take every queue"),
 }
 """What each page's commands print, among other things."""
 

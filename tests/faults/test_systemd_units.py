@@ -329,7 +329,7 @@ def test_the_units_processes_score_an_entry_and_end_when_they_are_told_to(host: 
         examined = json.loads(_run(variables, kennel, "admin", "installation", "doctor", "--json", codes=(0, 1)))
         wrong = {each["name"]: each["finding"] for each in examined if each["state"] == "wrong"}
         assert set(wrong) == {"durability"}, wrong
-        assert next(each for each in examined if each["name"] == "workers")["finding"].startswith("3 answer")
+        assert next(each for each in examined if each["name"] == "workers")["finding"].startswith("3 run")
         end_all(processes, PLAN, host)
 
 

@@ -122,6 +122,7 @@ ROWS: Mapping[str, Sequence[Row]] = {
     ),
     "0043": (("board_changes", {"kind": "hidden-shown"}),),
     "0044": (("p_value_counts", {"quantity": "hash_p"}), ("p_value_changes", {"quantity": "hash_p"})),
+    "0046": (("worker_reports", {}),),
 }
 """By migration: rows of the tables that it brings, and of those that it lets have new ones. A column that is not named
 has a value of its type where it needs one; of rows that are referred to, the first is meant."""

@@ -41,7 +41,7 @@ from scorer.db.tables.competitions import (
 from scorer.db.tables.data_release import Release, ReleaseAct
 from scorer.db.tables.evidence import CodeAttachment, CodeRequest, Evidence, GeneratorFile, Recovery
 from scorer.db.tables.human_ratings import Rater, Rating, RatingItem, RatingStudy
-from scorer.db.tables.jobs import Job, LastSweep, Pause
+from scorer.db.tables.jobs import Job, LastSweep, Pause, WorkerReport
 from scorer.db.tables.leaderboard import BoardChange
 from scorer.db.tables.measurements import Measurement, ProvisionalMeasurement
 from scorer.db.tables.notifications import Delivery, Mail, MailChoice, Notice, Webhook
@@ -128,4 +128,5 @@ __all__ = [
     "Upload",
     "WebSession",
     "Webhook",
+    "WorkerReport",
 ]

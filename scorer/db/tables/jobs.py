@@ -1,12 +1,13 @@
 """The job queue."""
 
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, text
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from scorer.db.tables.accounts import Account
-from scorer.db.tables.base import APPEND_ONLY, Table, identity
+from scorer.db.tables.base import APPEND_ONLY, EXPIRING, Table, identity
 from scorer.db.tables.competitions import Competition, Preparation, Track
 from scorer.db.tables.submissions import Submission
 from scorer.db.tables.teams import Team
@@ -124,3 +125,20 @@ class LastSweep(Table):
     swept_at: Mapped[datetime]
     extended_at: Mapped[datetime | None]
     """When leases were last extended because of a gap."""
+
+
+class WorkerReport(Table):
+    """What a running worker says of itself, renewed every minute and removed when the worker ends in order."""
+
+    __tablename__ = "worker_reports"
+    __table_args__ = ({"info": EXPIRING},)
+
+    worker: Mapped[str] = mapped_column(primary_key=True)
+    """Its Celery name, ``check@host``."""
+    version: Mapped[str]
+    migration: Mapped[str]
+    """The newest migration that its code knows."""
+    queues: Mapped[list[str]]
+    extractors: Mapped[dict[str, Any]]
+    """The extractors that it can load, ``name@version``, with the SHA-256 of their weights."""
+    reported_at: Mapped[datetime]

@@ -28,6 +28,7 @@ BY_OLDER = (
     "SELECT count(*) FROM measurements m JOIN submissions s ON s.ref = m.submission_ref"
     " JOIN competitions c ON c.id = s.competition_id WHERE c.slug = %(slug)s AND m.scorer_version = 'older'"
 )
+REPORTED = "SELECT FROM worker_reports WHERE worker = %(name)s AND reported_at > %(since)s"
 RUNNING = (
     "SELECT j.id, j.queue, j.worker FROM jobs j JOIN submissions s ON s.ref = j.submission_ref"
     " JOIN competitions c ON c.id = s.competition_id WHERE c.slug = %(slug)s AND j.state = 'running'"
@@ -161,10 +162,11 @@ def old_beside_new(situation: Situation) -> None:
     celery = list(scorer.argv).index("celery")
     options = [str(each).replace("second@", "older@") for each in scorer.argv[celery + 1 :]]
     argv = [scorer.argv[0], "-c", OLDER_WORKER, *options]
+    ((since,),) = stack.rows("SELECT now()")
     with stack.extra_part(replace(scorer, name="older", argv=argv, cwd=REPOSITORY)):
         app = create_celery_app(stack.settings)
-        name = f"older@{socket.gethostname()}"
-        until(lambda: app.control.ping(destination=[name], timeout=0.5), "the older worker to answer", 60)
+        started = {"name": f"older@{socket.gethostname()}", "since": since}
+        until(lambda: stack.rows(REPORTED, started), "the older worker to report", 60)
         situation.begin()
         situation.reach(("accepted", "evidence"))
         app.send_task("kennel.not-yet", args=["check"], queue="check", ignore_result=True)

@@ -10,13 +10,29 @@ from pathlib import Path
 
 import pytest
 
+import migrations
+from scorer.db.jobs import worker_reports
+from scorer.db.tables import WorkerReport
+from scorer.extractor_catalogue import EXTRACTORS
 from scorer.jobs.broker import WORK
+from scorer.product_version import product_version
 from tests.api.conftest import Service
 from tests.conftest import addresses
 from worker.runtime import consumption
 from worker.runtime.consumption import CHECKS, ConsumptionWatch
 
 PATIENCE = 120.0
+DEAF_WORKER = """
+import sys
+from celery.signals import worker_ready
+
+@worker_ready.connect(weak=False)
+def stop_receiving(sender, **_):
+    sender.task_consumer.cancel_by_queue("check")
+
+from celery.__main__ import main
+sys.exit(main())
+"""
 
 
 def test_only_a_worker_that_is_idle_while_messages_wait_is_stuck() -> None:
@@ -53,22 +69,37 @@ def test_a_worker_is_idle_when_none_of_its_processes_runs_a_task() -> None:
 
 
 @pytest.mark.heavy
-def test_a_worker_that_no_longer_receives_ends(service: Service, tmp_path: Path) -> None:
+def test_a_worker_reports_obeys_no_remote_control_and_ends_when_it_no_longer_receives(
+    service: Service, tmp_path: Path
+) -> None:
     settings = service.context.settings
     environment = {
         **os.environ,
         **addresses(settings),
         "KENNEL_SWEEP_SECONDS": "1",
     }
-    command = (sys.executable, "-m", "celery", "-A", "worker.app", "worker", "-Q", "check", "--concurrency", "1")
+    name = f"deaf@{tmp_path.name}"
+    celery = ("-A", "worker.app", "worker", "-Q", "check", "--concurrency", "1", "-n", name)
+    command = (sys.executable, "-c", DEAF_WORKER, *celery)
     with (tmp_path / "log").open("wb") as log, subprocess.Popen(command, env=environment, stderr=log) as worker:
         try:
-            app = service.context.broker
             deadline = time.monotonic() + PATIENCE
-            while not app.control.cancel_consumer("check", reply=True):
+            while not (reports := _reports_of(name, service)):
                 assert time.monotonic() < deadline
-            app.send_task(WORK, args=["check"], queue="check")
+                time.sleep(0.1)
+            assert service.context.broker.control.ping(timeout=1) == []
+            service.context.broker.send_task(WORK, args=["check"], queue="check")
             assert worker.wait(PATIENCE) == 0
         finally:
             worker.kill()
+    (report,) = reports
+    assert (report.version, report.migration) == (product_version(), migrations.newest_revision())
+    assert report.queues == ["check"]
+    assert report.extractors["tiny@1"] == EXTRACTORS["tiny"].weights_sha256
+    assert _reports_of(name, service) == []
     assert "it ends" in (tmp_path / "log").read_text()
+
+
+def _reports_of(name: str, service: Service) -> list[WorkerReport]:
+    with service.context.sessions() as session:
+        return [report for report in worker_reports.fresh_reports(session) if report.worker == name]

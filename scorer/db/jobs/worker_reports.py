@@ -1,0 +1,47 @@
+"""SQL for the reports of workers: which run, of which version, for which queues, with which weights."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import timedelta
+
+from sqlalchemy import delete, func, select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from scorer.db.tables import WorkerReport
+
+INTERVAL = timedelta(minutes=1)
+"""How often a running worker renews its report."""
+FRESH = 3 * INTERVAL
+"""The age up to which a report counts: its worker runs."""
+
+
+def write_report(
+    session: Session,
+    worker: str,
+    *,
+    version: str,
+    migration: str,
+    queues: Collection[str],
+    extractors: Mapping[str, str],
+) -> None:
+    """Write or renew the report of ``worker``. ``extractors``: SHA-256 of the weights by ``name@version``."""
+    values = {
+        "version": version,
+        "migration": migration,
+        "queues": sorted(queues),
+        "extractors": dict(extractors),
+        "reported_at": func.now(),
+    }
+    statement = insert(WorkerReport).values(worker=worker, **values)
+    session.execute(statement.on_conflict_do_update(index_elements=[WorkerReport.worker], set_=values))
+
+
+def remove_report(session: Session, worker: str) -> None:
+    """Remove the report of a worker that ends."""
+    session.execute(delete(WorkerReport).where(WorkerReport.worker == worker))
+
+
+def fresh_reports(session: Session) -> Sequence[WorkerReport]:
+    """The reports of the workers that run, by name."""
+    fresh = select(WorkerReport).where(WorkerReport.reported_at > func.now() - FRESH)
+    return session.scalars(fresh.order_by(WorkerReport.worker)).all()
