@@ -18,7 +18,7 @@ FORMER_CONDITION = "num_nulls(blob_key, sha256) = CASE WHEN external_id IS NULL 
 
 def upgrade() -> None:
     """Apply."""
-    op.add_column(TABLE, sa.Column("zip_removed_at", sa.DateTime(timezone=True), nullable=True))
+    op.add_column(TABLE, sa.Column("zip_removed_at", sa.DateTime(timezone=True), nullable=True), if_not_exists=True)
     _replace_condition(CONDITION)
     with op.get_context().autocommit_block():  # which lets others write meanwhile
         op.execute(f"ALTER TABLE {TABLE} VALIDATE CONSTRAINT {NAME}")

@@ -4,6 +4,7 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import postgresql
 
+from migrations.concurrent_indexes import create_index
 from migrations.views import scores
 
 revision = "0031"
@@ -23,6 +24,17 @@ NOTE = """
 
 def upgrade() -> None:
     """Apply."""
+    if not sa.inspect(op.get_bind()).has_table("rescoring_campaigns"):  # else an earlier run has failed below
+        _expand()
+    with op.get_context().autocommit_block():  # which lets others write meanwhile
+        op.execute("ALTER TABLE jobs VALIDATE CONSTRAINT fk_jobs_campaign_id")
+        op.execute("ALTER TABLE measurements VALIDATE CONSTRAINT fk_measurements_campaign_id")
+        op.execute("ALTER TABLE jobs VALIDATE CONSTRAINT ck_jobs_queue")
+    for table in ("jobs", "measurements"):
+        create_index(f"ix_{table}_campaign_id", table, ["campaign_id"])
+
+
+def _expand() -> None:
     _create_campaigns()
     _create_acts()
     for table in ("jobs", "measurements"):
@@ -37,13 +49,6 @@ def upgrade() -> None:
         )
     _allow((*QUEUES, "rescore"), not_valid=True)
     op.execute(scores("rescored"))
-    with op.get_context().autocommit_block():  # which lets others write meanwhile
-        for table in ("jobs", "measurements"):
-            op.execute(f"ALTER TABLE {table} VALIDATE CONSTRAINT fk_{table}_campaign_id")
-            op.create_index(
-                op.f(f"ix_{table}_campaign_id"), table, ["campaign_id"], unique=False, postgresql_concurrently=True
-            )
-        op.execute("ALTER TABLE jobs VALIDATE CONSTRAINT ck_jobs_queue")
 
 
 def _create_campaigns() -> None:

@@ -3,6 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
+from migrations.concurrent_indexes import create_index
+
 revision = "0035"
 down_revision = "0034"
 branch_labels = None
@@ -11,20 +13,17 @@ depends_on = None
 
 def upgrade() -> None:
     """Apply."""
-    with op.get_context().autocommit_block():  # which lets others write meanwhile
-        _create("ix_submissions_stored", ["team_id", "bytes"], "blob_key IS NOT NULL")
-        _create("ix_submissions_removed", ["bytes", "zip_removed_at"], "zip_removed_at IS NOT NULL")
+    _create("ix_submissions_stored", ["team_id", "bytes"], "blob_key IS NOT NULL")
+    _create("ix_submissions_removed", ["bytes", "zip_removed_at"], "zip_removed_at IS NOT NULL")
 
 
 def _create(name: str, included: list[str], condition: str) -> None:
-    op.create_index(
+    create_index(
         name,
         "submissions",
         ["competition_id"],
-        unique=False,
         postgresql_include=included,
         postgresql_where=sa.text(condition),
-        postgresql_concurrently=True,
     )
 
 

@@ -14,7 +14,7 @@ FEATURES = ("public_features", "private_features")
 
 def upgrade() -> None:
     """Apply."""
-    op.add_column("competition_references", sa.Column("extractor", sa.Text(), nullable=True))
+    op.add_column("competition_references", sa.Column("extractor", sa.Text(), nullable=True), if_not_exists=True)
     _allow((*ROLES, *FEATURES), not_valid=True)
     with op.get_context().autocommit_block():  # which lets others write meanwhile
         op.execute("ALTER TABLE competition_references VALIDATE CONSTRAINT ck_competition_references_role")

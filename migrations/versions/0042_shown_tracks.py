@@ -4,6 +4,8 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import postgresql
 
+from migrations.concurrent_indexes import create_index
+
 revision = "0042"
 down_revision = "0041"
 branch_labels = None
@@ -39,6 +41,15 @@ NOTES = {
 
 def upgrade() -> None:
     """Apply."""
+    if not sa.inspect(op.get_bind()).has_table("shown_tracks"):  # else an earlier run has failed below
+        _expand()
+    with op.get_context().autocommit_block():  # which lets others write meanwhile
+        op.execute("ALTER TABLE board_changes VALIDATE CONSTRAINT ck_board_changes_kind")
+        op.execute("ALTER TABLE jobs VALIDATE CONSTRAINT fk_jobs_shown_track_id")
+    create_index("ix_jobs_shown_track_id", "jobs", ["shown_track_id"])
+
+
+def _expand() -> None:
     _create_tracks()
     _create_measurements()
     _allow((*KINDS, "shown"), not_valid=True)
@@ -48,12 +59,6 @@ def upgrade() -> None:
     op.create_foreign_key(
         op.f("fk_jobs_shown_track_id"), "jobs", "shown_tracks", ["shown_track_id"], ["id"], postgresql_not_valid=True
     )
-    with op.get_context().autocommit_block():  # which lets others write meanwhile
-        op.execute("ALTER TABLE board_changes VALIDATE CONSTRAINT ck_board_changes_kind")
-        op.execute("ALTER TABLE jobs VALIDATE CONSTRAINT fk_jobs_shown_track_id")
-        op.create_index(
-            op.f("ix_jobs_shown_track_id"), "jobs", ["shown_track_id"], unique=False, postgresql_concurrently=True
-        )
 
 
 def _create_tracks() -> None:

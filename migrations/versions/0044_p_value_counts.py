@@ -37,7 +37,7 @@ REPLACED = """(
 )"""
 NEWEST = """(
     SELECT DISTINCT ON (track_id, submission_ref) * FROM evidence
-    WHERE id <= LAST ORDER BY track_id, submission_ref, id DESC
+    ORDER BY track_id, submission_ref, id DESC
 )"""
 COUNT = """
     CREATE FUNCTION count_p_values() RETURNS trigger LANGUAGE plpgsql
@@ -79,14 +79,12 @@ def upgrade() -> None:
     )
     op.create_index(op.f("ix_p_value_changes_track_id"), "p_value_changes", ["track_id"])
     op.execute(COUNT)
-    # Waits for whoever adds evidence, so that whatever is added later is counted by the trigger, and the rest below.
+    # Waits for transactions that add evidence, and lets no other add any: each row is counted here or by the trigger.
     op.execute(
         "CREATE TRIGGER count_p_values AFTER INSERT ON evidence REFERENCING NEW TABLE AS added"
         " FOR EACH STATEMENT EXECUTE FUNCTION count_p_values()"
     )
-    last = op.get_bind().scalar(sa.text("SELECT coalesce(max(id), 0) FROM evidence"))
-    with op.get_context().autocommit_block():  # which lets others add evidence meanwhile
-        op.execute(COUNT_EARLIER.replace("LAST", str(int(last or 0))))
+    op.execute(COUNT_EARLIER)
 
 
 def downgrade() -> None:

@@ -3,6 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
+from migrations.concurrent_indexes import create_index
+
 revision = "0045"
 down_revision = "0044"
 branch_labels = None
@@ -21,16 +23,11 @@ COLUMNS = {
 
 def upgrade() -> None:
     """Apply."""
-    with op.get_context().autocommit_block():  # which lets others write meanwhile
-        for table, column in COLUMNS.items():
-            op.create_index(op.f(f"ix_{table}_{column}"), table, [column], unique=False, postgresql_concurrently=True)
-        _create("ix_mails_recipient", "mails", sa.text("lower(recipient)"))
-        _create("ix_one_time_links_email", "one_time_links", sa.text("lower(email)"))
-        _create("ix_accounts_admins", "accounts", "id", condition=sa.text("role = 'admin'"))
-
-
-def _create(name: str, table: str, value: str | sa.TextClause, condition: sa.TextClause | None = None) -> None:
-    op.create_index(name, table, [value], unique=False, postgresql_where=condition, postgresql_concurrently=True)
+    for table, column in COLUMNS.items():
+        create_index(f"ix_{table}_{column}", table, [column])
+    create_index("ix_mails_recipient", "mails", [sa.text("lower(recipient)")])
+    create_index("ix_one_time_links_email", "one_time_links", [sa.text("lower(email)")])
+    create_index("ix_accounts_admins", "accounts", ["id"], postgresql_where=sa.text("role = 'admin'"))
 
 
 def downgrade() -> None:

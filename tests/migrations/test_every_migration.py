@@ -1,6 +1,8 @@
-"""Every migration in turn, on a database with rows in all of its tables: nothing is lost, no rule is broken, and this
-version serves what has come out of it."""
+"""Every migration in turn, on a database with rows in all of its tables: nothing is lost, no rule is broken, each can
+be run again after a failure, and this version serves what has come out of it."""
 
+import itertools
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +12,7 @@ import numpy as np
 import pytest
 import sqlalchemy
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, event, inspect, text
+from sqlalchemy import Connection, Engine, event, inspect, make_url, text
 
 import migrations
 from deploy.standalone.database_roles import APP
@@ -25,6 +27,7 @@ from tests.migrations.rows import ROWS, SLUG, TOKEN, add_rows
 
 Rows = Mapping[str, Sequence[Mapping[str, Any]]]
 """By table: its rows, each by column."""
+BLOCK = re.compile(r"autocommit_block|concurrent_indexes")
 OLDER = "it is older than the rule"
 ALLOWED: Mapping[str, Mapping[str, str]] = {
     "0003": {"index": OLDER, "default": OLDER},
@@ -56,6 +59,8 @@ class Walk:
     app_url: str
     owner_url: str
     broken: dict[str, set[str]] = field(default_factory=dict)
+    faults: dict[str, int] = field(default_factory=dict)
+    """By migration: how often it failed in a block and was run again."""
 
 
 def revisions() -> list[str]:
@@ -86,30 +91,83 @@ def lost_rows(before: Rows, after: Rows) -> list[str]:
     ]
 
 
+class FaultInBlock(Exception):
+    """A migration's connection was lost in one of the blocks that commit on their own."""
+
+
+@dataclass
+class FaultyBlocks:
+    """Lets a run fail after the statement with the number ``fails_at``, counted from 1 over all of its blocks; 0:
+    before the first one. An index that has just been created is invalid then."""
+
+    admin: Engine
+    executed: list[str] = field(default_factory=list)
+    fails_at: int = 0
+    _done: int = 0
+
+    def run(self, owner_url: str, revision: str) -> None:
+        """Migrate, failing after each statement in turn, until a run has no such statement left."""
+        event.listen(Engine, "before_cursor_execute", self._before)
+        event.listen(Engine, "after_cursor_execute", self._after)
+        try:
+            for self.fails_at in itertools.count():
+                self._done = 0
+                try:
+                    migrations.upgrade(owner_url, APP, revision)
+                except FaultInBlock:
+                    continue
+                return
+        finally:
+            event.remove(Engine, "before_cursor_execute", self._before)
+            event.remove(Engine, "after_cursor_execute", self._after)
+
+    def _before(self, connection: Connection, _cursor: Any, statement: str, *_: Any) -> None:
+        self.executed.append(statement)
+        if self.fails_at == 0 and self._is_in_block(connection):
+            raise FaultInBlock
+
+    def _after(self, connection: Connection, _cursor: Any, statement: str, *_: Any) -> None:
+        if not self._is_in_block(connection):
+            return
+        self._done += 1
+        if self._done == self.fails_at:
+            if statement.startswith("CREATE INDEX"):
+                self._invalidate(statement.split()[statement.split().index("ON") - 1])
+            raise FaultInBlock
+
+    def _is_in_block(self, connection: Connection) -> bool:
+        driver = connection.connection.driver_connection
+        return driver is not None and driver.autocommit
+
+    def _invalidate(self, index: str) -> None:
+        with self.admin.begin() as connection:
+            change = text("UPDATE pg_index SET indisvalid = false WHERE indexrelid = to_regclass(:index)")
+            assert connection.execute(change, {"index": index}).rowcount == 1
+
+
 @pytest.fixture(scope="module")
 def walk(servers: Servers) -> Iterator[Walk]:
-    """The walk from the first migration to the newest one."""
-    executed: list[str] = []
-
-    def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
-        executed.append(statement)
-
+    """The walk from the first migration to the newest one, each repeated after a fault at every place of its blocks."""
     with empty_database(servers) as (app_url, owner_url):
+        admin = sqlalchemy.create_engine(
+            make_url(servers.postgres.admin_url).set(database=make_url(owner_url).database)
+        )
+        faulty = FaultyBlocks(admin)
         walk = Walk(app_url, owner_url)
         engine = sqlalchemy.create_engine(owner_url)
         before: Rows = {}
         for revision in revisions():
-            executed.clear()
-            event.listen(Engine, "before_cursor_execute", note)
-            migrations.upgrade(owner_url, APP, revision)
-            event.remove(Engine, "before_cursor_execute", note)
-            walk.broken[revision] = broken_rules(executed, {*before, "scores"})
+            faulty.executed.clear()
+            faulty.run(owner_url, revision)
+            walk.faults[revision] = faulty.fails_at
+            walk.broken[revision] = broken_rules(faulty.executed, {*before, "scores"})
             with engine.begin() as connection:
                 assert lost_rows(before, rows_of(connection)) == [], revision
                 add_rows(connection, revision)
                 before = rows_of(connection)
         engine.dispose()
         yield walk
+        admin.dispose()
 
 
 def one(url: str, query: str) -> Any:
@@ -126,6 +184,14 @@ def test_every_migration_keeps_the_rules_or_says_why_not(walk: Walk) -> None:
         revision: set(rules) for revision, rules in ALLOWED.items()
     }
     assert all(reason for rules in ALLOWED.values() for reason in rules.values())
+
+
+def test_a_migration_that_failed_in_a_block_was_run_again(walk: Walk) -> None:
+    invalid = "SELECT count(*) FROM pg_index WHERE NOT indisvalid"
+    assert one(walk.owner_url, invalid) == 0
+    sources = Path(migrations.__file__).parent.glob("versions/*.py")
+    with_blocks = {each.name[:4] for each in sources if BLOCK.search(each.read_text())}
+    assert {revision for revision, faults in walk.faults.items() if faults} == with_blocks
 
 
 def test_every_table_has_had_rows_since_it_came(walk: Walk) -> None:
