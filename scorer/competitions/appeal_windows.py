@@ -57,6 +57,15 @@ def window_against(state: CompetitionState, grounds: Grounds | None) -> Window:
     return window._replace(ends=max(window.ends, grounds.since + timedelta(days=state.competition.appeal_days)))
 
 
+def takes_appeals(session: Session, state: CompetitionState, submission: Submission, now: datetime) -> bool:
+    """Whether there is something to appeal against on this entry, and it is the time for it."""
+    grounds = grounds_of(session, state, submission)
+    if grounds is None or state.phase not in {Phase.REVIEW, Phase.PROVISIONAL}:
+        return False
+    ends = window_against(state, grounds).ends
+    return ends is not None and now < ends
+
+
 def opens_again(state: CompetitionState, grounds: Grounds, now: datetime) -> bool:
     """Whether the time of the review is over for such grounds, and that of a provisional board is still to come."""
     ends = window_against(state, grounds).ends

@@ -5,6 +5,7 @@ An extractor does not see a mirror image as equal, so pixels are compared both u
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Literal
 
 import numpy as np
@@ -12,13 +13,15 @@ from sqlalchemy.orm import Session
 
 from scorer.accounts.roles import is_reviewer
 from scorer.archive.pixel_hashes import Images, mirror_images
+from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.db import competitions
+from scorer.db.leaderboard import board
 from scorer.db.review.rulings import newest_ruling
 from scorer.db.submissions import submissions
-from scorer.db.tables import Account, Measurement, Submission
+from scorer.db.tables import Account, Measurement, Submission, Track
 from scorer.errors import NotFound
 from scorer.evidence.images import StoredImages, hidden_sets, png_of, sets_of
-from scorer.lifecycle import TRACK_KINDS, TrackKind
+from scorer.lifecycle import TRACK_KINDS, Phase, TrackKind
 from scorer.submissions.access import is_own, unknown_submission
 
 Side = Literal["generated", "reference"]
@@ -67,22 +70,45 @@ def _newest_measurement(session: Session, submission: Submission, kind: TrackKin
 
 
 def require_visible_pairs(
-    session: Session, submission_id: str, kind: TrackKind, account: Account
+    session: Session, submission_id: str, kind: TrackKind, account: Account, now: datetime
 ) -> tuple[Submission, Measurement]:
     """The entry and the measurement whose pairs this person may see. ``NotFound`` otherwise.
 
-    Reviewers and organizers may see all; the entry's own team only those of the public track, once there is a ruling.
+    Reviewers and organizers may see all; the entry's own team those of :func:`tracks_shown_to_team`.
     """
     submission = submissions.submission_by_id(session, submission_id)
     if submission is None or not (
         is_reviewer(account, submission.competition_id)
-        or (kind == "public" and team_sees_evidence(session, submission) and is_own(session, submission, account))
+        or (is_own(session, submission, account) and kind in _tracks_shown_now(session, submission, now))
     ):
         raise unknown_submission(submission_id)
     measurement = _newest_measurement(session, submission, kind)
     if measurement is None:
         raise NotFound("not-measured", f"The {kind} track has not measured this entry.")
     return submission, measurement
+
+
+def _tracks_shown_now(session: Session, submission: Submission, now: datetime) -> Sequence[TrackKind]:
+    return tracks_shown_to_team(session, state_of(session, submission.competition.slug, now), submission)
+
+
+def tracks_shown_to_team(session: Session, state: CompetitionState, submission: Submission) -> Sequence[TrackKind]:
+    """The tracks whose closest pairs an entry's team may see, so that it knows what to appeal against: those that
+    penalise the entry, the public one from the close on and the private one once a board is published; the public one
+    at any time once there is a ruling."""
+    penalised = [kind for kind, track in state.tracks.items() if _is_penalised(session, track, submission)]
+    shown: list[TrackKind] = []
+    closed = state.phase not in {Phase.DRAFT, Phase.OPEN}
+    if team_sees_evidence(session, submission) or (closed and "public" in penalised):
+        shown.append("public")
+    if state.published and "private" in penalised:
+        shown.append("private")
+    return shown
+
+
+def _is_penalised(session: Session, track: Track, submission: Submission) -> bool:
+    score = board.score_of(session, track.id, submission.ref)
+    return score is not None and (score.penalised or score.copy)
 
 
 def team_sees_evidence(session: Session, submission: Submission) -> bool:

@@ -10,6 +10,7 @@ from scorer import audit_log
 from scorer.accounts.roles import is_reviewer
 from scorer.archive.limited_listing import require_files
 from scorer.blobs import ReceivedBlob
+from scorer.competitions import appeal_windows
 from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.confinement.limited_call import call_limited
 from scorer.db.evidence import code_attachments
@@ -47,9 +48,9 @@ def kind_of(file: BinaryIO, *, limited: bool) -> CodeKind:
 
 
 def require_code_change(session: Session, submission_id: str, account: Account, now: datetime) -> Submission:
-    """The submission, if this person may attach or replace its code now: their own team's, until the close or until
-    the time by which organizers ask for it (a late entry's at any time). ``NotFound``, ``Forbidden`` or ``Conflict``
-    otherwise."""
+    """The submission, if this person may attach or replace its code now: their own team's, until the close, until
+    the time by which organizers ask for it, or while the team may appeal (a late entry's at any time). ``NotFound``,
+    ``Forbidden`` or ``Conflict`` otherwise."""
     submission = find_submission(session, submission_id, account)
     if not is_own(session, submission, account):
         raise Forbidden("not-yours", "Only the team of an entry attaches code to it.")
@@ -61,7 +62,9 @@ def require_code_change(session: Session, submission_id: str, account: Account, 
 
 def takes_code(session: Session, state: CompetitionState, submission: Submission, now: datetime) -> bool:
     """Whether the code of an entry may be attached or replaced now."""
-    return state.phase is Phase.OPEN or submission.late or code_requests.is_wanted(session, submission, now)
+    if state.phase is Phase.OPEN or submission.late or code_requests.is_wanted(session, submission, now):
+        return True
+    return appeal_windows.takes_appeals(session, state, submission, now)
 
 
 def require_room_for_code(

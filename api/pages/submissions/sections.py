@@ -1,6 +1,6 @@
 """Sections of an entry's page and of its review page: rulings, evidence, generator."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -26,7 +26,7 @@ from scorer.evidence import closest_pairs, generator_uploads
 from scorer.evidence.examples import NEAR_DUPLICATE_GROUPS, has_sign
 from scorer.evidence.images import StoredImages
 from scorer.findings.summary import gravity
-from scorer.lifecycle import TRACK_KINDS
+from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.onnx_files import MAX_LATENT_DIMENSION
 from scorer.review import rebuttals, review_queue, reviews
 from scorer.review.flags import FlagReason
@@ -36,13 +36,14 @@ NOT_YET = ("review-not-begun", "appeals-not-begun")
 
 @dataclass(frozen=True)
 class RulingsSection:
-    """Rulings and rebuttals. ``label``, ``findings`` and ``pairs`` are the evidence for a ruling, of the public track
-    alone, and empty before the first ruling. ``not_yet_reason``: why a rebuttal is not taken yet, if it will be."""
+    """Rulings and rebuttals. ``label``: what reviewers found, once there is a ruling. ``findings`` and ``pairs`` (by
+    track): what the team may appeal against, as far as it may see it. ``not_yet_reason``: why a rebuttal is not taken
+    yet, if it will be."""
 
     view: CaseView
     label: str | None
     findings: Sequence[FlagReason]
-    pairs: Sequence[PairView]
+    pairs: Mapping[TrackKind, Sequence[PairView]]
     may_rebut: bool
     not_yet_reason: str | None
 
@@ -59,14 +60,16 @@ def rulings_section_of(
     view = case_view(session, state, submission, inside=False)
     refused = rebuttals.rebuttal_refusal(session, state, submission, account, now)
     not_yet_reason = refused.message if refused is not None and refused.slug in NOT_YET else None
-    if not view.rulings:
-        return RulingsSection(view, None, (), (), refused is None, not_yet_reason)
+    shown = closest_pairs.tracks_shown_to_team(session, state, submission)
+    if not shown:
+        return RulingsSection(view, None, (), {}, refused is None, not_yet_reason)
+    hidden = tuple(kind for kind in TRACK_KINDS if kind not in shown)
     reasons = review_queue.evidence_reasons(session, state, submission)
-    public_reasons = [reason for reason in reasons if not reason.name.startswith("private")]
-    closest = closest_pairs.pairs_of_entry(session, images, submission, account)["public"]
-    label = reviews.decided_label(session, submission)
-    pairs = [pair_view(pair) for pair in closest]
-    return RulingsSection(view, label, public_reasons, pairs, refused is None, not_yet_reason)
+    findings = [reason for reason in reasons if not reason.name.startswith(hidden)]
+    closest = closest_pairs.pairs_of_entry(session, images, submission, account)
+    pairs = {kind: [pair_view(pair) for pair in closest[kind]] for kind in shown if closest[kind]}
+    label = reviews.decided_label(session, submission) if view.rulings else None
+    return RulingsSection(view, label, findings, pairs, refused is None, not_yet_reason)
 
 
 MAX_CELLS = 3

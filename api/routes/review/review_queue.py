@@ -88,12 +88,19 @@ def review(submission_id: str, body: NewReview, session: DbSession, reviewer: Re
 
 @router.get("/submissions/{submission_id}/pairs/{kind}", response_class=Response, responses=PICTURE)
 def sheet(
-    submission_id: str, kind: TrackKind, request: Request, session: DbSession, images: ZipImages, account: CurrentUser
+    submission_id: str,
+    kind: TrackKind,
+    request: Request,
+    session: DbSession,
+    images: ZipImages,
+    account: CurrentUser,
+    now: Now,
 ) -> Response:
     """The closest pairs of a track in one PNG: generated images above, below each the reference image nearest to it
-    (mirrored where that is the better match). For reviewers and organizers; the entry's team sees those of the public
-    track once there is a ruling."""
-    submission, measurement = closest_pairs.require_visible_pairs(session, submission_id, kind, account)
+    (mirrored where that is the better match). For reviewers and organizers. The entry's team sees those of the public
+    track once there is a ruling, or once the competition has closed if the entry is penalised there; those of the
+    private track once a board is published, if it is penalised there."""
+    submission, measurement = closest_pairs.require_visible_pairs(session, submission_id, kind, account, now)
     etag = etag_of(measurement.id, is_organizer(account, submission.competition_id))
     headers = IMMUTABLE_IMAGE_HEADERS | INERT_HEADERS | {"ETag": etag}
     if is_known(request, headers["ETag"]):

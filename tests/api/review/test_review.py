@@ -13,6 +13,7 @@ from scorer.db.tables import AuditEntry, ReviewClaim
 from scorer.review import flag_weights
 from scorer.review.flag_weights import FlagWeights
 from tests.api.conftest import API, Service
+from tests.api.teams.test_final_picks_and_code import NOTEBOOK, close
 from tests.factories import noise_images
 
 TRAINING = noise_images(1, 40, 16)
@@ -298,6 +299,34 @@ def test_pairs_are_cut_from_the_zips_themselves(desk: Desk) -> None:
     known = {"If-None-Match": sheet.headers["etag"]}
     assert desk.service.call("rita", "GET", f"{path}/public", headers=known).status_code == 304
     assert desk.service.call("rita", "GET", f"{path}/public/99/generated").status_code == 404
+
+
+def test_a_penalised_team_sees_what_it_may_appeal_against_and_attaches_code(desk: Desk) -> None:
+    service, near = desk.service, f"/submissions/{desk.entries['near']}"
+
+    def statuses(who: str) -> list[int]:
+        answers = [service.call(who, "GET", f"{near}/pairs/{kind}") for kind in ("public", "private")]
+        return [*(answer.status_code for answer in answers)]
+
+    def attached() -> int:
+        return service.call("bob", "PUT", f"{near}/code", content=NOTEBOOK).status_code
+
+    assert statuses("bob") == [404, 404]
+    close(service, desk.slug)
+    assert statuses("bob") == [200, 404]
+    assert statuses("ada") == [404, 404]
+    assert attached() == 200
+    honest = service.call("ada", "PUT", f"/submissions/{desk.entries['honest']}/code", content=NOTEBOOK)
+    assert slug_of(honest) == (409, "closed")
+    body = {"published": True, "final": False, "reason": "Done.", "override": "a test"}
+    assert service.call("organizer", "POST", f"/competitions/{desk.slug}/publication", json=body).is_success
+    assert statuses("bob") == [200, 200]
+    assert statuses("ada") == [404, 404]
+    assert attached() == 200
+    assert service.call(
+        "organizer", "POST", f"/competitions/{desk.slug}/publication", json=body | {"final": True}
+    ).is_success
+    assert attached() == 409
 
 
 def test_private_photographs_are_shown_to_organizers_alone(desk: Desk) -> None:

@@ -114,6 +114,9 @@ def test_a_case_from_the_ruling_to_the_answer(desk: Desk) -> None:
     assert "Rebuttals are taken once the competition has closed." in early
     assert "Closest" not in early
     close(service, desk.slug)
+    case = read(service, entry).one("section", id="ruling")
+    assert case.text.index("The closest pairs of the public board") < case.text.index("Your rebuttal")
+    assert "attach the code" in case.text
     enter(service, "organizer")
     assert "Please say what shall become" in send(desk, at_desk, f"{at_desk}/ruling", reason="x").text
     assert send(desk, at_desk, f"{at_desk}/label", label="aug", note="nudged").status_code == 303
