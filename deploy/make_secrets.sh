@@ -6,7 +6,9 @@ set -eu
 folder=${1:-secrets}
 umask 077
 mkdir -p "$folder"
-for name in database_password database_owner_password redis_password objects_secret; do
+# objects_secret is for the bucket alone; each service has its own key of the object store.
+objects="objects_secret objects_secret_api objects_secret_check objects_secret_sweep objects_secret_cpu objects_secret_gpu"
+for name in database_password database_owner_password redis_password $objects objects_secret_backup; do
     if [ ! -s "$folder/$name" ]; then
         head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n' > "$folder/$name.new"
         mv "$folder/$name.new" "$folder/$name"

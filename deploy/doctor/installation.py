@@ -11,7 +11,7 @@ from typing import Any
 
 from redis import Redis
 
-from deploy.doctor.local_parts import Command, command_lines, only_inner_workers_run, variable_of_web_process
+from deploy.doctor.local_parts import Command, command_lines, only_workers_run, variable_of_web_process
 from scorer.blobs import Blobs, blobs_of
 from scorer.db.jobs import worker_reports
 from scorer.db.session import Sessions
@@ -44,7 +44,7 @@ class Installation:
     @property
     def has_only_inner_workers(self) -> bool:
         """Whether what runs on this machine needs no way out of the service's own network."""
-        return only_inner_workers_run(self.commands())
+        return only_workers_run(self.commands())
 
     @contextmanager
     def queue_server(self) -> Iterator[Any]:

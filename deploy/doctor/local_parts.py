@@ -1,14 +1,14 @@
 """Which parts of the service run on this machine, by the command lines of its processes, and with which variables.
 
-Workers that score and compute evidence have no way out in a container or a pod, and need none: what they cannot reach
-is no fault there, and the same is a fault where the web process runs.
+Workers that check, score or compute evidence have no way out in a container or a pod, and need none: what they cannot
+reach is no fault there, and the same is a fault where the web process runs.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from deploy.standalone.commands import CHECKING_QUEUES, WEB, WORKER
+from deploy.standalone.commands import SWEEPING_QUEUES, WEB, WORKER
 
 Command = Sequence[str]
 
@@ -41,22 +41,24 @@ def _strings(file: Path) -> list[str]:
     return file.read_bytes().decode(errors="replace").rstrip("\0").split("\0")
 
 
-def only_inner_workers_run(commands: Iterable[Command]) -> bool:
-    """Whether workers run, none of them checks uploads or sends mails and webhooks, and no web process runs."""
+def only_workers_run(commands: Iterable[Command], *, without: Collection[str] = SWEEPING_QUEUES) -> bool:
+    """Whether workers run, none of them takes a queue of ``without`` (those of mails and webhooks), and no web process
+    runs."""
     workers = False
     for command in commands:
         if WEB in command:
             return False
         if WORKER in command and "worker" in command:
             workers = True
-            if set(CHECKING_QUEUES) & _queues(command):
+            queues = _queues(command)
+            if queues is None or queues & set(without):
                 return False
     return workers
 
 
-def _queues(command: Command) -> set[str]:
-    """The queues of a worker; where they are not to be seen, it may take any."""
+def _queues(command: Command) -> set[str] | None:
+    """The queues of a worker; None if its command does not name them, so that it may take any."""
     words = list(command)
     if "-Q" not in words[:-1]:
-        return set(CHECKING_QUEUES)
+        return None
     return set(words[words.index("-Q") + 1].split(","))

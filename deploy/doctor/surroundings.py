@@ -13,6 +13,8 @@ import httpx
 
 from deploy.doctor.check import Check, Fault, Skipped
 from deploy.doctor.installation import SECONDS, Installation
+from deploy.doctor.local_parts import only_workers_run
+from deploy.standalone.commands import CHECKING_QUEUES, SWEEPING_QUEUES
 from scorer import clamd
 from scorer.errors import Invalid, Unavailable
 from scorer.notifications import smtp
@@ -151,6 +153,8 @@ def _malware_scanner(installation: Installation) -> str:
         return f"clamd at {address} finds the test file of EICAR"
     except Unavailable as error:
         cause = error.__cause__ or error
+        if not only_workers_run(installation.commands(), without=(*SWEEPING_QUEUES, *CHECKING_QUEUES)):
+            raise Fault(f"clamd at {address} does not scan: {cause}") from error
         raise _unreached(installation, f"clamd at {address} does not scan: {cause}", cause) from error
     raise Fault(f"clamd at {address} finds nothing in the test file of EICAR.")
 

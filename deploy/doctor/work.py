@@ -7,7 +7,7 @@ from deploy.doctor.check import Check, Fault, Skipped
 from deploy.doctor.installation import Installation
 from scorer.db.diagnostics import Backlog, delivery_backlog, mail_backlog
 from scorer.db.jobs import failed_jobs, pauses, sweeps
-from scorer.jobs.broker import SWEEP_QUEUE
+from scorer.jobs.broker import SWEEP_QUEUE, UPLOADS_QUEUE
 from scorer.lifecycle import Queue
 from scorer.product_version import product_version
 
@@ -20,12 +20,12 @@ LATE = timedelta(hours=1)
 RECENT = timedelta(days=1)
 FORGOTTEN = timedelta(days=1)
 """The age from which a pause counts as forgotten."""
-ALWAYS_SERVED = (SWEEP_QUEUE, Queue.CHECK)
+ALWAYS_SERVED = (SWEEP_QUEUE, UPLOADS_QUEUE, Queue.CHECK)
 """Queues that have a worker also where others start with what waits."""
 
 
 def _workers(installation: Installation) -> str:
-    needed = ALWAYS_SERVED if installation.settings.workers_from_zero else (SWEEP_QUEUE, *Queue)
+    needed = ALWAYS_SERVED if installation.settings.workers_from_zero else (SWEEP_QUEUE, UPLOADS_QUEUE, *Queue)
     served = {queue for report in installation.workers for queue in report.queues}
     lonely = [queue for queue in needed if queue not in served]
     if lonely:

@@ -47,6 +47,7 @@ COMPOSE: Mapping[str, tuple[tuple[str, str, str], ...]] = {
         ("OBJECTS_MEMORY", "2g", "Most memory of the object store."),
         ("API_MEMORY", "4g", "Most memory of the web processes together."),
         ("WORKER_CHECK_MEMORY", "4g", "Most memory of the worker that checks uploads."),
+        ("WORKER_SWEEP_MEMORY", "1g", "Most memory of the worker for the sweep, mails and webhooks."),
         ("WORKER_CPU_MEMORY", "16g", "Most memory of the worker for evidence, audits of generators and releases."),
         ("WORKER_GPU_MEMORY", "32g", "Most memory of a GPU's worker, without the GPU's own."),
         (
@@ -85,7 +86,7 @@ FIXED = frozenset(
     | {"liveness_path", "trusted_proxies", *PASSWORDS.values()}
 )
 """Settings to which ``docker-compose.yml`` gives values of its own."""
-OWN_DEFAULTS = {"worker_processes": "5"}
+OWN_DEFAULTS = {"worker_processes": "7"}
 """Defaults of ``docker-compose.yml`` that are not those of the service."""
 
 

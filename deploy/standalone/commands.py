@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterable
 
-from scorer.jobs.broker import SWEEP_QUEUE
+from scorer.jobs.broker import SWEEP_QUEUE, UPLOADS_QUEUE
 
 PYTHON = (sys.executable, "-m")
 WEB, WORKER = "api.main:served_app", "worker.app"
@@ -18,7 +18,9 @@ PROCESSES_OF_A_GPU = 2
 MAX_SCORING_THREADS = 8
 """Of each process that scores on a GPU: what it does beside the GPU gains little from more."""
 BACKGROUND_QUEUES = ("release", "ratings", "evidence", "recover")
-CHECKING_QUEUES = ("check", SWEEP_QUEUE)
+CHECKING_QUEUES = ("check", UPLOADS_QUEUE)
+SWEEPING_QUEUES = (SWEEP_QUEUE,)
+"""The sweep, mails and webhooks."""
 
 
 def web_command(host: str, port: int, processes: int | str) -> tuple[str, ...]:

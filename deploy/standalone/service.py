@@ -23,6 +23,7 @@ from deploy.standalone.commands import (
     CHECKING_QUEUES,
     PROCESSES_OF_A_GPU,
     SCORING_QUEUES,
+    SWEEPING_QUEUES,
     background_threads,
     beat_command,
     scoring_threads,
@@ -240,7 +241,7 @@ def service_children(
             ready=lambda: _is_healthy(url),
             ready_timeout=60.0 * web_processes,
         ),
-        worker_child("checker", 1, CHECKING_QUEUES),
+        worker_child("checker", 1, [*CHECKING_QUEUES, *SWEEPING_QUEUES]),
         *scoring,
         child("beat", beat_command(str(state / "beat-schedule"))),
     ]

@@ -16,6 +16,7 @@ from deploy.standalone.commands import (
     CHECKING_QUEUES,
     PROCESSES_OF_A_GPU,
     SCORING_QUEUES,
+    SWEEPING_QUEUES,
     background_threads,
     beat_command,
     scoring_threads,
@@ -31,14 +32,15 @@ SECRETS = {
     "database_password": "DATABASE_PASSWORD_FILE",
     "database_owner_password": "DATABASE_OWNER_PASSWORD_FILE",
     "redis_password": "REDIS_PASSWORD_FILE",
-    "objects_secret": "AWS_SECRET_ACCESS_KEY_FILE",
     "smtp_url": "KENNEL_SMTP_URL_FILE",
     "oidc_client_secret": "KENNEL_OIDC_CLIENT_SECRET_FILE",
     "metrics_token": "KENNEL_METRICS_TOKEN_FILE",
 }
-"""The files that ``deploy/make_secrets.sh`` makes, with the variables that name them."""
-OF_WORKERS = ("database_password", "redis_password", "objects_secret")
-CHECK_PROCESSES = 2
+"""The files that ``deploy/make_secrets.sh`` makes, with the variables that name them, without keys of the object
+store."""
+OBJECTS_SECRET = "objects_secret_"  # noqa: S105 - the beginning of names of files
+OF_WORKERS = ("database_password", "redis_password")
+CHECK_PROCESSES, SWEEP_PROCESSES = 2, 2
 WEB_PROCESSES = "KENNEL_WEB_PROCESSES"
 """The setting by which connections are counted: a line of kennel.env takes the place of the unit's."""
 BEAT = "kennel-beat"
@@ -81,12 +83,15 @@ class Plan:
     @property
     def worker_processes(self) -> int:
         """All worker processes together."""
-        return CHECK_PROCESSES + 1 + (self.gpus * PROCESSES_OF_A_GPU or 1)
+        return CHECK_PROCESSES + SWEEP_PROCESSES + 1 + (self.gpus * PROCESSES_OF_A_GPU or 1)
 
 
 @dataclass(frozen=True)
 class Process:
-    """One of the services: its name, what it is, its command, secrets, memory, and seconds until it must have ended."""
+    """One of the services: its name, what it is, its command, secrets, memory, and seconds until it must have ended.
+
+    ``objects``: the name of its key of the object store.
+    """
 
     name: str
     description: str
@@ -94,11 +99,17 @@ class Process:
     secrets: Sequence[str]
     memory: str
     stop_seconds: int
+    objects: str = ""
     environment: Sequence[str] = ()
     once: bool = False
     """Whether it does its work and ends, before the others start."""
     devices: bool = False
     """Whether it needs the machine's devices."""
+
+    @property
+    def files(self) -> list[str]:
+        """The files of all its secrets."""
+        return [*self.secrets, *([f"{OBJECTS_SECRET}{self.objects}"] if self.objects else [])]
 
 
 def files_of(plan: Plan) -> Mapping[str, str]:
@@ -108,7 +119,12 @@ def files_of(plan: Plan) -> Mapping[str, str]:
         **units,
         "kennel.target": _target_text(plan),
         "kennel.env": _settings_text(plan),
-        "operator.env": "".join(f"{name}={CONFIGURATION}/secrets/{file}\n" for file, name in SECRETS.items()),
+        "operator.env": "".join(
+            [
+                *(f"{name}={CONFIGURATION}/secrets/{file}\n" for file, name in SECRETS.items()),
+                *(f"{line}\n" for line in _objects_key("backup", f"{CONFIGURATION}/secrets")),
+            ]
+        ),
     }
 
 
@@ -131,16 +147,27 @@ def processes_of(plan: Plan) -> list[Process]:
             [name for name in SECRETS if name != "database_owner_password"],
             "4G",
             30,
+            "api",
             environment=[f"{WEB_PROCESSES}=1"],
         ),
         Process(BEAT, "Kennel: beat", beat_command(f"%t/{BEAT}/schedule"), ["redis_password"], "512M", 30),
         Process(
             "kennel-check",
-            "Kennel: checks of uploads, sweeps, mails and webhooks",
+            "Kennel: checks of uploads",
             worker_command("check", CHECKING_QUEUES, processes=CHECK_PROCESSES),
-            [*OF_WORKERS, "smtp_url"],
+            OF_WORKERS,
             "4G",
             60,
+            "check",
+        ),
+        Process(
+            "kennel-sweep",
+            "Kennel: sweeps, mails and webhooks",
+            worker_command("sweep", SWEEPING_QUEUES, processes=SWEEP_PROCESSES),
+            [*OF_WORKERS, "smtp_url"],
+            "1G",
+            60,
+            "sweep",
         ),
         Process(
             "kennel-cpu",
@@ -149,6 +176,7 @@ def processes_of(plan: Plan) -> list[Process]:
             OF_WORKERS,
             "16G",
             GIVE_BACK_SECONDS,
+            "cpu",
             environment=["KENNEL_DEVICE=cpu", *_threads(plan, background_threads)],
         ),
         _scoring_process(plan),
@@ -164,13 +192,19 @@ def _scoring_process(plan: Plan) -> Process:
         command = worker_command("gpu-%i", SCORING_QUEUES, processes=PROCESSES_OF_A_GPU)
     environment = [f"KENNEL_DEVICE={device}", *_threads(plan, scoring_threads)]
     return Process(
-        name, description, command, OF_WORKERS, "32G", GIVE_BACK_SECONDS, environment, devices=bool(plan.gpus)
+        name, description, command, OF_WORKERS, "32G", GIVE_BACK_SECONDS, "gpu", environment, devices=bool(plan.gpus)
     )
 
 
 def _threads(plan: Plan, share: Callable[[int, int], int]) -> list[str]:
     """The variable that limits a worker's threads, where processes on GPUs share this machine's cores with others."""
     return [f"{THREADS_VARIABLE}={share(usable_cores(), plan.gpus)}"] if plan.gpus else []
+
+
+def _objects_key(name: str, folder: str) -> list[str]:
+    """The variables of a key of the object store, whose secret is a file in ``folder``. A line of kennel.env takes the
+    place of the first."""
+    return [f"AWS_ACCESS_KEY_ID=kennel-{name}", f"AWS_SECRET_ACCESS_KEY_FILE={folder}/{OBJECTS_SECRET}{name}"]
 
 
 def _service_text(process: Process, plan: Plan) -> str:
@@ -200,8 +234,9 @@ def _service_text(process: Process, plan: Plan) -> str:
                     *process.environment,
                     *([] if process.once else [f"{FOLDER_VARIABLE}={metrics}"]),
                     *(f"{SECRETS[name]}=%d/{name}" for name in process.secrets),
+                    *(_objects_key(process.objects, "%d") if process.objects else []),
                 ],
-                "LoadCredential": [f"{name}:{CONFIGURATION}/secrets/{name}" for name in process.secrets],
+                "LoadCredential": [f"{name}:{CONFIGURATION}/secrets/{name}" for name in process.files],
                 "WorkingDirectory": STATE,
                 "StateDirectory": "kennel",
                 "CacheDirectory": "kennel",

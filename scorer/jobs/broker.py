@@ -18,9 +18,10 @@ from scorer.settings import Settings
 
 log = logging.getLogger(__name__)
 
-SWEEP_QUEUE = "sweep"
-"""Separate from the queues of jobs, so that a long job queue does not delay the sweep: workers consume their queues
-round-robin."""
+SWEEP_QUEUE, UPLOADS_QUEUE = "sweep", "uploads"
+"""Separate from the queues of jobs, so that a long job queue delays neither the sweep nor uploads that were left:
+workers consume their queues round-robin. What opens uploads has its own queue, because the sweep, mails and webhooks
+may run where no upload is opened."""
 WORK = "kennel.work"
 SWEEP = "kennel.sweep"
 MAIL = "kennel.mail"
@@ -66,9 +67,15 @@ def create_celery_app(settings: Settings) -> Celery:
             task: {
                 "task": task,
                 "schedule": float(rounds * settings.sweep_seconds),
-                "options": {"queue": SWEEP_QUEUE, "expires": 10 * rounds * settings.sweep_seconds},
+                "options": {"queue": queue, "expires": 10 * rounds * settings.sweep_seconds},
             }
-            for task, rounds in ((SWEEP, 1), (MAIL, 1), (POST, 1), (UPLOADS, 2), (LOST, 240))
+            for task, queue, rounds in (
+                (SWEEP, SWEEP_QUEUE, 1),
+                (MAIL, SWEEP_QUEUE, 1),
+                (POST, SWEEP_QUEUE, 1),
+                (UPLOADS, UPLOADS_QUEUE, 2),
+                (LOST, SWEEP_QUEUE, 240),
+            )
         },
     )
     return app

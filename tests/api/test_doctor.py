@@ -37,6 +37,7 @@ from deploy.standalone.commands import (
     BACKGROUND_QUEUES,
     CHECKING_QUEUES,
     SCORING_QUEUES,
+    SWEEPING_QUEUES,
     beat_command,
     web_command,
     worker_command,
@@ -98,7 +99,7 @@ def with_workers(installation: Installation, **changes: object) -> Installation:
     report = {
         "version": product_version(),
         "migration": migrations.newest_revision(),
-        "queues": ["sweep", *Queue],
+        "queues": ["sweep", "uploads", *Queue],
         "extractors": {"tiny@1": "ab"},
     }
     installation.__dict__["workers"] = [WorkerReport(worker="all@here", **report | changes)]
@@ -382,7 +383,7 @@ BREAKS: dict[str, tuple[Callable[[Case], Installation | AbstractContextManager[I
         lambda c: replace(c.changed(metrics_port=9100), web_variable=lambda _: None),
         "PROMETHEUS_MULTIPROC_DIR names no folder",
     ),
-    "workers": (lambda c: with_workers(c.installation, queues=["sweep", "check"]), "queues score, prepare"),
+    "workers": (lambda c: with_workers(c.installation, queues=["sweep", "uploads", "check"]), "queues score, prepare"),
     "versions": (lambda c: with_workers(c.installation, migration="0016"), "0016"),
     "sweeps": (swept, "began 3,6"),
     "queues": (lambda c: with_rows(c.installation, job()), "none runs: check"),
@@ -465,7 +466,7 @@ def test_nothing_is_wrong_where_all_is_well(healthy: Installation) -> None:
     assert list(healthy.blobs.older_than("uploads/", datetime.now(UTC) + timedelta(days=1))) in ([], [[]])
 
 
-@pytest.mark.parametrize(("queues", "state"), [(["sweep", "check"], "ok"), (["check", "score"], "wrong")])
+@pytest.mark.parametrize(("queues", "state"), [(["sweep", "uploads", "check"], "ok"), (["check", "score"], "wrong")])
 def test_workers_that_start_with_what_waits_are_no_fault(
     installation: Installation, queues: list[str], state: str
 ) -> None:
@@ -498,18 +499,24 @@ def outside(installation: Installation, commands: Sequence[Command], names: Iter
         ([GPU], "skipped"),
         ([worker_command("cpu", BACKGROUND_QUEUES), beat_command("/tmp/beat"), ["sh"]], "skipped"),
         ([GPU, web_command("127.0.0.1", 8000, 1)], "wrong"),
-        ([GPU, worker_command("check", CHECKING_QUEUES)], "wrong"),
+        ([GPU, worker_command("sweep", SWEEPING_QUEUES)], "wrong"),
         ([[word for word in GPU if word != "-Q"]], "wrong"),
         ([["sh"]], "wrong"),
         ([], "wrong"),
     ],
-    ids=["gpu", "cpu", "gpu and web", "gpu and check", "unknown queues", "no worker", "nothing"],
+    ids=["gpu", "cpu", "gpu and web", "gpu and sweep", "unknown queues", "no worker", "nothing"],
 )
 def test_what_lies_outside_is_looked_at_but_where_only_workers_run_that_need_no_way_out(
     commands: Sequence[Command], state: str, installation: Installation
 ) -> None:
     """A container or pod that scores has no way out; where web runs, the same is a fault."""
     assert outside(installation, commands, ("public address", "malware scanner", "OpenID Connect")) == {state}
+
+
+def test_a_worker_that_checks_needs_a_way_to_the_malware_scanner_alone(installation: Installation) -> None:
+    checking = [GPU, worker_command("check", CHECKING_QUEUES)]
+    assert outside(installation, checking, ("public address", "OpenID Connect")) == {"skipped"}
+    assert outside(installation, checking, ("malware scanner",)) == {"wrong"}
 
 
 def test_a_wrong_answer_is_a_fault_where_only_workers_run_that_need_no_way_out(
@@ -645,7 +652,7 @@ def test_the_command_prints_remedies_and_has_a_status(healthy: Installation, mon
     result = CliRunner().invoke(doctor.app, [])
     assert result.exit_code == 1
     assert "ok     database: it answers\n" in result.stdout
-    assert "WRONG  workers: No running worker takes the queues sweep, check" in result.stdout
+    assert "WRONG  workers: No running worker takes the queues sweep, uploads, check" in result.stdout
     assert "\n         Start a worker for these queues" in result.stdout
     result = CliRunner().invoke(doctor.app, ["--json"])
     assert result.exit_code == 1

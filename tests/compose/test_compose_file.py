@@ -1,6 +1,7 @@
 """docker-compose.yml as it is written: complete, hardened, and of one mind with the service's settings."""
 
 import ipaddress
+import json
 import re
 import stat
 import subprocess
@@ -12,17 +13,19 @@ from typing import Any
 import pytest
 import yaml
 
-from deploy.doctor.local_parts import only_inner_workers_run
+from deploy.doctor.local_parts import only_workers_run
 from deploy.standalone.commands import background_threads, scoring_threads
 from scorer.db.connection_budget import max_open_connections
-from scorer.jobs.broker import SWEEP_QUEUE
+from scorer.jobs.broker import SWEEP_QUEUE, UPLOADS_QUEUE
 from scorer.lifecycle import Queue
 from scorer.settings import FILE_SUFFIX, Settings, variable_of
 from tests.compose.compose_file import BACKUP, MAIN, ROOT, read, services, substitute, variables_in
 
 WHOLE = read(MAIN)
 SERVICES = services({"DOMAIN": "kennel.example.org"})
-OURS = {"migrate", "api", "beat", "worker-check", "worker-cpu", "worker-gpu"}
+OURS = {"migrate", "api", "beat", "worker-check", "worker-sweep", "worker-cpu", "worker-gpu"}
+STORING = {"api": "api", "worker-check": "check", "worker-sweep": "sweep", "worker-cpu": "cpu", "worker-gpu": "gpu"}
+"""Services that read and write objects, and the names of their keys."""
 ONCE = {"migrate", "bucket"}
 """Services that end by themselves."""
 OVERRIDES = ("docker-compose.cpu.yml", "docker-compose.gpus.yml", "docker-compose.tls.yml", BACKUP)
@@ -101,21 +104,22 @@ def test_secrets_are_files_for_those_who_need_them() -> None:
         "proxy": set(),
         "postgres": {"database_owner_password", "database_password"},
         "valkey": {"redis_password"},
-        "objects": {"objects_secret"},
+        "objects": {"objects_secret", *(f"objects_secret_{name}" for name in (*STORING.values(), "backup"))},
         "bucket": {"objects_secret"},
         "migrate": {"database_owner_password"},
         "api": {
             "database_password",
             "redis_password",
-            "objects_secret",
+            "objects_secret_api",
             "smtp_url",
             "oidc_client_secret",
             "metrics_token",
         },
         "beat": {"redis_password"},
-        "worker-check": {"database_password", "redis_password", "objects_secret", "smtp_url"},
-        "worker-cpu": {"database_password", "redis_password", "objects_secret"},
-        "worker-gpu": {"database_password", "redis_password", "objects_secret"},
+        "worker-check": {"database_password", "redis_password", "objects_secret_check"},
+        "worker-sweep": {"database_password", "redis_password", "objects_secret_sweep", "smtp_url"},
+        "worker-cpu": {"database_password", "redis_password", "objects_secret_cpu"},
+        "worker-gpu": {"database_password", "redis_password", "objects_secret_gpu"},
     }
     assert {name: set(service.get("secrets", ())) for name, service in SERVICES.items()} == needed
     for name, service in SERVICES.items():
@@ -124,6 +128,29 @@ def test_secrets_are_files_for_those_who_need_them() -> None:
     secret_words = re.compile(r"PASSWORD|SECRET|SMTP_URL")
     values = {key for each in SERVICES.values() for key in each["environment"] if not key.endswith(FILE_SUFFIX)}
     assert [key for key in values if secret_words.search(key)] == []
+
+
+def test_each_service_has_its_own_key_of_the_object_store(tmp_path: Path) -> None:
+    """The store is started with a key for each of them, and with no other but the bucket's."""
+    for name, key in STORING.items():
+        environment = SERVICES[name]["environment"]
+        assert environment["AWS_ACCESS_KEY_ID"] == f"kennel-{key}"
+        assert environment["AWS_SECRET_ACCESS_KEY_FILE"] == f"/run/secrets/objects_secret_{key}"
+    make_secrets(tmp_path / "secrets")
+    (script,) = SERVICES["objects"]["command"]
+    script = script.replace("$$", "$").replace("/run/secrets", str(tmp_path / "secrets"))
+    script = script.replace("exec weed", "true").replace("/tmp/s3.json", str(tmp_path / "s3.json"))
+    subprocess.run(["sh", "-e", "-c", script], check=True)
+    secrets = {
+        key["accessKey"]: (key["secretKey"], identity["actions"])
+        for identity in json.loads((tmp_path / "s3.json").read_text())["identities"]
+        for key in identity["credentials"]
+    }
+    assert set(secrets) == {"kennel", *(f"kennel-{key}" for key in (*STORING.values(), "backup"))}
+    for name, (secret, actions) in secrets.items():
+        file = tmp_path / "secrets" / name.replace("kennel", "objects_secret").replace("-", "_")
+        assert secret == file.read_text()
+        assert ("Admin" in actions) == (name == "kennel")
 
 
 def commands_of(name: str) -> str:
@@ -168,20 +195,22 @@ def test_only_the_proxy_is_reached_from_outside_and_believed() -> None:
     assert ipaddress.ip_address(address) in ipaddress.ip_network(networks["edge"]["ipam"]["config"][0]["subnet"])
     assert networks["inner"]["internal"] is True
     with_way_out = {name for name, service in SERVICES.items() if set(service["networks"]) - {"inner"}}
-    assert with_way_out == {"proxy", "api", "worker-check"}
+    assert with_way_out == {"proxy", "api", "worker-sweep"}, "what opens strangers' zips has none"
 
 
 def test_the_doctor_knows_which_workers_have_no_way_out() -> None:
     workers = {name: SERVICES[name] for name in OURS if name.startswith("worker-")}
     inner = {name for name, service in workers.items() if set(service["networks"]) == {"inner"}}
-    assert {name for name, service in workers.items() if only_inner_workers_run([service["command"]])} == inner
-    assert inner == {"worker-cpu", "worker-gpu"}
+    assert {name for name, service in workers.items() if only_workers_run([service["command"]])} == inner
+    assert inner == {"worker-check", "worker-cpu", "worker-gpu"}
 
 
 def test_each_queue_has_one_kind_of_worker_and_the_gpu_only_scores() -> None:
     workers = {name: each["command"] for name, each in SERVICES.items() if name.startswith("worker-")}
     taken = {name: option(command, "-Q").split(",") for name, command in workers.items()}
-    assert sorted(queue for queues in taken.values() for queue in queues) == sorted([*Queue, SWEEP_QUEUE])
+    assert sorted(queue for queues in taken.values() for queue in queues) == sorted(
+        [*Queue, SWEEP_QUEUE, UPLOADS_QUEUE]
+    )
     assert set(taken["worker-gpu"]) == {"score", "prepare", "compare", "rescore"}
     assert SERVICES["worker-check"]["build"]["target"] == "api"
 
@@ -244,7 +273,7 @@ def test_processes_share_the_cores_out_and_one_without_a_gpu_has_them_all() -> N
 def test_backups_are_made_and_restored_with_the_rights_of_both_and_never_by_themselves() -> None:
     backup = services({"DOMAIN": "kennel.example.org"}, MAIN, BACKUP)["backup"]
     assert backup["profiles"] == ["backup"]
-    assert set(backup["secrets"]) == {"database_owner_password", "database_password", "objects_secret"}
+    assert set(backup["secrets"]) == {"database_owner_password", "database_password", "objects_secret_backup"}
     assert backup["image"] == SERVICES["migrate"]["image"]
     assert {"DATABASE_OWNER_URL", "DATABASE_URL", "BLOB_URL", "AWS_SECRET_ACCESS_KEY_FILE"} <= set(
         backup["environment"]

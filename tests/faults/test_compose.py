@@ -125,7 +125,8 @@ def installation(settings: Settings, servers: Servers, blockers: dict[str, Path]
         str(make_url(url).password) for url in (servers.postgres.owner_url, servers.postgres.app_url, servers.redis.url)
     )
     secrets = {"database_owner_password": owner, "database_password": application, "redis_password": redis}
-    secrets |= {"objects_secret": "", "smtp_url": "", "oidc_client_secret": "", "metrics_token": ""}
+    secrets |= {f"objects_secret_{name}": "" for name in ("api", "check", "sweep", "cpu", "gpu")}
+    secrets |= {"smtp_url": "", "oidc_client_secret": "", "metrics_token": ""}
     for name, secret in secrets.items():
         (tmp_path / name).write_text(f"{secret}\n")
     return Installation(settings, servers, blockers, tmp_path)
@@ -186,7 +187,7 @@ def test_api_answers(installation: Installation) -> None:
         wait_for(ready, output, "answer")
 
 
-@pytest.mark.parametrize("service", ["worker-check", "worker-cpu", "worker-gpu"])
+@pytest.mark.parametrize("service", ["worker-check", "worker-sweep", "worker-cpu", "worker-gpu"])
 def test_workers_connect_and_tell_that_they_live(installation: Installation, service: str) -> None:
     with running(command_of(service), installation.environment(service)) as output:
         wait_for(lambda: "this worker is ready" in output(), output, "worker")

@@ -190,7 +190,7 @@ def test_many_processes_share_few_connections(settings: Settings, tmp_path: Path
         slug = service.competition()
         environment = environment_of(behind)
         web = (sys.executable, "-m", "uvicorn", "--factory", "api.main:served_app", "--host", "127.0.0.1")
-        queues = "check,sweep,score,prepare,compare,release,ratings,evidence,recover,rescore"
+        queues = "check,uploads,sweep,score,prepare,compare,release,ratings,evidence,recover,rescore"
         worker = (sys.executable, "-m", "celery", "-A", "worker.app", "worker", "-Q", queues, "-l", "warning")
         with (
             process(*web, "--port", str(port), "--workers", str(WEB_PROCESSES), environment=environment) as web_output,

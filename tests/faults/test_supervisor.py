@@ -21,7 +21,7 @@ from deploy.standalone.child_process import Child, RestartPolicy
 from deploy.standalone.log import Log
 from deploy.standalone.supervisor import SAME_INTERRUPT_SECONDS, Supervisor
 from scorer.errors import Unavailable
-from scorer.jobs.broker import SWEEP_QUEUE
+from scorer.jobs.broker import SWEEP_QUEUE, UPLOADS_QUEUE
 from scorer.lifecycle import Queue
 from scorer.threads import THREADS_VARIABLE
 
@@ -106,7 +106,7 @@ def test_a_worker_with_a_gpu_only_scores(tmp_path: Path) -> None:
     assert options("scorer") == ({"score", "prepare", "compare", "rescore"}, "2", "cuda:1")
     assert options("analyst") == ({"release", "ratings", "evidence", "recover"}, "1", "cpu")
     taken = [queue for name in ("checker", "scorer", "analyst") for queue in options(name)[0]]
-    assert sorted(taken) == sorted([*Queue, SWEEP_QUEUE])
+    assert sorted(taken) == sorted([*Queue, SWEEP_QUEUE, UPLOADS_QUEUE])
 
 
 def test_workers_beside_a_gpu_share_the_cores_unless_the_operator_says_otherwise(

@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 from deploy.cli import admin_service
 from deploy.standalone.ephemeral import Servers
 from deploy.standalone.ports import free_port
-from deploy.systemd.units import CACHE, CONFIGURATION, SECRETS, STATE, Plan, files_of, processes_of
+from deploy.systemd.units import CACHE, CONFIGURATION, STATE, Plan, files_of, processes_of
 from scorer.confinement.import_path import IMPORT_PATH
 from scorer.lifecycle import Queue
 from scorer.settings import Settings
@@ -70,7 +70,7 @@ def queues_of(unit: Unit) -> list[str]:
 @pytest.mark.parametrize("gpus", [0, 1, 8])
 def test_every_queue_has_its_worker_once(gpus: int) -> None:
     taken = [queue for unit in units(Plan(gpus, 8000, "kennel")).values() for queue in queues_of(unit)]
-    assert sorted(taken) == sorted([*Queue, "sweep"])
+    assert sorted(taken) == sorted([*Queue, "sweep", "uploads"])
 
 
 def test_each_gpu_has_a_worker_of_its_own() -> None:
@@ -80,7 +80,7 @@ def test_each_gpu_has_a_worker_of_its_own() -> None:
     assert unit.one("PrivateDevices") == "no"
     wanted = Unit(files["kennel.target"]).one("Wants").split()
     assert [name for name in wanted if "gpu" in name] == [f"kennel-gpu@{index}.service" for index in range(8)]
-    assert "KENNEL_WORKER_PROCESSES=19\n" in files["kennel.env"]
+    assert "KENNEL_WORKER_PROCESSES=21\n" in files["kennel.env"]
     assert "kennel-score.service" not in files
 
 
@@ -116,11 +116,12 @@ def test_secrets_memory_and_time_to_stop_are_those_of_the_compose_file() -> None
     """A unit knows what its container knows."""
     composed = services({"DOMAIN": "kennel.example.org"}, MAIN)
     twins = {"kennel-web": "api", "kennel-beat": "beat", "kennel-check": "worker-check", "kennel-cpu": "worker-cpu"}
+    twins |= {"kennel-sweep": "worker-sweep"}
     twins |= {"kennel-gpu@": "worker-gpu", "kennel-migrate": "migrate"}
     assert {process.name for process in processes_of(Plan(1, 8000, "kennel"))} == set(twins)
     for process in processes_of(Plan(1, 8000, "kennel")):
         container = composed[twins[process.name]]
-        assert set(process.secrets) == set(container["secrets"]), process.name
+        assert set(process.files) == set(container["secrets"]), process.name
         assert process.memory.lower() == str(container["mem_limit"]).lower(), process.name
         if grace := container.get("stop_grace_period"):
             assert process.stop_seconds == int(grace[:-1]) * {"s": 1, "m": 60}[grace[-1]], process.name
@@ -214,7 +215,7 @@ def host(settings: Settings, servers: Servers, tmp_path: Path) -> Host:
         "redis_password": str(make_url(servers.redis.url).password),
     }
     (tmp_path / "secrets").mkdir()
-    for name in SECRETS:
+    for name in {"objects_secret_backup", *(name for process in processes_of(PLAN) for name in process.files)}:
         (tmp_path / "secrets" / name).write_text(passwords.get(name, ""))
     (tmp_path / "secrets" / "metrics_token").write_text(METRICS_TOKEN)
     database = str(make_url(settings.database_url.get_secret_value()).database)
@@ -329,7 +330,7 @@ def test_the_units_processes_score_an_entry_and_end_when_they_are_told_to(host: 
         examined = json.loads(_run(variables, kennel, "admin", "installation", "doctor", "--json", codes=(0, 1)))
         wrong = {each["name"]: each["finding"] for each in examined if each["state"] == "wrong"}
         assert set(wrong) == {"durability"}, wrong
-        assert next(each for each in examined if each["name"] == "workers")["finding"].startswith("3 run")
+        assert next(each for each in examined if each["name"] == "workers")["finding"].startswith("4 run")
         end_all(processes, PLAN, host)
 
 

@@ -56,13 +56,15 @@ def environment_of(folder: str, container: Object) -> dict[str, str]:
     variables: dict[str, str] = {}
     for source in container["envFrom"]:
         variables |= maps[source["configMapRef"]["name"]]["data"]
-    return variables | {each["name"]: _value(container, each) for each in container.get("env", ())}
+    return variables | {each["name"]: _value(maps, container, each) for each in container.get("env", ())}
 
 
-def _value(container: Object, variable: Object) -> str:
+def _value(maps: Mapping[str, Object], container: Object, variable: Object) -> str:
     """A variable's value; of one that is the container's own request, that request."""
     if "value" in variable:
         return str(variable["value"])
+    if key := variable["valueFrom"].get("configMapKeyRef"):
+        return str(maps[key["name"]]["data"][key["key"]])
     (resources, _, resource) = variable["valueFrom"]["resourceFieldRef"]["resource"].partition(".")
     return str(container["resources"][resources][resource])
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from scorer.db.connection_budget import max_open_connections
-from scorer.jobs.broker import SWEEP_QUEUE
+from scorer.jobs.broker import UPLOADS_QUEUE
 from scorer.lifecycle import Queue
 from scorer.settings import Settings
 from tests.compose.compose_file import ROOT, services
@@ -31,7 +31,8 @@ from tests.kubernetes.manifests import (
 from tests.kubernetes.test_schemas import VERSIONS, validate
 
 COMPOSE = services({"DOMAIN": "kennel.example.org"})
-WORKERS = ("worker-check", "worker-cpu", "worker-gpu")
+SCALED = ("worker-check", "worker-cpu", "worker-gpu")
+WORKERS = (*SCALED, "worker-sweep")
 SELECTOR = re.compile(r"(?P<metric>\w+)\{(?P<labels>[^}]*)\}")
 
 
@@ -107,7 +108,7 @@ def triggers_of(folder: str, name: str) -> Iterator[tuple[str, dict[str, str], f
 
 
 @pytest.mark.parametrize("folder", OVERLAYS)
-@pytest.mark.parametrize("name", WORKERS)
+@pytest.mark.parametrize("name", SCALED)
 def test_workers_are_scaled_by_the_age_of_their_queues_and_by_what_runs(name: str, folder: str) -> None:
     """What waits starts a pod; what runs keeps it, or a long job would be ended as soon as nothing waits behind it."""
     worker = workloads(folder)[name]
@@ -121,11 +122,11 @@ def test_workers_are_scaled_by_the_age_of_their_queues_and_by_what_runs(name: st
     assert len(triggers) == 2 * len(queues)
 
 
-@pytest.mark.parametrize("name", WORKERS)
-def test_workers_go_to_zero_but_for_those_that_sweep(name: str) -> None:
+@pytest.mark.parametrize("name", SCALED)
+def test_workers_go_to_zero_but_for_those_that_finish_uploads(name: str) -> None:
     scaled, worker = named("ScaledObject", EXAMPLE)[name]["spec"], workloads(EXAMPLE)[name]
     assert scaled["scaleTargetRef"] == {"name": name}
-    assert scaled["minReplicaCount"] == (SWEEP_QUEUE in queues_of(worker))
+    assert scaled["minReplicaCount"] == (UPLOADS_QUEUE in queues_of(worker))
     assert "replicas" not in worker["spec"], "applying the files again would undo the scaling"
 
 
@@ -176,7 +177,7 @@ def components_allowed(policy: str, folder: str = EXAMPLE) -> set[str]:
     [
         ("allow-database", 5432, {"database_password", "database_owner_password"}),
         ("allow-queue-server", 6379, {"redis_password"}),
-        ("allow-object-store", 443, {"objects_secret"}),
+        ("allow-object-store", 443, {f"objects_secret_{name}" for name in ("api", "check", "sweep", "cpu", "gpu")}),
     ],
 )
 def test_a_server_is_reached_by_those_who_know_its_secret(policy: str, port: int, secrets: set[str]) -> None:

@@ -6,7 +6,7 @@ from tests.api.conftest import Service, service
 from tests.api.test_probes import metrics
 from tests.factories import noise_images, zip_of
 from tests.kubernetes.manifests import EXAMPLE
-from tests.kubernetes.test_operation import WORKERS, triggers_of
+from tests.kubernetes.test_operation import SCALED, triggers_of
 
 __all__ = ["metrics", "service"]
 AGE, JOBS = "kennel_queue_oldest_due_seconds", "kennel_queue_jobs"
@@ -21,7 +21,7 @@ def values_of(name: str, samples: Any) -> dict[tuple[str, str], float]:
 
 
 def test_a_queue_with_nothing_in_it_needs_no_pod(service: Service, metrics: Any) -> None:
-    for name in WORKERS:
+    for name in SCALED:
         assert set(values_of(name, metrics()).values()) == {0.0}
 
 

@@ -8,7 +8,7 @@ from redis import RedisError
 from scorer.lifecycle import Queue
 from tests.faults.rounds.situation import Situation
 
-QUEUES = [queue.value for queue in Queue] + ["sweep"]
+QUEUES = [queue.value for queue in Queue] + ["sweep", "uploads"]
 LOSING_SECONDS = 2.0
 
 
