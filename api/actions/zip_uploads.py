@@ -174,7 +174,7 @@ class ZipUpload:
 
         def accept(received: ReceivedBlob, complete: datetime) -> tuple[View, str | None]:
             with self.store.open(received.key) as file:
-                require_images(file, state.image_spec, limited=reads_limited(self.settings))
+                ignored = require_images(file, state.image_spec, limited=reads_limited(self.settings))
             with self.begin() as session:
                 submission = intake.accept(
                     session,
@@ -186,6 +186,7 @@ class ZipUpload:
                     now=complete,
                     begun=begun,
                     limits=limits,
+                    ignored=ignored,
                 )
                 return view_of(session, submission), unused_key_of(received, submission.blob_key)
 

@@ -89,6 +89,7 @@ class ReferenceView(BaseModel):
     role: str
     sha256: str
     bytes: int
+    ignored: str | None = Field(description="Files in the zip that are not part of the set, such as hidden ones.")
 
 
 HandleOrEmail = Annotated[str, StringConstraints(min_length=1, max_length=MAX_EMAIL_LENGTH)]

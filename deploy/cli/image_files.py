@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 from uuid import uuid4
@@ -16,13 +17,14 @@ from worker.runtime.decoded_images import arrays_in
 def read_images(path: Path, size: int, folder: Path, progress: ProgressCallback) -> ReferenceImages:
     """The images in a zip or a folder as the service reads them: (n, size, size, 3), in canonical order, memory-mapped
     from files in ``folder``. Raises as ``read_references`` does, with the file named in the message."""
-    zip_path = path
+    zip_path, ignored = path, None
     if path.is_dir():
         zip_path = folder / f"{uuid4().hex}.zip"
         with zip_path.open("w+b") as file:
-            zip_folder(path, file)
+            ignored = zip_folder(path, file)
     with open_zip(zip_path, source=path) as file:
-        return read_references(file, size, lambda done, of: progress(done / of), allocate=arrays_in(folder))
+        images = read_references(file, size, lambda done, of: progress(done / of), allocate=arrays_in(folder))
+    return images if ignored is None else replace(images, ignored=ignored)
 
 
 @contextmanager

@@ -54,11 +54,13 @@ SEED = 0
 
 @dataclass(frozen=True, eq=False)
 class DecodedSubmission:
-    """A decoded submission: images (n, size, size, 3) uint8, memory-mapped; names and pixel hashes in their order."""
+    """A decoded submission: images (n, size, size, 3) uint8, memory-mapped; names and pixel hashes in their order; a
+    sentence about ignored files."""
 
     images: NDArray[np.uint8]
     names: tuple[str, ...]
     hashes: PixelHashes
+    ignored: str | None
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,11 @@ def score_files(
     return _score_of(numbers, share, tau=tau, epsilon=epsilon) | {
         "images": len(entry.names),
         "reference_images": len(features),
+        "ignored": [
+            f"{path}: {sentence}"
+            for path, sentence in ((submission, entry.ignored), (reference, training and training.ignored))
+            if sentence
+        ],
         "closest_pairs": _closest_pairs(numbers, entry, training),
         "evidence": findings,
         "seconds": numbers.seconds,
@@ -225,14 +232,14 @@ def _decode_submission(path: Path, folder: Path, progress: ProgressCallback) -> 
         listing = list_images(file, spec)
         decoded = folder / "images.npy"
         hashes = decode_file(file, listing, spec, decoded, progress)
-    return DecodedSubmission(np.load(decoded, mmap_mode="r"), listing.names, hashes)
+    return DecodedSubmission(np.load(decoded, mmap_mode="r"), listing.names, hashes, listing.ignored)
 
 
 def _side_of_first(file: BinaryIO, listing: Listing) -> int:
     """The width declared in the header of the first PNG; the deep check verifies it, and that images are square."""
     [(_, content)] = map_members(file, listing.members[:1], lambda _, content: content)
     if isinstance(content, MemberError):
-        raise Invalid("bad-images", f"The first image, {listing.names[0]}, {content}.")
+        raise Invalid("bad-images", f"The first image, {listing.labels[0]}, {content}.")
     if content[12:16] != b"IHDR":
-        raise Invalid("bad-images", f"The first image, {listing.names[0]}, is not a PNG.")
+        raise Invalid("bad-images", f"The first image, {listing.labels[0]}, is not a PNG.")
     return max(1, int.from_bytes(content[16:20], "big"))

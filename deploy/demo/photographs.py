@@ -26,6 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from deploy.demo.tiles import PARTS, Part, Tile, TileCollection, Tiles, open_photograph, tiles_at
+from kennel_client.archive.junk_files import is_junk
 from scorer.errors import Invalid, Unavailable
 
 SIZE = 64
@@ -139,7 +140,7 @@ def _paths_in(folder: Path) -> list[Path]:
     """All photographs under the folder, sorted; ``Invalid`` if they are too few."""
     if not folder.is_dir():
         raise Invalid("no-such-folder", f"{folder} is not a folder.")
-    paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES)
+    paths = sorted(path for path in folder.rglob("*") if _is_photograph(path, folder))
     if len(paths) < MIN_PHOTOGRAPHS:
         raise Invalid(
             "too-few-photographs",
@@ -147,6 +148,10 @@ def _paths_in(folder: Path) -> list[Path]:
             "are needed so that no photograph is in two parts.",
         )
     return paths
+
+
+def _is_photograph(path: Path, folder: Path) -> bool:
+    return path.suffix.lower() in SUFFIXES and not is_junk(path.relative_to(folder).as_posix())
 
 
 def _split_paths(paths: Sequence[Path], wanted: Mapping[Part, int]) -> dict[Part, Sequence[Path]]:

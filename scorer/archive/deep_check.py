@@ -44,7 +44,7 @@ def check_images(
         else:
             hashes[index] = np.frombuffer(result, np.uint8)
     if errors:
-        raise bad_images(listing.names, errors)
+        raise bad_images(listing.labels, errors)
     return hashes
 
 
@@ -83,5 +83,5 @@ def read_images_at(file: BinaryIO, listing: Listing, spec: ImageSpec, indexes: S
         else:
             images[index] = result
     if errors:
-        raise bad_images([member.name for member in members], errors)
+        raise bad_images([member.label for member in members], errors)
     return [images[index] for index in range(len(members))]

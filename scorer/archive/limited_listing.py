@@ -14,17 +14,18 @@ from kennel_client.archive.directory_checks import (
 from kennel_client.archive.listing import ImageSpec
 from scorer.archive.reference_set import MAX_DIRECTORY_BYTES, references_in
 from scorer.confinement.limited_call import call_limited
+from scorer.confinement.refusals import clean_text
 
 
-def require_images(file: BinaryIO, spec: ImageSpec, *, limited: bool) -> None:
-    """Raise ``Invalid`` as ``list_images`` does, and with the slug ``unreadable`` for a directory that ends the limited
-    process, or takes too long. Without ``limited`` this process does it."""
-    _call(check_images_listed, file, spec.directory_bytes, spec.count, spec.size, limited=limited)
+def require_images(file: BinaryIO, spec: ImageSpec, *, limited: bool) -> str | None:
+    """The sentence about ignored files. Raises ``Invalid`` as ``list_images`` does, and with the slug ``unreadable``
+    for a directory that ends the limited process, or takes too long. Without ``limited`` this process does it."""
+    return _call(check_images_listed, file, spec.directory_bytes, spec.count, spec.size, limited=limited)
 
 
-def require_references(file: BinaryIO, *, limited: bool) -> None:
+def require_references(file: BinaryIO, *, limited: bool) -> str | None:
     """Likewise for an organizer's zip, as ``list_references`` does."""
-    _call(check_references_listed, file, MAX_DIRECTORY_BYTES, limited=limited)
+    return _call(check_references_listed, file, MAX_DIRECTORY_BYTES, limited=limited)
 
 
 def require_features(file: BinaryIO, *, limited: bool) -> None:
@@ -37,16 +38,18 @@ def require_files(file: BinaryIO, max_files: int, max_directory_bytes: int, *, l
     _call(check_files_listed, file, max_directory_bytes, max_files, max_directory_bytes, limited=limited)
 
 
-def check_references_listed(parts: Sequence[bytes], declared: Sequence[int]) -> None:
+def check_references_listed(parts: Sequence[bytes], declared: Sequence[int]) -> str | None:
     """What the process does for ``require_references``."""
-    references_in(directory_of(parts, declared))
+    return references_in(directory_of(parts, declared)).ignored
 
 
-def _call(check: Callable[..., None], file: BinaryIO, max_bytes: int, *arguments: int, limited: bool) -> None:
+def _call(
+    check: Callable[..., str | None], file: BinaryIO, max_bytes: int, *arguments: int, limited: bool
+) -> str | None:
     directory = find_directory(file)
     parts = [directory.read(directory.offset, directory.size) if directory.size <= max_bytes else b""]
     declared = declared_by(directory)
-    if limited:
-        call_limited(check, parts, declared, *arguments)
-    else:
-        check(parts, declared, *arguments)
+    if not limited:
+        return check(parts, declared, *arguments)
+    sentence = call_limited(check, parts, declared, *arguments)
+    return None if sentence is None else clean_text(sentence)

@@ -17,7 +17,7 @@ from kennel_client.archive.listing import (
     path_fault,
     refuse_unreadable,
 )
-from kennel_client.archive.zip_bombs import refuse_bombs
+from kennel_client.archive.zip_bombs import refuse_bombs, refuse_large_members
 from kennel_client.archive.zip_reader import MemberProgress, map_members, map_windows
 from kennel_client.archive.zip_writing import SUFFIXES
 from scorer.archive.decoder_pool import DecoderPool, window_shape
@@ -48,7 +48,7 @@ class ReferenceImages:
     ``images`` is (n, size, size, 3) RGB: uint8 if all had the size already, else float32 in [0, 255].
     ``hashes`` and ``mirrored_hashes`` are (n, 16) uint8, of the pixels rounded to uint8 and of their mirror
     images. ``resized`` counts the images that had another size, ``duplicates`` those with the
-    (rounded) pixels of an earlier one.
+    (rounded) pixels of an earlier one. ``ignored`` is a sentence about other files.
     """
 
     images: ReferencePixels
@@ -57,6 +57,7 @@ class ReferenceImages:
     mirrored_hashes: PixelHashes
     resized: int
     duplicates: int
+    ignored: str | None = None
 
 
 def list_references(file: BinaryIO) -> Listing:
@@ -70,9 +71,10 @@ def list_references(file: BinaryIO) -> Listing:
 def references_in(directory: Directory) -> Listing:
     """List the images of a directory; see :func:`list_references`."""
     short = directory.size <= MAX_DIRECTORY_BYTES
-    members = canonical_members(members_of(directory, max_members=MAX_MEMBERS)) if short else None
-    if members is None or len(members) > MAX_IMAGES:
-        listed = directory.count if members is None else len(members)
+    everything = members_of(directory, max_members=MAX_MEMBERS) if short else None
+    members, ignored = canonical_members(everything or ())
+    if everything is None or len(members) > MAX_IMAGES:
+        listed = directory.count if everything is None else len(members)
         raise TooLarge("too-many-images", f"The zip lists {listed:,} files; a reference set may have {MAX_IMAGES:,}.")
     refuse_unreadable(members)
     faults = list(first_faults(members, (path_fault, _unknown_format, name_collisions())))
@@ -80,9 +82,10 @@ def references_in(directory: Directory) -> Listing:
         message = f"The names of {count_phrase(faults, len(members))} can't be used."
         raise faulty_members_error("wrong-names", message, faults)
     if not members:
-        raise Invalid("no-images", "The zip has no images.")
-    refuse_bombs(members, member_bytes=MAX_MEMBER_BYTES, total_bytes=MAX_TOTAL_BYTES)
-    return Listing(tuple(members))
+        raise Invalid("no-images", f"The zip has no images. {ignored}" if ignored else "The zip has no images.")
+    refuse_bombs(everything, image_bytes=sum(member.size for member in members) // len(members))
+    refuse_large_members(everything, member_bytes=MAX_MEMBER_BYTES, total_bytes=MAX_TOTAL_BYTES)
+    return Listing(tuple(members), ignored)
 
 
 def read_references(
@@ -119,9 +122,9 @@ def read_references(
             images = _widened(images, allocate)
         images[index] = image
     if errors:
-        raise bad_images(names, errors)
+        raise bad_images(listing.labels, errors)
     duplicates = len(names) - len({row.tobytes() for row in hashes[0]})
-    return ReferenceImages(images, names, hashes[0], hashes[1], resized, duplicates)
+    return ReferenceImages(images, names, hashes[0], hashes[1], resized, duplicates, listing.ignored)
 
 
 def _widened(images: NDArray[Any], allocate: Allocate) -> NDArray[np.float32]:

@@ -29,16 +29,17 @@ def error_from(refusal: Mapping[str, Any], *, default_slug: str) -> KennelError:
     if not re.fullmatch(r"[a-z0-9-]{1,40}", slug):
         slug = default_slug
     faults, extra = refusal.get("faults"), refusal.get("extra")
-    lines = [_clean(each) for each in faults[:MAX_FAULTS]] if isinstance(faults, list) else []
+    lines = [clean_text(each) for each in faults[:MAX_FAULTS]] if isinstance(faults, list) else []
     numbers = {
         name: value
         for name, value in (extra.items() if isinstance(extra, dict) else ())
         if re.fullmatch(r"[a-z_]{1,40}", name) and type(value) is int
     }
     kind = _KINDS.get(str(refusal.get("kind")), Invalid)
-    return kind(slug, _clean(refusal.get("message")), faults=lines, **numbers)
+    return kind(slug, clean_text(refusal.get("message")), faults=lines, **numbers)
 
 
-def _clean(text: object) -> str:
+def clean_text(text: object) -> str:
+    """A text of a confined process, cut and without control characters."""
     cut = str(text)[:MAX_MESSAGE_LENGTH]
     return "".join(letter if letter.isprintable() else " " for letter in cut)

@@ -7,6 +7,7 @@ from functools import partial
 
 from sqlalchemy.orm import Session
 
+from kennel_client.archive.listing import STRIP_METADATA
 from scorer import audit_log
 from scorer.accounts.roles import is_organizer
 from scorer.blobs import ReceivedBlob, require_bytes
@@ -16,7 +17,7 @@ from scorer.db import competitions
 from scorer.db.submissions import events, submissions
 from scorer.db.tables import Account, Submission, Team
 from scorer.db.teams import members
-from scorer.errors import Conflict, Forbidden, Invalid
+from scorer.errors import Conflict, Forbidden, Invalid, TooLarge
 from scorer.jobs import leases
 from scorer.jobs.broker import after_commit
 from scorer.lifecycle import Phase, Queue, Status, is_late
@@ -65,7 +66,7 @@ def admit(
         raise Forbidden("wrong-role", "Only organizers add benchmark entries.")
     if entry.benchmark is None:
         rules.require_entrant(session, state.competition, account)
-    require_bytes(declared_bytes, upload_limit(state, limits))
+    _require_bytes(declared_bytes, state, limits)
     team = members.team_of(session, state.competition.id, account.id)
     if team is not None and entry.benchmark is None:
         quotas.require_quota(session, state.competition, team, now=now, late=late)
@@ -79,6 +80,18 @@ def upload_limit(state: CompetitionState, limits: UploadLimits) -> int:
     return min(limits.zip, state.image_spec.upload_bytes)
 
 
+def _require_bytes(declared: int | None, state: CompetitionState, limits: UploadLimits) -> None:
+    limit, spec = upload_limit(state, limits), state.image_spec
+    try:
+        require_bytes(declared, limit)
+    except TooLarge as error:
+        if limit < spec.upload_bytes:
+            raise
+        metadata = f"{spec.metadata_bytes / 1000:,.0f} KB of metadata per image"
+        message = f"{error.message} That is enough for images with at most {metadata} on average. {STRIP_METADATA}"
+        raise TooLarge(error.slug, message, limit=limit) from None
+
+
 def accept(  # noqa: PLR0913 - all that is known of an upload
     session: Session,
     slug: str,
@@ -90,10 +103,12 @@ def accept(  # noqa: PLR0913 - all that is known of an upload
     now: datetime,
     begun: datetime | None = None,
     limits: UploadLimits | None = None,
+    ignored: str | None = None,
 ) -> Submission:
     """Accept an uploaded zip whose directory was checked: checks phase, rules and quotas, then adds the submission and
     its check job. ``now`` is when the last byte arrived, ``begun`` when the first one did (None: unknown). Without
-    ``limits`` the quotas of bytes have counted it already, as they do an upload that was begun.
+    ``limits`` the quotas of bytes have counted it already, as they do an upload that was begun. ``ignored`` is the
+    sentence about its ignored files.
 
     A repeated ``idempotency_key`` returns the submission of the first request, or raises ``Conflict`` if the bytes
     differ.
@@ -127,6 +142,7 @@ def accept(  # noqa: PLR0913 - all that is known of an upload
         blob_key=received.key,
         idempotency_key=entry.idempotency_key,
         status=Status.RECEIVED,
+        ignored=ignored,
         accepted_at=now,
         late=late,
     )

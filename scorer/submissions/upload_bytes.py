@@ -184,9 +184,9 @@ def _make(
     try:
         _require_declared(upload, received)
         with store.open(key) as file:
-            require_images(file, spec, limited=limited)
+            ignored = require_images(file, spec, limited=limited)
         with begin() as session:
-            submission = uploads.finish(session, upload, received, public_id=public_id)
+            submission = uploads.finish(session, upload, received, public_id=public_id, ignored=ignored)
         unused = submission.blob_key != key
     except Unavailable:
         raise

@@ -178,9 +178,9 @@ async def attach(
         require_clean(store, received, settings)
         with store.open(received.key) as file:
             require = require_features if role in FEATURES_ROLES.values() else require_references
-            require(file, limited=reads_limited(settings))
+            ignored = require(file, limited=reads_limited(settings))
         images = _attach(slug, role, received, begin, author, now, attach=attach)
-        view = ReferenceView(role=role, sha256=images.sha256, bytes=images.bytes)
+        view = ReferenceView(role=role, sha256=images.sha256, bytes=images.bytes, ignored=ignored)
         return view, unused_key_of(received, images.blob_key)
 
     key = f"references/{secrets.token_hex(16)}.{'npz' if role in FEATURES_ROLES.values() else 'zip'}"

@@ -80,6 +80,9 @@ class SubmissionView(BaseModel):
     status: Status
     reason: str | None
     faults: list[str] | None
+    ignored: str | None = Field(
+        None, description="Files in the zip that are not part of the entry, such as those of operating systems."
+    )
     stage: str | None
     fraction: float | None
     queue_position: int | None

@@ -32,15 +32,16 @@ class References(Methods[Api]):
         """Attach a zip of images, a folder of them or a numpy archive of features; without ``attach`` it is only
         stored, for a rescoring campaign."""
         path = path_of("competitions", slug, "references", role)
+        ignored: str | None = None
         params = {"attach": str(attach).lower()}
         with contextlib.ExitStack() as stack:
             if isinstance(images, str | PathLike) and (folder := Path(images)).is_dir():
                 content: BinaryIO = stack.enter_context(tempfile.TemporaryFile())
-                yield LocalWork(lambda: zip_folder(folder, content))
+                ignored = yield LocalWork(lambda: zip_folder(folder, content))
             else:
                 content = stack.enter_context(opened(images))
             attached: ReferenceView = yield from send_file("PUT", path, content, params=params)
-        return attached
+        return attached if ignored is None else {**attached, "ignored": ignored}
 
     @Method
     def prepare(

@@ -192,6 +192,7 @@ class ReferenceView(TypedDict):
     role: str
     sha256: str
     bytes: int
+    ignored: str | None
 
 
 class RoleView(TypedDict):

@@ -154,6 +154,7 @@ class SubmissionView(TypedDict):
     status: Status
     reason: str | None
     faults: list[str] | None
+    ignored: NotRequired[str | None]
     stage: str | None
     fraction: float | None
     queue_position: int | None

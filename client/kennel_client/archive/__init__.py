@@ -9,6 +9,7 @@ directory_checks: that check and others by the directory's bytes, for limited pr
 png_check, png_pixels: one PNG without its pixels; its pixels, where Pillow is installed
 zip_check: every image of a zip
 objections, training_images: what people would object to; the training images, where Pillow is installed
+junk_files: which files are ignored
 zip_writing: deterministic zips of files
 """
 

@@ -7,10 +7,11 @@ exception for a damaged file.
 Layout: PKWARE, APPNOTE.TXT 6.3.10, sections 4.3.7 (local header) to 4.3.16 (end record), 4.5.3 (zip64).
 """
 
+import re
 import struct
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from encodings import cp437  # noqa: F401 - for names; a confined process cannot import it any more
 from itertools import islice
 from typing import BinaryIO
 
@@ -20,7 +21,6 @@ from kennel_client.errors import Invalid
 LOCAL_HEADER_BYTES = 30
 TAIL_BYTES = 1 << 20  # one read that holds the whole directory of 10,000 images with short names
 MAX_COMMENT_BYTES = 0xFFFF
-UTF8_FLAG = 1 << 11
 STORED, DEFLATED = 0, 8  # methods of compression
 
 _ENTRY = struct.Struct("<4s6H3L5H2L")
@@ -28,6 +28,8 @@ _END = struct.Struct("<4s4H2LH")
 _LOCATOR64 = struct.Struct("<4sLQL")
 _END64 = struct.Struct("<4sQ2H2L4Q")
 _MAX16, _MAX32 = 0xFFFF, 0xFFFFFFFF
+_ZIP64, _UNICODE_PATH = 1, 0x7075  # kinds of extra fields: APPNOTE 4.5.3 and 4.6.9
+_BACKSLASHES = re.compile(rb"[\x81-\xfe][\x40-\xfe]|\\")  # alone, or as a byte of a character of two bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,8 @@ class Member:
 
     ``offset`` is where its local header starts, ``limit`` where the next member (or the directory) does:
     the member must fit between. ``compressed`` and ``size`` are the declared bytes in the zip and unpacked.
+    ``position`` counts the directory's entries from 1. A ``name`` in an unknown encoding has its ASCII characters and
+    its other bytes as ``\\x95``; no other name has a backslash.
     """
 
     name: str
@@ -47,6 +51,17 @@ class Member:
     crc: int
     method: int
     flags: int
+    position: int
+
+    @property
+    def encoding_known(self) -> bool:
+        """Whether ``name`` is text; if not, two names with different bytes are different whatever their letters."""
+        return "\\" not in self.name
+
+    @property
+    def label(self) -> str:
+        """The name in messages; one in an unknown encoding with its position."""
+        return self.name if self.encoding_known else f"file {self.position:,} in the zip ({self.name})"
 
 
 class Tail:
@@ -102,7 +117,7 @@ def find_directory(file: BinaryIO) -> Directory:
     if any(directory.disks):
         raise _split()
     if directory.offset + directory.size != directory.position:
-        raise _damaged("its directory is not where its end says; was the file cut or joined?")
+        raise _damaged("its directory is not where its end says, as if the file had been cut or joined")
     return directory
 
 
@@ -148,9 +163,24 @@ def _end(tail: Tail) -> Directory:
                 position = tail.length - len(data) + at
                 return Directory(tail.read, position, (disk, start_disk), count, size, offset)
         at = data.rfind(b"PK\5\6", 0, at)
+    if extra_bytes := _bytes_after_end(tail):
+        extra = f"{extra_bytes:,} extra byte{'' if extra_bytes == 1 else 's'}"
+        raise Invalid("not-a-zip", f"The file has {extra} after the zip's end; remove them, or make the zip again.")
     if tail.read(0, 4) == b"PK\3\4":
         raise _damaged("its end is missing, as if the upload had been cut short")
     raise Invalid("not-a-zip", "The file is not a zip.")
+
+
+def _bytes_after_end(tail: Tail) -> int:
+    """How many bytes follow the tail's last end record, if a directory is where that says; else 0."""
+    at = tail.data.rfind(b"PK\5\6")
+    if at < 0 or at + _END.size > len(tail.data):
+        return 0
+    _, disk, start_disk, _, count, size, offset, comment_bytes = _END.unpack_from(tail.data, at)
+    end = Directory(tail.read, tail.start + at, (disk, start_disk), count, size, offset)
+    directory = _zip64_end(tail, end)
+    whole = directory.offset + directory.size == directory.position
+    return max(0, len(tail.data) - at - _END.size - comment_bytes) if whole else 0
 
 
 def _zip64_end(tail: Tail, end: Directory) -> Directory:
@@ -171,7 +201,7 @@ def _zip64_end(tail: Tail, end: Directory) -> Directory:
 
 def _entries(data: bytes) -> Iterator[Member]:
     """The directory's entries one by one, ``limit`` not yet set."""
-    at = 0
+    at = position = 0
     while at < len(data):
         if len(data) - at < _ENTRY.size or data[at : at + 4] != b"PK\1\2":
             raise _damaged("its directory can't be read")
@@ -180,13 +210,24 @@ def _entries(data: bytes) -> Iterator[Member]:
         name_at = at + _ENTRY.size
         extra_at = name_at + name_bytes
         at = extra_at + extra_bytes + comment_bytes
+        position += 1
         if at > len(data):
             raise _damaged("its directory is cut short")
         if disk not in (0, _MAX16):
             raise _split()
-        raw = data[name_at:extra_at]
-        size, compressed, offset = _widened((size, compressed, offset), data[extra_at : extra_at + extra_bytes])
-        yield Member(_decoded_name(raw, flags), raw, offset, 0, compressed, size, crc, method, flags)
+        raw, extra = data[name_at:extra_at], data[extra_at : extra_at + extra_bytes]
+        size, compressed, offset = _widened((size, compressed, offset), extra)
+        yield Member(_decoded_name(raw, extra), raw, offset, 0, compressed, size, crc, method, flags, position)
+
+
+def _extra_fields(extra: bytes, kind: int) -> Iterator[bytes]:
+    """The contents of all whole extra fields of a kind."""
+    at = 0
+    while at + 4 <= len(extra):
+        found, length = struct.unpack_from("<HH", extra, at)
+        at += 4 + length
+        if found == kind and at <= len(extra):
+            yield extra[at - length : at]
 
 
 def _widened(fields: tuple[int, int, int], extra: bytes) -> tuple[int, int, int]:
@@ -194,27 +235,40 @@ def _widened(fields: tuple[int, int, int], extra: bytes) -> tuple[int, int, int]
     missing = fields.count(_MAX32)
     if not missing:
         return fields
-    while len(extra) >= 4:
-        kind, length = struct.unpack_from("<HH", extra)
-        if kind == 1 and 8 * missing <= length <= len(extra) - 4:
-            wide = iter(struct.unpack_from(f"<{missing}Q", extra, 4))
+    for content in _extra_fields(extra, _ZIP64):
+        if len(content) >= 8 * missing:
+            wide = iter(struct.unpack_from(f"<{missing}Q", content))
             size, compressed, offset = (next(wide) if field == _MAX32 else field for field in fields)
             return size, compressed, offset
-        extra = extra[4 + length :]
     raise _damaged("a member's zip64 sizes are missing")
 
 
-def _decoded_name(raw: bytes, flags: int) -> str:
+def _decoded_name(raw: bytes, extra: bytes) -> str:
     """The member's name, with ``/`` between folders.
 
-    Some archivers write UTF-8 without setting its flag: names that decode as UTF-8 are taken as such, other
-    bytes as code page 437, or as U+FFFD where the flag is set. Some write backslashes between folders.
+    That of the Unicode path field if there is one for these bytes; else the bytes, if they are UTF-8, whose flag some
+    archivers don't set. No other encoding is guessed. Some archivers write backslashes between folders; in Shift-JIS,
+    Big5 and GBK the second byte of a character can be one, too.
     """
-    try:
-        name = raw.decode("utf-8")
-    except UnicodeDecodeError:
-        name = raw.decode("utf-8", "replace") if flags & UTF8_FLAG else raw.decode("cp437")
-    return name.replace("\\", "/")
+    for name in (*_unicode_paths(raw, extra), raw):
+        try:
+            return name.decode("utf-8").replace("\\", "/")
+        except UnicodeDecodeError:
+            continue
+    return _BACKSLASHES.sub(_separator_or_character, raw).decode("ascii", "backslashreplace")
+
+
+def _unicode_paths(raw: bytes, extra: bytes) -> Iterator[bytes]:
+    """The UTF-8 names in Unicode path fields (version 1) that were made for a member with this raw name."""
+    if b"up" in extra:  # its kind, little-endian
+        made_for = b"\1" + zlib.crc32(raw).to_bytes(4, "little")
+        for content in _extra_fields(extra, _UNICODE_PATH):
+            if content.startswith(made_for):
+                yield content[len(made_for) :]
+
+
+def _separator_or_character(match: re.Match[bytes]) -> bytes:
+    return b"/" if match[0] == b"\\" else match[0].replace(b"\\", b"\\x5c")
 
 
 def _require_disjoint(members: Sequence[Member], end: int) -> list[Member]:
@@ -226,7 +280,7 @@ def _require_disjoint(members: Sequence[Member], end: int) -> list[Member]:
     limits = [member.offset for member in members[1:]] + [end]
     placed = [replace(member, limit=limit) for member, limit in zip(members, limits, strict=False)]
     faults = sorted(
-        (member.name, "shares its bytes with another part of the zip")
+        (member.label, "shares its bytes with another part of the zip")
         for member in placed
         if member.offset + LOCAL_HEADER_BYTES + len(member.raw_name) + member.compressed > member.limit
     )

@@ -26,9 +26,10 @@ def directory_of(parts: Sequence[bytes], declared: Sequence[int]) -> Directory:
     return Directory(lambda *_: parts[0], position, (0, 0), count, size, offset, zip64=bool(zip64))
 
 
-def check_images_listed(parts: Sequence[bytes], declared: Sequence[int], count: int, size: int) -> None:
-    """Raise ``Invalid`` as ``list_images`` does; ``parts``: the directory, ``declared``: what the zip says of it."""
-    images_in(directory_of(parts, declared), ImageSpec(count, size))
+def check_images_listed(parts: Sequence[bytes], declared: Sequence[int], count: int, size: int) -> str | None:
+    """The sentence about ignored files. Raises ``Invalid`` as ``list_images`` does; ``parts``: the directory,
+    ``declared``: what the zip says of it."""
+    return images_in(directory_of(parts, declared), ImageSpec(count, size)).ignored
 
 
 def check_features_listed(parts: Sequence[bytes], declared: Sequence[int]) -> None:

@@ -18,10 +18,16 @@ def printable_name(name: str) -> str:
     return printable if len(printable) <= MAX_NAME_LENGTH else printable[: MAX_NAME_LENGTH - 1] + "…"
 
 
+def printable_list(names: Sequence[str]) -> str:
+    """The first ten of names, safe to print, and how many more there are: "a.png, b.png and 3 more"."""
+    shown, more = [printable_name(name) for name in names[:MAX_FAULTS_LISTED]], len(names) - MAX_FAULTS_LISTED
+    return ", ".join(shown) + (f" and {more:,} more" if more > 0 else "")
+
+
 def faulty_members_error(slug: str, message: str, faults: Sequence[tuple[str, str]]) -> Invalid:
     """The error for a zip with faulty members.
 
-    ``faults`` holds (member name, what is wrong) in canonical order. The first ten become the
+    ``faults`` holds (the member's label, what is wrong) in canonical order. The first ten become the
     error's ``faults``; ``extra["fault_count"]`` counts them all.
     """
     lines = [f"{printable_name(name)} {wrong}" for name, wrong in faults[:MAX_FAULTS_LISTED]]
@@ -33,7 +39,7 @@ def count_phrase(faults: Sequence[object], total: int) -> str:
     return f"{len(faults):,} of {total:,} image{'' if total == 1 else 's'}"
 
 
-def bad_images(names: Sequence[str], wrong: Mapping[int, MemberError]) -> Invalid:
-    """The error for images that can't be used; ``wrong`` maps an index in ``names`` to what is wrong."""
-    faults = [(names[index], str(wrong[index])) for index in sorted(wrong)]
-    return faulty_members_error("bad-images", f"{count_phrase(faults, len(names))} can't be used.", faults)
+def bad_images(labels: Sequence[str], wrong: Mapping[int, MemberError]) -> Invalid:
+    """The error for images that can't be used; ``wrong`` maps an index in ``labels`` to what is wrong."""
+    faults = [(labels[index], str(wrong[index])) for index in sorted(wrong)]
+    return faulty_members_error("bad-images", f"{count_phrase(faults, len(labels))} can't be used.", faults)

@@ -14,14 +14,16 @@ from kennel_client.archive.central_directory import (
     find_directory,
     members_of,
 )
-from kennel_client.archive.faults import count_phrase, faulty_members_error, printable_name
+from kennel_client.archive.faults import count_phrase, faulty_members_error, printable_list, printable_name
+from kennel_client.archive.junk_files import ignored_sentence, is_junk
 from kennel_client.archive.zip_bombs import refuse_bombs
 from kennel_client.errors import Invalid
 
-METADATA_BYTES = 64 << 10  # allowance for text, XMP and the like in one image
+METADATA_BYTES = 64 << 10  # allowance for text, XMP and the like in one zip or directory, beyond that for each image
 DIRECTORY_BYTES = 1024  # allowance for one image in the directory: name, extra fields, a second entry in __MACOSX
 _ENCRYPTED = 1 | 1 << 6 | 1 << 13  # APPNOTE 4.4.4: encrypted, strongly encrypted, directory masked
 _AES = 99  # the method number of WinZip's encryption, in place of the real method
+STRIP_METADATA = "Strip it, for example with `exiftool -all= *.png` or `mogrify -strip *.png`, and make the zip again."
 _UNREADABLE = {"Cc", "Cf", "Cs", "Zl", "Zp"}  # control and direction characters, line ends
 
 
@@ -43,14 +45,19 @@ class ImageSpec:
         return self.size * (1 + 3 * self.size)
 
     @property
+    def metadata_bytes(self) -> int:
+        """How much text, XMP and the like the images may have on average."""
+        return self.pixel_bytes + 4096
+
+    @property
     def member_bytes(self) -> int:
-        """The most bytes that an honest PNG can need, with a generous allowance for metadata."""
-        return 2 * self.pixel_bytes + METADATA_BYTES
+        """The most bytes that one image may have."""
+        return self.pixel_bytes + self.metadata_bytes + METADATA_BYTES
 
     @property
     def total_bytes(self) -> int:
-        """The most that all images together may unpack to; not all can have as much metadata as one may."""
-        return self.count * (2 * self.pixel_bytes + 4096) + METADATA_BYTES
+        """The most that all files of a zip together may unpack to."""
+        return self.count * (self.pixel_bytes + self.metadata_bytes) + METADATA_BYTES
 
     @property
     def directory_bytes(self) -> int:
@@ -70,26 +77,33 @@ class ImageSpec:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The images of a zip in canonical order: member names sorted by their UTF-8 bytes."""
+    """The images of a zip in canonical order: member names sorted by their UTF-8 bytes; and a sentence about its
+    files that are ignored."""
 
     members: tuple[Member, ...]
+    ignored: str | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names as the zip gives them, folder included, ``/`` between."""
         return tuple(member.name for member in self.members)
 
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names as messages have them."""
+        return tuple(member.label for member in self.members)
+
 
 def list_images(file: BinaryIO, spec: ImageSpec) -> Listing:
     """List the images of a participant's zip, reading its end and its central directory only.
 
     ``file`` is seekable and may be remote: it takes one read for 10,000 images, two or three for many more.
-    Any ``*.png`` counts, all at the top or all in one folder; folders and metadata files of macOS and
-    Windows are ignored.
+    Any ``*.png`` counts, all at the top or all in one folder; folders and junk files are ignored, but count against
+    every limit of the zip.
 
     Raises ``Invalid`` with the slug ``not-a-zip``, ``split-zip``, ``encrypted``, ``unsupported-compression``,
-    ``wrong-names``, ``wrong-count``, ``too-many-files`` or ``zip-bomb``; its ``faults`` are the first ten members
-    concerned, ``extra["fault_count"]`` counts them all.
+    ``wrong-names``, ``wrong-count``, ``too-many-files``, ``too-much-metadata`` or ``zip-bomb``; its ``faults`` are the
+    first ten members concerned, ``extra["fault_count"]`` counts them all.
     """
     return images_in(find_directory(file), spec)
 
@@ -97,35 +111,71 @@ def list_images(file: BinaryIO, spec: ImageSpec) -> Listing:
 def images_in(directory: Directory, spec: ImageSpec) -> Listing:
     """List the images of a directory; see :func:`list_images`."""
     if directory.size > spec.directory_bytes:
-        raise _wrong_count(directory.count, spec)
-    members = canonical_members(members_of(directory, max_members=spec.max_members))
+        raise _wrong_count(
+            f"{directory.count:,} files in a directory of {directory.size:,} bytes", directory.count, spec
+        )
+    everything = members_of(directory, max_members=spec.max_members)
+    members, ignored = canonical_members(everything)
     refuse_unreadable(members)
     faults = list(first_faults(members, (path_fault, _not_png, _misplaced(members), name_collisions())))
     if faults:
         message = f"The names of {count_phrase(faults, len(members))} can't be used."
         raise faulty_members_error("wrong-names", message, faults)
     if len(members) != spec.count:
-        raise _wrong_count(len(members), spec)
-    refuse_bombs(members, member_bytes=spec.member_bytes, total_bytes=spec.total_bytes)
-    return Listing(tuple(members))
+        raise _wrong_count(_counted(members), len(members), spec, ignored)
+    refuse_bombs(everything, image_bytes=spec.pixel_bytes)
+    _refuse_metadata(members, everything, spec)
+    return Listing(tuple(members), ignored)
 
 
-def canonical_members(members: Sequence[Member]) -> list[Member]:
-    """The members that count, in canonical order: no folders, no metadata files of operating systems."""
-    return sorted((m for m in members if not _ignored(m)), key=lambda m: m.name.encode())
+def canonical_members(members: Sequence[Member]) -> tuple[list[Member], str | None]:
+    """The members that count, in canonical order, without folders and junk files; and a sentence about the latter."""
+    files = sorted((m for m in members if _parts(m) and not m.name.endswith("/")), key=lambda m: m.name.encode())
+    return [m for m in files if not is_junk(m.name)], ignored_sentence([m.label for m in files if is_junk(m.name)])
 
 
 def refuse_unreadable(members: Sequence[Member]) -> None:
     """Raise ``Invalid`` if a member is encrypted or compressed by anything but deflate."""
-    encrypted = [(m.name, "is encrypted") for m in members if m.flags & _ENCRYPTED or m.method == _AES]
+    encrypted = [(m.label, "is encrypted") for m in members if m.flags & _ENCRYPTED or m.method == _AES]
     if encrypted:
         raise faulty_members_error("encrypted", "The zip is encrypted; upload it without a password.", encrypted)
     unsupported = [
-        (m.name, f"uses compression method {m.method}") for m in members if m.method not in (STORED, DEFLATED)
+        (m.label, f"uses compression method {m.method}") for m in members if m.method not in (STORED, DEFLATED)
     ]
     if unsupported:
         message = "The zip uses a compression other than deflate; make it with an ordinary zip program."
         raise faulty_members_error("unsupported-compression", message, unsupported)
+
+
+def _refuse_metadata(members: Sequence[Member], everything: Sequence[Member], spec: ImageSpec) -> None:
+    """Raise ``Invalid("too-much-metadata")`` for images, or a zip, of more bytes than the specification allows.
+
+    Only the sizes are known, and pixels seldom take all that they may: the metadata is at least what is beyond that.
+    """
+    sizes = [(m.label, max(m.size, m.compressed)) for m in members]
+    large = [(label, f"has {_kilobytes(size - spec.pixel_bytes)}") for label, size in sizes if size > spec.member_bytes]
+    if large:
+        most = f"{(spec.member_bytes - spec.pixel_bytes) // 1000:,} KB"
+        message = f"Images have too much metadata: at most {most} in one image. {STRIP_METADATA}"
+        raise faulty_members_error("too-much-metadata", message, large)
+    if sum(m.size for m in everything) <= spec.total_bytes:
+        return
+    images = sum(size for _, size in sizes)
+    if images > spec.total_bytes:
+        average, most = _kilobytes(images // spec.count - spec.pixel_bytes), f"{spec.metadata_bytes // 1000:,} KB"
+        message = f"The images have too much metadata: {average} per image, at most {most}. {STRIP_METADATA}"
+    else:
+        ignored = sum(m.size for m in everything) - images
+        message = (
+            f"The zip has {_kilobytes(ignored)} in files that are no images of the entry, more than their metadata may "
+            "take. Make the zip again without them."
+        )
+    raise Invalid("too-much-metadata", message)
+
+
+def _kilobytes(size: int) -> str:
+    """A size rounded up. Limits are rounded down: the two never look equal."""
+    return f"{-(-size // 1000):,} KB"
 
 
 def path_fault(member: Member) -> str | None:
@@ -144,8 +194,10 @@ def name_collisions() -> Callable[[Member], str | None]:
     seen: dict[str, tuple[int, str]] = {}  # by folded name: offset (no two members share one) and name
 
     def rule(member: Member) -> str | None:
-        name = unicodedata.normalize("NFC", "/".join(_parts(member)))
-        first = seen.setdefault(unicodedata.normalize("NFC", name.casefold()), (member.offset, member.name))
+        key = "/".join(_parts(member))
+        if member.encoding_known:
+            key = unicodedata.normalize("NFC", unicodedata.normalize("NFC", key).casefold())
+        first = seen.setdefault(key, (member.offset, member.name))
         if first[0] == member.offset:
             return None
         if first[1] == member.name:
@@ -153,13 +205,6 @@ def name_collisions() -> Callable[[Member], str | None]:
         return f"has the same name as {printable_name(first[1])}, up to case and Unicode form"
 
     return rule
-
-
-def _ignored(member: Member) -> bool:
-    parts = _parts(member)
-    if member.name.endswith("/") or not parts:
-        return True
-    return "__MACOSX" in parts[:-1] or parts[-1].lower() in (".ds_store", "thumbs.db")
 
 
 def _unreadable(name: str) -> bool:
@@ -178,7 +223,7 @@ def first_faults(
     for member in members:
         fault = next((fault for rule in rules if (fault := rule(member)) is not None), None)
         if fault is not None:
-            yield member.name, fault
+            yield member.label, fault
 
 
 def _not_png(member: Member) -> str | None:
@@ -201,7 +246,11 @@ def _misplaced(members: Sequence[Member]) -> Callable[[Member], str | None]:
     return rule
 
 
-def _wrong_count(listed: int, spec: ImageSpec) -> Invalid:
-    images = f"{listed:,} image{'' if listed == 1 else 's'}"
-    message = f"The zip has {images}; the competition asks for {spec.count:,}."
-    return Invalid("wrong-count", message, found=listed, needed=spec.count)
+def _counted(members: Sequence[Member]) -> str:
+    images = f"{len(members):,} image{'' if len(members) == 1 else 's'}"
+    return f"{images} ({printable_list([member.label for member in members])})" if members else images
+
+
+def _wrong_count(contents: str, found: int, spec: ImageSpec, ignored: str | None = None) -> Invalid:
+    message = f"The zip has {contents}; the competition asks for {spec.count:,}."
+    return Invalid("wrong-count", f"{message} {ignored}" if ignored else message, found=found, needed=spec.count)

@@ -25,7 +25,7 @@ def training_hashes(file: BinaryIO, size: int, progress: MemberProgress | None =
     ``members_of`` do, ``no-images`` or ``bad-images``.
     """
     directory = find_directory(file)
-    listed = canonical_members(members_of(directory, max_members=directory.count))
+    listed, _ = canonical_members(members_of(directory, max_members=directory.count))
     members = [member for member in listed if member.name.lower().endswith(SUFFIXES)]
     if not members:
         raise Invalid("no-images", "There is no PNG, JPEG or WebP.")
@@ -36,7 +36,7 @@ def training_hashes(file: BinaryIO, size: int, progress: MemberProgress | None =
     results = dict(map_members(file, members, hash_image, progress))
     errors = {index: each for index, each in results.items() if isinstance(each, MemberError)}
     if errors:
-        raise bad_images([member.name for member in members], errors)
+        raise bad_images([member.label for member in members], errors)
     return [each for each in results.values() if isinstance(each, PixelHash)]
 
 

@@ -22,6 +22,8 @@ class ZipCheck:
     the right length and wrong contents passes here."""
     pixel_hashes: tuple[PixelHash, ...] = field(default=(), repr=False)
     """Of the images in canonical order; none where no pixels were decoded."""
+    ignored: str | None = None
+    """A sentence about the files that are ignored."""
 
     def __str__(self) -> str:
         """For example: "10,000 images of 64x64: names, sizes, headers, checksums, lengths and pixels are fine"."""
@@ -45,9 +47,9 @@ def check_zip(file: BinaryIO, spec: ImageSpec, progress: MemberProgress | None =
     results = dict(map_members(file, listing.members, check, progress))
     errors = {index: each for index, each in results.items() if isinstance(each, MemberError)}
     if errors:
-        raise bad_images(listing.names, errors)
+        raise bad_images(listing.labels, errors)
     hashes = tuple(each for _, each in sorted(results.items()) if isinstance(each, PixelHash))
-    return ZipCheck(spec, pixels_decoded, hashes)
+    return ZipCheck(spec, pixels_decoded, hashes, listing.ignored)
 
 
 def has_pillow() -> bool:

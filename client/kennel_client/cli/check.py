@@ -61,6 +61,7 @@ def check(
         "count": spec.count,
         "size": spec.size,
         "pixels_decoded": checked.pixels_decoded,
+        "ignored": checked.ignored,
         "objections": [asdict(each) for each in objections],
     }
     show = partial(_print_check, submission=submission, checked=checked, objections=objections)
@@ -79,5 +80,7 @@ def _training_hashes(path: Path, size: int, progress: StageProgress) -> list[Pix
 
 def _print_check(out: Console, submission: Path, checked: ZipCheck, objections: Sequence[Objection]) -> None:
     tables.print_text(out, f"{submission}: {checked}.")
+    if checked.ignored:
+        tables.print_text(out, checked.ignored)
     for each in objections:
         tables.print_text(out, each.sentence)

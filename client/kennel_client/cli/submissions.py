@@ -47,13 +47,14 @@ def submit(
             client.url, competition, content, file_name=file.name[-MAX_NAME_LENGTH:], note=note
         )
         submission = _submit_file(client, resumable, content, check=check, ask=not as_json)
-        accepted = _accepted_text(client, resumable, submission, watch=watch)
+        view = client.get(f"/submissions/{submission}")
+        accepted = _accepted_text(client, resumable, view, watch=watch)
         if watch:
             if not as_json:
                 print(accepted)
             _follow(client, submission)
-        answer = _answer(client, client.get(f"/submissions/{submission}"))
-        return answer if watch else replace(answer, text=accepted)
+            return _answer(client, client.get(f"/submissions/{submission}"))
+        return replace(_answer(client, view), text=accepted)
 
 
 def _submit_file(client: ApiClient, resumable: ResumableUpload, content: BinaryIO, *, check: bool, ask: bool) -> str:
@@ -69,8 +70,11 @@ def _submit_file(client: ApiClient, resumable: ResumableUpload, content: BinaryI
         return client.run(finish_upload(resumable, upload, content, progress, check=check))
 
 
-def _accepted_text(client: ApiClient, resumable: ResumableUpload, submission: str, *, watch: bool) -> str:
+def _accepted_text(client: ApiClient, resumable: ResumableUpload, view: dict[str, Any], *, watch: bool) -> str:
+    submission = view["id"]
     lines = [f"{resumable.pending.file_name} is entry {submission}: {client.url}/submissions/{submission}"]
+    if view.get("ignored"):
+        lines.append(view["ignored"])
     with suppress(Refused):  # the entry is accepted; the quota is only extra information
         lines.append(tables.quota_text(client.get(f"/competitions/{segment(resumable.pending.slug)}/limits")))
     if not watch:

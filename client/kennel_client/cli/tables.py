@@ -77,6 +77,8 @@ def print_submission(out: Console, view: View, page: str) -> None:
         print_prose(out, terminal_safe(view["reason"]))
     for fault in view["faults"] or ():
         print_text(out, f"  - {terminal_safe(fault)}")
+    if view.get("ignored"):
+        print_prose(out, terminal_safe(view["ignored"]))
     for each in view["measurements"]:
         print_text(out, _measurement(each))
         print_prose(out, terminal_safe(each["explanation"]))

@@ -73,6 +73,8 @@ class Submission(Table):
     status: Mapped[str]
     reason: Mapped[str | None]
     faults: Mapped[list[str] | None]
+    ignored: Mapped[str | None]
+    """A sentence about the zip's files that are no images of the entry and were ignored; None if there are none."""
     accepted_at: Mapped[datetime]
     finished_at: Mapped[datetime | None]
     exact_copies: Mapped[int | None]

@@ -35,10 +35,12 @@ def rows(pixels: NDArray[np.uint8]) -> bytes:
     return b"".join(b"\0" + row.tobytes() for row in pixels)
 
 
-def png(pixels: NDArray[np.uint8], *, before: Sequence[Chunk] = (), after: Sequence[Chunk] = ()) -> bytes:
-    """A valid RGB 8-bit PNG, with other chunks before and after the image data."""
+def png(
+    pixels: NDArray[np.uint8], *, before: Sequence[Chunk] = (), after: Sequence[Chunk] = (), level: int = -1
+) -> bytes:
+    """A valid RGB 8-bit PNG, with other chunks before and after the image data; ``level`` of zlib's compression."""
     height, width, _ = pixels.shape
-    return png_of_chunks(header(width, height), zlib.compress(rows(pixels)), before, after)
+    return png_of_chunks(header(width, height), zlib.compress(rows(pixels), level), before, after)
 
 
 def png_of_chunks(
@@ -88,6 +90,7 @@ class BrokenZipEntry:
     compressed: int | None = None
     local_name: bytes | None = None
     zip64: bool = False
+    extra: bytes = b""
 
     @property
     def packed(self) -> bytes:
@@ -109,9 +112,9 @@ class BrokenZipEntry:
         offset = offset if self.offset is None else self.offset
         compressed = len(self.packed) if self.compressed is None else self.compressed
         size = len(self.content) if self.size is None else self.size
-        extra = b""
+        extra = self.extra
         if self.zip64:
-            extra = struct.pack("<HH3Q", 1, 24, size, compressed, offset)
+            extra += struct.pack("<HH3Q", 1, 24, size, compressed, offset)
             size = compressed = offset = 0xFFFFFFFF
         head = struct.pack(
             "<4s6H3L5H2L",

@@ -105,10 +105,11 @@ def test_images_are_read_into_a_mapped_file(tmp_path_factory: pytest.TempPathFac
 def test_progress_ends_with_all_images() -> None:
     steps: list[tuple[int, int]] = []
     # Far apart, so that they take several reads.
-    members = [member for name, content in pngs() for member in ((name, content), (f"__MACOSX/{name}", bytes(200_000)))]
+    gap = bytes(70_000)
+    members = [member for name, content in pngs(3, 128) for member in ((name, content), (f"__MACOSX/{name}", gap))]
     file = zipped(members, zipfile.ZIP_STORED)
-    spec = ImageSpec(3, 8)
-    out = np.zeros((3, 8, 8, 3), np.uint8)
+    spec = ImageSpec(3, 128)
+    out = np.zeros((3, 128, 128, 3), np.uint8)
     check_images(file, list_images(file, spec), spec, out, progress=lambda *step: steps.append(step))
     assert steps == [(1, 3), (2, 3), (3, 3)]
 

@@ -61,15 +61,17 @@ def test_a_folder_is_zipped_the_same_wherever_and_whenever_it_was_made(tmp_path:
             (folder / name).write_bytes(png(images[name]))
         os.utime(folder / "a.png", (10**9, 10**9 + len(zips)))
         zips.append(io.BytesIO())
-        assert zip_folder(folder, zips[-1]) == 3
+        assert zip_folder(folder, zips[-1]) is None
     assert zips[0].getvalue() == zips[1].getvalue()
     assert read_references(zips[0], 8).names == ("a.png", "b/10.png", "b/2.png")
 
 
 def test_only_images_that_are_not_hidden_are_zipped(tmp_path: Path) -> None:
-    filled(tmp_path, ["a.PNG", "._a.png", "notes.txt", "b.jpg"])
+    folder = tmp_path / ".cache"
+    filled(folder, ["a.PNG", "._a.png", "notes.txt", "b.jpg", ".ipynb_checkpoints/a-checkpoint.png", "@eaDir/a.png"])
     file = io.BytesIO()
-    assert zip_folder(tmp_path, file) == 2
+    ignored = zip_folder(folder, file)
+    assert ignored == "4 files were ignored: ._a.png, .ipynb_checkpoints/a-checkpoint.png, @eaDir/a.png, notes.txt."
     with zipfile.ZipFile(file) as archive:
         assert archive.namelist() == ["a.PNG", "b.jpg"]
 
@@ -79,7 +81,10 @@ def test_links_to_images_are_followed_and_links_to_folders_are_not(tmp_path: Pat
     folder = filled(tmp_path / "folder", ["b.png"])
     (folder / "linked.png").symlink_to(tmp_path / "elsewhere" / "a.png")
     (folder / "loop").symlink_to(folder)
-    assert zip_folder(folder, io.BytesIO()) == 2
+    file = io.BytesIO()
+    assert zip_folder(folder, file) is None
+    with zipfile.ZipFile(file) as archive:
+        assert archive.namelist() == ["b.png", "linked.png"]
 
 
 def test_a_folder_that_is_missing_or_has_no_images_is_an_error(tmp_path: Path) -> None:

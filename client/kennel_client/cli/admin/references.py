@@ -35,8 +35,8 @@ def attach(
     with open_admin() as admin:
         for role, path in given.items():
             if path is not None:
-                admin.references.attach(competition, role, path)
-                _say(f"{role}: {path} is attached.")
+                attached = admin.references.attach(competition, role, path)
+                _say(" ".join(filter(None, (f"{role}: {path} is attached.", attached.get("ignored")))))
         admin.references.prepare(competition, say=_say)
         return competition_answer(admin.api.get(f"/competitions/{segment(competition)}"))
 
