@@ -94,6 +94,21 @@ def test_an_accepted_upload_says_where_it_is(service: Service) -> None:
     assert answer.json()["file_name"] == "my entry.zip"
 
 
+def test_the_answer_names_ignored_files(service: Service) -> None:
+    slug = service.competition()
+    content = BytesIO(zip_of(noise_images(9)))
+    with zipfile.ZipFile(content, "a") as archive:
+        archive.writestr("._0.png", b"")
+        archive.writestr(".ipynb_checkpoints/0-checkpoint.png", b"")
+    entry = service.submit("ada", slug, content.getvalue()).json()
+    assert entry["ignored"] == "2 files were ignored: ._0.png, .ipynb_checkpoints/0-checkpoint.png."
+    assert service.call("ada", "GET", f"/submissions/{entry['id']}").json()["ignored"] == entry["ignored"]
+    attached = service.call(
+        "olga", "PUT", f"/competitions/{slug}/references/train?attach=false", content=content.getvalue()
+    )
+    assert (attached.status_code, attached.json()["ignored"]) == (200, entry["ignored"])
+
+
 def test_a_token_is_needed_and_must_be_known(service: Service) -> None:
     slug = service.competition()
     path = f"/competitions/{slug}/submissions"
@@ -107,7 +122,8 @@ def test_a_token_is_needed_and_must_be_known(service: Service) -> None:
 def test_a_zip_larger_than_its_images_can_be_is_refused_before_it_is_read(service: Service) -> None:
     slug = service.competition()
     promised = service.call("ada", "POST", f"/competitions/{slug}/submissions", content=bytes(1 << 20))
-    refused(promised, 413, "too-large")
+    problem = refused(promised, 413, "too-large")
+    assert "KB of metadata per image on average. Strip it" in problem["title"]
     streamed = service.call("ada", "POST", f"/competitions/{slug}/submissions", content=iter([bytes(1 << 16)] * 16))
     refused(streamed, 413, "too-large")
     assert blobs(service) == []
