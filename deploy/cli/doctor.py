@@ -1,6 +1,5 @@
 """``kennel admin installation doctor``: what is wrong with an installation, and how it is mended."""
 
-import json
 import os
 from dataclasses import asdict
 from pathlib import Path
@@ -12,7 +11,8 @@ from deploy.doctor.check import Outcome, State
 from deploy.doctor.examination import examine
 from deploy.doctor.installation import Installation
 from deploy.standalone.data_folder import METRICS, secret_files, settings_of
-from kennel_client.cli.options import AsJson
+from kennel_client.cli.exit_codes import ExitCode
+from kennel_client.cli.output import Answer, answers
 from scorer.db.session import connected
 from scorer.monitoring.exposition import FOLDER_VARIABLE
 
@@ -21,10 +21,11 @@ LABELS: dict[State, str] = {"ok": "ok     ", "wrong": "WRONG  ", "skipped": "-  
 
 
 @app.command()
+@answers
 def doctor(
     data: Annotated[Path | None, typer.Option(help="The data folder of a `kennel up` that is running.")] = None,
-    as_json: AsJson = False,
-) -> None:
+    as_json: bool = False,
+) -> Answer:
     """Look for what is wrong with this installation, from database, queue server and blob store to workers, proxy and
     mail, with the settings of the environment, or of --data. Each finding has its remedy. Exit status 1 if something is
     wrong."""
@@ -36,10 +37,9 @@ def doctor(
             outcomes.append(outcome)
             if not as_json:
                 print("\n".join(_lines(outcome)), flush=True)
-    if as_json:
-        print(json.dumps([asdict(outcome) for outcome in outcomes]))
-    if any(outcome.state == "wrong" for outcome in outcomes):
-        raise typer.Exit(1)
+    wrong = any(outcome.state == "wrong" for outcome in outcomes)
+    document = [asdict(outcome) for outcome in outcomes]
+    return Answer(document, lambda _out: None, ExitCode.FAULTY if wrong else ExitCode.DONE)
 
 
 def _lines(outcome: Outcome) -> list[str]:

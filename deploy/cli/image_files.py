@@ -8,6 +8,7 @@ from typing import BinaryIO
 from uuid import uuid4
 
 from kennel_client.archive import zip_folder
+from kennel_client.errors import Unreadable
 from scorer.archive import ReferenceImages, read_references
 from scorer.errors import Invalid
 from scorer.extractors import ProgressCallback
@@ -34,6 +35,6 @@ def open_zip(path: Path, *, source: Path | None = None) -> Iterator[BinaryIO]:
         with path.open("rb") as file:
             yield file
     except OSError as error:
-        raise Invalid("unreadable", f"{source or path} cannot be read: {error.strerror}.") from None
+        raise Unreadable(f"{source or path} cannot be read: {error.strerror}.") from None
     except Invalid as error:
         raise Invalid(error.slug, f"{source or path}: {error.message}", faults=error.faults, **error.extra) from None

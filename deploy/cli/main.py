@@ -1,8 +1,8 @@
 """The ``kennel`` command with the server's commands."""
 
-import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -11,8 +11,9 @@ from deploy.cli import admin, admin_backups, admin_secrets, admin_service, docto
 from deploy.cli.recovery import command as recovery
 from deploy.standalone.extras import require_extras
 from kennel_client.cli.connection import exit_on_error
+from kennel_client.cli.exit_codes import ExitCode
 from kennel_client.cli.main import make_admin, make_app
-from kennel_client.cli.options import IDS, AsJson
+from kennel_client.cli.options import IDS
 from kennel_client.cli.output import Answer, answers
 from kennel_client.progress import show_progress
 from scorer import product_version
@@ -75,6 +76,7 @@ def demo(
 
 
 @app.command()
+@answers
 def score(
     submission: Annotated[Path, typer.Argument(help="The zip of generated images.")],
     reference: Annotated[Path, typer.Option(help="The zip of training images, or the .npz of their features.")],
@@ -91,8 +93,7 @@ def score(
     authors: Annotated[
         bool, typer.Option("--authors", help="With --evidence: C_T and relative MMD as in the code of their authors.")
     ] = False,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Score a zip against a reference without a server; the closest pairs of images are shown as evidence."""
     from deploy.cli.score import EvidenceOptions, score_files  # noqa: PLC0415 - torch is for scoring only
 
@@ -107,27 +108,29 @@ def score(
             evidence=EvidenceOptions(held_out, authors) if evidence else None,
             progress=progress,
         )
-    if as_json:
-        print(json.dumps(result))
-        return
+    return Answer(result, "\n".join(_score_lines(result)))
+
+
+def _score_lines(result: Mapping[str, Any]) -> Iterator[str]:
     for name in ("fid", "memorization_distance", "tau", "mifid", "penalised", "copy"):
-        print(f"{name:<22} {result[name]}")
+        yield f"{name:<22} {result[name]}"
     if result["evidence"]:
-        print(f"{'signs of copying':<22} {', '.join(result['evidence']['signs']) or 'none'}")
+        yield f"{'signs of copying':<22} {', '.join(result['evidence']['signs']) or 'none'}"
         for finding in result["evidence"]["findings"]:
-            print(f"{finding['name']:<22} {finding['sentence']}")
-    print("closest pairs")
+            yield f"{finding['name']:<22} {finding['sentence']}"
+    yield "closest pairs"
     for pair in result["closest_pairs"]:
-        print(f"  {pair['distance']:<20.6g} {pair['image']} and {pair['reference']}")
+        yield f"  {pair['distance']:<20.6g} {pair['image']} and {pair['reference']}"
+    yield from result["ignored"]
 
 
 @app.command(**IDS)
+@answers
 def rescore(
     submission: Annotated[str, typer.Argument(help="The id of a submission that was scored.")],
     verify: Annotated[bool, typer.Option("--verify", help="Compare; exit 1 unless all numbers are equal.")] = False,
     data: Annotated[Path | None, typer.Option(help="The data folder of a `kennel up` that is running.")] = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Measure a recorded submission again from its stored zip, as its provenance says; records nothing.
 
     The service is found by DATABASE_URL, REDIS_URL and BLOB_URL, or by --data.
@@ -136,12 +139,9 @@ def rescore(
 
     with show_progress(err, STAGES) as progress:
         tracks, equal = rescore_submission(submission, data=data, verify=verify, progress=progress)
-    if as_json:
-        print(json.dumps({"submission": submission, "equal": equal if verify else None, "tracks": tracks}))
-    else:
-        print("\n".join(line for track in tracks for line in track_lines(track, verified=verify)))
-    if not equal:
-        raise typer.Exit(1)
+    document = {"submission": submission, "equal": equal if verify else None, "tracks": tracks}
+    lines = [line for track in tracks for line in track_lines(track, verified=verify)]
+    return Answer(document, "\n".join(lines), ExitCode.DONE if equal else ExitCode.FAULTY)
 
 
 @app.command()

@@ -102,7 +102,10 @@ def score_files(
             training = read_images(
                 reference, entry.images.shape[1], Path(folder), partial(progress, "reference-decoding")
             )
-        elif evidence:
+        else:
+            with open_zip(reference):
+                pass  # it can be read
+        if training is None and evidence:
             raise Invalid("no-training-images", "The tests of the evidence need the reference images themselves.")
         extractor = load(spec.identity, options=options)
         features = (

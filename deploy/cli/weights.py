@@ -53,7 +53,7 @@ def check(
 @answers
 def convert(
     name: Annotated[str, typer.Argument(help="The extractor.")],
-    source: Annotated[Path, typer.Argument(help="The published file.", exists=True, dir_okay=False)],
+    source: Annotated[Path, typer.Argument(help="The published file.")],
     folder: Annotated[Path, typer.Option(help="The folder to write NAME.safetensors to.")] = Path(),
 ) -> Answer:
     """Make an extractor's weight file of a published one: a frozen TensorFlow graph of the 2019 competition (.pb), or a

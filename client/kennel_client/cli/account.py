@@ -10,6 +10,7 @@ from kennel_client.api import ApiClient
 from kennel_client.cli.connection import connected_client, reported_errors
 from kennel_client.cli.login import open_session
 from kennel_client.cli.options import PANEL
+from kennel_client.cli.streams import utf8_output
 from kennel_client.credentials import current_login, delete_login, saved_login
 from kennel_client.errors import Unreadable
 
@@ -24,7 +25,7 @@ def my_data(
     with connected_client() as client:
         document = json.dumps(client.get("/me/data"), indent=2, ensure_ascii=False)
         if output is None:
-            print(document)
+            print(document, file=utf8_output())
             return
         try:
             output.write_text(document + "\n", encoding="utf-8")

@@ -13,6 +13,7 @@ from kennel_client.cli import tables
 from kennel_client.cli.connection import connected_client, err, open_client
 from kennel_client.cli.options import IDS, PANEL, AsFormat, AsJson, Slug
 from kennel_client.cli.output import Answer, Listing, answers, columns, format_of
+from kennel_client.cli.streams import utf8_output
 from kennel_client.operations import accept_rules_of, board_view
 
 app = typer.Typer()
@@ -85,7 +86,7 @@ def leaderboard(
         if form == "csv":
             params = {"track": "private" if private else "public", "late": late, "format": "csv"}
             answer = client.send("GET", f"/competitions/{segment(competition)}/leaderboard", params=params)
-            sys.stdout.write(_matching_csv_rows(answer.text, search))
+            utf8_output().write(_matching_csv_rows(answer.text, search))
             return
         board = client.run(board_view(competition, private=private, late=late, search=search, limit=limit))
     shown = [each["name"] for each in board.get("shown_tracks", ())]

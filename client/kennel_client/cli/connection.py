@@ -11,8 +11,9 @@ from kennel_client.admin.admin import Admin
 from kennel_client.api import ApiClient
 from kennel_client.cli.exit_codes import ExitCode, exit_code_of, print_error
 from kennel_client.cli.formatting import format_duration
+from kennel_client.cli.streams import escape_unknown_characters
 from kennel_client.credentials import Login, current_login
-from kennel_client.errors import KennelError, Refused
+from kennel_client.errors import Invalid, KennelError, Refused, Unreadable
 
 err = Console(stderr=True, highlight=False)
 SIGN_IN_HINT = "Please run `kennel login`, or set KENNEL_URL and KENNEL_TOKEN."
@@ -33,7 +34,13 @@ def reported_errors(*, as_json: bool = False, uploading: bool = False) -> Iterat
     """An error in the block ends the command with an exit status; it is printed on standard error, or with ``as_json``
     on standard output."""
     try:
-        yield
+        with unreadable_files():
+            yield
+    except typer.BadParameter as error:
+        if not as_json:
+            raise
+        print_error(Invalid("wrong-arguments", error.message), err, as_json=True)
+        raise typer.Exit(ExitCode.USAGE) from None
     except (Refused, KennelError) as error:
         print_error(error, err, as_json=as_json, hint=hint_for(error))
         raise typer.Exit(exit_code_of(error, uploading=uploading)) from None
@@ -42,11 +49,24 @@ def reported_errors(*, as_json: bool = False, uploading: bool = False) -> Iterat
 @contextmanager
 def exit_on_error() -> Iterator[None]:
     """An error meant for a person becomes one message and an exit status, without a traceback: around all commands."""
+    escape_unknown_characters()
     try:
-        yield
+        with unreadable_files():
+            yield
     except (KennelError, Refused) as error:
         print_error(error, err, hint=hint_for(error))
         sys.exit(exit_code_of(error))
+
+
+@contextmanager
+def unreadable_files() -> Iterator[None]:
+    """The system's error about a file in the block becomes ``Unreadable``."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            raise
+        raise Unreadable(f"{error.filename}: {error.strerror}.") from None
 
 
 @contextmanager

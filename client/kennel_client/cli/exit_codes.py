@@ -7,6 +7,7 @@ from typing import Any
 from rich.console import Console
 
 from kennel_client.cli.formatting import terminal_safe_lines
+from kennel_client.cli.streams import utf8_output
 from kennel_client.errors import KennelError, Refused, Unreachable, Unreadable
 from kennel_client.submit import ZIP_FAULT_STATUSES
 
@@ -38,6 +39,10 @@ EXIT_CODE_TEXTS = {
 }
 
 
+LOCAL_FILE_SLUGS = frozenset({"unreadable", "no-folder"})
+"""Of errors about files and folders on this machine that can't be read."""
+
+
 def exit_codes_help() -> str:
     """All statuses, a paragraph each, as ``--help`` shows them."""
     return "Exit status\n\n" + "\n\n".join(f"{status.value}: {meaning}" for status, meaning in EXIT_CODE_TEXTS.items())
@@ -45,7 +50,7 @@ def exit_codes_help() -> str:
 
 def exit_code_of(error: Refused | KennelError, *, uploading: bool = False) -> ExitCode:
     """The status for an error. ``uploading``: the zip may be at fault."""
-    if isinstance(error, Unreadable):
+    if isinstance(error, Unreadable) or (isinstance(error, KennelError) and error.slug in LOCAL_FILE_SLUGS):
         return ExitCode.USAGE
     if isinstance(error, Unreachable) or (isinstance(error, Refused) and error.status >= 500):
         return ExitCode.NO_ANSWER
@@ -80,7 +85,7 @@ def problem_of(error: Refused | KennelError) -> dict[str, Any]:
 def print_error(error: Refused | KennelError, err: Console, *, as_json: bool = False, hint: str = "") -> None:
     """Print an error: on ``err``, or with ``as_json`` as one JSON document on standard output."""
     if as_json:
-        print(json.dumps({"problem": problem_of(error)}))
+        print(json.dumps({"problem": problem_of(error)}), file=utf8_output())
     else:
         text = terminal_safe_lines("\n".join(filter(None, (message_of(error), hint))))
         err.print(text, markup=False, soft_wrap=True)

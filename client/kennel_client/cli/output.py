@@ -3,7 +3,6 @@
 import csv
 import inspect
 import re
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from kennel_client.cli.connection import reported_errors
 from kennel_client.cli.exit_codes import ExitCode
 from kennel_client.cli.formatting import escape_formula, format_time, terminal_safe, terminal_safe_lines
 from kennel_client.cli.options import AsFormat, AsJson, Format
+from kennel_client.cli.streams import utf8_output
 
 View = Mapping[str, Any]
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
@@ -57,7 +57,7 @@ class Listing:
     def print(self, form: Format) -> None:
         """Print it in one of the formats."""
         if form == "csv":
-            writer = csv.writer(sys.stdout, lineterminator="\n")
+            writer = csv.writer(utf8_output(), lineterminator="\n")
             writer.writerow(self.columns)
             writer.writerows([csv_cell(value) for value in row] for row in self._rows())
         else:

@@ -14,6 +14,7 @@ from kennel_client.cli.connection import open_client
 from kennel_client.cli.formatting import format_number, format_time, terminal_safe
 from kennel_client.cli.options import IDS, PANEL
 from kennel_client.cli.output import Answer, answers
+from kennel_client.cli.streams import utf8_output
 from kennel_client.errors import Unreadable
 from kennel_client.receipts import KEYS_PATH, issuer_of, verified_receipt
 
@@ -30,7 +31,7 @@ def receipt(submission: Annotated[str, typer.Argument(metavar="ID", help="A scor
 
 
 def _print_document(_out: Console, document: Any) -> None:
-    print(json.dumps(document, indent=2, ensure_ascii=False))
+    print(json.dumps(document, indent=2, ensure_ascii=False), file=utf8_output())
 
 
 @app.command(rich_help_panel=PANEL)

@@ -15,6 +15,7 @@ from kennel_client.cli.formatting import (
     terminal_safe,
     terminal_safe_lines,
 )
+from kennel_client.cli.streams import utf8_output
 from kennel_client.results import significant
 
 View = dict[str, Any]
@@ -27,7 +28,7 @@ MAX_WIDTH = 1000
 def print_answer(document: Any, show: Callable[[Console], None], *, as_json: bool) -> None:
     """Print a command's answer: as JSON, or by ``show`` as text."""
     if as_json:
-        print(json.dumps(document))
+        print(json.dumps(document), file=utf8_output())
     else:
         show(Console(highlight=False, width=None if sys.stdout.isatty() else MAX_WIDTH))
 

@@ -1,14 +1,12 @@
 """``kennel recover``: the command and its options."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
 
-from kennel_client.cli.connection import reported_errors
-from kennel_client.cli.options import AsJson
+from kennel_client.cli.output import Answer, answers
 from kennel_client.progress import show_progress
 from scorer.lifecycle import STAGES
 
@@ -16,6 +14,7 @@ app = typer.Typer()
 
 
 @app.command()
+@answers
 def recover(
     generator: Annotated[Path, typer.Argument(help="The generator, as an ONNX file.")],
     train: Annotated[Path, typer.Option(help="The photographs it was trained on: a zip or a folder.")],
@@ -56,15 +55,14 @@ def recover(
     accept_weaker_sandbox: Annotated[
         bool, typer.Option("--accept-weaker-sandbox", help="Open the file with what this system has of the sandbox.")
     ] = False,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Test by latent recovery whether a generator makes its training photographs better than others; in a sandbox."""
     # Only commands that look at images import torch.
     from deploy.cli.recovery.files import EntryFiles, recover_files, report_lines, write_pairs  # noqa: PLC0415
     from scorer.generators.latents import Latent  # noqa: PLC0415
     from scorer.generators.recovery.plan import plan_from  # noqa: PLC0415
 
-    with reported_errors(as_json=as_json), show_progress(Console(stderr=True, highlight=False), STAGES) as progress:
+    with show_progress(Console(stderr=True, highlight=False), STAGES) as progress:
         plan = plan_from(
             {"train": targets, "held_out": targets, "method": method, "stability": stability, "seed": seed}
             | {"region": region}
@@ -85,4 +83,4 @@ def recover(
     if pairs is not None:
         write_pairs(audit, pairs)
     report = audit.report()
-    print(json.dumps(report) if as_json else "\n".join(report_lines(report)))
+    return Answer(report, "\n".join(report_lines(report)))
