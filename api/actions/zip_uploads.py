@@ -186,8 +186,8 @@ class ZipUpload:
                     now=complete,
                     begun=begun,
                     limits=limits,
-                    ignored=ignored,
                 )
+                submission.ignored = ignored
                 return view_of(session, submission), unused_key_of(received, submission.blob_key)
 
         return await receive_blob(self.store, f"submissions/{new_id}.zip", chunks, limit=limit, accept=accept)

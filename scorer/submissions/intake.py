@@ -103,12 +103,10 @@ def accept(  # noqa: PLR0913 - all that is known of an upload
     now: datetime,
     begun: datetime | None = None,
     limits: UploadLimits | None = None,
-    ignored: str | None = None,
 ) -> Submission:
     """Accept an uploaded zip whose directory was checked: checks phase, rules and quotas, then adds the submission and
     its check job. ``now`` is when the last byte arrived, ``begun`` when the first one did (None: unknown). Without
-    ``limits`` the quotas of bytes have counted it already, as they do an upload that was begun. ``ignored`` is the
-    sentence about its ignored files.
+    ``limits`` the quotas of bytes have counted it already, as they do an upload that was begun.
 
     A repeated ``idempotency_key`` returns the submission of the first request, or raises ``Conflict`` if the bytes
     differ.
@@ -142,7 +140,6 @@ def accept(  # noqa: PLR0913 - all that is known of an upload
         blob_key=received.key,
         idempotency_key=entry.idempotency_key,
         status=Status.RECEIVED,
-        ignored=ignored,
         accepted_at=now,
         late=late,
     )

@@ -186,7 +186,8 @@ def _make(
         with store.open(key) as file:
             ignored = require_images(file, spec, limited=limited)
         with begin() as session:
-            submission = uploads.finish(session, upload, received, public_id=public_id, ignored=ignored)
+            submission = uploads.finish(session, upload, received, public_id=public_id)
+            submission.ignored = ignored
         unused = submission.blob_key != key
     except Unavailable:
         raise

@@ -225,9 +225,7 @@ def current_upload(session: Session, upload_id: str) -> Upload:
     return upload
 
 
-def finish(
-    session: Session, upload: Upload, received: ReceivedBlob, *, public_id: str, ignored: str | None = None
-) -> Submission:
+def finish(session: Session, upload: Upload, received: ReceivedBlob, *, public_id: str) -> Submission:
     """Accept the submission of a whole upload whose zip directory was checked, as of the arrival of its last byte.
 
     Raises the errors of :func:`scorer.submissions.intake.accept`, and ``Conflict`` if the upload was closed meanwhile:
@@ -240,15 +238,7 @@ def finish(
     slug = upload.competition.slug
     account = session.get_one(Account, upload.account_id)
     submission = intake.accept(
-        session,
-        slug,
-        entry,
-        account,
-        received,
-        public_id=public_id,
-        now=arrived,
-        begun=upload.begun_at,
-        ignored=ignored,
+        session, slug, entry, account, received, public_id=public_id, now=arrived, begun=upload.begun_at
     )
     if not rows.close_upload(session, upload.id, to="done", submission_ref=submission.ref):
         raise taken_over_error()

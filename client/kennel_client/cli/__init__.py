@@ -19,5 +19,6 @@ connection: the authenticated client of a command, and its errors.
 exit_codes: exit statuses, and errors as text or JSON.
 tables: answers as tables and text.
 formatting: times, numbers, text that is safe to print on a terminal.
+streams: the encoding of standard output.
 options: options that several commands share.
 """

@@ -104,7 +104,7 @@ def test_the_answer_names_ignored_files(service: Service) -> None:
     assert entry["ignored"] == "2 files were ignored: ._0.png, .ipynb_checkpoints/0-checkpoint.png."
     assert service.call("ada", "GET", f"/submissions/{entry['id']}").json()["ignored"] == entry["ignored"]
     attached = service.call(
-        "olga", "PUT", f"/competitions/{slug}/references/train?attach=false", content=content.getvalue()
+        "organizer", "PUT", f"/competitions/{slug}/references/train?attach=false", content=content.getvalue()
     )
     assert (attached.status_code, attached.json()["ignored"]) == (200, entry["ignored"])
 

@@ -19,6 +19,7 @@ from PIL import Image
 
 from deploy.cli import main, score
 from deploy.cli.score import EvidenceOptions, score_files
+from kennel_client.errors import Unreadable
 from scorer.archive import read_references, write_images
 from scorer.errors import Invalid, KennelError, Unavailable
 from scorer.extractors import ExtractorOptions, load
@@ -285,9 +286,11 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path: Path) -> None:
     (cut := tmp_path / "cut.zip").write_bytes(good.read_bytes()[:1000])
     missing = tmp_path / "none.zip"
     folder = tmp_path
-    for one, other, about in ((cut, good, cut), (good, cut, cut), (missing, good, missing), (good, folder, folder)):
+    for one, other, about in ((cut, good, cut), (good, cut, cut), (good, folder, folder)):
         assert str(about) in refusal(one, other).message
-    assert refusal(missing, good).message == f"{missing} cannot be read: No such file or directory."
+    for one, other in ((missing, good), (good, missing), (good, missing.with_suffix(".npz"))):
+        with pytest.raises(Unreadable, match="none.* cannot be read: No such file or directory"):
+            scored(one, other)
 
 
 def test_a_broken_image_is_named(tmp_path: Path) -> None:
