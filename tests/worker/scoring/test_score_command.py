@@ -289,7 +289,7 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path: Path) -> None:
     for one, other, about in ((cut, good, cut), (good, cut, cut), (good, folder, folder)):
         assert str(about) in refusal(one, other).message
     for one, other in ((missing, good), (good, missing), (good, missing.with_suffix(".npz"))):
-        with pytest.raises(Unreadable, match="none.* cannot be read: No such file or directory"):
+        with pytest.raises(Unreadable, match=r"none.* cannot be read: No such file or directory"):
             scored(one, other)
 
 
