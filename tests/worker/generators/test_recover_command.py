@@ -141,7 +141,7 @@ def test_a_refused_file_is_reported_in_json(files: Path) -> None:
 
 
 def test_files_that_are_not_there_are_reported(files: Path) -> None:
-    assert recover(files, generator="none.onnx").exit_code == ExitCode.USAGE
+    assert recover(files, "--json", generator="none.onnx").exit_code == ExitCode.USAGE
     (files / "empty").mkdir()
     with pytest.raises(Invalid, match=r"empty has no PNG"):
         read_images(files / "empty", 2, files, lambda _: None)
