@@ -309,7 +309,8 @@ def test_a_penalised_team_sees_what_it_may_appeal_against_and_attaches_code(desk
         return [*(answer.status_code for answer in answers)]
 
     def attached() -> int:
-        return service.call("bob", "PUT", f"{near}/code", content=NOTEBOOK).status_code
+        status: int = service.call("bob", "PUT", f"{near}/code", content=NOTEBOOK).status_code
+        return status
 
     assert statuses("bob") == [404, 404]
     close(service, desk.slug)
