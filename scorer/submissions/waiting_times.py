@@ -29,7 +29,7 @@ UsualSeconds = Mapping[tuple[str, int | None], float | None]
 
 @dataclass(frozen=True)
 class QueueState:
-    """The public jobs of a queue at one moment."""
+    """The public jobs of a queue at one moment, and its workers, which may be busy with jobs of other queues."""
 
     free_in: Sequence[float]
     """Seconds until each active worker is free, in ascending order."""
@@ -130,16 +130,16 @@ def read_waiting_times(session: Session, jobs: Sequence[Job], *, now: datetime) 
     kinds: set[tuple[str, int | None]] = {(Queue.SCORE, plan.track_id) for plan in plans.values()}
     kinds |= {(each.queue, each.track_id) for each in waiting} | {(each.queue, each.track_id) for each in running}
     usual = {kind: rows.usual_seconds(session, *kind) for kind in kinds}
-    workers = rows.count_active_workers(session, now)
+    workers = rows.active_workers(session, now)
     queues = {job.queue for job in jobs} | {Queue.SCORE}
     checked_teams = {job.team_id for job in jobs if job.queue == Queue.CHECK and job.team_id is not None}
     states = {
         queue: _queue_state(
             queue,
             [each for each in waiting if each.queue == queue],
-            [each for each in running if each.queue == queue],
+            [job for job in running if job.worker in workers.get(Queue(queue), ())],
             usual,
-            workers.get(Queue(queue), 0),
+            len(workers.get(Queue(queue), ())),
             rows.newest_waiting(session, Queue(queue)),
             now,
         )
@@ -170,7 +170,12 @@ def _queue_state(
     turns: Counter[int] = Counter()
     for each in waiting:
         turns[each.turn] += each.number
-    busy = sorted(_seconds_left(each.started_at, usual[queue, each.track_id] or mean, now) for each in running)
+
+    def seconds_left(job: RunningJob) -> float:
+        expected = usual[job.queue, job.track_id] or (mean if job.queue == queue else None)
+        return _seconds_left(job.started_at, expected, now)
+
+    busy = sorted(seconds_left(job) for job in running)
     idle = [0.0] * (workers - len(busy))
     return QueueState([*idle, *busy], mean, turns, arrivals)
 
@@ -189,5 +194,7 @@ def _mean_seconds(queue: str, waiting: Sequence[WaitingJobs], usual: UsualSecond
     return sum(known[track] * weight for track, weight in weights.items()) / weights.total()
 
 
-def _seconds_left(started_at: datetime | None, usual: float, now: datetime) -> float:
-    return max(0.0, usual - (now - started_at).total_seconds()) if started_at is not None else usual
+def _seconds_left(started_at: datetime | None, usual: float | None, now: datetime) -> float:
+    """Seconds until a running job ends; one of an unknown duration is expected to take as long again."""
+    elapsed = (now - started_at).total_seconds() if started_at is not None else 0.0
+    return elapsed if usual is None else max(0.0, usual - elapsed)

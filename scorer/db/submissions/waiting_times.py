@@ -3,6 +3,7 @@
 Everything is of public jobs alone: estimates would reveal private ones.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -36,6 +37,7 @@ class RunningJob(NamedTuple):
     queue: str
     track_id: int | None
     started_at: datetime | None
+    worker: str | None
 
 
 class Arrival(NamedTuple):
@@ -71,12 +73,16 @@ def usual_seconds(session: Session, queue: str, track_id: int | None) -> float |
     return None if median is None else float(median)
 
 
-def count_active_workers(session: Session, now: datetime) -> dict[Queue, int]:
-    """How many workers do public jobs, by queue."""
+def active_workers(session: Session, now: datetime) -> dict[Queue, set[str]]:
+    """The workers that do public jobs, by queue."""
     busy = (Job.state == JobState.RUNNING) & (Job.lease_until > func.now())
     public = (Job.priority == 0) & or_(busy, Job.finished_at > now - WORKER_SEEN_WITHIN)
-    query = select(Job.queue, func.count(Job.worker.distinct())).where(public).group_by(Job.queue)
-    return {Queue(queue): count for queue, count in session.execute(query)}
+    workers: dict[Queue, set[str]] = defaultdict(set)
+    for queue, worker in session.execute(
+        select(Job.queue, Job.worker).where(public, Job.worker.is_not(None)).distinct()
+    ):
+        workers[Queue(queue)].add(worker)
+    return workers
 
 
 def waiting_jobs(session: Session) -> list[WaitingJobs]:
@@ -92,7 +98,7 @@ def waiting_jobs(session: Session) -> list[WaitingJobs]:
 def running_jobs(session: Session) -> list[RunningJob]:
     """The public jobs that workers hold."""
     rows = session.execute(
-        select(Job.queue, Job.track_id, Job.started_at).where(
+        select(Job.queue, Job.track_id, Job.started_at, Job.worker).where(
             Job.state == JobState.RUNNING, Job.lease_until > func.now(), Job.priority == 0
         )
     )

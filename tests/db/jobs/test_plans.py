@@ -64,7 +64,7 @@ STATEMENTS: dict[str, Callable[[Session, Submission, datetime], object]] = {
     "public jobs": lambda session, submission, _: events.public_jobs(session, [submission.ref]),
     "usual seconds": lambda session, *_: waiting_times.usual_seconds(session, Queue.SCORE, 1),
     "usual seconds of checks": lambda session, *_: waiting_times.usual_seconds(session, Queue.CHECK, None),
-    "workers": lambda session, _, now: waiting_times.count_active_workers(session, now),
+    "workers": lambda session, _, now: waiting_times.active_workers(session, now),
     "waiting": lambda session, *_: waiting_times.waiting_jobs(session),
     "held": lambda session, *_: waiting_times.running_jobs(session),
     "arrivals": lambda session, *_: waiting_times.newest_waiting(session, Queue.SCORE),
