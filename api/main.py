@@ -63,6 +63,7 @@ from scorer.malloc import return_freed_memory
 from scorer.monitoring.exposition import FOLDER_VARIABLE, metrics_folder
 from scorer.monitoring.logs import configure_logging
 from scorer.monitoring.traces import configure_traces
+from scorer.open_files import raise_open_files_limit
 from scorer.product_version import product_version
 from scorer.review.flag_facts import FlagFactsCache
 from scorer.review.flag_weights import FlagWeightsCache
@@ -103,6 +104,7 @@ def served_app() -> FastAPI:
     full collection would, keeps each request that waits for it 0.2 to 0.4 s.
     """
     return_freed_memory()
+    raise_open_files_limit()
     try:
         settings = read_settings()
         configure_logging(settings.log_level, settings.log_format)
@@ -229,9 +231,9 @@ def set_up_state(app: FastAPI, settings: Settings) -> None:
 
 
 @asynccontextmanager
-async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, object]]:
     with closed_by_signals(app.state.hub):
-        yield
+        yield {"trusted_proxies": app.state.settings.trusted_proxies}  # for the protocol's limits on connections
     app.state.broker.close()
     app.state.readers.close()
     app.state.engine.dispose()

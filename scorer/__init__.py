@@ -2,7 +2,8 @@
 
 From the bottom up, each package importing only earlier ones (``docs/architecture.md``):
 
-circuit_breaker, errors, identifiers, malloc, product_version, setting_types, settings, threads, unknown_settings:
+circuit_breaker, errors, identifiers, malloc, open_files, product_version, setting_types, settings, threads,
+    unknown_settings:
     what all others use
 lifecycle, extractor_catalogue, onnx_files: plain data about competitions, networks and generators
 clamd: whether a scanner finds malware in an upload

@@ -43,6 +43,12 @@ def _believe_proxy(scope: Scope, trusted: Sequence[Network]) -> None:
         scope["scheme"] = schemes[-1].decode()
 
 
+def is_trusted(peer: str, trusted: Sequence[Network]) -> bool:
+    """Whether the peer of a connection is a trusted proxy."""
+    address = parse_address(peer) if trusted else None
+    return address is not None and _is_in(address, trusted)
+
+
 def visitor_of(peer: Address, hops: Iterable[str], trusted: Sequence[Network]) -> Address:
     """The address nearest to ``peer`` that is no trusted proxy's; ``hops`` are what proxies have named, the nearest
     first."""

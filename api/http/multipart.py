@@ -1,4 +1,4 @@
-"""Streaming multipart forms: small fields first, then one file, which is never held in memory whole."""
+"""Streaming multipart forms: the CSRF token, small fields, then one file, which is never held in memory whole."""
 
 from collections import deque
 from collections.abc import AsyncIterator
@@ -9,11 +9,13 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
 from api.http import csrf
-from api.http.forms import MAX_FIELDS, MAX_FORM_BYTES
+from api.http.forms import MAX_FIELDS
 from api.http.session_cookies import session_secret
 from scorer.errors import Invalid, TooLarge
 
 FORM_MEDIA_TYPE = b"multipart/form-data"
+MAX_BYTES_BEFORE_FILE = 1 << 16
+"""Of everything before the file: the fields, and their names and headers."""
 Event = dict[bytes, bytes] | bytes | None
 """The headers of a part that begins, some of its bytes, or None at its end."""
 
@@ -27,32 +29,60 @@ class UploadForm:
     chunks: AsyncIterator[bytes]
 
 
-async def _open_form(content_type: str, body: AsyncIterator[bytes]) -> UploadForm:
-    """Read a form up to its file; ``Invalid`` if it is no form, or one without a file."""
-    kind, options = parse_options_header(content_type)
+async def open_page_form(request: Request, body: AsyncIterator[bytes]) -> UploadForm:
+    """Read the form of a page up to its file. ``Forbidden`` unless its first field is the CSRF token of the session,
+    ``Invalid`` if it is no form or has no file, ``TooLarge`` for more than ``MAX_BYTES_BEFORE_FILE`` before the file.
+    """
+    kind, options = parse_options_header(request.headers.get("content-type", ""))
     boundary = options.get(b"boundary")
     if kind != FORM_MEDIA_TYPE or not boundary:
         raise Invalid("not-a-form", "This address takes the form of its page.")
-    events = _events(body, boundary)
+    bytes_before_file = _BytesBeforeFile(body)
+    events = _events(bytes_before_file.pieces(), boundary)
     fields = dict[str, str]()
     async for headers in events:
         if not isinstance(headers, dict) or len(fields) > MAX_FIELDS:
             raise Invalid("not-a-form", "This is not a form of ours.")
         _, disposition = parse_options_header(headers.get(b"content-disposition", b""))
-        if disposition.get(b"filename"):
-            return UploadForm(fields, _text(disposition[b"filename"]), _part(events))
-        if b"filename" in disposition:
+        name, file_name = _text(disposition.get(b"name", b"")), disposition.get(b"filename")
+        if not fields:
+            token = await _field(events) if name == csrf.CSRF_FIELD and file_name is None else None
+            csrf.require_csrf(session_secret(request) or "", token)
+            fields[name] = token or ""
+        elif file_name is None:
+            fields[name] = await _field(events)
+        elif file_name:
+            bytes_before_file.end()
+            return UploadForm(fields, _text(file_name), _part(events))
+        else:
             break
-        content = b"".join([data async for data in _part(events, MAX_FORM_BYTES)])
-        fields[_text(disposition.get(b"name", b""))] = _text(content)
     raise Invalid("no-file", "Choose a file first.")
 
 
-async def open_page_form(request: Request, body: AsyncIterator[bytes]) -> UploadForm:
-    """Read the form of a page up to its file; ``Forbidden`` without the CSRF token of the session."""
-    form = await _open_form(request.headers.get("content-type", ""), body)
-    csrf.require_csrf(session_secret(request) or "", form.fields.get(csrf.CSRF_FIELD))
-    return form
+class _BytesBeforeFile:
+    """The bytes of a form, with a limit until :meth:`end` is called."""
+
+    def __init__(self, body: AsyncIterator[bytes]) -> None:
+        self._body = body
+        self._room: int | None = MAX_BYTES_BEFORE_FILE
+
+    def end(self) -> None:
+        """The file has begun."""
+        self._room = None
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """The bytes, no more at once than there is room for."""
+        async for chunk in self._body:
+            rest = chunk
+            while rest and self._room is not None:
+                if not self._room:
+                    title = f"A form may have {MAX_BYTES_BEFORE_FILE:,} bytes before its file."
+                    raise TooLarge("too-large", title, limit=MAX_BYTES_BEFORE_FILE)
+                piece, rest = rest[: self._room], rest[self._room :]
+                self._room -= len(piece)
+                yield piece
+            if rest:
+                yield rest
 
 
 async def drain(body: AsyncIterator[bytes], max_bytes: int) -> None:
@@ -74,15 +104,15 @@ def _text(data: bytes) -> str:
     return text
 
 
-async def _part(events: AsyncIterator[Event], limit: int | None = None) -> AsyncIterator[bytes]:
+async def _field(events: AsyncIterator[Event]) -> str:
+    return _text(b"".join([data async for data in _part(events)]))
+
+
+async def _part(events: AsyncIterator[Event]) -> AsyncIterator[bytes]:
     """The bytes of the current part, up to its end."""
-    size = 0
     async for data in events:
         if not isinstance(data, bytes):
             return
-        size += len(data)
-        if limit is not None and size > limit:
-            raise TooLarge("too-large", f"A field may have {limit:,} bytes here.", limit=limit)
         yield data
     raise Invalid("not-a-form", "The form breaks off.")
 

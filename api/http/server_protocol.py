@@ -1,17 +1,31 @@
-"""The HTTP protocol of the web server: uvicorn's, with limits on headers, on bodies that nobody reads and on answers
-that nobody takes.
+"""The HTTP protocol of the web server: uvicorn's, with limits on connections, headers, trailers, chunk sizes, requests
+that wait, bodies that nobody reads and answers that nobody takes.
 
-Uvicorn ends a connection that is idle between two requests. One that sends its headers slowly, or never, or goes on
-sending a body that was refused, or takes no byte of its answer, it keeps for ever.
+Uvicorn itself has no limit on any of them, except on the time that a connection is idle between two requests.
 """
 
+import resource
 from asyncio import TimerHandle, Transport
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from api.http.client_address import is_trusted
+from scorer.accounts.rate_limits import network_of
+
+MAX_CONNECTIONS = 2048
+"""Of one process, and at most half of the files that it may open."""
+MAX_CONNECTIONS_OF_AN_ADDRESS = 256
+"""Of one network address to one process. Trusted proxies have no limit but ``MAX_CONNECTIONS``."""
 HEADER_SECONDS = 20.0
 """From the connection, or from a request's first byte, until its headers are complete."""
 MAX_HEADER_BYTES = 1 << 16
+"""Of the headers of a request, and again of everything after them that is no body: chunk sizes, their extensions and
+trailers."""
+MAX_HEADERS = 128
+MAX_PIPELINED = 16
+"""Requests of one connection that wait for the answer to an earlier one."""
+FRAMING_BYTES = 16
+"""Of chunk sizes and extensions for each byte of the body, in addition to ``MAX_HEADER_BYTES``."""
 UNREAD_SECONDS = 60.0
 """How long the bytes of an answer wait for somebody who takes none of them."""
 DRAIN_SECONDS = 60.0
@@ -26,11 +40,37 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     _header_bytes = 0
     _awaits_headers = True
     _message_is_complete = True
+    network: str | None = None
+    """The address that the connection counts for; None for a trusted proxy."""
+    idle_since: float | None = None
+    """When the connection began to wait for the headers of a request; None while a request is in progress."""
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
-        """Start the time for the first headers."""
+        """Count the connection, and start the time for the first headers."""
         super().connection_made(transport)
-        self._start_timer(HEADER_SECONDS)
+        self.idle_since = self.loop.time()
+        if self.client and not is_trusted(self.client[0], self.app_state.get("trusted_proxies", ())):
+            self.network = network_of(self.client[0])
+        if self._is_one_too_many():
+            self._refuse(503)
+        else:
+            self._start_timer(HEADER_SECONDS)
+
+    def _is_one_too_many(self) -> bool:
+        """Whether the process or the address has too many connections. If only the process does, the connection that
+        has waited longest for a request ends instead, if there is one."""
+        others = [other for other in self.connections if isinstance(other, BoundedHttpProtocol) and other is not self]
+        if self.network and sum(other.network == self.network for other in others) >= MAX_CONNECTIONS_OF_AN_ADDRESS:
+            return True
+        if len(others) < min(MAX_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2):
+            return False
+        idle = [(other.idle_since, other) for other in others if other.idle_since is not None]
+        if not idle:
+            return True
+        _, longest = min(idle, key=lambda waiting: waiting[0])
+        longest.idle_since = None
+        longest.transport.abort()
+        return False
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the times."""
@@ -39,40 +79,65 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse bytes, and count those of headers that are not complete with them."""
-        super().data_received(data)
-        if self._awaits_headers:
-            self._header_bytes += len(data)
-            if self._header_bytes > MAX_HEADER_BYTES:
-                self.transport.close()
+        """Parse bytes, but of what is no body only as many as it may have."""
+        while data and not self.transport.is_closing():
+            room = MAX_HEADER_BYTES - self._header_bytes
+            if room <= 0:
+                self._refuse(431)
+                return
+            piece, data = data[:room], data[room:]
+            self._header_bytes += len(piece)
+            super().data_received(piece)
 
     def on_message_begin(self) -> None:
         """Start the time for the headers of another request."""
+        if len(self.pipeline) >= MAX_PIPELINED:
+            raise ValueError("too many requests wait for an answer")
         super().on_message_begin()
         self._message_is_complete = False
         self._awaits_headers = True
         if self._timer is None:
             self._start_timer(HEADER_SECONDS)
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keep a header. Trailers are dropped: nothing reads them, and they must not be taken for headers."""
+        if self._awaits_headers:
+            if len(self.headers) >= MAX_HEADERS:
+                raise ValueError("too many headers")
+            super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
         """Stop the time for headers."""
         self._stop_timer()
         self._awaits_headers = False
         self._header_bytes = 0
+        self.idle_since = None
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Count no bytes of the body, and give room for the sizes of its chunks."""
+        self._header_bytes = max(0, self._header_bytes - (1 + FRAMING_BYTES) * len(body))
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
         """Stop the time for the rest of a body."""
         self._message_is_complete = True
+        self._header_bytes = 0
         self._stop_timer()
         super().on_message_complete()
+        self._note_idleness()
 
     def on_response_complete(self) -> None:
         """Start the time for the rest of a body that the answer did not wait for, and for the answer's last bytes."""
         super().on_response_complete()
         self._watch_unread_bytes()
+        self._note_idleness()
         if not self._message_is_complete and not self.transport.is_closing():
             self._start_timer(DRAIN_SECONDS)
+
+    def _note_idleness(self) -> None:
+        if self._message_is_complete and self.cycle.response_complete and not self.pipeline:
+            self.idle_since = self.loop.time()
 
     def pause_writing(self) -> None:
         """Start the time for an answer of which so many bytes wait that its application does."""
@@ -101,6 +166,12 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         if self._unread_timer is not None:
             self._unread_timer.cancel()
             self._unread_timer = None
+
+    def _refuse(self, status: int) -> None:
+        """Close the connection, with an answer if the peer waits for none yet."""
+        if self._awaits_headers and (self.cycle is None or self.cycle.response_complete):
+            self.transport.write(STATUS_LINE[status] + b"content-length: 0\r\nconnection: close\r\n\r\n")
+        self.transport.close()
 
     def _start_timer(self, seconds: float) -> None:
         self._stop_timer()

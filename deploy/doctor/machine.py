@@ -25,7 +25,7 @@ from worker.runtime.startup import require_device, require_weights
 
 MIN_SCRATCH_BYTES = 4_000_000_000
 """Room for some decoded entries of 10,000 images; a reference set takes as much again."""
-MIN_OPEN_FILES = 1024
+MIN_OPEN_FILES = 4096
 MIN_SECRET_LENGTH = 16
 MOUNTED_SECRETS = (Path("/run/secrets"), Path("/run/credentials"))
 """Where container engines and systemd put secrets: who else sees them there is their affair."""
@@ -56,10 +56,10 @@ def _scratch(installation: Installation) -> str:
 
 
 def _open_files(installation: Installation) -> str:  # noqa: ARG001 - every check is asked alike
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < MIN_OPEN_FILES:
-        raise Fault(f"A process may open {soft} files and connections; a web process needs {MIN_OPEN_FILES}.")
-    return f"a process may open {soft:,}"
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)  # web processes raise the soft limit to it
+    if hard < MIN_OPEN_FILES:
+        raise Fault(f"A process may open {hard} files and connections; a web process needs {MIN_OPEN_FILES}.")
+    return f"a process may open {hard:,}"
 
 
 def _secret_files(installation: Installation) -> str:
@@ -163,7 +163,7 @@ CHECKS = (
     Check(
         "open files",
         _open_files,
-        "`ulimit -n 65536` before the start; with systemd `LimitNOFILE=65536`; with compose `ulimits`.",
+        "`ulimit -Hn 65536` before the start; with systemd `LimitNOFILE=65536`; with compose `ulimits`.",
     ),
     Check("secret files", _secret_files, "`chmod 600` these files, or `chmod 700` their folder."),
     Check("secrets", _secrets, "Exchange it for 32 random bytes (`openssl rand -hex 32`), there and here."),

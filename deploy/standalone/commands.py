@@ -25,7 +25,7 @@ SWEEPING_QUEUES = (SWEEP_QUEUE,)
 
 def web_command(host: str, port: int, processes: int | str) -> tuple[str, ...]:
     """The web server: ``processes`` of them, or as many as a variable in it says, share one port of ``host``."""
-    uvicorn = (*PYTHON, "uvicorn", "--factory", WEB, "--http", HTTP_PROTOCOL)
+    uvicorn = (*PYTHON, "uvicorn", "--factory", WEB, "--http", HTTP_PROTOCOL, "--ws", "none")
     address = ("--host", host, "--port", str(port), "--workers", str(processes))
     return (*uvicorn, "--no-server-header", "--no-proxy-headers", *address)
 

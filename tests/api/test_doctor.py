@@ -367,7 +367,7 @@ BREAKS: dict[str, tuple[Callable[[Case], Installation | AbstractContextManager[I
         "KENNEL_SMPT_URL (is KENNEL_SMTP_URL meant?)",
     ),
     "scratch": (lambda c: replace(c.installation, free_bytes=lambda _: 1), "1 bytes are free in"),
-    "open files": (lambda c: c.patched(resource, "getrlimit", lambda _: (256, 4096)), "open 256 files"),
+    "open files": (lambda c: c.patched(resource, "getrlimit", lambda _: (256, 1024)), "open 1024 files"),
     "secret files": (lambda c: readable_secret(c.installation), "redis_password"),
     "secrets": (lambda c: c.changed(metrics_token=SecretStr("prometheus")), "KENNEL_METRICS_TOKEN: shorter"),
     "weights": (

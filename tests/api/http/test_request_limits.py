@@ -264,6 +264,7 @@ def test_every_web_server_is_started_with_these_limits() -> None:
     for server in (command, " ".join(json.loads(started))):
         (protocol,) = re.findall(r"--http (\S+)", server)
         assert import_from_string(protocol) is BoundedHttpProtocol
+        assert "--ws none" in server, "uvicorn's own protocol for WebSockets has none of them"
 
 
 def test_headers_without_an_end_close_the_connection(address: str) -> None:

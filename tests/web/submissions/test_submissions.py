@@ -353,11 +353,14 @@ def test_code_is_attached_with_the_pages_form_and_replaced(service: Service) -> 
     assert not [each for each in read(service, address).all("form") if "/code" in each.attributes["action"]]
 
 
-@pytest.mark.parametrize("fields", [{}, {"csrf": "wrong"}, {"csrf": "x" * 70_000}])
+@pytest.mark.parametrize("fields", [{}, {"csrf": "wrong"}, {"csrf": "x" * 70_000}, {"note": "before the token"}])
 def test_a_forged_upload_is_refused_before_its_file_is_read(service: Service, fields: dict[str, str]) -> None:
     slug = service.competition()
     entry = service.scored("ada", slug, noise_images(10))
     enter(service, "ada")
+    address = f"/submissions/{entry['id']}"
+    if "note" in fields:
+        fields |= hidden(read(service, address), f"{address}/code#code")
     answer = service.http.post(
         f"/submissions/{entry['id']}/code", data=fields, files={"file": ("a.zip", code_zip())}, headers=HTML
     )

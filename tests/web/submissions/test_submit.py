@@ -13,7 +13,8 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from api.http.csrf import csrf_token
-from api.http.forms import MAX_FIELDS, MAX_FORM_BYTES
+from api.http.forms import MAX_FIELDS
+from api.http.multipart import MAX_BYTES_BEFORE_FILE
 from scorer.accounts import sessions
 from scorer.accounts.sessions import Browser as Where
 from scorer.db.tables import Account
@@ -182,17 +183,18 @@ def test_a_form_of_somebody_elses_making_is_refused(service: Service) -> None:
     [
         ({"note": "x"}, "", 303),
         ({f"field {number}": "x" for number in range(MAX_FIELDS + 1)}, "", 422),
-        ({"note": "x" * (MAX_FORM_BYTES + 1)}, "", 413),
+        ({"note": "x" * (MAX_BYTES_BEFORE_FILE + 1)}, "", 413),
+        ({f"field {number}": "x" * 700 for number in range(MAX_FIELDS)}, "", 413),
         ({"note": "x"}, "x" * (1 << 20), 422),
     ],
-    ids=["as ours is", "many fields", "a long field", "a long header"],
+    ids=["as ours is", "many fields", "a long field", "many bytes in few fields", "a long header"],
 )
 def test_what_stands_before_the_file_is_bounded(
     service: Service, fields: dict[str, str], header: str, status: int
 ) -> None:
     slug = service.competition()
     secret = session_of(service, "ada")
-    parts = [(f'form-data; name="{name}"', "", text) for name, text in (*fields.items(), ("csrf", csrf_token(secret)))]
+    parts = [(f'form-data; name="{name}"', "", text) for name, text in (("csrf", csrf_token(secret)), *fields.items())]
     before = [f"--b\r\nContent-Disposition: {what}\r\n{more}\r\n{text}\r\n" for what, more, text in parts]
     more = f"X-More: {header}\r\n" if header else ""
     head = f'--b\r\nContent-Disposition: form-data; name="file"; filename="mine.zip"\r\n{more}\r\n'
