@@ -81,7 +81,7 @@ def active_workers(session: Session, now: datetime) -> dict[Queue, set[str]]:
     for queue, worker in session.execute(
         select(Job.queue, Job.worker).where(public, Job.worker.is_not(None)).distinct()
     ):
-        workers[Queue(queue)].add(worker)
+        workers[Queue(queue)].add(str(worker))
     return workers
 
 
