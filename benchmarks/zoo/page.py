@@ -42,7 +42,8 @@ the demo's two feature spaces.
 | gan | a DCGAN with spectral norms; honest, as are all below |
 | flow | the variational autoencoder's decoder, fed with codes that a diffusion model draws |
 | diffusion | a diffusion model of pixels |
-| normal | normal distributions of principal components, a mixture of 8, a kernel density of the likeliest width |
+| normal | normal distributions of principal components, a mixture of 8, and a kernel density of the likeliest width: \
+training images under as much noise |
 | photographs | held-out photographs that are in no reference: as good as a perfect generator's images |
 
 The images are few and small, and each network was trained for minutes: nothing here says how a large generator fares.

@@ -1,8 +1,8 @@
 """The entries of the demo competition: their teams, generators, labels and expected outcomes.
 
 The honest ones and the ways to memorise are those of :mod:`deploy.demo.generators`. On the shipped photographs
-the kernel density has its largest leave-one-out likelihood at bandwidth 1 (of 0.05 to 2), so that one is honest;
-at 0.5 and 0.2 training images shine through, and whether that is a model or a copy is left to reviewers.
+the kernel density has its largest leave-one-out likelihood at bandwidth 1 (of 0.05 to 2). At every bandwidth each of
+its images is one training image under noise, which stays visible; whether that is a model or a copy is for reviewers.
 """
 
 from collections.abc import Callable
@@ -115,11 +115,11 @@ ENTRIES = (
         key="kernel-wide",
         team="Long Leash",
         kind="kernel-density",
-        description="Kernel density with bandwidth 1, about the likeliest for photographs that it has not seen:"
-        " training images under as much noise, which perceptual hashes see through.",
+        description="Kernel density with bandwidth 1: each image is one training image under as much noise, and stays"
+        " visible. For people to decide.",
         generate=partial(kernel_density, bandwidth=1.0),
-        label="legitimate",
-        expected="honest",
+        label=None,
+        expected="escapes",
         expected_signs=("hash-copies",),
     ),
     DemoEntry(

@@ -6,7 +6,7 @@ second, and draw in batches, so that 10,000 images need little more memory than 
 
 The ways to memorise are those of Bai et al. 2021, section 3.2, but for memorization GANs, which need a
 GAN. The kernel densities are those of Meehan et al. 2020, section 4: at bandwidth 0 a bootstrap of the
-training images, at a large one an underfitting but honest model.
+training images; at a large one each image is still one training image, under much noise.
 """
 
 from dataclasses import dataclass

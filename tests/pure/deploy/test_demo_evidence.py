@@ -19,7 +19,7 @@ def evidence_with(*signs: str, state: str = "done") -> dict[str, Any]:
 def test_the_table_of_entries_names_signs_that_there_are() -> None:
     assert {name for entry in ENTRIES for name in entry.expected_signs} <= {sign.name for sign in SIGNS}
     honest = {entry.key: entry.expected_signs for entry in ENTRIES if entry.label == "legitimate"}
-    assert {key: names for key, names in honest.items() if names} == {"kernel-wide": ("hash-copies",)}
+    assert {key: names for key, names in honest.items() if names} == {}
     assert {BY_KEY[key].expected_signs for key in ("autoencoder", "mirrored-copies")} == {
         ("thumbnail-copies",),
         ("mirrored-copies",),
@@ -49,7 +49,6 @@ def test_signs_found_and_signs_missing() -> None:
         "Gaussian Kennels: it is honest, and its evidence shows repeats",
         "Mirror, Mirror: its evidence does not show mirrored-copies",
         "Half & Half: its private evidence is failed",
-        "Long Leash: it is honest, and its evidence shows data-copying",
     ]
     console = Console(width=110, record=True)
     console.print(evidence.evidence_table(answers, entries))
