@@ -51,6 +51,35 @@ def check(
 
 @app.command()
 @answers
+def install(
+    name: Annotated[str, typer.Argument(help="The extractor.")],
+    source: Annotated[str, typer.Argument(metavar="FILE_OR_URL", help="The published file, or where to download it.")],
+    sha256: Annotated[str | None, typer.Option(help="The published file's SHA-256, as you have confirmed it.")] = None,
+    folder: Annotated[Path | None, typer.Option(help="Install here, without any settings.")] = None,
+) -> Answer:
+    """Install an extractor's weights: check the names and shapes of all tensors, convert the file if necessary, and
+    write it to the folder with its SHA-256. Without --sha256, print the SHA-256 of the published file and install
+    nothing."""
+    spec = find_extractor(name)
+    if not _is_local(spec):
+        raise Invalid("weights-included", f"{name} needs no file: it comes with {spec.weights}.")
+    target = folder or read_settings().weights_dir
+    if target is None or not target.is_dir():
+        raise Invalid("no-weights-folder", "Set KENNEL_WEIGHTS_DIR, or --folder, to the folder of the weights.")
+    try:
+        # As in scorer.extractors.load: torch is optional, and slow to import.
+        from deploy.published_weights import installation  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise Unavailable("no-torch", f"This needs PyTorch and timm, and there is no {error.name}.") from error
+    with installation.published_file(source) as file:
+        installed = installation.install(spec, file, target, sha256)
+    line = f"KENNEL_WEIGHTS_SHA256='{json.dumps({spec.name: installed.sha256})}'"
+    document = {"file": str(installed.path), "sha256": installed.sha256}
+    return Answer(document, f"{installed.path} is installed. To require it everywhere:\n{line}")
+
+
+@app.command()
+@answers
 def convert(
     name: Annotated[str, typer.Argument(help="The extractor.")],
     source: Annotated[Path, typer.Argument(help="The published file.")],

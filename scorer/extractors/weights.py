@@ -126,17 +126,23 @@ def _in_folder(spec: ExtractorSpec, folder: Path | None) -> Path:
     if folder is None:
         raise Unavailable(
             "missing-weights",
-            f"The weights of {spec.name} are missing: set KENNEL_WEIGHTS_DIR to a folder with {' or '.join(names)}.",
+            f"The weights of {spec.name} are missing: set KENNEL_WEIGHTS_DIR to a folder with {' or '.join(names)}. "
+            f"{_remedy(spec)}",
         )
     with _readable(folder):
         files = [folder / name for name in names if _is_file(folder / name)]
     if not files:
         raise Unavailable(
-            "missing-weights", f"The weights of {spec.name} are missing: {folder} has no {' or '.join(names)}."
+            "missing-weights",
+            f"The weights of {spec.name} are missing: {folder} has no {' or '.join(names)}. {_remedy(spec)}",
         )
     if len(files) > 1:
         raise Unavailable("missing-weights", f"{folder} has both {' and '.join(names)}: keep the one that is meant.")
     return files[0]
+
+
+def _remedy(spec: ExtractorSpec) -> str:
+    return f"Run `kennel weights install {spec.name} FILE_OR_URL`: docs/how-to/weights.md."
 
 
 def _is_file(path: Path) -> bool:

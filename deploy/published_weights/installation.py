@@ -1,0 +1,109 @@
+"""From a published file, on this machine or at a URL, to an extractor's weights in the operator's folder."""
+
+import hashlib
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.parse import urlsplit
+
+import httpx
+
+from deploy.published_weights.conversion import converted
+from scorer.errors import Invalid, Unavailable
+from scorer.extractor_catalogue import ExtractorSpec
+from scorer.extractors.networks import build_network
+from scorer.extractors.weights import SUFFIXES, Weights
+
+HASH_IN_NAME = re.compile(r"-([0-9a-f]{8})\.(?:pth|pt|safetensors)$")
+"""How publishers who follow torch's convention state the beginning of a file's SHA-256."""
+SECONDS = 60.0
+"""How long a server may be silent."""
+
+
+@contextmanager
+def published_file(source: str) -> Iterator[Path]:
+    """The file at the path or URL ``source``, under its own name; a downloaded one is gone after the block. Raises
+    ``Unavailable`` (``no-weights-file``) if it cannot be read."""
+    if urlsplit(source).scheme not in {"http", "https"}:
+        if not Path(source).is_file():
+            raise Unavailable("no-weights-file", f"There is no file {source}: name the published file or its URL.")
+        yield Path(source)
+        return
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / (Path(urlsplit(source).path).name or "weights")
+        try:
+            with httpx.stream("GET", source, follow_redirects=True, timeout=SECONDS) as answer, file.open("wb") as out:
+                answer.raise_for_status()
+                for chunk in answer.iter_bytes():
+                    out.write(chunk)
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise Unavailable(
+                "no-weights-file",
+                f"{source} cannot be downloaded ({error}): download it elsewhere, and name the file.",
+            ) from error
+        yield file
+
+
+def install(spec: ExtractorSpec, source: Path, folder: Path, sha256: str | None) -> Weights:
+    """Install the published file ``source``, whose SHA-256 the operator has confirmed as ``sha256``, in ``folder``, and
+    the hash of the installed file in ``NAME.sha256``. A file that the extractor can load stays as it is, any other is
+    converted. Either way all names and shapes of tensors are checked. Nothing is overwritten.
+
+    Raises ``Invalid`` (``weights-exist``, ``wrong-weights-file``, ``unconfirmed-weights``, and those of ``converted``)
+    and ``Unavailable`` (``unfit-weights``, ``weights-folder``).
+    """
+    record = folder / f"{spec.name}.sha256"
+    for path in (record, *(folder / f"{spec.name}{suffix}" for suffix in SUFFIXES)):
+        if path.exists():
+            raise Invalid("weights-exist", f"{path} exists already.")
+    found = _sha256(source)
+    _require_confirmed(source, found, sha256)
+    weights = _weights(spec, source, folder, found)
+    draft = weights.path.with_suffix(".new")
+    try:
+        draft.write_bytes(weights.content)
+        record.write_text(f"{weights.sha256}  {weights.path.name}\n")
+        draft.replace(weights.path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        record.unlink(missing_ok=True)
+        raise Unavailable("weights-folder", f"{folder} cannot be written to ({error.strerror}).") from error
+    return weights
+
+
+def _require_confirmed(source: Path, found: str, confirmed: str | None) -> None:
+    stated = HASH_IN_NAME.search(source.name)
+    if stated is not None and not found.startswith(stated[1]):
+        raise Invalid(
+            "wrong-weights-file",
+            f"The SHA-256 of {source.name} is {found}, and its name says that it begins with {stated[1]}: download it "
+            "again.",
+        )
+    if confirmed is None:
+        raise Invalid(
+            "unconfirmed-weights",
+            f"The SHA-256 of {source.name} is {found}. Compare it with the one that its publisher shows, then confirm "
+            f"it with --sha256 {found}.",
+        )
+    if found != confirmed.strip().lower():
+        raise Invalid(
+            "wrong-weights-file", f"The SHA-256 of {source.name} is {found}, not {confirmed}: it is another file."
+        )
+
+
+def _weights(spec: ExtractorSpec, source: Path, folder: Path, sha256: str) -> Weights:
+    """The weights to install: the file as it is if the extractor loads it, else converted."""
+    if source.suffix in SUFFIXES:
+        weights = Weights(folder / f"{spec.name}{source.suffix}", source.read_bytes(), sha256)
+        with suppress(Exception):  # the conversion says what is wrong with the file
+            build_network(spec, weights)
+            return weights
+    content = converted(spec, source)
+    return Weights(folder / f"{spec.name}.safetensors", content, hashlib.sha256(content).hexdigest())
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()

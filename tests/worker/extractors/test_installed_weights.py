@@ -1,0 +1,97 @@
+"""``kennel weights install``: a published file, whose hash the operator confirms, becomes an extractor's weights."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+import torch
+from fastapi import FastAPI
+from safetensors.torch import save_file
+from starlette.responses import FileResponse
+from torch import Tensor
+from typer.testing import CliRunner
+
+from benchmarks.harness.seeded_weights import seeded
+from deploy.cli import weights as command
+from scorer.extractor_catalogue import find_extractor
+from scorer.extractors import ExtractorOptions, weights
+from scorer.extractors.networks import unfilled_network
+from tests.http_server import serve
+
+SPEC = find_extractor("sscd")
+
+
+@pytest.fixture(scope="module")
+def state() -> dict[str, Tensor]:
+    """The tensors of an extractor."""
+    return seeded(unfilled_network(SPEC).state_dict())
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The folder of the weights."""
+    made = tmp_path / "weights"
+    made.mkdir()
+    return made
+
+
+def install(folder: Path, *arguments: object) -> tuple[int, str]:
+    """Exit status and what was said."""
+    words = ["install", SPEC.name, *map(str, arguments), "--folder", str(folder)]
+    done = CliRunner().invoke(command.app, words)
+    return done.exit_code, done.stdout + str(done.exception or "")
+
+
+def sha256_of(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def test_a_confirmed_file_is_installed_as_it_is_with_its_hash(
+    state: dict[str, Tensor], folder: Path, tmp_path: Path
+) -> None:
+    source = tmp_path / "model.safetensors"
+    save_file(state, source)
+    sha256 = sha256_of(source)
+    status, said = install(folder, source)
+    assert (status, f"confirm it with --sha256 {sha256}" in said, list(folder.iterdir())) == (1, True, [])
+    status, said = install(folder, source, "--sha256", "0" * 64)
+    assert (status, f"is {sha256}, not {'0' * 64}" in said, list(folder.iterdir())) == (1, True, [])
+    status, said = install(folder, source, "--sha256", sha256.upper())
+    assert status == 0, said
+    assert f"""KENNEL_WEIGHTS_SHA256='{{"sscd": "{sha256}"}}'""" in said
+    assert (folder / "sscd.sha256").read_text() == f"{sha256}  sscd.safetensors\n"
+    assert sorted(path.name for path in folder.iterdir()) == ["sscd.safetensors", "sscd.sha256"]
+    assert weights.required_sha256(SPEC, ExtractorOptions(weights_dir=folder)) == sha256
+    assert weights.read_weights(SPEC, ExtractorOptions(weights_dir=folder)).sha256 == sha256
+    status, said = install(folder, source, "--sha256", sha256)
+    assert (status, "sscd.sha256 exists already" in said) == (1, True)
+
+
+def test_a_url_is_downloaded_and_a_file_of_other_names_converted(
+    state: dict[str, Tensor], folder: Path, tmp_path: Path
+) -> None:
+    source = tmp_path / "sscd_disc_mixup.torchvision.pt"
+    torch.save({f"backbone.{name}": value for name, value in state.items()}, source)
+    app = FastAPI()
+    app.get("/files/sscd_disc_mixup.torchvision.pt")(lambda: FileResponse(source))
+    with serve(app) as url:
+        status, said = install(folder, f"{url}/none.pt")
+        assert (status, "cannot be downloaded" in said) == (1, True)
+        status, said = install(folder, f"{url}/files/{source.name}?download=true", "--sha256", sha256_of(source))
+    assert status == 0, said
+    assert weights.sha256_of(SPEC, ExtractorOptions(weights_dir=folder)) == sha256_of(folder / "sscd.safetensors")
+
+
+def test_files_that_are_not_the_networks_are_refused(folder: Path, tmp_path: Path) -> None:
+    other = tmp_path / "model.safetensors"
+    save_file({"conv.weight": torch.zeros(2)}, other)
+    status, said = install(folder, other, "--sha256", sha256_of(other))
+    assert (status, "does not hold the network" in said) == (1, True)
+    misnamed = other.rename(tmp_path / "weights-inception-2015-12-05-6726825d.pth")
+    status, said = install(folder, misnamed, "--sha256", sha256_of(misnamed))
+    assert (status, "its name says that it begins with 6726825d" in said) == (1, True)
+    status, said = install(folder, tmp_path / "none.pth")
+    assert (status, "There is no file" in said) == (1, True)
+    assert list(folder.iterdir()) == []
+    done = CliRunner().invoke(command.app, ["install", "efficientnet_lite0", str(other), "--folder", str(folder)])
+    assert "it comes with the Python package" in str(done.exception)
