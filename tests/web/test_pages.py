@@ -239,7 +239,7 @@ def test_a_track_without_tau_says_that_nothing_is_ranked(browse: Browse) -> None
 
 def test_the_page_shows_the_limits(browse: Browse) -> None:
     text = document(browse(SampleSite())).one("main").text
-    assert "10,000 PNG images, RGB, 8 bits, 64 × 64 pixels" in text
+    assert "10,000 PNG images, RGB, 8 bits, 64 × 64 pixels, with at most 16.4 kB of metadata (text, EXIF, XMP)" in text
     assert "5 times in a UTC day, with at most 2 in progress" in text
     assert "may finish within 15 minutes after it" in text
     free = view_samples.sample_board([], of=view_samples.sample_state(daily_limit=None, closes_at=None))

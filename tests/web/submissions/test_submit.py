@@ -65,6 +65,7 @@ def test_the_page_shows_the_specification_to_signed_in_people(service: Service) 
     page = service.http.get(path, headers={**HTML, "Cookie": f"kennel={session_of(service, 'ada')}"})
     assert page.status_code == 200
     assert "8 PNG images" in page.text
+    assert "4.8 kB of metadata (text, EXIF, XMP) per" in page.text
     assert "connect-src 'self'" in page.headers["content-security-policy"]
     assert f'href="{path}"' in service.http.get(f"/competitions/{slug}", headers=HTML).text
 
