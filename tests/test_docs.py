@@ -95,7 +95,7 @@ def test_every_claim_of_the_security_page_names_its_test() -> None:
         chapter.partition("\n")[0]: re.findall(r"^\| (?!-)(.*) \|$", chapter, re.MULTILINE)[1:] for chapter in chapters
     }
     without = {title for title, found in rows.items() if not found}
-    assert without == {"What numbers tell"}
+    assert without == {"What stays as it is", "What numbers tell"}
     assert [row for found in rows.values() for row in found if "`tests/" not in row] == []
     assert "not met" not in " ".join(chapters)
 

@@ -28,6 +28,7 @@ app.conf.update(
         "worker.runtime.liveness",
         "worker.runtime.consumption",
         "worker.runtime.worker_report",
+        "worker.runtime.malformed_messages",
         "worker.tasks",
     )
 )

@@ -17,6 +17,7 @@ from scorer.accounts.passkeys import RelyingParty, relying_party
 from scorer.accounts.rate_limits import RateLimiter
 from scorer.accounts.sessions import Browser
 from scorer.db.tables import WebSession
+from scorer.identifiers import digest_of
 
 
 @dataclass(frozen=True)
@@ -45,26 +46,33 @@ class SecondFactorActions:
     def finish_with_code(self, code: str) -> SessionCookies:
         """The cookies of the session that has waited; ``Unauthenticated`` for a wrong code."""
         return self._finish(
-            lambda session, waiting: second_factors.use_code(session, waiting.account, code, now=self.now)
+            lambda session, waiting, _: second_factors.use_code(session, waiting.account, code, now=self.now)
         )
 
     def finish_with_passkey(self, credential: str) -> SessionCookies:
         """The cookies of the session that has waited; ``Unauthenticated`` for another's passkey."""
         return self._finish(
-            lambda session, waiting: passkeys.authenticate(session, waiting, credential, party=self.party, now=self.now)
+            lambda session, waiting, challenge: passkeys.authenticate(
+                session, waiting.account, credential, challenge=challenge, party=self.party, now=self.now
+            )
         )
 
-    def _finish(self, prove: Callable[[Session, WebSession], None]) -> SessionCookies:
+    def _finish(self, prove: Callable[[Session, WebSession, bytes | None], None]) -> SessionCookies:
         cookies = SessionCookies(session=new_secret(), device=self.browser.device or new_secret())
-        with self.begin() as session:
-            account_id = sessions.waiting(session, self.secret, self.now).account_id
-        self.rates.hit("second-factor", account_id)
+        with self.begin() as session:  # commits, so that a failure uses the challenge up too
+            waiting = sessions.waiting(session, self.secret, self.now)
+            challenge, waiting.challenge = waiting.challenge, None
+            account_id = waiting.account_id
+            is_known = known_devices.is_known(session, waiting.account, self.browser.device, self.now)
+        # Strangers who know the password share a limit that does not keep the owner out of a known browser.
+        device = digest_of(self.browser.device or "").hex() if is_known else ""
+        self.rates.hit("second-factor", account_id, device)
         with self.begin() as session:
             waiting = sessions.waiting(session, self.secret, self.now)
-            prove(session, waiting)
+            prove(session, waiting, challenge)
             sessions.complete(waiting, secret=cookies.session, now=self.now)
             known_devices.remember(session, waiting.account, cookies.device, now=self.now)
-        self.rates.reset("second-factor", account_id)
+        self.rates.reset("second-factor", account_id, device)
         return cookies
 
 

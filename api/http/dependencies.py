@@ -91,6 +91,8 @@ class Caller:
     """The CSRF token of the browser's session; empty for API tokens."""
     unread: int = 0
     """Unread notices; counted for browsers only."""
+    token_id: int | None = None
+    """The API token; None for a browser."""
 
 
 def claimed_caller(request: Request, at: Annotated[datetime, Depends(request_time)]) -> Caller | None:
@@ -158,7 +160,7 @@ async def current_caller(request: Request, caller: Annotated[Caller | None, Depe
 def caller_of_token(session: Session, secret: str, moment: datetime) -> Caller:
     """The caller with an API token; ``Unauthenticated`` for an unknown one."""
     token = api_tokens.authenticate(session, secret, moment)
-    return Caller(roles.load_roles(token.account), token.scopes)
+    return Caller(roles.load_roles(token.account), token.scopes, token_id=token.id)
 
 
 def _caller_of_cookie(session: Session, request: Request, moment: datetime) -> Caller | None:

@@ -16,6 +16,7 @@ from authlib.integrations.httpx_client import AsyncOAuth2Client
 from httpx2 import HTTPError, create_ssl_context
 from joserfc import jwt
 from joserfc.errors import InvalidKeyIdError, JoseError
+from pydantic import TypeAdapter
 
 from api.oidc.issuer_metadata import IssuerMetadata, bound_answer
 from scorer.accounts.accounts import is_email
@@ -56,8 +57,8 @@ class OidcLogin:
     def from_cookie(cls, cookie: str) -> "OidcLogin":
         """The login that ``to_cookie`` has written; ``Unauthenticated`` for anything else."""
         try:
-            return cls(**json.loads(base64.urlsafe_b64decode(cookie)))
-        except (ValueError, TypeError):
+            return TypeAdapter(cls).validate_json(base64.urlsafe_b64decode(cookie), strict=True)
+        except ValueError:
             raise _refused("the cookie of this sign-in is gone; please begin again") from None
 
 

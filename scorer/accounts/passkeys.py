@@ -15,7 +15,7 @@ from webauthn.helpers.exceptions import WebAuthnException
 from webauthn.helpers.structs import PublicKeyCredentialDescriptor
 
 from scorer.accounts import second_factors
-from scorer.db.tables import SecondFactor, WebSession
+from scorer.db.tables import Account, SecondFactor, WebSession
 from scorer.errors import Invalid, Unauthenticated
 
 MAX_CREDENTIAL_LENGTH = 1 << 16
@@ -54,7 +54,8 @@ def register(
     session: Session, web_session: WebSession, credential: str, *, name: str, party: RelyingParty, now: datetime
 ) -> None:
     """Add the passkey that a browser has made; ``Invalid`` if it answers another challenge or is for another site."""
-    challenge = _take_challenge(web_session)
+    challenge = _require_challenge(web_session.challenge)
+    web_session.challenge = None
     try:
         made = webauthn.verify_registration_response(
             credential=credential, expected_challenge=challenge, expected_rp_id=party.id, expected_origin=party.origin
@@ -81,15 +82,16 @@ def authentication_options(session: Session, web_session: WebSession, party: Rel
 
 
 def authenticate(
-    session: Session, web_session: WebSession, credential: str, *, party: RelyingParty, now: datetime
+    session: Session, account: Account, credential: str, *, challenge: bytes | None, party: RelyingParty, now: datetime
 ) -> None:
-    """Check that a browser has one of the account's passkeys; ``Unauthenticated`` if not."""
-    challenge = _take_challenge(web_session)
+    """Check that a browser has one of the account's passkeys, which signs the ``challenge`` that the caller has taken
+    from the browser's session; ``Unauthenticated`` if not."""
+    challenge = _require_challenge(challenge)
     try:
         answer = webauthn.helpers.parse_authentication_credential_json(credential)
         passkey = next(
             each
-            for each in second_factors.list_factors(session, web_session.account, lock=True)
+            for each in second_factors.list_factors(session, account, lock=True)
             if each.kind == "passkey" and each.credential_id == answer.raw_id
         )
         used = webauthn.verify_authentication_response(
@@ -105,10 +107,7 @@ def authenticate(
     passkey.counter, passkey.last_used_at = used.new_sign_count, now
 
 
-def _take_challenge(web_session: WebSession) -> bytes:
-    """The session's challenge, which no second answer may use."""
-    challenge = web_session.challenge
-    web_session.challenge = None
+def _require_challenge(challenge: bytes | None) -> bytes:
     if challenge is None:
         raise Invalid("no-challenge", "This passkey was not asked for; please try again.")
     return challenge

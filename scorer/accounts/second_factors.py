@@ -17,7 +17,7 @@ from scorer import audit_log
 from scorer.accounts.accounts import tell_owner
 from scorer.accounts.roles import organizes_any
 from scorer.db import accounts
-from scorer.db.tables import Account, SecondFactor
+from scorer.db.tables import Account, SecondFactor, WebSession
 from scorer.errors import Conflict, Invalid, NotFound, Unauthenticated
 from scorer.identifiers import digest_of
 
@@ -66,9 +66,10 @@ def count_recovery_codes(session: Session, account: Account) -> int:
     return len(accounts.second_factors_of(session, account.id, ("recovery_code",)))
 
 
-def new_totp_key() -> str:
-    """A random key for codes, in base32: 160 bits."""
-    return pyotp.random_base32()
+def new_totp_key(web_session: WebSession) -> str:
+    """A random key for codes, in base32: 160 bits. Only the newest of a session can be set up."""
+    web_session.totp_key = pyotp.random_base32()
+    return web_session.totp_key
 
 
 def totp_address(key: str, account: Account) -> str:
@@ -76,22 +77,21 @@ def totp_address(key: str, account: Account) -> str:
     return pyotp.TOTP(key).provisioning_uri(name=account.handle, issuer_name="Kennel")
 
 
-def add_totp(session: Session, account: Account, key: str, code: str, *, now: datetime) -> None:
-    """Set codes up with a key, of which ``code`` shows that the authenticator has it. ``Conflict`` if they are set up
-    already, ``Invalid`` for a wrong code."""
+def add_totp(session: Session, web_session: WebSession, key: str, code: str, *, now: datetime) -> None:
+    """Set codes up with the key of :func:`new_totp_key`, of which ``code`` shows that the authenticator has it.
+    ``Conflict`` if they are set up already, ``Invalid`` for another key or a wrong code."""
+    account = web_session.account
     factors = list_factors(session, account, lock=True)
     if any(factor.kind == "totp" for factor in factors):
         raise Conflict("totp-exists", "Codes are set up already; remove them first.")
-    step = _step_of(key, code, now) if is_totp_key(key) else None
+    if key != web_session.totp_key:
+        raise Invalid("stale-key", "This is not the newest key of this session: give the newest to your authenticator.")
+    step = _step_of(key, code, now)
     if step is None:
         raise Invalid("wrong-code", "This is not the authenticator's present code.")
+    web_session.totp_key = None
     factor = SecondFactor(kind="totp", name="Authenticator", secret=key.encode(), counter=step)
     add(session, account, factor, now=now)
-
-
-def is_totp_key(key: str) -> bool:
-    """Whether this is a key as :func:`new_totp_key` makes it."""
-    return len(key) == 32 and set(key) <= set("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567")
 
 
 def add(session: Session, account: Account, factor: SecondFactor, *, now: datetime) -> None:

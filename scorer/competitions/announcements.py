@@ -7,6 +7,7 @@ from sqlalchemy.orm import Session
 
 from scorer import audit_log
 from scorer.competitions.competition_state import CompetitionState
+from scorer.competitions.spec import require_few_brackets
 from scorer.db import announcements as rows
 from scorer.db import notifications
 from scorer.db.tables import Account, Announcement
@@ -30,6 +31,10 @@ def announce(
         raise Conflict("not-open", "Nobody reads this yet: announce it once the competition is open.")
     if not title.strip() or not text.strip():
         raise Invalid("no-text", "An announcement needs a title and a text.")
+    try:
+        require_few_brackets(text)
+    except ValueError as error:
+        raise Invalid("too-many-brackets", str(error)) from None
     announcement = Announcement(
         competition_id=competition.id,
         title=title.strip(),

@@ -3,11 +3,24 @@
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=60)]
 """A text and not a compiled pattern: in Python's own ``re``, ``$`` leaves room for a line break."""
 MAX_TEXT_LENGTH = 50_000
+MAX_BRACKETS = 1000
+"""Opening brackets in a text of Markdown: each may begin a link, and to find out takes time whenever it is shown."""
+
+
+def require_few_brackets(text: str) -> str:
+    """The text; ``ValueError`` if it has more than ``MAX_BRACKETS`` opening brackets."""
+    brackets = text.count("[")
+    if brackets > MAX_BRACKETS:
+        raise ValueError(f"The text has {brackets:,} opening brackets; use at most {MAX_BRACKETS:,}.")
+    return text
+
+
+Markdown = Annotated[str, StringConstraints(max_length=MAX_TEXT_LENGTH), AfterValidator(require_few_brackets)]
 
 
 class Prize(BaseModel):
@@ -45,8 +58,8 @@ class CompetitionSpec(BaseModel):
 
     slug: Slug = Field(examples=["generative-dogs"], description="Its name in URLs and commands.")
     title: str = Field(min_length=1, max_length=200, description="Its title on pages.")
-    description: str = Field("", max_length=MAX_TEXT_LENGTH, description="Markdown.")
-    rules: str = Field("", max_length=MAX_TEXT_LENGTH, description="Markdown.")
+    description: Markdown = Field("", description="Markdown.")
+    rules: Markdown = Field("", description="Markdown.")
     image_count: int = Field(10_000, ge=2, le=100_000, description="The exact number of images in an entry.")
     image_size: int = Field(64, ge=8, le=1024, description="Width and height of every image (RGB, 8 bits) in pixels.")
     opens_at: AwareDatetime | None = Field(

@@ -54,7 +54,7 @@ def test_every_act_of_an_organizer_is_written_down(service: Service) -> None:
 
 def test_what_people_do_with_tokens_and_benchmarks_is_written_down(service: Service) -> None:
     made = service.browse("ada", "POST", "/tokens", json={"name": "laptop", "scopes": ["read"]}).json()
-    service.call("ada", "DELETE", f"/tokens/{made['id']}")
+    service.browse("ada", "DELETE", f"/tokens/{made['id']}")
     assert entries(service, "token.made") == [("ada", "account:ada", None, {"scopes": ["read"]})]
     assert entries(service, "token.revoked") == [("ada", "account:ada", None, None)]
     slug = service.competition()

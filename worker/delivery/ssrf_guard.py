@@ -6,8 +6,8 @@ import threading
 from contextlib import suppress
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
-PROTOCOL_NETWORKS = (IPv4Network("192.0.0.0/24"), IPv4Network("192.88.99.0/24"))
-"""IETF assignments and 6to4 relays, which some Python versions count as global."""
+SPECIAL_NETWORKS = (IPv4Network("192.0.0.0/24"), IPv4Network("192.88.99.0/24"), IPv4Network("168.63.129.16/32"))
+"""IETF assignments and 6to4 relays, which some Python versions count as global; Azure's service of the host."""
 GLOBAL_UNICAST = IPv6Network("2000::/3")
 TUNNEL_NETWORKS = (IPv6Network("2002::/16"), IPv6Network("2001::/32"), IPv6Network("64:ff9b::/96"))
 """6to4, Teredo, NAT64: each address contains an IPv4 address, which may be a private one."""
@@ -19,7 +19,11 @@ _lookups = threading.BoundedSemaphore(MAX_LOOKUPS)
 
 
 class NotPublicAddress(Exception):
-    """The host has no address, or one outside the public network."""
+    """The host has no address, or one outside the public network: which of both would tell strangers the names of our
+    own network."""
+
+    def __init__(self, host: str) -> None:
+        super().__init__(f"The name {host} has no address on the public network.")
 
 
 async def public_address_of(host: str, *, local: bool) -> str:
@@ -31,9 +35,9 @@ async def public_address_of(host: str, *, local: bool) -> str:
     try:
         addresses = await _addresses_of(host)
     except (OSError, UnicodeError) as error:
-        raise NotPublicAddress(f"The host {host} is not known.") from error
+        raise NotPublicAddress(host) from error
     if not addresses or not (local or all(map(is_public, addresses))):
-        raise NotPublicAddress(f"The host {host} is not on the public network.")
+        raise NotPublicAddress(host)
     return addresses[0]
 
 
@@ -77,5 +81,5 @@ def is_public(address: str) -> bool:
         return False
     if isinstance(parsed, IPv6Address):
         return parsed.is_global and parsed in GLOBAL_UNICAST and not any(parsed in tunnel for tunnel in TUNNEL_NETWORKS)
-    special = parsed.is_multicast or parsed.is_reserved or any(parsed in network for network in PROTOCOL_NETWORKS)
+    special = parsed.is_multicast or parsed.is_reserved or any(parsed in network for network in SPECIAL_NETWORKS)
     return parsed.is_global and not special

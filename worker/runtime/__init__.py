@@ -14,6 +14,7 @@ device_loss: a lost GPU ends the process
 self_test: what is wrong with a worker
 liveness: the file that workers and beat touch while they do their work
 consumption: ends a worker that is idle while messages wait for it
+malformed_messages: messages that are no messages end no worker
 worker_report: what a worker reports of itself to the database, every minute
 startup: the checks before a scoring worker takes jobs
 """

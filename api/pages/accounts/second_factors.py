@@ -17,6 +17,7 @@ from api.pages.accounts.sign_in import MAX_PASSWORD_LENGTH, form_with_error
 from api.rendering.templates import render_page, see_other
 from api.routing import Router
 from scorer.accounts import second_factors
+from scorer.db.tables import WebSession
 from scorer.errors import KennelError
 
 router = Router(include_in_schema=False)
@@ -62,9 +63,14 @@ class SecondFactorsPage:
         """Refuse a form without the account's password."""
         self.actions.require_password(self.viewer, text(fields, "password", max_length=MAX_PASSWORD_LENGTH))
 
+    @property
+    def web_session(self) -> WebSession:
+        """The viewer's session."""
+        return self.session.get_one(WebSession, self.viewer.session_id)
+
     def render(self, *, status: int = 200, key: str | None = None, **outcome: Any) -> Response:
         """The page with the outcome of what was just done. It shows a new key or codes, so it is not cached."""
-        key = key or second_factors.new_totp_key()
+        key = key or second_factors.new_totp_key(self.web_session)
         account = self.viewer.account
         return render_page(
             "accounts/second_factors.html",
@@ -104,9 +110,9 @@ def add_totp(fields: FormFields, page: OwnPage) -> Response:
     try:
         page.require_password(fields)
         code = text(fields, "code").replace(" ", "")
-        second_factors.add_totp(page.session, page.viewer.account, key, code, now=page.now)
+        second_factors.add_totp(page.session, page.web_session, key, code, now=page.now)
     except KennelError as error:
-        return page.render_refusal(error, "totp", key=key if second_factors.is_totp_key(key) else None)
+        return page.render_refusal(error, "totp", key=page.web_session.totp_key)
     return see_other(f"{HERE}?done=totp")
 
 

@@ -6,7 +6,7 @@ from fastapi import Path, Response
 
 from api.actions.paging import Paging
 from api.actions.sign_in import new_secret
-from api.http.dependencies import CurrentUser, DbSession, KnownCaller, Now, SignedIn
+from api.http.dependencies import CurrentUser, DbSession, KnownCaller, Now, SignedIn, require_session
 from api.routing import Router
 from api.schemas.accounts import NewToken, NewTokenView, TokenPage, TokenView
 from scorer.accounts import api_tokens, sessions
@@ -37,6 +37,8 @@ def create(body: NewToken, response: Response, session: DbSession, caller: Signe
 def revoke(
     token_id: Annotated[int, Path(ge=1, le=2**62)], session: DbSession, caller: KnownCaller, now: Now
 ) -> Response:
-    """Revoke one of your tokens, at once. Any of your tokens may do this, whatever its scopes."""
+    """Revoke one of your tokens, immediately. A token may revoke itself; other tokens need a session."""
+    if caller.token_id != token_id:
+        require_session(caller)
     api_tokens.revoke(session, caller.account, token_id, now=now)
     return Response(status_code=204)

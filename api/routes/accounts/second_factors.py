@@ -58,18 +58,20 @@ def list_second_factors(session: DbSession, caller: SignedIn, settings: AppSetti
 
 
 @router.post("/me/second-factors/totp-key")
-def make_totp_key(caller: SignedIn, response: Response) -> TotpKeyView:
-    """A new key for an authenticator. It counts once it has come back with a code."""
-    key = second_factors.new_totp_key()
+def make_totp_key(session: DbSession, caller: SignedIn, response: Response) -> TotpKeyView:
+    """A new key for an authenticator, in place of an earlier one of this session. It counts once it has come back with
+    a code."""
+    key = second_factors.new_totp_key(session.get_one(WebSession, caller.session_id))
     response.headers["Cache-Control"] = "no-store"
     return TotpKeyView(key=key, address=second_factors.totp_address(key, caller.account))
 
 
 @router.post("/me/second-factors/totp", status_code=204)
 def add_totp(body: NewTotp, session: DbSession, caller: SignedIn, actions: AppSignInActions, now: Now) -> Response:
-    """Set one-time codes up, with a key and the code that your authenticator shows for it."""
+    """Set one-time codes up, with the newest key of this session and the code that your authenticator shows for it."""
     actions.require_password(caller, body.password.get_secret_value())
-    second_factors.add_totp(session, caller.account, body.key, body.code, now=now)
+    web_session = session.get_one(WebSession, caller.session_id)
+    second_factors.add_totp(session, web_session, body.key, body.code, now=now)
     return Response(status_code=204)
 
 

@@ -1,9 +1,10 @@
 """Roles in a competition: who organizes it and who reviews its entries."""
 
 from api.actions.paging import Paging
-from api.http.dependencies import CurrentUser, DbSession, Now, Organizer, Submitter
+from api.http.dependencies import CurrentUser, DbSession, KnownCaller, Now, Organizer, Submitter
 from api.routing import Router
 from api.schemas.competitions import OfferedRole, RolePage, RoleView
+from scorer.accounts import api_tokens
 from scorer.competitions import competition_roles
 from scorer.competitions.competition_state import state_of
 from scorer.db.tables import CompetitionRole
@@ -47,8 +48,11 @@ def accept(slug: str, session: DbSession, account: Submitter, now: Now) -> RoleV
 
 
 @router.delete("/role", status_code=204)
-def decline(slug: str, session: DbSession, account: Submitter, now: Now) -> None:
-    """Decline the role that you are offered, or lay yours down."""
+def decline(slug: str, session: DbSession, caller: KnownCaller, now: Now) -> None:
+    """Decline the role that you are offered (scope `submit`), or give up the one that you hold (scope `organize`)."""
+    account = caller.account
+    _, role = competition_roles.offer_to(session, slug, account, now)
+    api_tokens.require_scope(caller.scopes, "submit" if role.accepted_at is None else "organize")
     competition_roles.end(session, slug, account.handle, author=account, now=now)
 
 

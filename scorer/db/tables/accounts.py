@@ -84,6 +84,8 @@ class WebSession(Table):
     """Whether only the password was given yet: nobody is signed in."""
     challenge: Mapped[bytes | None] = mapped_column(LargeBinary)
     """What the browser's passkey must sign next."""
+    totp_key: Mapped[str | None]
+    """The key of one-time codes that was made for this session last, until it is set up."""
     created_at: Mapped[datetime]
     last_seen_at: Mapped[datetime]
     expires_at: Mapped[datetime]

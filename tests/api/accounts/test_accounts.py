@@ -512,6 +512,17 @@ def test_a_token_makes_no_tokens_and_takes_no_account_over(service: Service) -> 
     refused(service.call("ada", "PUT", "/me/email", json={"email": "a@example.org"}), 403, "session-needed")
 
 
+def test_a_token_revokes_itself_and_no_other(service: Service) -> None:
+    csrf = signed_in(service)
+    service.tokens["grace"] = token_with(service, csrf, "read", "submit")
+    (own,) = browse(service, "GET", "/tokens").json()["tokens"]
+    other = browse(service, "POST", "/tokens", csrf, json={"name": "t"}).json()
+    service.http.cookies.clear()
+    refused(service.call("grace", "DELETE", f"/tokens/{other['id']}"), 403, "session-needed")
+    assert service.call("grace", "DELETE", f"/tokens/{own['id']}").status_code == 204
+    refused(service.call("grace", "GET", "/me"), 401, "bad-token")
+
+
 def test_an_account_has_few_tokens(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api_tokens, "MAX_TOKENS", 2)
     csrf = signed_in(service)

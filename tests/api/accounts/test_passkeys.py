@@ -114,6 +114,12 @@ def test_a_passkey_is_used_at_this_site(service: Service, passkey: Authenticator
     refused(second_step(service, passkey=passkey.used(coded(secrets.token_bytes(64)))), 401, "wrong-passkey")
 
 
+def test_a_failed_attempt_uses_the_question_up(service: Service, passkey: Authenticator) -> None:
+    answer = passkey.used(question(service))
+    refused(second_step(service, passkey="{}"), 401, "wrong-passkey")
+    refused(second_step(service, passkey=answer), 422, "no-challenge")
+
+
 def test_one_password_adds_one_passkey(service: Service) -> None:
     """Whoever has the browser afterwards adds no other with what was asked before."""
     csrf = signed_in(service)

@@ -150,7 +150,18 @@ def test_what_goes_out_is_named_and_no_secret(service: Service) -> None:
     queries = personal_data.queries_about(person, datetime(2026, 1, 1, tzinfo=UTC))
     parts = [part for query in queries.values() for part in query.selected_columns]
     columns = {column for part in parts for column in part.base_columns if isinstance(column, Column)}
-    secrets = ("digest", "secret", "password_hash", "seed", "parts", "writer", "challenge", "counter", "address_key")
+    secrets = (
+        "digest",
+        "secret",
+        "password_hash",
+        "seed",
+        "parts",
+        "writer",
+        "challenge",
+        "totp_key",
+        "counter",
+        "address_key",
+    )
     names = {column.name for column in columns}
     assert not [name for name in names if name in secrets or name.endswith("_key")]
     assert not [column for column in columns if isinstance(column.type, LargeBinary)]
@@ -189,8 +200,10 @@ def settled(service: Service) -> dict[str, Any]:
     now = service.context.now()
     with service.context.sessions.begin() as session:
         grace = session.query(Account).filter_by(handle=HANDLE).one()
-        key = second_factors.new_totp_key()
-        second_factors.add_totp(session, grace, key, pyotp.TOTP(key).at(now), now=now)
+        web_session = session.query(WebSession).filter_by(account_id=grace.id).first()
+        assert web_session is not None
+        key = second_factors.new_totp_key(web_session)
+        second_factors.add_totp(session, web_session, key, pyotp.TOTP(key).at(now), now=now)
         session.add(Identity(account_id=grace.id, issuer="https://i", subject="hopper", created_at=now))
         study = RatingStudy(
             competition_id=session.query(Submission).filter_by(id=entry).one().competition_id, submission_refs=[],

@@ -94,6 +94,28 @@ def test_codes_are_not_guessed(service: Service, monkeypatch: pytest.MonkeyPatch
     refused(second_step(service, code=code_of(key)), 429, "too-often")
 
 
+def test_strangers_with_the_password_do_not_keep_an_owner_out(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a browser in which the owner has signed in before."""
+    _, key = with_totp(service)
+    own = service.http.cookies["kennel-device"]
+    rated(service, monkeypatch, second_factor="3/hour")
+    for stranger in (None, "stranger"):
+        service.http.cookies.clear()
+        if stranger:
+            service.http.cookies.set("kennel-device", stranger)
+        for _ in range(3):
+            sign_in(service)
+            assert second_step(service, code="000000").status_code in {401, 429}
+    sign_in(service)
+    refused(second_step(service, code=code_of(key)), 429, "too-often")
+    service.http.cookies.clear()
+    service.http.cookies.set("kennel-device", own)
+    sign_in(service)
+    assert second_step(service, code=code_of(key)).status_code == 201
+
+
 def test_the_second_step_waits_ten_minutes(service: Service) -> None:
     _, key = with_totp(service)
     sign_in(service)
@@ -134,7 +156,7 @@ def test_setting_up_needs_the_password_and_a_code(service: Service) -> None:
     for changes, status, slug in (
         ({"password": "guessed"}, 403, "wrong-password"),
         ({"code": "000000"}, 422, "wrong-code"),
-        ({"key": "short"}, 422, "wrong-code"),
+        ({"key": "A" * 32, "code": code_of("A" * 32)}, 422, "stale-key"),
     ):
         refused(browse(service, "POST", f"{SETUP}/totp", csrf, json=good | changes), status, slug)
     refused(browse(service, "POST", "/me/recovery-codes", csrf, json={"password": GOOD}), 409, "no-second-factor")

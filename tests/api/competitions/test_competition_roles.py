@@ -284,6 +284,18 @@ def test_a_token_of_an_earlier_role_does_not_serve_a_new_one(service: Service) -
     assert service.call("bob", "GET", "/me").json()["scopes"] == ["read"]
 
 
+def test_a_token_gives_up_a_role_with_the_scope_organize_only(service: Service) -> None:
+    slug = service.competition()
+    offer(service, slug, "bob")
+    assert service.call("bob", "DELETE", f"/competitions/{slug}/role").status_code == 204, "an offer"
+    offer(service, slug, "bob")
+    accept(service, slug, "bob")
+    assert slug_of(service.call("bob", "DELETE", f"/competitions/{slug}/role")) == (403, "wrong-scope")
+    made = service.browse("bob", "POST", "/tokens", json={"name": "t", "scopes": ["organize"]})
+    service.tokens["bob"] = made.json()["token"]
+    assert service.call("bob", "DELETE", f"/competitions/{slug}/role").status_code == 204
+
+
 def test_the_command_names_people(service: Service, terminal: CliTerminal) -> None:
     slug = service.competition()
     asked = terminal.run("admin", "role", "offer", slug, "bob", "reviewer", who="organizer")

@@ -41,6 +41,20 @@ def teams_of(service: Service, slug: str, **params: Any) -> list[Any]:
     return listed
 
 
+def test_a_text_of_brackets_is_refused(service: Service, slug: str) -> None:
+    """It would cost time whenever somebody reads it."""
+    words = {"title": "News", "text": "[" * 1001}
+    answer = service.call("organizer", "POST", f"/competitions/{slug}/announcements", json=words)
+    assert (answer.status_code, answer.json()["title"]) == (
+        422,
+        "The text has 1,001 opening brackets; use at most 1,000.",
+    )
+    answer = service.call("organizer", "PATCH", f"/competitions/{slug}", json={"rules": "![" * 25_000})
+    assert answer.status_code == 422
+    assert "The text has 25,000 opening brackets" in answer.text
+    assert service.call("organizer", "PATCH", f"/competitions/{slug}", json={"rules": "[" * 1000}).status_code == 200
+
+
 def test_announcements_reach_everybody(service: Service, slug: str) -> None:
     path = f"/competitions/{slug}/announcements"
     service.scored("ada", slug, noise_images(10))

@@ -1,5 +1,6 @@
 """Sign-in with an OpenID Connect issuer."""
 
+import base64
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -9,7 +10,9 @@ import pytest
 from joserfc.jwk import RSAKey
 from pydantic import SecretStr
 
+from api.oidc.login import OidcLogin
 from scorer.db.accounts import account_by_email
+from scorer.errors import Unauthenticated
 from tests.api.accounts.test_accounts import confirm, link_in, mails, rated, sign_up
 from tests.api.conftest import Service
 from tests.api.test_audit_log import entries
@@ -220,3 +223,19 @@ def test_without_settings_there_is_no_such_way(service: Service) -> None:
 def test_nobody_is_led_to_another_site_afterwards(service: Service, issuer: FakeIssuer) -> None:
     landed = arrive(service, issuer.visit(depart(service, "//evil.example/")))
     assert (landed.url.host, landed.url.path) == ("testserver", "/")
+
+
+@pytest.mark.parametrize(
+    "cookie",
+    [
+        b"[" * 40_000,
+        b"7",
+        b'{"state": 1, "nonce": "a", "verifier": "b", "onward": "/"}',
+        b'{"state": "a", "nonce": "a", "verifier": "b", "onward": 5}',
+        b'{"state": "\\ud800", "nonce": "a", "verifier": "b", "onward": "/"}',
+        b"\xff",
+    ],
+)
+def test_a_cookie_that_is_none_of_ours_is_refused(cookie: bytes) -> None:
+    with pytest.raises(Unauthenticated, match="please begin again"):
+        OidcLogin.from_cookie(base64.urlsafe_b64encode(cookie).decode())
