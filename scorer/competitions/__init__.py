@@ -8,6 +8,7 @@ board_terms: what is published with its boards: medals and prizes, now and then,
 competition_state: a competition with its tracks and phase at a moment, as an account may see it
 reference_sets: reference images by role
 preparations: the references of a track in a feature space, computed once for equal inputs
+worker_weights: whether a running worker has the weights of an extractor
 shown_tracks: numbers that are shown and not ranked: which, how far they are, their jobs
 shown_track_access: who sees which of them
 data_files: files that participants download

@@ -14,6 +14,7 @@ from scorer import audit_log, extractor_catalogue
 from scorer.archive import BOTTLENECK
 from scorer.competitions.competition_state import CompetitionState, track_of
 from scorer.competitions.reference_sets import FEATURES_ROLES, REFERENCE_ROLES, ReferenceRole
+from scorer.competitions.worker_weights import require_worker_with_weights
 from scorer.db import competitions, tuning
 from scorer.db.jobs.job_queue import job_of_preparation
 from scorer.db.leaderboard import shown_tracks
@@ -69,7 +70,8 @@ def prepare(
     now: datetime,
 ) -> Preparation:
     """Queue the preparation of a track's references, or reuse the one that was made from equal inputs. ``weights``: see
-    :func:`space_of`. ``Conflict`` if the track, which has entries, was prepared with other weights."""
+    :func:`space_of`. ``Conflict`` if the track, which has entries, was prepared with other weights, or if no running
+    worker has the weights."""
     competitions.lock_competition(session, state.competition.slug, share=False)
     track = track_of(state, kind)
     space = space_of_track(track, weights)
@@ -87,6 +89,7 @@ def prepare(
     preparation = preparation_of(session, state, kind, space, now=now)
     track.preparation = preparation
     if preparation.finished_at is None:
+        require_worker_with_weights(session, space.extractor)
         require_work(session, preparation, now=now)
     else:
         set_first_threshold(session, track, preparation, now=now)

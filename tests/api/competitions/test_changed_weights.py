@@ -1,6 +1,7 @@
 """Weights that the operator has changed: references are prepared anew for them, and boards mix no feature spaces."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from sqlalchemy import select
@@ -8,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from scorer.competitions import preparations
 from scorer.competitions.competition_state import CompetitionState, state_of
+from scorer.db.jobs import worker_reports
 from scorer.db.tables import Account, Preparation
 from scorer.errors import Conflict, Invalid
 from scorer.lifecycle import JobState
@@ -54,6 +56,27 @@ def test_the_references_are_prepared_anew_for_changed_weights(service: Service) 
         assert prepared(service, session, state, FORMER) is former, "put back"
         space = preparations.space_of("inception_v3", NEW)
         assert preparations.finished_preparation(session, state, "private", space) is None
+
+
+def test_an_extractor_whose_weights_no_worker_has_is_refused_with_the_command_that_installs_them(
+    service: Service,
+) -> None:
+    slug = service.competition()
+    report: dict[str, Any] = {"version": "1", "migration": "1", "extractors": {"tiny@1": "ab"}}
+    with service.context.sessions.begin() as session:
+        state = state_of(session, slug, service.context.now())
+        state.tracks["private"].extractor = "inception_v3@1"
+        worker_reports.write_report(session, "checker@here", queues=["check"], **report)
+        worker_reports.write_report(session, "scorer@here", queues=["prepare"], **report)
+        with pytest.raises(Conflict) as refusal:
+            prepared(service, session, state, {})
+        assert refusal.value.slug == "no-worker-with-weights"
+        assert "`kennel weights install inception_v3 FILE_OR_URL`" in refusal.value.message
+        assert "where scorer@here runs" in refusal.value.message
+        installed = {**report, "extractors": {"inception_v3@1": "cd"}}
+        worker_reports.write_report(session, "scorer@here", queues=["prepare"], **installed)
+        session.expire_all()
+        assert prepared(service, session, state, {}).finished_at is None
 
 
 def test_the_references_are_prepared_anew_for_another_format(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
