@@ -18,7 +18,8 @@ official client's. `kennel --version` prints the version. `kennel --install-comp
 PowerShell) complete commands, options and choices by the Tab key.
 
 A command with `--json` prints one JSON document on standard output and nothing else, of a refusal
-`{"problem": {"type": ..., "title": ...}}`. One that prints a list takes `--format table`, `csv` or `json`."""
+`{"problem": {"type": ..., "title": ...}}`. One that prints a list takes `--format table`, `csv` or `json`.
+JSON and CSV are in UTF-8, whatever the encoding of the terminal is."""
 PASSED_ON = "Arguments are passed on to the official client as they are."
 
 

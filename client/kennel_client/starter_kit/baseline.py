@@ -113,11 +113,16 @@ def read_images(path: Path, size: int, limit: int) -> Images:
     """At most ``limit`` images of a zip, resized as a whole, not cropped, as the service does it."""
     images = []
     with zipfile.ZipFile(path) as archive:
-        names = [name for name in sorted(archive.namelist()) if name.lower().endswith(SUFFIXES)]
+        names = [name for name in sorted(archive.namelist()) if name.lower().endswith(SUFFIXES) and not is_hidden(name)]
         for name in names[:limit]:
             picture = ImageOps.exif_transpose(Image.open(archive.open(name))).convert("RGB")
             images.append(np.asarray(picture.resize((size, size), Image.Resampling.BICUBIC), np.float32) / 255)
     return np.stack(images)
+
+
+def is_hidden(name: str) -> bool:
+    """Whether a part of the path begins with a dot: those are no training images."""
+    return any(part.startswith(".") for part in name.split("/"))
 
 
 def batches(sample: Sampler, count: int) -> Iterator[NDArray[np.uint8]]:
