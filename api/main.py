@@ -29,6 +29,7 @@ from api.oidc.issuer_metadata import IssuerMetadata
 from api.openapi.document import openapi_document
 from api.openapi.operation_ids import operation_id
 from api.pages import router
+from api.readiness import readiness_of
 from api.routes import audit_log, badge, citations, health, jobs, leaderboard, probes, rescoring
 from api.routes.accounts import accounts, administration, api_tokens, second_factors, sessions
 from api.routes.competitions import allowlist, announcements, competition_roles, competitions, data_files
@@ -226,7 +227,7 @@ def set_up_state(app: FastAPI, settings: Settings) -> None:
     app.state.response_cache = ResponseCache()
     app.state.issuer_metadata = IssuerMetadata()
     app.state.queue_metrics = QueueMetrics(app.state.sessions)
-    app.state.readiness = probes.readiness_of(app.state)
+    app.state.readiness = readiness_of(app.state)
     app.state.hub = EventHub(_snapshot_reader(app.state.sessions))
 
 

@@ -169,6 +169,8 @@ class Settings(LogSettings):
     database_pooler: bool = False
     """Whether ``DATABASE_URL`` is the address of a pooler (PgBouncer in transaction mode), which shares few connections
     of the server among many processes. Otherwise all processes together may not open more than the server has."""
+    readiness_seconds: float = Field(2.0, gt=0, le=60)
+    """Seconds after which a dependency that has not answered counts as away in ``/readyz``."""
     lease_seconds: int = 30
     """Seconds without renewal after which a worker's lease expires and its job is free."""
     sweep_seconds: int = 15

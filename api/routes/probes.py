@@ -1,53 +1,18 @@
 """What a platform asks a web process: whether it lives, whether it is ready, and its metrics."""
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
-from fastapi import Request, Response
+from fastapi import Request, Response, status
 from fastapi.responses import PlainTextResponse
-from starlette.datastructures import State
 
-import migrations
-from api.http.dependencies import utc_now
 from api.openapi.problem_responses import refusals
+from api.readiness import Readiness
 from api.routing import Router
-from scorer.db.session import ping, require_right_clock
 from scorer.errors import NotFound, Unauthenticated
 from scorer.monitoring.exposition import CONTENT_TYPE, is_authorised, metrics_text
-from scorer.monitoring.timed_value import TimedValue
 from scorer.settings import Settings
 
-READINESS_SECONDS = 2.0
-"""How long a readiness is answered again without a look: anybody may ask."""
-ABSENT_BLOB = "self-test/absent"
-
 router = Router(tags=["health"])
-
-
-def readiness_of(state: State) -> TimedValue[Mapping[str, str]]:
-    """What a web process needs to answer requests, by name: ``ok`` or the kind of error."""
-    checks: Mapping[str, Callable[[], object]] = {
-        "database": lambda: ping(state.sessions),
-        "clock": lambda: require_right_clock(state.sessions, utc_now),
-        "migrations": lambda: _require_migrated(state),
-        "broker": lambda: state.broker.connection().ensure_connection(max_retries=1, timeout=2).release(),
-        "blobs": lambda: state.blobs.exists(ABSENT_BLOB),
-    }
-    return TimedValue(lambda: {name: outcome_of(check) for name, check in checks.items()}, READINESS_SECONDS)
-
-
-def outcome_of(check: Callable[[], object]) -> str:
-    """``ok``, or the kind of error that a check raises."""
-    try:
-        check()
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is not ready
-        return type(error).__name__
-    return "ok"
-
-
-def _require_migrated(state: State) -> None:
-    with state.sessions() as session:
-        migrations.require_migrated(session.connection())
 
 
 @router.get("/healthz")
@@ -57,13 +22,14 @@ async def healthz() -> dict[str, str]:
 
 
 @router.get("/readyz")
-def readyz(request: Request, response: Response) -> dict[str, str]:
+async def readyz(request: Request, response: Response) -> dict[str, str]:
     """Whether the process can do its work: 200 if database, clock, tables, broker and blob store are as they should
-    be, else 503, which names what is wrong. Looks every two seconds at most."""
-    readiness: TimedValue[Mapping[str, str]] = request.app.state.readiness
-    answer = dict(readiness.get())
+    be, else 503, which names what is wrong. Looks every two seconds at most, and answers within
+    ``KENNEL_READINESS_SECONDS`` while one of them is silent."""
+    readiness: Readiness = request.app.state.readiness
+    answer = dict(await readiness.get())
     if set(answer.values()) != {"ok"}:
-        response.status_code = 503
+        response.status_code = status.HTTP_503_SERVICE_UNAVAILABLE
     return answer
 
 

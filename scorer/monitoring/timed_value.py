@@ -24,5 +24,6 @@ class TimedValue(Generic[T]):
         with self._lock:
             if self._kept is None or self._clock() - self._kept[0] >= self._seconds:
                 self._kept = None
-                self._kept = (self._clock(), self._read())
+                value = self._read()
+                self._kept = (self._clock(), value)  # after the reading, which may take longer than it is kept
             return self._kept[1]

@@ -1,20 +1,30 @@
 """Liveness, readiness, and the metrics of a service that works."""
 
 import os
+import socket
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
+import httpx
 import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 from pydantic import SecretStr
 from sqlalchemy.exc import OperationalError
 
 import migrations
-from api.routes import probes
+from api.main import create_app
+from api.readiness import readiness_of
 from scorer.errors import Invalid
 from scorer.lifecycle import Queue
 from scorer.monitoring.timed_value import TimedValue
-from tests.api.conftest import Service
+from tests.api.conftest import API, Service
 from tests.factories import noise_images, zip_of
+from tests.http_server import serve
 from worker import dispatch
 from worker.maintenance.sweeper import sweep_once
 
@@ -62,10 +72,50 @@ def test_readiness_names_what_is_wrong(service: Service, monkeypatch: pytest.Mon
         raise OSError("the store is away")
 
     monkeypatch.setattr(state.blobs, "exists", broken)
-    state.readiness = probes.readiness_of(state)
+    state.readiness = readiness_of(state)
     answer = service.http.get("/readyz")
     assert (answer.status_code, answer.json()["blobs"], answer.json()["database"]) == (503, "OSError", "ok")
     assert service.http.get("/healthz").status_code == 200
+
+
+@contextmanager
+def silent_server() -> Iterator[tuple[socket.socket, str]]:
+    """A server that takes connections and never answers, and its address."""
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as server:
+        yield server, f"127.0.0.1:{server.getsockname()[1]}"
+
+
+def app_beside(service: Service, **changes: Any) -> FastAPI:
+    """Another web process with other settings."""
+    return create_app(service.app.state.settings.model_copy(update=changes))
+
+
+def test_readiness_is_answered_while_redis_and_postgresql_are_silent(service: Service) -> None:
+    with silent_server() as (_, address):
+        addresses = {
+            "redis_url": SecretStr(f"redis://{address}/0"),
+            "database_url": SecretStr(f"postgresql+psycopg2://kennel@{address}/kennel"),
+        }
+        http = TestClient(app_beside(service, readiness_seconds=0.5, **addresses))
+        for path in ("/readyz", f"{API}/ready"):
+            answer = http.get(path)
+            silent = dict.fromkeys(("database", "clock", "migrations", "broker"), "NoAnswer")
+            assert (answer.status_code, answer.json()) == (503, silent | {"blobs": "ok"})
+        threads = [thread for thread in threading.enumerate() if thread.name == "readiness"]
+        assert len(threads) == len(silent), "what has not answered is not asked again"
+
+
+def test_probes_of_a_silent_redis_take_no_thread_from_visitors(service: Service) -> None:
+    with silent_server() as (redis, address), ThreadPoolExecutor(60) as probes:
+        app = app_beside(service, readiness_seconds=60, redis_url=SecretStr(f"redis://{address}/0"))
+        with serve(app) as url:
+            answers = [probes.submit(httpx.get, f"{url}/readyz", timeout=120) for _ in range(60)]
+            connection, _ = redis.accept()
+            assert all(httpx.get(f"{url}/static/base.css", timeout=60).status_code == 200 for _ in range(5))
+            assert not any(answer.done() for answer in answers)
+            redis.close()
+            connection.close()
+            assert {answer.result().status_code for answer in answers} == {503}
 
 
 @pytest.mark.parametrize(("revision", "status"), [("9999", 200), ("0020", 503), (None, 503)])
@@ -75,7 +125,7 @@ def test_tables_of_a_later_version_are_ready_and_those_of_a_former_one_are_not(
     """While a new version is rolled out, the processes of the former one are in use."""
     monkeypatch.setattr(migrations, "current_revision", lambda _: revision)
     state: Any = service.app.state
-    state.readiness = probes.readiness_of(state)
+    state.readiness = readiness_of(state)
     assert service.http.get("/readyz").status_code == status
 
 

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from api.readiness import readiness_of
 from scorer.db import session as db_session
 from scorer.errors import Unavailable
 from scorer.settings import Settings
@@ -32,6 +33,7 @@ def test_a_web_process_with_a_wrong_clock_is_not_ready(service: Service, monkeyp
     answer = service.call(None, "GET", "/ready")
     assert (answer.status_code, answer.json()["clock"]) == (200, "ok")
     monkeypatch.setattr(db_session, "MAX_SKEW", timedelta())
+    service.app.state.readiness = readiness_of(service.app.state)
     answer = service.call(None, "GET", "/ready")
     assert (answer.status_code, answer.json()["clock"]) == (503, Unavailable.__name__)
 
