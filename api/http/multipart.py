@@ -76,8 +76,8 @@ class _BytesBeforeFile:
             rest = chunk
             while rest and self._room is not None:
                 if not self._room:
-                    title = f"A form may have {MAX_BYTES_BEFORE_FILE:,} bytes before its file."
-                    raise TooLarge("too-large", title, limit=MAX_BYTES_BEFORE_FILE)
+                    limit = MAX_BYTES_BEFORE_FILE
+                    raise TooLarge("too-large", f"A form may have {limit:,} bytes before its file.", limit=limit)
                 piece, rest = rest[: self._room], rest[self._room :]
                 self._room -= len(piece)
                 yield piece

@@ -1,24 +1,18 @@
 """Two hundred slow senders of endless bodies, with and without an account, cost the web process little memory."""
 
-import os
 import socket
-import subprocess
-import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic, sleep
 
-import httpx
 import pytest
 
 from api.http.request_bodies import MAX_FILES_OF_AN_ACCOUNT
-from deploy.standalone.ports import free_port
 from scorer.accounts import accounts, api_tokens
 from tests.api.conftest import API, Service
-from tests.conftest import addresses
+from tests.api.http.web_process import is_answered, resident_bytes, web_process
 
 SENDERS = 100
 """Of each kind."""
@@ -37,14 +31,14 @@ def test_two_hundred_slow_senders_cost_the_web_process_little_memory(service: Se
     sign_in = f"POST {API}/session HTTP/1.1\r\nContent-Type: application/json\r\n"
     kinds = [(upload.format(tokens[number // MAX_FILES_OF_AN_ACCOUNT]), FILE_BYTES) for number in range(SENDERS)]
     kinds += [(sign_in, JSON_BYTES)] * SENDERS
-    with _web_process(service, tmp_path) as (web, port), ExitStack() as connections:
-        before = _resident_bytes(web)
+    with web_process(service, tmp_path) as (web, port), ExitStack() as connections:
+        before = resident_bytes(web)
         with ThreadPoolExecutor(20) as pool:
             senders = [pool.submit(_send, port, number, *kind) for number, kind in enumerate(kinds)]
             opened = [connections.enter_context(sender.result()) for sender in senders]
             _wait_until_read(port)
-        grown = _resident_bytes(web) - before
-        assert _is_answered(port)
+        grown = resident_bytes(web) - before
+        assert is_answered(port)
         waiting = [_is_unanswered(raw) for raw in opened]
     assert all(waiting[:SENDERS]), "files are taken from everybody"
     assert sum(waiting[SENDERS:]) > 5, "some bodies wait in memory"
@@ -93,36 +87,3 @@ def _is_unanswered(raw: socket.socket) -> bool:
         raw.recv(1)
         return False
     return True
-
-
-@contextmanager
-def _web_process(service: Service, folder: Path) -> Iterator[tuple[int, int]]:
-    """A web process of its own for the service; its process id and port."""
-    environment = {**os.environ, **addresses(service.context.settings)}
-    port = free_port()
-    protocol = "api.http.server_protocol:BoundedHttpProtocol"
-    command = (sys.executable, "-m", "uvicorn", "--factory", "api.main:served_app", "--port", str(port))
-    with (
-        (folder / "log").open("wb") as log,
-        subprocess.Popen((*command, "--http", protocol), stderr=log, env=environment) as web,
-    ):
-        try:
-            deadline = monotonic() + 120
-            while not _is_answered(port):
-                assert web.poll() is None
-                assert monotonic() < deadline
-                sleep(0.1)
-            yield web.pid, port
-        finally:
-            web.terminate()
-
-
-def _is_answered(port: int) -> bool:
-    with suppress(httpx.TransportError):
-        return httpx.get(f"http://127.0.0.1:{port}{API}/competitions", trust_env=False).status_code == 200
-    return False
-
-
-def _resident_bytes(pid: int) -> int:
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
