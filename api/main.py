@@ -57,7 +57,7 @@ from scorer.db.session import (
 )
 from scorer.errors import Unavailable
 from scorer.evidence.images import StoredImages
-from scorer.jobs.broker import create_celery_app
+from scorer.jobs.broker import create_celery_app, require_single_server
 from scorer.jobs.queue_metrics import QueueMetrics
 from scorer.leaderboard.board_cache import BoardCache
 from scorer.malloc import return_freed_memory
@@ -114,6 +114,7 @@ def served_app() -> FastAPI:
         configure_traces(settings.traces_endpoint, "kennel-web")
         with suppress(*UNAVAILABLE), connected(settings) as sessions:  # without its database it says so in each answer
             require_connections(sessions, settings)
+        require_single_server(settings)
     except Unavailable as error:
         raise SystemExit(error.message) from None
     app = create_app(settings)

@@ -23,9 +23,17 @@ def config_for(url: str, app_role: str | None = None) -> Config:
 
 def upgrade(url: str, app_role: str | None = None, revision: str = "head") -> bool:
     """Apply every migration that the database at ``url`` (as the tables' owner) lacks, up to ``revision``. False, and
-    nothing is changed, if it has later ones than this version: a version may be taken back, and its tables stay."""
+    nothing is changed, if it has later ones than this version: a version may be taken back, and its tables stay.
+    ``Unavailable``, and nothing is changed, if the tables would get into another schema than ``public``."""
     engine = create_engine(url, poolclass=pool.NullPool)
     with engine.connect() as connection:
+        schema = connection.dialect.default_schema_name
+        if schema != "public":
+            raise Unavailable(
+                "other-schema",
+                f"The tables belong in the schema public, but the owner's role would create them in {schema}. Take "
+                "search_path out of its settings, and grant it USAGE and CREATE on the schema public.",
+            )
         current = current_revision(connection)
     if current is not None and not is_known(current):
         return False

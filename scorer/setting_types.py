@@ -1,10 +1,24 @@
 """Types of settings: addresses and lists as an operator writes them."""
 
+import re
 from ipaddress import ip_address
-from typing import Annotated
-from urllib.parse import quote, urlsplit, urlunsplit
+from typing import Annotated, Any, get_args
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from pydantic import AfterValidator, BeforeValidator, SecretStr, StringConstraints
+from pydantic.fields import FieldInfo
+from sqlalchemy import make_url
+
+HOST = re.compile(r"/[^@?#]*|[\w.:,%-]*")
+"""A name, an address, several of them, or the folder of a socket: with anything else in it, it is part of a password
+that was cut at the wrong character."""
+REDIS_OPTIONS = {"ssl_cert_reqs", "ssl_ca_certs", "ssl_certfile", "ssl_keyfile", "ssl_check_hostname"}
+CERT_REQS = {"CERT_REQUIRED": "required", "CERT_OPTIONAL": "optional", "CERT_NONE": "none"}
+"""Celery's own words for how a certificate is checked, and those that the other clients also take."""
+UNREADABLE = (
+    "the address cannot be read. Percent-encode the special characters of its password, or set the password by itself "
+    "in {}"
+)
 
 
 def _psycopg2(url: object) -> object:
@@ -14,6 +28,48 @@ def _psycopg2(url: object) -> object:
             if url.startswith(scheme):
                 return "postgresql+psycopg2://" + url.removeprefix(scheme)
     return url
+
+
+def _readable_database(secret: SecretStr) -> SecretStr:
+    """The same address; a ``ValueError`` without a piece of it if it is none, or names another schema."""
+    try:
+        url = make_url(secret.get_secret_value())
+    except Exception:  # noqa: BLE001 - whatever it is, it may have a piece of the password in it
+        url = make_url("none://none")
+    known = url.get_backend_name() == "postgresql" and HOST.fullmatch(url.host or "")
+    if not known or "@" in (url.database or "") or "/" in (url.database or ""):
+        raise ValueError(UNREADABLE.format("DATABASE_PASSWORD or DATABASE_OWNER_PASSWORD"))
+    if "search_path" in str(url.query.get("options", "")):
+        raise ValueError("the tables are in the schema public. Take search_path out of the address's options")
+    return secret
+
+
+def _readable_redis(secret: SecretStr) -> SecretStr:
+    """The address as all clients read it: with ``rediss://`` certificates are checked unless it says otherwise. A
+    ``ValueError`` without a piece of it if it is none."""
+    try:
+        parts = urlsplit(secret.get_secret_value())
+        options = dict(parse_qsl(parts.query, keep_blank_values=True))
+        known = parts.scheme in {"redis", "rediss"} and HOST.fullmatch(parts.hostname or "") and parts.port != 0
+    except ValueError:
+        known = False
+    if not known or not re.fullmatch(r"/?[0-9]*", parts.path) or parts.fragment or options.keys() - REDIS_OPTIONS:
+        raise ValueError(f"{UNREADABLE.format('REDIS_PASSWORD')}. It begins with redis:// or rediss://")
+    if parts.scheme == "rediss":
+        checked = options.get("ssl_cert_reqs", "required")
+        options["ssl_cert_reqs"] = CERT_REQS.get(checked, checked)
+        if options["ssl_cert_reqs"] not in CERT_REQS.values():
+            raise ValueError("ssl_cert_reqs is required, optional or none")
+    return SecretStr(urlunsplit(parts._replace(query=urlencode(options, safe="/"))))
+
+
+def is_secret(field: FieldInfo) -> bool:
+    """Whether a setting is a secret, so that ``<VARIABLE>_FILE`` may name a file with its value."""
+    return _has_secret(field.annotation)
+
+
+def _has_secret(annotation: Any) -> bool:
+    return annotation is SecretStr or any(map(_has_secret, get_args(annotation)))
 
 
 def with_password(url: str, password: str) -> str:
@@ -63,4 +119,5 @@ HttpsAddress = Annotated[HttpAddress, AfterValidator(_with_tls)]
 """An address that is spoken to by TLS, unless it is one of this machine."""
 SocketAddress = Annotated[str, StringConstraints(pattern=r"^(/\S+|[^\s/:]+:[0-9]+|\[[0-9a-fA-F:]+\]:[0-9]+)$")]
 """The path of a Unix socket, or ``host:port``."""
-DatabaseUrl = Annotated[SecretStr, BeforeValidator(_psycopg2)]
+DatabaseUrl = Annotated[SecretStr, BeforeValidator(_psycopg2), AfterValidator(_readable_database)]
+RedisUrl = Annotated[SecretStr, AfterValidator(_readable_redis)]

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from typing import Annotated, Any, Literal, TypeVar
 
 from platformdirs import user_cache_path
 from pydantic import BeforeValidator, Field, SecretStr, StringConstraints, ValidationError, model_validator
@@ -14,7 +14,16 @@ from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from scorer.errors import Unavailable
-from scorer.setting_types import DatabaseUrl, HttpAddress, HttpsAddress, SocketAddress, parts_of, with_password
+from scorer.setting_types import (
+    DatabaseUrl,
+    HttpAddress,
+    HttpsAddress,
+    RedisUrl,
+    SocketAddress,
+    is_secret,
+    parts_of,
+    with_password,
+)
 
 FILE_SUFFIX = "_FILE"
 PASSWORDS = {
@@ -24,17 +33,7 @@ PASSWORDS = {
 }
 """By field with a URL: the field with its password."""
 
-
 S = TypeVar("S", bound=BaseSettings)
-
-
-def is_secret(field: FieldInfo) -> bool:
-    """Whether a setting is a secret, so that ``<VARIABLE>_FILE`` may name a file with its value."""
-    return _has_secret(field.annotation)
-
-
-def _has_secret(annotation: Any) -> bool:
-    return annotation is SecretStr or any(map(_has_secret, get_args(annotation)))
 
 
 class SecretFiles(PydanticBaseSettingsSource):
@@ -70,8 +69,7 @@ class LogSettings(BaseSettings):
     )
 
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
-    """The lowest level of messages that are logged, by web processes, workers, beat and commands; the default of
-    commands is ``WARNING``."""
+    """The lowest level of messages that are logged; the default of commands is ``WARNING``."""
     log_format: Literal["auto", "json", "text"] = "auto"
     """How messages are logged: a JSON object a line, or text for people (``auto``: on terminals and in commands)."""
 
@@ -83,15 +81,18 @@ class Settings(LogSettings):
     """
 
     database_url: DatabaseUrl = Field(validation_alias="DATABASE_URL")
-    """PostgreSQL, as the role the service runs as: it may not change tables or rewrite history."""
+    """PostgreSQL, as the role the service runs as: it may not change tables or rewrite history. The tables are in the
+    schema ``public``. ``?sslmode=verify-full&sslrootcert=system`` checks the server's certificate, by libpq's rules."""
     database_owner_url: DatabaseUrl | None = Field(default=None, validation_alias="DATABASE_OWNER_URL")
     """PostgreSQL, as the role that owns the tables; only migrations use it. Default: ``DATABASE_URL``."""
     database_password: SecretStr | None = Field(default=None, validation_alias="DATABASE_PASSWORD")
     """The password of ``DATABASE_URL`` if the URL has none: any characters, and none escaped."""
     database_owner_password: SecretStr | None = Field(default=None, validation_alias="DATABASE_OWNER_PASSWORD")
     """The password of ``DATABASE_OWNER_URL`` if the URL has none."""
-    redis_url: SecretStr = Field(validation_alias="REDIS_URL")
-    """Redis, for messages to the workers and for rate limits: ``redis://host:6379/0``."""
+    redis_url: RedisUrl = Field(validation_alias="REDIS_URL")
+    """Redis or Valkey, for messages to workers and for rate limits: ``redis://host:6379/0``. ``rediss://`` is TLS that
+    checks the certificate against the system's CAs. ``?ssl_ca_certs=/path/ca.pem`` names another CA, ``ssl_certfile``
+    and ``ssl_keyfile`` a client's certificate; ``ssl_cert_reqs=none`` checks nothing."""
     redis_password: SecretStr | None = Field(default=None, validation_alias="REDIS_PASSWORD")
     """The password of ``REDIS_URL`` if the URL has none."""
     blob_url: str = Field(validation_alias="BLOB_URL")
@@ -100,8 +101,7 @@ class Settings(LogSettings):
     """The secret key of an S3 store; its name and the store's address are among the variables of [S3](#s3)."""
 
     min_free_bytes: int = Field(500_000_000, ge=0)
-    """While the disk for uploads has less room than this, new ones are refused: databases and files that are there keep
-    it."""
+    """While the disk for uploads has less room than this, new ones are refused: databases and files keep it."""
     scratch: Path = Field(default_factory=lambda: user_cache_path("kennel") / "scratch")
     """The folder of a worker for decoded images and local copies of reference features, and of a web process for parts
     of uploads on their way to S3; may be lost at any time."""

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Final
 
-from scorer.settings import FILE_SUFFIX, Settings, is_secret, variable_of
+from scorer.setting_types import is_secret
+from scorer.settings import FILE_SUFFIX, Settings, variable_of
 
 log = logging.getLogger(__name__)
 

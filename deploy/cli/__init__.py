@@ -7,6 +7,7 @@ admin_secrets: ``kennel admin installation rotate-secrets``: new passwords for t
 admin_service: ``kennel admin installation service``: systemd units.
 doctor: ``kennel admin installation doctor``: what is wrong with an installation, and the remedy.
 migrate: ``kennel migrate``: the database's tables, or waiting for them.
+server_faults: what a command says where the database or the queue server is away or refuses.
 weights: ``kennel weights``: the extractors' weight files and their hashes.
 score: ``kennel score``: both measurements of a zip without a server.
 recovery: ``kennel recover``: latent recovery on a generator without a server.

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from deploy.cli import admin, admin_backups, admin_secrets, admin_service, doctor, weights
+from deploy.cli import admin, admin_backups, admin_secrets, admin_service, doctor, server_faults, weights
 from deploy.cli.recovery import command as recovery
 from deploy.standalone.extras import require_extras
-from kennel_client.cli.connection import exit_on_error
+from kennel_client.cli.connection import exit_on_error, translations
 from kennel_client.cli.exit_codes import ExitCode
 from kennel_client.cli.main import make_admin, make_app
 from kennel_client.cli.options import IDS
@@ -30,6 +30,7 @@ app = make_app(
     product_version.DISTRIBUTION,
     product_version.product_version,
 )
+translations.append(server_faults.in_words)
 app.add_typer(weights.app, name="weights")
 app.add_typer(recovery.app)
 err = Console(stderr=True, highlight=False)

@@ -19,7 +19,8 @@ from scorer.extractors.device_probe import device_found
 from scorer.generators.sandbox.probe import available_measures
 from scorer.lifecycle import Queue
 from scorer.monitoring.exposition import FOLDER_VARIABLE
-from scorer.settings import FILE_SUFFIX, PASSWORDS, Settings, is_secret, variable_of
+from scorer.setting_types import is_secret
+from scorer.settings import FILE_SUFFIX, PASSWORDS, Settings, variable_of
 from scorer.unknown_settings import unknown_settings
 from worker.runtime.startup import require_device, require_weights
 

@@ -3,7 +3,9 @@
 from typing import Any
 from urllib.parse import urlsplit
 
-from deploy.doctor.check import Check, Fault
+from redis.exceptions import NoPermissionError
+
+from deploy.doctor.check import Check, Fault, Skipped
 from deploy.doctor.installation import Installation
 
 MIN_VERSION = (6, 2)
@@ -20,8 +22,17 @@ def _answers(installation: Installation) -> str:
 
 def _info(installation: Installation) -> dict[str, Any]:
     with installation.queue_server() as client:
-        info: dict[str, Any] = client.info()
+        try:
+            info: dict[str, Any] = client.info()
+        except NoPermissionError:
+            raise Skipped("the user of REDIS_URL may not ask for it (INFO)") from None
     return info
+
+
+def _single(installation: Installation) -> str:
+    if _info(installation).get("cluster_enabled"):
+        raise Fault("It is in cluster mode, in which queues cannot be kept together.")
+    return "it is a single server"
 
 
 def _version(installation: Installation) -> str:
@@ -67,6 +78,7 @@ def _password(installation: Installation) -> str:
 
 CHECKS = (
     Check("queue server", _answers, "Start Valkey, and compare REDIS_URL and its password with the server's."),
+    Check("queue server mode", _single, "Start a server without `cluster-enabled yes`.", ["queue server"]),
     Check(
         "queue server version",
         _version,

@@ -32,6 +32,8 @@ UNAVAILABLE = (OperationalError, InterfaceError, PoolTimeoutError, ConnectionLos
 DATABASE_ERROR: type[Exception] = DBAPIError
 """Any error that the database's driver raises."""
 MAX_SKEW = timedelta(seconds=5)
+REFUSALS = {"42501", "25006"}
+"""Codes of errors that only the operator can end: missing rights, and a server that is read-only."""
 COMMAND_CONNECTIONS = 5
 """Database connections of a command, or of a check at the start of a process."""
 CONNECTED_KEY = "connected"
@@ -101,6 +103,17 @@ def unavailability(error: BaseException) -> str:
     parameters."""
     cause = error.__cause__ if isinstance(error, ConnectionLost) and error.__cause__ is not None else error
     return f"the database did not answer: {type(cause).__name__}: {str(cause).strip().partition(chr(10))[0]}"
+
+
+def refusal(error: BaseException) -> str | None:
+    """Why the database is away, refuses, or does not allow what is tried, in one line without the statement; None for
+    other errors."""
+    driver = error.orig if isinstance(error, DBAPIError) else error.__cause__ if is_unavailable(error) else error
+    if not isinstance(driver, psycopg2.Error):
+        return str(error) if is_unavailable(error) else None
+    if not (is_unavailable(error) or isinstance(driver, psycopg2.OperationalError) or driver.pgcode in REFUSALS):
+        return None
+    return str(driver).strip().partition("\n")[0].rstrip(".")
 
 
 @contextmanager

@@ -6,12 +6,15 @@ This module knows tasks by name only; it never imports the worker's code.
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from celery import Celery
+from redis import Redis
+from redis.exceptions import RedisError
 from sqlalchemy.orm import Session
 
 from scorer.db.session import Sessions
+from scorer.errors import Unavailable
 from scorer.jobs.message_sender import MessageSender
 from scorer.lifecycle import Queue
 from scorer.settings import Settings
@@ -108,6 +111,19 @@ def queue_lengths(app: Celery, names: Iterable[str]) -> Mapping[str, int]:
     """How many messages wait on each queue, without those that a worker has taken."""
     with app.connection_for_read() as connection, connection.channel() as channel:
         return {name: int(channel._size(name)) for name in names}  # noqa: SLF001 - kombu's only name for LLEN
+
+
+def require_single_server(settings: Settings) -> None:
+    """``Unavailable`` if the queue server is in cluster mode, which keeps the keys of the queues on several servers.
+    One that is away, or does not say, passes."""
+    url = settings.redis_url.get_secret_value()
+    with suppress(RedisError), Redis.from_url(url, socket_timeout=5, socket_connect_timeout=5) as client:
+        if client.info("cluster").get("cluster_enabled"):
+            raise Unavailable(
+                "broker-cluster",
+                "The queue server of REDIS_URL is in cluster mode, which Kennel does not support. Start a single "
+                "server (`cluster-enabled no`).",
+            )
 
 
 def waiting_messages(app: Celery) -> Mapping[Queue, int]:

@@ -22,6 +22,8 @@ from typing import Any
 import httpx
 import pytest
 from pydantic import SecretStr
+from redis import Redis
+from redis.exceptions import NoPermissionError
 from sqlalchemy import create_engine, make_url, text
 from sqlalchemy.orm import Session, sessionmaker
 from typer.testing import CliRunner
@@ -349,6 +351,7 @@ BREAKS: dict[str, tuple[Callable[[Case], Installation | AbstractContextManager[I
         "Nobody could decide disputes in 1 of the competitions: A competition.",
     ),
     "queue server": (lambda c: c.changed(redis_url=SecretStr("redis://127.0.0.1:1/0")), "refused"),
+    "queue server mode": (lambda c: c.with_info(cluster_enabled=1), "cluster mode"),
     "queue server version": (lambda c: c.with_info(redis_version="5.0.14"), "5.0.14, older than 6.2"),
     "queue server eviction": (
         lambda c: configured(c.installation, "maxmemory-policy", "allkeys-lru"),
@@ -432,6 +435,15 @@ def test_a_check_finds_its_fault(
     assert outcome.state == "wrong"
     assert words in outcome.finding
     assert outcome.remedy == check.remedy
+
+
+def test_what_it_may_not_ask_is_no_fault(installation: Installation, monkeypatch: Patch) -> None:
+    def refuse(*_: object) -> None:
+        raise NoPermissionError("this user has no permissions to run the 'info' command")
+
+    monkeypatch.setattr(Redis, "info", refuse)
+    asked = [check for check in queue_server.CHECKS if check.name not in {"queue server", "queue server password"}]
+    assert {outcome_of(check, installation).state for check in asked} == {"skipped"}
 
 
 @pytest.fixture

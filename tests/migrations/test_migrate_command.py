@@ -80,6 +80,43 @@ def test_a_process_waits_for_its_rights(servers: Servers, tmp_path: Path, capsys
     assert "Waiting: " in capsys.readouterr().err
 
 
+def run_as_admin(servers: Servers, *statements: str) -> None:
+    """Run statements as the superuser."""
+    engine = sqlalchemy.create_engine(servers.postgres.admin_url, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        for statement in statements:
+            connection.execute(text(statement))
+    engine.dispose()
+
+
+@pytest.mark.parametrize("role", ["kennel-app.eu", 'Kennel "app"'])
+def test_a_role_has_any_name(servers: Servers, role: str) -> None:
+    quoted = '"{}"'.format(role.replace('"', '""'))
+    run_as_admin(servers, f"CREATE ROLE {quoted}")
+    with empty_database(servers) as (_, owner_url):
+        migrations.upgrade(owner_url, role)
+        engine = sqlalchemy.create_engine(owner_url)
+        with engine.connect() as connection:
+            right = text("SELECT has_table_privilege(:role, 'jobs', 'UPDATE')")
+            assert connection.execute(right, {"role": role}).scalar_one()
+        engine.dispose()
+    run_as_admin(servers, f"DROP ROLE {quoted}")
+
+
+def test_another_schema_is_refused_before_the_first_statement(servers: Servers) -> None:
+    with empty_database(servers) as (_, owner_url):
+        engine = sqlalchemy.create_engine(owner_url)
+        with engine.begin() as connection:
+            connection.execute(text("CREATE SCHEMA other"))
+        elsewhere = sqlalchemy.make_url(owner_url).update_query_dict({"options": "-csearch_path=other"})
+        with pytest.raises(Unavailable, match="in the schema public"):
+            migrations.upgrade(elsewhere.render_as_string(hide_password=False), APP)
+        with engine.connect() as connection:
+            assert sqlalchemy.inspect(connection).get_table_names("other") == []
+            assert migrations.current_revision(connection) is None
+        engine.dispose()
+
+
 @pytest.mark.parametrize("revision", [None, "0001"])
 def test_older_tables_are_not_enough(servers: Servers, revision: str | None) -> None:
     with empty_database(servers) as (_, owner_url):

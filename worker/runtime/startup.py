@@ -17,6 +17,7 @@ from scorer.db.session import connected, require_right_clock
 from scorer.errors import Unavailable
 from scorer.extractors import fingerprint
 from scorer.extractors.device_probe import device_fault
+from scorer.jobs.broker import require_single_server
 from scorer.lifecycle import Queue
 from scorer.monitoring.exposition import require_metrics_folder, serve_metrics
 from scorer.monitoring.traces import configure_traces, end_traces, require_exporter
@@ -66,6 +67,7 @@ def refuse_to_start(sender: Any, **_: object) -> None:
             require_metrics_folder()
         require_exporter(settings.traces_endpoint)
         require_database(settings)
+        require_single_server(settings)
         if Queue.SCORE in sender.app.amqp.queues.consume_from:
             require_weights(settings)
             require_device(settings)

@@ -1,7 +1,7 @@
 """The authenticated client of a command, and its errors as messages with hints."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import typer
@@ -29,12 +29,29 @@ HINTS = {
 """Hints what to do about a problem, by its slug."""
 
 
+translations: list[Callable[[Exception], KennelError | None]] = []
+"""What turns other errors into those for people; the server's commands add that of their database and queue server."""
+
+
+@contextmanager
+def translated_errors() -> Iterator[None]:
+    """An error in the block that one of the ``translations`` knows is raised as what it returns."""
+    try:
+        yield
+    except Exception as error:
+        for translate in translations:
+            known = translate(error)
+            if known is not None:
+                raise known from None
+        raise
+
+
 @contextmanager
 def reported_errors(*, as_json: bool = False, uploading: bool = False) -> Iterator[None]:
     """An error in the block ends the command with an exit status; it is printed on standard error, or with ``as_json``
     on standard output."""
     try:
-        with unreadable_files():
+        with unreadable_files(), translated_errors():
             yield
     except typer.BadParameter as error:
         if not as_json:
@@ -51,7 +68,7 @@ def exit_on_error() -> Iterator[None]:
     """An error meant for a person becomes one message and an exit status, without a traceback: around all commands."""
     escape_unknown_characters()
     try:
-        with unreadable_files():
+        with unreadable_files(), translated_errors():
             yield
     except (KennelError, Refused) as error:
         print_error(error, err, hint=hint_for(error))

@@ -157,6 +157,10 @@ def test_the_operators_commands(service: Service, terminal: CliTerminal, tmp_pat
         for command in (("update", slug), ("create",)):
             done = terminal.run("admin", "competition", *command, broken, **as_organizer)
             assert (done.status, "is not TOML" in done.err) == (2, True), done
+    from_windows = tmp_path / "from_windows.toml"
+    from_windows.write_bytes(b'\xef\xbb\xbftitle = "Dogs"\r\n')
+    done = terminal.run("admin", "competition", "update", slug, from_windows, "--json", **as_organizer)
+    assert done.document["title"] == "Dogs", done
 
 
 def _file(folder: Path) -> Path:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
 import pytest
+from redis import Redis
 
 from api.readiness import readiness_of
 from scorer.db import session as db_session
@@ -26,6 +27,13 @@ def test_a_wrong_clock(settings: Settings, monkeypatch: pytest.MonkeyPatch, ahea
     startup.refuse_to_start(worker_of("check"))
     monkeypatch.setattr(startup, "utc_now", lambda: datetime.now(UTC) + timedelta(seconds=ahead))
     with pytest.raises(SystemExit, match=text):
+        startup.refuse_to_start(worker_of("check"))
+
+
+def test_a_queue_server_in_cluster_mode(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(startup, "read_settings", lambda: settings)
+    monkeypatch.setattr(Redis, "info", lambda *_: {"cluster_enabled": 1})
+    with pytest.raises(SystemExit, match="in cluster mode"):
         startup.refuse_to_start(worker_of("check"))
 
 

@@ -51,7 +51,7 @@ def _fields_in(file: Path) -> Any:
     """The fields of a TOML file as JSON values; ``Unreadable`` if it is not TOML."""
     try:
         with open_file(file, may_be_pipe=True) as toml:
-            return json.loads(json.dumps(tomllib.load(toml), default=_iso))
+            return json.loads(json.dumps(tomllib.loads(toml.read().decode("utf-8-sig")), default=_iso))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise Unreadable(f"{file} is not TOML: {error}.") from None
 

@@ -1,0 +1,73 @@
+"""Addresses of database and queue server, as operators write them."""
+
+import ssl
+
+import pytest
+from pydantic import SecretStr, TypeAdapter, ValidationError
+
+from scorer.jobs.broker import create_celery_app
+from scorer.setting_types import DatabaseUrl, RedisUrl
+from scorer.settings import Settings
+
+DATABASE, REDIS = TypeAdapter[SecretStr](DatabaseUrl), TypeAdapter[SecretStr](RedisUrl)
+
+
+@pytest.mark.parametrize("password", ["p@sekret:1", "p@ss:w/rd%#? &+sekret", "1/sekret@x", "p@sekret/1"])
+def test_an_address_that_cannot_be_read_is_refused_without_a_piece_of_its_password(password: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        DATABASE.validate_python(f"postgresql://app:{password}@localhost:5432/kennel")
+    assert "DATABASE_PASSWORD" in refused.value.errors()[0]["msg"]
+    assert "sekret" not in refused.value.errors()[0]["msg"]
+
+
+@pytest.mark.parametrize("password", ["p/sekret", "1/sekret", "1?sekret", "1#sekret", "[sekret"])
+def test_so_is_one_of_the_queue_server(password: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        REDIS.validate_python(f"redis://:{password}@localhost:6379/0")
+    assert "REDIS_PASSWORD" in refused.value.errors()[0]["msg"]
+    assert "sekret" not in refused.value.errors()[0]["msg"]
+
+
+@pytest.mark.parametrize("url", ["redis+cluster://host/0", "valkey://host", "amqp://host", "host:6379"])
+def test_another_kind_of_queue_server_is_refused(url: str) -> None:
+    with pytest.raises(ValidationError, match="redis://"):
+        REDIS.validate_python(url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://app:p%40ss@db.example.org:5432/kennel?sslmode=verify-full",
+        "postgresql://app@[::1]/kennel",
+        "postgresql://app@/kennel?host=/run/postgresql",
+    ],
+)
+def test_an_address_of_a_database_stays_as_it_is(url: str) -> None:
+    assert DATABASE.validate_python(url).get_secret_value() == url.replace("postgresql:", "postgresql+psycopg2:")
+
+
+def test_another_schema_is_refused() -> None:
+    with pytest.raises(ValidationError, match="schema public"):
+        DATABASE.validate_python("postgresql://app@db/kennel?options=-csearch_path%3Dkennel")
+
+
+@pytest.mark.parametrize(
+    ("options", "words", "checks"),
+    [
+        ("", "required", ssl.CERT_REQUIRED),
+        ("?ssl_cert_reqs=CERT_REQUIRED", "required", ssl.CERT_REQUIRED),
+        ("?ssl_cert_reqs=required", "required", ssl.CERT_REQUIRED),
+        ("?ssl_cert_reqs=optional", "optional", ssl.CERT_OPTIONAL),
+        ("?ssl_cert_reqs=CERT_NONE", "none", ssl.CERT_NONE),
+    ],
+)
+def test_a_certificate_is_checked_by_all_clients_alike(options: str, words: str, checks: ssl.VerifyMode) -> None:
+    settings = Settings(
+        database_url=SecretStr("postgresql://x/x"),
+        redis_url=SecretStr(f"rediss://host:6390/3{options}"),
+        blob_url="file:///x",
+    )
+    assert settings.redis_url.get_secret_value() == f"rediss://host:6390/3?ssl_cert_reqs={words}"
+    app = create_celery_app(settings)
+    assert app.connection().ssl == {"ssl_cert_reqs": checks}
+    app.close()
