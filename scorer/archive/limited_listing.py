@@ -13,7 +13,7 @@ from kennel_client.archive.directory_checks import (
 )
 from kennel_client.archive.listing import ImageSpec
 from scorer.archive.reference_set import MAX_DIRECTORY_BYTES, references_in
-from scorer.confinement.limited_call import call_limited
+from scorer.confinement.limited_call import DIRECTORY, LARGE_DIRECTORY, Purpose, call_limited
 from scorer.confinement.refusals import clean_text
 
 
@@ -25,12 +25,12 @@ def require_images(file: BinaryIO, spec: ImageSpec, *, limited: bool) -> str | N
 
 def require_references(file: BinaryIO, *, limited: bool) -> str | None:
     """Likewise for an organizer's zip, as ``list_references`` does."""
-    return _call(check_references_listed, file, MAX_DIRECTORY_BYTES, limited=limited)
+    return _call(check_references_listed, file, MAX_DIRECTORY_BYTES, limited=limited, purpose=LARGE_DIRECTORY)
 
 
 def require_features(file: BinaryIO, *, limited: bool) -> None:
     """Likewise for an organizer's file of features: ``Invalid`` (``bad-features``) without its three arrays."""
-    _call(check_features_listed, file, MAX_DIRECTORY_BYTES, limited=limited)
+    _call(check_features_listed, file, MAX_DIRECTORY_BYTES, limited=limited, purpose=LARGE_DIRECTORY)
 
 
 def require_files(file: BinaryIO, max_files: int, max_directory_bytes: int, *, limited: bool) -> None:
@@ -44,12 +44,20 @@ def check_references_listed(parts: Sequence[bytes], declared: Sequence[int]) -> 
 
 
 def _call(
-    check: Callable[..., str | None], file: BinaryIO, max_bytes: int, *arguments: int, limited: bool
+    check: Callable[..., str | None],
+    file: BinaryIO,
+    max_bytes: int,
+    *arguments: int,
+    limited: bool,
+    purpose: Purpose = DIRECTORY,
 ) -> str | None:
     directory = find_directory(file)
-    parts = [directory.read(directory.offset, directory.size) if directory.size <= max_bytes else b""]
+
+    def read() -> list[bytes]:
+        return [directory.read(directory.offset, directory.size) if directory.size <= max_bytes else b""]
+
     declared = declared_by(directory)
     if not limited:
-        return check(parts, declared, *arguments)
-    sentence = call_limited(check, parts, declared, *arguments)
+        return check(read(), declared, *arguments)
+    sentence = call_limited(check, read, declared, *arguments, purpose=purpose)
     return None if sentence is None else clean_text(sentence)

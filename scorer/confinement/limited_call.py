@@ -7,48 +7,103 @@ arguments (JSON) from standard input. The answer goes to memory of bounded size.
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
+from threading import BoundedSemaphore
 from typing import Any, BinaryIO
 
 from scorer.confinement.fork_server import start_process
 from scorer.confinement.process import confine, limit_memory, limit_processor_time
 from scorer.confinement.refusals import error_from, refusal_of
-from scorer.errors import Invalid, KennelError
+from scorer.errors import Invalid, KennelError, Unavailable
 
 SECONDS = 60.0
 """Processor time and wall time of a call: hundreds of times what honest files need."""
-MEMORY_BYTES = 1 << 30
+WAIT_SECONDS = 60.0
+"""How long a call waits for its turn."""
 MAX_ANSWER_BYTES = 1 << 20
-_READY = b"confined\n"
+_READY = b"confined"
 _STANDARD_STREAMS = 3
 
 
+class Turns:
+    """How many limited processes this process may have at the same time."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self._free = BoundedSemaphore(number)
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Wait for a turn and keep it; ``Unavailable`` (``busy``) after a minute."""
+        if not self._free.acquire(timeout=WAIT_SECONDS):
+            raise Unavailable("busy", "Too many files are being read. Please try again in a moment.")
+        try:
+            yield
+        finally:
+            self._free.release()
+
+
+@dataclass(frozen=True)
+class Purpose:
+    """What limited processes read: the memory that each may take beyond twice the bytes it gets, and their turns."""
+
+    memory_bytes: int
+    turns: Turns
+
+
+SMALL, LARGE = Turns(4), Turns(1)
+"""The turns of participants' files, and of organizers' files and photographs, which take far more memory."""
+DIRECTORY, NOTEBOOK = Purpose(128 << 20, SMALL), Purpose(32 << 20, SMALL)
+LARGE_DIRECTORY = Purpose(1 << 30, LARGE)
+
+
 def call_limited(
-    function: Callable[..., Any], parts: Sequence[bytes], *arguments: Any, seconds: float = SECONDS
+    function: Callable[..., Any],
+    read: Callable[[], Sequence[bytes]],
+    *arguments: Any,
+    purpose: Purpose,
+    seconds: float = SECONDS,
 ) -> Any:
-    """``function(parts, *arguments)`` in a process of its own; arguments and result are JSON.
+    """``function(read(), *arguments)`` in a process of its own; arguments and result are JSON. ``read`` is called here,
+    once it is this call's turn.
 
     Raises what the function refuses the bytes with (``Invalid``, ``TooLarge``), its texts cleaned; ``Invalid``
-    (``unreadable``) if they end the process, or take more time or memory than it has; ``RuntimeError`` if the process
-    did not start.
+    (``unreadable``) if they end the process, or take more time or memory than it has; ``Unavailable`` (``busy``) if
+    there is no turn; ``RuntimeError`` if the process did not start.
     """
-    request = json.dumps({"arguments": arguments, "sizes": [len(part) for part in parts], "seconds": int(seconds)})
-    with _memory("kennel-request") as asked, _memory("kennel-answer") as answered:
-        asked.write(b"".join((request.encode(), b"\n", *parts)))
+    with purpose.turns.turn():
+        return _call(function, read(), arguments, purpose.memory_bytes, seconds)
+
+
+def _call(
+    function: Callable[..., Any], parts: Sequence[bytes], arguments: Sequence[Any], memory_bytes: int, seconds: float
+) -> Any:
+    request = {
+        "arguments": arguments,
+        "sizes": [len(part) for part in parts],
+        "memory_bytes": memory_bytes,
+        "seconds": int(seconds),
+    }
+    with _memory("kennel-request") as asked, _memory("kennel-answer") as answered, _memory("kennel-start") as started:
+        for part in (json.dumps(request).encode(), b"\n", *parts):
+            asked.write(part)
         asked.seek(0)
-        files = [asked.fileno(), answered.fileno(), answered.fileno()]
+        files = [asked.fileno(), answered.fileno(), started.fileno()]
         process = start_process(__name__, [function.__module__, function.__name__], files)
         try:
             ended = process.wait(seconds)
         finally:
             process.close()
         answer = os.pread(answered.fileno(), MAX_ANSWER_BYTES, 0)
+        start = os.pread(started.fileno(), MAX_ANSWER_BYTES, 0)
     if not ended:
         raise _unreadable("took too long to read")
-    if not answer.startswith(_READY):
-        raise RuntimeError(f"the process that reads a file did not start: {answer[-2000:]!r}")
-    return _result(answer.removeprefix(_READY))
+    if start != _READY:
+        raise RuntimeError(f"the process that reads a file did not start: {start[-2000:]!r}")
+    return _result(answer)
 
 
 def _memory(name: str) -> BinaryIO:
@@ -57,12 +112,13 @@ def _memory(name: str) -> BinaryIO:
 
 def _result(answer: bytes) -> Any:
     try:
-        told = dict(json.loads(answer))
+        [(kind, told)] = dict(json.loads(answer)).items()
+        refusal = None if kind == "result" else error_from(dict(told), default_slug="unreadable")
     except (ValueError, TypeError, RecursionError):
         raise _unreadable("ended the process that reads it") from None
-    if "refusal" in told:
-        raise error_from(dict(told["refusal"]), default_slug="unreadable")
-    return told.get("result")
+    if refusal is not None:
+        raise refusal
+    return told
 
 
 def _unreadable(how: str) -> Invalid:
@@ -73,10 +129,11 @@ def main(module: str, name: str) -> None:
     """Answer one call, whose bytes and arguments are on standard input."""
     function = getattr(import_module(module), name)
     request = json.loads(sys.stdin.buffer.readline())
-    limit_memory(MEMORY_BYTES + 2 * sum(request["sizes"]))
+    limit_memory(request["memory_bytes"] + 2 * sum(request["sizes"]))
     limit_processor_time(request["seconds"])
     confine(written_bytes=MAX_ANSWER_BYTES, open_files=_STANDARD_STREAMS)
-    os.write(1, _READY)
+    os.write(2, _READY)
+    os.close(2)  # whatever takes this process over later cannot deny that it started
     try:
         parts = [sys.stdin.buffer.read(size) for size in request["sizes"]]
         answer = {"result": function(parts, *request["arguments"])}

@@ -12,7 +12,7 @@ from scorer.archive.limited_listing import require_files
 from scorer.blobs import ReceivedBlob
 from scorer.competitions import appeal_windows
 from scorer.competitions.competition_state import CompetitionState, state_of
-from scorer.confinement.limited_call import call_limited
+from scorer.confinement.limited_call import NOTEBOOK, call_limited
 from scorer.db.evidence import code_attachments
 from scorer.db.submissions import submissions
 from scorer.db.tables import Account, CodeAttachment, Submission
@@ -41,8 +41,11 @@ def kind_of(file: BinaryIO, *, limited: bool) -> CodeKind:
     if start == b"PK":
         require_files(file, MAX_FILES, MAX_DIRECTORY_BYTES, limited=limited)
         return "zip"
-    parts = [file.read(MAX_CODE_BYTES + 1)]
-    if not (call_limited(is_notebook, parts) if limited else is_notebook(parts)):
+
+    def read() -> list[bytes]:
+        return [file.read(MAX_CODE_BYTES + 1)]
+
+    if not (call_limited(is_notebook, read, purpose=NOTEBOOK) if limited else is_notebook(read())):
         raise Invalid("not-code", "The code is neither a zip nor a notebook (.ipynb, nbformat 4).")
     return "notebook"
 

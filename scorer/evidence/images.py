@@ -15,6 +15,7 @@ from scorer.archive import ImageSpec, Listing, list_images, list_references
 from scorer.archive.pixel_hashes import Images
 from scorer.archive.selected_images import select_images, select_reference_images
 from scorer.blobs import Blobs
+from scorer.confinement.limited_call import LARGE
 from scorer.db import competitions
 from scorer.db.tables import Account, ReferenceSet, Submission
 from scorer.submissions.files import stored_zip
@@ -31,7 +32,6 @@ class StoredImages:
     def __init__(self, blobs: Blobs, *, processes: int) -> None:
         self._blobs = blobs
         self._processes = processes
-        self._decoding = Lock()
         self._lock = Lock()
         self._kept: OrderedDict[tuple[str, int, int], Images] = OrderedDict()
         self._kept_bytes = 0
@@ -82,7 +82,7 @@ class StoredImages:
             if wanted == found.keys():
                 return found
             # One at a time: a photograph may take two gigabytes of the process that decodes it.
-            with self._decoding:
+            with LARGE.turn():
                 found = self._find(key, size, wanted)
                 missing = wanted - found.keys()
                 return found | self._keep(key, size, select(file, listing, missing, size, processes=self._processes))

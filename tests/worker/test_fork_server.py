@@ -160,7 +160,7 @@ def test_server_and_processes_end_with_whom_they_serve() -> None:
 def test_nothing_is_imported_for_an_upload_that_the_server_has_not(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor does the server import what reads no upload: torch, or the database."""
     calls: list[Any] = []
-    monkeypatch.setattr(limited_listing, "call_limited", lambda check, *_: calls.append(check))
+    monkeypatch.setattr(limited_listing, "call_limited", lambda check, *_, **__: calls.append(check))
     content = zipped([("a.py", b"")])
     require_images(zipped(pngs()), ImageSpec(3, 8), limited=True)
     require_files(content, 100, 1 << 20, limited=True)

@@ -1,12 +1,15 @@
 """Functions called in limited processes: what untrusted bytes do there costs their own call and nothing else."""
 
 import ctypes
+import errno
 import io
 import json
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from threading import Event
 from typing import Any, BinaryIO
 
 import pytest
@@ -14,8 +17,8 @@ import pytest
 from scorer.archive import ImageSpec, list_images, list_references
 from scorer.archive.limited_listing import require_files, require_images, require_references
 from scorer.confinement import limited_call
-from scorer.confinement.limited_call import MAX_ANSWER_BYTES, call_limited
-from scorer.errors import Invalid, KennelError, TooLarge
+from scorer.confinement.limited_call import DIRECTORY, MAX_ANSWER_BYTES, Purpose, Turns, call_limited
+from scorer.errors import Invalid, KennelError, TooLarge, Unavailable
 from scorer.evidence import notebooks
 from scorer.evidence.code_uploads import MAX_DIRECTORY_BYTES, MAX_FILES, kind_of
 from tests.pure.archive.broken_files import BrokenZipEntry, pngs, raw_zip, zipped
@@ -35,12 +38,19 @@ def told(parts: Sequence[bytes], what: str) -> Any:
         "open": lambda: os.open("/etc/passwd", os.O_RDONLY),
         "fork": lambda: os.fork() or os._exit(0),
         "user": os.getuid,
+        "double": lambda: len(parts[0] + bytes(len(parts[0]))),
         "environment": lambda: sorted(os.environ),
+        "overwrite": lambda: os.pwrite(1, parts[0], 0) and os._exit(0),
+        "deny": lambda: os.pwrite(2, parts[0], 0),
     }
     try:
         return acts[what]()
     except OSError as error:
         return str(error.strerror)
+
+
+def ask(parts: Sequence[bytes], what: str, *, purpose: Purpose = DIRECTORY, seconds: float = 60) -> Any:
+    return call_limited(told, lambda: parts, what, purpose=purpose, seconds=seconds)
 
 
 def refuse() -> None:
@@ -54,11 +64,11 @@ def refusal(call: Callable[[], object]) -> KennelError:
 
 
 def test_bytes_go_in_and_json_comes_out() -> None:
-    assert call_limited(told, [b"ab", b"", b"c"], "echo") == ["ab", "", "c"]
+    assert ask([b"ab", b"", b"c"], "echo") == ["ab", "", "c"]
 
 
 def test_a_refusal_comes_out_cleaned() -> None:
-    error = refusal(lambda: call_limited(told, [], "refuse"))
+    error = refusal(lambda: ask([], "refuse"))
     assert (type(error), error.slug, error.message) == (TooLarge, "too-large", "Too  large.")
     assert (error.faults, error.extra) == (("a b",), {"count": 3})
 
@@ -75,9 +85,54 @@ def test_a_refusal_comes_out_cleaned() -> None:
 )
 def test_what_bytes_do_to_the_process_is_their_refusal(what: str, how: str) -> None:
     seconds = 3 if what == "hang" else 60
-    error = refusal(lambda: call_limited(told, [b"x"], what, seconds=seconds))
+    error = refusal(lambda: ask([b"x"], what, seconds=seconds))
     assert (error.slug, error.message) == ("unreadable", f"The file {how}.")
     assert forked_processes() == set()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"overwritten",
+        b"[]",
+        b"[" * 100_000,
+        b'{"refusal": 1}',
+        b'{"refusal": {"kind": "Invalid", "extra": {"message": 1}}}',
+        b'{"refusal": {"kind": "Invalid", "extra": {"self": 1}}}',
+    ],
+)
+def test_an_overwritten_answer_refuses_the_file(answer: bytes) -> None:
+    error = refusal(lambda: ask([answer], "overwrite"))
+    assert (type(error), error.slug) == (Invalid, "unreadable")
+
+
+def test_a_process_cannot_deny_that_it_started() -> None:
+    assert ask([b"no"], "deny") == os.strerror(errno.EBADF)
+
+
+def test_memory_is_limited_by_purpose() -> None:
+    parts = [bytes(1 << 20)]
+    assert ask(parts, "double", purpose=Purpose(8 << 20, Turns(1))) == 2 << 20
+    error = refusal(lambda: ask(parts, "double", purpose=Purpose(0, Turns(1))))
+    assert error.message == "The file takes more memory to read than it may."
+
+
+def test_calls_wait_for_their_turn_before_they_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    purpose, has_read = Purpose(DIRECTORY.memory_bytes, Turns(1)), Event()
+
+    def read() -> list[bytes]:
+        has_read.set()
+        return [b"x"]
+
+    with ThreadPoolExecutor(1) as pool:
+        with purpose.turns.turn():
+            monkeypatch.setattr(limited_call, "WAIT_SECONDS", 0.01)
+            error = refusal(lambda: call_limited(told, read, "echo", purpose=purpose))
+            assert (type(error), error.slug) == (Unavailable, "busy")
+            monkeypatch.setattr(limited_call, "WAIT_SECONDS", 60)
+            waiting = pool.submit(ask, [b"x"], "echo", purpose=purpose)
+        assert waiting.result() == ["x"]
+    assert not has_read.is_set()
 
 
 def test_an_answer_takes_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,20 +147,20 @@ def test_an_answer_takes_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None
             sizes.append(os.fstat(file.fileno()).st_size)
 
     monkeypatch.setattr(limited_call, "_memory", measured)
-    refusal(lambda: call_limited(told, [], "talk"))
+    refusal(lambda: ask([], "talk"))
     assert max(sizes) == MAX_ANSWER_BYTES
 
 
 def test_it_can_neither_open_files_nor_start_processes() -> None:
-    assert call_limited(told, [], "open") == "Function not implemented"
-    assert call_limited(told, [], "fork") == "Function not implemented"
+    assert ask([], "open") == "Function not implemented"
+    assert ask([], "fork") == "Function not implemented"
     if os.geteuid() == 0:
-        assert call_limited(told, [], "user") != 0
+        assert ask([], "user") != 0
 
 
 def test_it_gets_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_URL", "postgresql://kennel:secret@127.0.0.1/kennel")
-    names = call_limited(told, [], "environment")
+    names = ask([], "environment")
     assert "PYTHONPATH" in names
     assert "DATABASE_URL" not in names
 
@@ -113,7 +168,7 @@ def test_it_gets_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_process_that_does_not_start_is_no_fault_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(told, "__module__", "scorer.no_such_module")
     with pytest.raises(RuntimeError, match=r"did not start: .*No module named"):
-        call_limited(told, [b"x"], "echo")
+        ask([b"x"], "echo")
 
 
 def many_entries(count: int) -> io.BytesIO:
@@ -158,15 +213,49 @@ def test_a_zip_of_code_lists_not_more_than_anybody_can_read() -> None:
     assert refusal(lambda: require_files(file, MAX_FILES, 10, limited=True)).slug == "too-many-files"
 
 
+NO_NOTEBOOKS = (
+    b"[" * 100_000,
+    b'{"cells": []}',
+    b"\xff",
+    b'{"cells": [], "nbformat": 4, "x": "\xff"}',
+    b'{"cells": [], "nbformat": 4',
+    b'{"cells": [}, "nbformat": 4}',
+    b'{"cells": [], "nbformat": 4}}',
+    b'{"cells": [], "nbformat": 4} {}',
+    b'{"cells": {}, "nbformat": 4}',
+    b'{"x": {"cells": [], "nbformat": 4}}',
+    b'{"x": "\\"cells\\": [], \\"nbformat\\": 4"}',
+    b'["cells", "nbformat"]',
+)
+
+
+def test_a_notebook_is_found_whatever_its_cells_hold() -> None:
+    cells = [{"source": 'print("]}\\\\" + "é")', "outputs": [[{}], "\\"]}, 'a"', None]
+    for content in ({"nbformat": 4, "cells": cells}, {"metadata": {"cells": 1}, "cells": cells, "nbformat": 4}):
+        assert notebooks.is_notebook([json.dumps(content, ensure_ascii=False, indent=1).encode()])
+    assert notebooks.is_notebook([b"\xef\xbb\xbf" + json.dumps({"nbformat": 4, "cells": []}).encode()])
+
+
+def test_a_notebook_of_cells_without_an_end_takes_little_memory() -> None:
+    """Parsed, it would take 600 MB: the notebook's process has 32 MB and twice the file's bytes."""
+    cells = b'{"nbformat": 4, "cells": [' + b"{}," * 6_000_000 + b"{}]}"
+    assert kind_of(io.BytesIO(cells), limited=True) == "notebook"
+
+
+def test_a_string_without_an_end_is_read_once() -> None:
+    quotes = b'{"' + b'\\"' * 1_000_000 + b"}"
+    assert not call_limited(notebooks.is_notebook, lambda: [quotes], purpose=DIRECTORY)
+
+
 def test_notebooks_are_read_by_a_limited_process() -> None:
     cells = json.dumps({"nbformat": 4, "cells": []}).encode()
     assert kind_of(io.BytesIO(cells), limited=True) == kind_of(io.BytesIO(cells), limited=False) == "notebook"
     for limited in (True, False):
-        for content in (b"[" * 100_000, b'{"cells": []}', b"\xff"):
+        for content in NO_NOTEBOOKS:
             with pytest.raises(Invalid, match="neither a zip nor a notebook"):
                 kind_of(io.BytesIO(content), limited=limited)
 
 
 def test_this_process_reads_no_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(notebooks, "json", None)  # what would parse it here
+    monkeypatch.setattr(notebooks, "_PIECE", None)  # what would read it here
     assert kind_of(io.BytesIO(b'{"nbformat": 4, "cells": []}'), limited=True) == "notebook"

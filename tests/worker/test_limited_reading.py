@@ -24,9 +24,11 @@ def calls(service: Service, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The functions that limited processes are asked to call, by name; this process calls them here."""
     asked: list[str] = []
 
-    def call(function: Callable[..., Any], parts: Sequence[bytes], *arguments: Any) -> Any:
+    def call(
+        function: Callable[..., Any], read: Callable[[], Sequence[bytes]], *arguments: Any, purpose: object
+    ) -> Any:
         asked.append(function.__name__)
-        return function(parts, *arguments)
+        return function(read(), *arguments)
 
     for module in (limited_listing, code_uploads):
         monkeypatch.setattr(module, "call_limited", call)
