@@ -112,13 +112,13 @@ def _memory(name: str) -> BinaryIO:
 
 def _result(answer: bytes) -> Any:
     try:
-        [(kind, told)] = dict(json.loads(answer)).items()
-        refusal = None if kind == "result" else error_from(dict(told), default_slug="unreadable")
-    except (ValueError, TypeError, RecursionError):
-        raise _unreadable("ended the process that reads it") from None
-    if refusal is not None:
-        raise refusal
-    return told
+        told = json.loads(answer)
+        if "refusal" not in told:
+            return told["result"]
+        refusal = error_from(dict(told["refusal"]), default_slug="unreadable")
+    except (ValueError, TypeError, KeyError, RecursionError):
+        refusal = _unreadable("ended the process that reads it")
+    raise refusal
 
 
 def _unreadable(how: str) -> Invalid:
