@@ -4,11 +4,12 @@ import io
 import struct
 import zipfile
 import zlib
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 import pytest
 
+from kennel_client.archive import central_directory
 from scorer.archive import ImageSpec, Listing, list_images, list_references
 from scorer.errors import Invalid
 from tests.pure.archive.broken_files import BrokenZipEntry, png, pngs, random_images, raw_zip, zipped
@@ -400,3 +401,18 @@ def test_a_directory_longer_than_the_tail_is_read_separately() -> None:
 def test_a_spec_asks_for_something(count: int, size: int) -> None:
     with pytest.raises(ValueError, match="positive"):
         ImageSpec(count, size)
+
+
+def test_extra_fields_are_not_copied_one_after_the_other() -> None:
+    """Sixteen thousand empty ones before the one that counts cost what their bytes cost, not the square of it."""
+    copied: list[int] = []
+
+    class Extra(bytes):
+        def __getitem__(self, place: Any) -> Any:
+            found = super().__getitem__(place)
+            copied.append(len(found) if isinstance(found, bytes) else 1)
+            return found
+
+    extra = Extra(struct.pack("<HH", 0x9999, 0) * 16_000 + struct.pack("<HHQ", 1, 8, 7))
+    assert central_directory._widened((1, 0xFFFFFFFF, 2), extra) == (1, 7, 2)
+    assert sum(copied) <= len(extra)
