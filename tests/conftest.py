@@ -27,7 +27,8 @@ from deploy.standalone.database_roles import APP, OWNER
 from deploy.standalone.ephemeral import Servers, ephemeral_servers
 from scorer.db import session as db_session
 from scorer.settings import Settings
-from tests import examples, skips
+from tests import examples
+from tests.ci import skips
 from tests.people import create_people
 
 TEMPLATE, TEMPLATE_WITH_PEOPLE = "template_kennel", "template_people"

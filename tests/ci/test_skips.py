@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import skips
+from tests.ci import skips
 from tests.documents import ROOT
 
 CONFTEST = "from tests.conftest import pytest_collection_modifyitems, pytest_sessionfinish, pytest_terminal_summary"

@@ -1,0 +1,1 @@
+"""What CI requires of the tests."""
