@@ -10,6 +10,7 @@ actions: what JSON routes and pages do alike
 routes: the JSON API
 pages: the HTML pages
 kaggle: the subset of Kaggle's API that its client needs
+readiness: whether the process can do its work
 error_handlers: errors as problem details or error pages
 main: builds the application
 """

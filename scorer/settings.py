@@ -140,23 +140,22 @@ class Settings(LogSettings):
     """Bytes that the zips, generators and code of all teams of a competition, and their uploads under way, may take.
     Without it there is no limit."""
     clamd: SocketAddress | None = None
-    """The clamd (ClamAV) that scans uploads for malware: the path of its socket, or ``host:port``. What it finds
-    something in is refused; while it is away, entries wait and other uploads are told to come later. Without it nothing
-    is scanned."""
+    """The clamd (ClamAV) that scans uploads for malware: the path of its socket, or ``host:port``. Infected uploads are
+    refused; while it is away, entries wait and other uploads get 503. Without it nothing is scanned."""
     generator_max_bytes: int = Field(256 * 1024**2, ge=1)
     """The largest ONNX file accepted as an entry's generator."""
     upload_life_seconds: int = Field(24 * 3600, ge=60, le=7 * 24 * 3600)
     """Seconds without progress after which an upload is removed."""
     kept_days: int = Field(30, ge=1)
     """Retention in days of ended sessions, used links, sent mails, webhook calls, closed uploads, and zips of rejected
-    and cancelled entries; not of history."""
+    and cancelled entries."""
     kept_zip_days: int | None = Field(None, ge=1)
     """Days after a final publication after which the zips leave that no decision rests on. Without it all stay."""
     s3_public_endpoint: HttpAddress | None = None
     """The S3 endpoint as participants reach it. With it, and with ``AWS_SECRET_ACCESS_KEY``, programs may upload zips
     directly to S3; without it all bytes pass through the API."""
     web_processes: int = Field(1, ge=1)
-    """Web processes of the whole installation. ``kennel up``, the compose file and the units start so many."""
+    """Web processes of the whole installation. ``kennel up``, the compose file and the units start this many."""
     web_connections: int = Field(30, ge=2)
     """Database connections that a web process may open; of them four are for boards."""
     worker_processes: int = Field(2, ge=0)
@@ -164,11 +163,11 @@ class Settings(LogSettings):
     worker_connections: int = Field(5, ge=2)
     """Database connections that a worker process may open."""
     workers_from_zero: bool = False
-    """Whether workers, but those that check, run only while something waits, as with KEDA on Kubernetes. The doctor
-    (``kennel admin installation doctor``) then calls no queue wrong for having no worker."""
+    """Whether workers, except those that check, run only while something waits, as with KEDA on Kubernetes. The doctor
+    then accepts a queue without a worker."""
     database_pooler: bool = False
-    """Whether ``DATABASE_URL`` is the address of a pooler (PgBouncer in transaction mode), which shares few connections
-    of the server among many processes. Otherwise all processes together may not open more than the server has."""
+    """Whether ``DATABASE_URL`` is that of a pooler: PgBouncer in transaction mode. Without one, all processes together
+    may not open more connections than the server has."""
     readiness_seconds: float = Field(2.0, gt=0, le=60)
     """Seconds after which a dependency that has not answered counts as away in ``/readyz``."""
     lease_seconds: int = 30
@@ -186,8 +185,7 @@ class Settings(LogSettings):
     an upload that a web process has left whole is finished by another. Below 1 for rehearsals of outages."""
 
     traces_endpoint: HttpAddress | None = None
-    """The address of a collector of OpenTelemetry that takes OTLP over HTTP, such as ``http://collector:4318``.
-    Without it no traces are made. It needs the extra ``traces``."""
+    """The OpenTelemetry collector of traces (OTLP over HTTP), ``http://collector:4318``. Needs the extra ``traces``."""
 
     public_url: HttpAddress = "http://127.0.0.1:8000"
     """The public address of this service, used in links. With ``https://`` cookies are sent over HTTPS only."""

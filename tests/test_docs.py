@@ -48,7 +48,7 @@ REASONS = {
 OF_THE_WHOLE = [["-h"], ["--help"], ["--version"], ["--install-completion"], ["--show-completion"]]
 """What ``kennel`` takes without a command."""
 ANOTHER_TERMINAL = "another terminal"
-OF_THE_MACHINE = ("/var/", "/etc/", "/opt/", "/root")
+OF_THE_MACHINE = ("/var/", "/etc/", "/opt/", "/proc", "/root")
 
 every_page = pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(ROOT).as_posix())
 

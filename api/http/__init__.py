@@ -3,7 +3,7 @@
 dependencies: FastAPI dependencies: transactions, the caller and their rights, stores, the time
 transactions: the transaction of a request
 session_cookies: the session cookie
-setup_paths: what is open to whoever still has to set a second factor up
+local_paths: paths of this site: where to lead a person on to, and what is open before a second factor is set up
 csrf: CSRF tokens, and refusal of cross-site requests
 forms: URL-encoded forms of pages
 multipart: streaming forms with a file

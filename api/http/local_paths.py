@@ -1,4 +1,5 @@
-"""Paths of this site that a person is led on to: from an address, from the page that a link was on, from a cookie."""
+"""Paths of this site: those that a person is led on to, and those open to somebody who still has to set a second factor
+up: to see their account, do that, and sign out."""
 
 import re
 from urllib.parse import parse_qsl, urlsplit
@@ -10,6 +11,9 @@ from api.http import session_cookies
 HOME = "/"
 LOCAL_PATH = re.compile(r"/(?![/\\])[^\\\s]*")
 SIGN_IN_PATHS = frozenset({"/signin", "/signin/second-factor", "/signup", "/reset", "/new-password", "/confirm"})
+SETUP_PATHS = frozenset({"/account", "/signout", "/api/v1/me", "/api/v1/session", "/api/v1/me/recovery-codes"})
+SETUP_FOLDERS = ("/account/second-factor", "/api/v1/me/second-factors", "/api/v1/session/")
+"""Paths that begin so belong to it, too."""
 
 
 def safe_redirect_path(wanted: str) -> str:
@@ -31,3 +35,8 @@ def remembered_path(request: Request) -> str:
     """The page that a person wanted before they had to set their account up; empty without one."""
     path = session_cookies.next_path(request)
     return path if safe_redirect_path(path) == path != HOME else ""
+
+
+def is_setup_path(path: str) -> bool:
+    """Whether a request's path belongs to setting a second factor up."""
+    return path in SETUP_PATHS or path.startswith(SETUP_FOLDERS)

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import TypeVar
 from unittest.mock import patch
 
@@ -305,7 +306,7 @@ class SampleSite:
         router.mount_pages(app)
         error_handlers.add_error_handlers(app)
         app.dependency_overrides = {
-            dependencies.session: lambda: None,
+            dependencies.session: lambda: SimpleNamespace(info={}),
             dependencies.current_caller: lambda: self.account and dependencies.Caller(self.account, SCOPES, 1, "proof"),
             dependencies.request_time: lambda: self.now,
         }

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import pytest
@@ -85,7 +84,7 @@ def database_away(service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator
         raise OperationalError("SELECT", {}, OSError("away"))
 
     with monkeypatch.context() as patch:
-        patch.setattr(service.app.state, "sessions", SimpleNamespace(begin=begin))
+        patch.setattr(service.app.state, "sessions", begin)
         yield asked
 
 
