@@ -25,6 +25,9 @@ DISCOVERY = {
     "Tus-Checksum-Algorithm": ",".join(CHECKSUMS),
 }
 
+UNSUPPORTED = {"upload-concat": "concatenation", "upload-defer-length": "creation-defer-length"}
+"""Headers that only an extension defines which is not in ``DISCOVERY``."""
+
 
 class TusError(Exception):
     """A refusal with a status that only tus defines."""
@@ -66,6 +69,26 @@ def _require_version(request: Request) -> None:
         return
     if version != VERSION:
         raise TusError(412, "tus-version", f"This service speaks tus {VERSION}: send the header Tus-Resumable.")
+
+
+def require_offered_extensions(request: Request) -> None:
+    """``TusError`` for the headers of tus extensions that are not in ``DISCOVERY``."""
+    for header, extension in UNSUPPORTED.items():
+        if header in request.headers:
+            name = header.title()
+            raise TusError(
+                501,
+                "tus-extension",
+                f"{name} needs the tus extension {extension}, which this service does not have. Send one upload in "
+                "order, with Upload-Length (tus-js-client: without parallelUploads and uploadLengthDeferred).",
+            )
+    if request.headers.get("content-type", "").lower() == PATCH_MEDIA_TYPE:
+        raise TusError(
+            501,
+            "tus-extension",
+            "A body needs the tus extension creation-with-upload, which this service does not have. Send the bytes "
+            "with PATCH (tus-js-client: without uploadDataDuringCreation).",
+        )
 
 
 def is_tus_request(request: Request) -> bool:

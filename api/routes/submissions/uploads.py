@@ -66,6 +66,7 @@ async def requested_upload_of(
 ) -> UploadRequest:
     """The upload that a request announces, in JSON or in tus headers."""
     if tus.is_tus_request(request):
+        tus.require_offered_extensions(request)
         if upload_length is None:
             raise tus.TusError(400, "no-length", "Say how many bytes will come: the header Upload-Length.")
         metadata = tus.metadata_of(upload_metadata)

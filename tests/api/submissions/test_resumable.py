@@ -128,6 +128,25 @@ def test_every_answer_names_the_version_and_other_versions_are_refused(service: 
 
 
 @pytest.mark.parametrize(
+    ("headers", "extension"),
+    [
+        ({"Upload-Concat": "partial"}, "concatenation"),
+        ({"Upload-Concat": "final;/a /b"}, "concatenation"),
+        ({"Upload-Defer-Length": "1"}, "creation-defer-length"),
+        ({"Content-Type": "application/offset+octet-stream"}, "creation-with-upload"),
+    ],
+)
+def test_an_extension_that_is_not_offered_is_refused_at_the_creation(
+    service: Service, slug: str, headers: dict[str, str], extension: str
+) -> None:
+    answer = create(service, slug, len(ZIP), **headers)
+    refused(answer, 501, "tus-extension")
+    assert extension in answer.json()["title"]
+    assert answer.headers["tus-resumable"] == "1.0.0"
+    assert service.call("ada", "GET", f"/competitions/{slug}/uploads").json()["uploads"] == []
+
+
+@pytest.mark.parametrize(
     ("headers", "status"),
     [
         ({"Content-Type": "application/zip", "Upload-Offset": "0"}, 415),
