@@ -17,6 +17,10 @@ STALL_TIMEOUT = httpx.Timeout(30.0, read=90.0)
 """A connection that is silent for so long is given up, and the state of the upload is asked for again."""
 CHUNK_BYTES = 1 << 18
 """Bytes between two progress reports."""
+MAX_PATCH_BYTES = 8 * 10**6
+"""Bytes of one request."""
+MIN_PATCH_BYTES = 1 << 16
+"""A proxy that refuses requests of this size is an error."""
 ByteProgress = Callable[[int, int], None]
 """Called with the number of bytes sent and of the whole file."""
 
@@ -97,33 +101,53 @@ def _submission(view: dict[str, Any]) -> str | None:
 
 
 def _append(path: str, view: dict[str, Any], file: BinaryIO, progress: ByteProgress) -> Operation[str | None]:
-    """Send the rest by tus, in one PATCH."""
+    """Send the rest by tus, in requests that are halved when a proxy answers 413."""
     offset, total = view["offset"], view["length"]
-    headers = {
-        "Tus-Resumable": "1.0.0",
-        "Upload-Offset": str(offset),
-        "Content-Type": "application/offset+octet-stream",
-        "Content-Length": str(total - offset),
-    }
-    content = partial(_chunks_with_progress, file, offset, total, progress)
-    answer = yield Request("PATCH", path, headers=headers, content=content, timeout=STALL_TIMEOUT)
-    submission: str | None = answer.headers.get("Kennel-Submission")
-    return submission
+    limit = MAX_PATCH_BYTES
+    while True:
+        end = min(offset + limit, total)
+        headers = {
+            "Tus-Resumable": "1.0.0",
+            "Upload-Offset": str(offset),
+            "Content-Type": "application/offset+octet-stream",
+            "Content-Length": str(end - offset),
+        }
+        content = partial(_chunks_with_progress, file, offset, end, total, progress)
+        try:
+            answer = yield Request("PATCH", path, headers=headers, content=content, timeout=STALL_TIMEOUT)
+        except Refused as refusal:
+            limit = _halved(end - offset, refusal)
+            continue
+        submission: str | None = answer.headers.get("Kennel-Submission")
+        if submission is not None or end == total:
+            return submission
+        offset = end
+
+
+def _halved(size: int, refusal: Refused) -> int:
+    """Half of the size that a proxy has refused; raises ``refusal`` if it is another one."""
+    if refusal.status != 413 or refusal.slug:
+        raise refusal
+    if size <= MIN_PATCH_BYTES:
+        title = f"A proxy in front of the service refuses requests of {size} bytes (413): raise its limit."
+        raise Refused(413, {"title": title}) from refusal
+    return max(size // 2, MIN_PATCH_BYTES)
 
 
 def _put(view: dict[str, Any], file: BinaryIO, progress: ByteProgress) -> Operation[None]:
     """Send the whole file to the store's presigned URL; no token is sent."""
     total = view["length"]
-    content = partial(_chunks_with_progress, file, 0, total, progress)
+    content = partial(_chunks_with_progress, file, 0, total, total, progress)
     headers = {"Content-Length": str(total)}
     answer = yield StoreRequest("PUT", view["url"], headers=headers, content=content, timeout=TIMEOUT)
     if not answer.is_success:
         raise Refused(answer.status_code, {"title": f"The store answered {answer.status_code}."})
 
 
-def _chunks_with_progress(file: BinaryIO, offset: int, total: int, progress: ByteProgress) -> Iterator[bytes]:
+def _chunks_with_progress(file: BinaryIO, offset: int, end: int, total: int, progress: ByteProgress) -> Iterator[bytes]:
+    """The bytes from ``offset`` to ``end``."""
     file.seek(offset)
-    while chunk := file.read(CHUNK_BYTES):
+    while chunk := file.read(min(CHUNK_BYTES, end - offset)):
         yield chunk
         offset += len(chunk)
         progress(offset, total)

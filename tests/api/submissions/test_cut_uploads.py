@@ -96,6 +96,44 @@ def test_our_own_client_goes_on_after_cuts(service: Service) -> None:
     assert (entry["id"], entry["file_name"], entry["note"]) == (made, "ours.zip", "n")
 
 
+class BodyLimit:
+    """An application behind a proxy that refuses bodies above ``limit`` bytes, with a page and no problem."""
+
+    def __init__(self, app: Any, limit: int) -> None:
+        self.app = app
+        self.limit = limit
+        self.refused: list[int] = []
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        length = int(dict(scope.get("headers", ())).get(b"content-length", b"0"))
+        if length <= self.limit:
+            await self.app(scope, receive, send)
+            return
+        self.refused.append(length)
+        while (await receive()).get("more_body"):
+            pass
+        await send({"type": "http.response.start", "status": 413, "headers": [(b"content-type", b"text/html")]})
+        await send({"type": "http.response.body", "body": b"<h1>413 Request Entity Too Large</h1>"})
+
+
+def test_our_own_client_halves_its_requests_for_a_proxy_with_a_small_limit(service: Service) -> None:
+    slug = service.competition(image_count=20, image_size=128)
+    content = zip_of(noise_images(4, 20, 128))
+    proxy = BodyLimit(service.app, len(content) // 3)
+    pauses: list[float] = []
+    with serve(proxy) as server, ApiClient(server, service.tokens["ada"]) as client:
+        pending = PendingUpload(slug, "ours.zip", len(content), "key")
+        made = upload_resumably(client, pending, BytesIO(content), sleep=pauses.append)
+        assert proxy.refused == [len(content), len(content) // 2]
+        proxy.limit = 1000
+        pending = PendingUpload(slug, "ours.zip", len(content), "other")
+        with pytest.raises(Refused, match=r"proxy .* refuses requests of 65536 bytes") as caught:
+            upload_resumably(client, pending, BytesIO(content), sleep=pauses.append)
+    assert (caught.value.status, pauses) == (413, [])
+    entry = service.call("ada", "GET", f"/submissions/{made}").json()
+    assert entry["sha256"] == hashlib.sha256(content).hexdigest()
+
+
 def test_our_own_client_gives_up_on_a_service_that_is_gone() -> None:
     pauses: list[float] = []
     with ApiClient("http://127.0.0.1:9", "none") as client, pytest.raises(Refused, match="No answer"):
