@@ -82,7 +82,9 @@ class TeamPage(Page):
 class NewCodeRequest(Request):
     """A request for the code of an entry."""
 
-    until: AwareDatetime = Field(description="The team may attach it until then, though the competition has closed.")
+    until: AwareDatetime = Field(
+        description="The team may attach it until then, even after the close. At most 365 days from now."
+    )
     text: str = Field("", max_length=code_requests.MAX_TEXT_LENGTH)
 
 

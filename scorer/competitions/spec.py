@@ -3,7 +3,16 @@
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    model_validator,
+)
 
 Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=60)]
 """A text and not a compiled pattern: in Python's own ``re``, ``$`` leaves room for a line break."""
@@ -21,6 +30,11 @@ def require_few_brackets(text: str) -> str:
 
 
 Markdown = Annotated[str, StringConstraints(max_length=MAX_TEXT_LENGTH), AfterValidator(require_few_brackets)]
+UNLIMITED = "unlimited"
+"""No limit, for TOML, which has no null."""
+DailyLimit = Annotated[
+    Annotated[int, Field(ge=1)] | None, BeforeValidator(lambda value: None if value == UNLIMITED else value)
+]
 
 
 class Prize(BaseModel):
@@ -79,7 +93,9 @@ class CompetitionSpec(BaseModel):
     appeal_days: int = Field(
         7, ge=0, le=365, description="Days for which teams may appeal against what the provisional board shows."
     )
-    daily_limit: int | None = Field(5, ge=1, description="Entries of a team in a UTC day; null for no limit.")
+    daily_limit: DailyLimit = Field(
+        5, description='Entries of a team in a UTC day; "unlimited", or null in JSON, for no limit.'
+    )
     pending_limit: int = Field(2, ge=1, description="Entries of a team in progress at once.")
     rejected_limit: int = Field(
         20, ge=1, description="Uploads of a team in a UTC day that may fail the check of every image."

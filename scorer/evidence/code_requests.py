@@ -27,7 +27,9 @@ def request_code(
     if submission.team.benchmark or submission.imported:
         raise Conflict("no-code-here", "This entry has no team that could attach its code.")
     if not now < until <= now + MAX_TIME:
-        raise Invalid("bad-deadline", "The deadline must lie within the coming year.")
+        raise Invalid(
+            "bad-deadline", f"The deadline is {until:%Y-%m-%d %H:%M} UTC: choose a time within the next 365 days."
+        )
     request = CodeRequest(
         submission_ref=submission.ref, until=until, text=text.strip(), author_id=author.id, created_at=now
     )

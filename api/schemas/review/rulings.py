@@ -80,7 +80,7 @@ class NewAnswer(Request):
     """The organizers' answer to a rebuttal."""
 
     ruling: Literal["keep", "waive"] | None = Field(
-        description="Grants the rebuttal: the ruling that follows. null refuses it."
+        None, description="Grants the rebuttal: the ruling that follows. Without it, or with null, it is refused."
     )
     answer: str = Field(min_length=1, max_length=5000, description="Shown to the team.")
 
