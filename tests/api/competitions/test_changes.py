@@ -171,10 +171,11 @@ def test_the_public_network_changes_while_nothing_is_scored_and_takes_its_thresh
 def test_the_command_changes_and_deletes(service: Service, terminal: CliTerminal, tmp_path: Path) -> None:
     slug = service.competition(opens_at=TOMORROW)
     file = tmp_path / "changes.toml"
-    file.write_text('daily_limit = 9\nprizes = [{place = 1, amount = "$7"}]\n')
+    file.write_text('daily_limit = "unlimited"\nprizes = [{place = 1, amount = "$7"}]\n')
     changed = terminal.run("admin", "competition", "update", slug, file, who="organizer")
     assert (changed.status, changed.out.split()[:3]) == (0, [slug, "is", "draft;"]), changed.err
-    assert service.call("organizer", "GET", f"/competitions/{slug}").json()["prizes"] == [{"place": 1, "amount": "$7"}]
+    view = service.call("organizer", "GET", f"/competitions/{slug}").json()
+    assert (view["daily_limit"], view["prizes"]) == (None, [{"place": 1, "amount": "$7"}])
     assert terminal.run("admin", "competition", "delete-draft", slug, who="organizer").out == f"{slug} is deleted.\n"
     refused(service.call("organizer", "GET", f"/competitions/{slug}"), 404, "no-competition")
 

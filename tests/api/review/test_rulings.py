@@ -41,7 +41,7 @@ def rebut(desk: Desk, who: str, entry: str) -> Any:
 
 def reply(desk: Desk, rebuttal: int, ruling: str | None, who: str = "organizer") -> Any:
     """The answer to an answer."""
-    body = {"ruling": ruling, "answer": "We have read the code."}
+    body = {"answer": "We have read the code."} | ({} if ruling is None else {"ruling": ruling})
     return desk.service.call(who, "POST", f"/rebuttals/{rebuttal}/answer", json=body)
 
 

@@ -101,6 +101,7 @@ class BodyLimit:
 
     def __init__(self, app: Any, limit: int) -> None:
         self.app = app
+        self.state = app.state
         self.limit = limit
         self.refused: list[int] = []
 

@@ -199,7 +199,7 @@ def test_publication_gives_all_participants_a_notice_and_nobody_else(
     for member in members:
         (notice,) = notices.list_notices(session, member, limit=9)
         assert notice.kind == "publication"
-        assert notice.link == f"/competitions/{state.competition.slug}?track=private"
+        assert notice.link == f"/competitions/{state.competition.slug}"
     assert notices_of(session, elsewhere) == notices_of(session, author) == []
     assert sorted(mail.recipient for mail in session.query(Mail)) == ["m0@x.org", "m1@x.org", "m2@x.org"]
     assert [each.webhook_id for each in session.query(Delivery)] == [of_team]

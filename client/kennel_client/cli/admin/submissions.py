@@ -35,7 +35,7 @@ def label(
 @answers
 def ask_code(
     submission: EntryId,
-    until: Annotated[datetime, typer.Argument(help="UTC; it may lie behind the close.")],
+    until: Annotated[datetime, typer.Argument(help="In UTC, at most 365 days away; it may be after the close.")],
     text: Annotated[str, typer.Option(help="Told to the team.")] = "",
 ) -> Answer:
     """Ask a team for the code of an entry, which it may attach until then."""
