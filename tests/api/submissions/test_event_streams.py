@@ -7,8 +7,9 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
+from itertools import count
 
 import httpx
 import psutil
@@ -194,16 +195,22 @@ def test_a_look_sees_one_moment(service: Service) -> None:
 
 @asynccontextmanager
 async def followers(url: str, wanted: list[tuple[str, str]]) -> AsyncIterator[list[httpx.Response]]:
-    """A stream for each (token, submission id)."""
+    """A stream for each (token, submission id), each token's from a network address of its own: those of one are
+    limited."""
     limits = httpx.Limits(max_connections=None)
-    async with httpx.AsyncClient(timeout=60, limits=limits, trust_env=False) as client:
-        requests = [
-            client.build_request(
+    async with AsyncExitStack() as stack:
+        clients = {
+            token: await stack.enter_async_context(
+                httpx.AsyncClient(timeout=60, transport=httpx.AsyncHTTPTransport(local_address=address, limits=limits))
+            )
+            for token, address in zip(dict(wanted), (f"127.0.0.{last}" for last in count(2)), strict=False)
+        }
+        answers = []
+        for token, each in wanted:
+            request = clients[token].build_request(
                 "GET", f"{url}{API}/submissions/{each}/events", headers={"Authorization": f"Bearer {token}"}
             )
-            for token, each in wanted
-        ]
-        answers = [await client.send(request, stream=True) for request in requests]
+            answers.append(await clients[token].send(request, stream=True))
         try:
             yield answers
         finally:
