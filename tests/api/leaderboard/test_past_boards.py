@@ -180,7 +180,8 @@ def test_a_comparison_of_boards_counts_as_several_requests_before_it_is_made(
     rated(service, monkeypatch, request=f"{2 * PAST_BOARD_COST + 3}/minute")
     path = f"/competitions/{arena.slug}"
     assert service.call(None, "GET", f"{path}/leaderboard/versions").status_code == 403, "nothing is published"
-    assert service.http.get(f"{path}/versions", headers={"Accept": "text/html"}).status_code == 403
+    page = service.http.get(f"{path}/versions", headers={"Accept": "text/html"}, follow_redirects=False)
+    assert page.status_code == 303, "to the sign-in"
     assert service.call(None, "GET", f"{path}/leaderboard/versions").status_code == 429
 
 
