@@ -28,7 +28,7 @@ class Child:
 
     It is stopped by ``stop_signal``; after ``stop_timeout`` seconds by SIGQUIT, then by SIGKILL.
     ``ready`` is polled, for up to ``ready_timeout`` seconds, until it returns True; it may raise if the part will
-    never be ready. With ``restart`` it is started again after a crash; otherwise a crash ends all parts.
+    never be ready. With ``restart`` it is started again after every crash; otherwise a crash ends all parts.
     """
 
     name: str
@@ -48,21 +48,19 @@ class Child:
 
 
 class RestartPolicy:
-    """At most ``limit`` restarts in any ``window`` seconds, with a delay that doubles from ``first``."""
+    """The delay before each restart: it doubles from ``first`` to ``longest`` seconds, and begins again at ``first``
+    after a process that ran for more than ``longest`` seconds."""
 
-    def __init__(self, first: float = 0.5, limit: int = 5, window: float = 60.0) -> None:
+    def __init__(self, first: float = 0.5, longest: float = 60.0) -> None:
         self.first = first
-        self.limit = limit
-        self.window = window
-        self._times: list[float] = []
+        self.longest = longest
+        self._next = first
 
-    def delay(self, now: float) -> float | None:
-        """Seconds to wait before the restart after a crash at ``now``; None: no more restarts."""
-        self._times = [time for time in self._times if now - time < self.window]
-        if len(self._times) >= self.limit:
-            return None
-        self._times.append(now)
-        return self.first * 2.0 ** (len(self._times) - 1)
+    def delay(self, ran: float) -> float:
+        """Seconds to wait before the restart of a process that crashed after ``ran`` seconds."""
+        delay = self.first if ran > self.longest else self._next
+        self._next = min(2 * delay, self.longest)
+        return delay
 
 
 def launch_command(
@@ -95,6 +93,7 @@ class ChildProcess:
         self._last_lines: deque[str] = deque(maxlen=10)
         self.status = 0  # once ``ended``: the exit status, or -N for signal N
         self.ended = threading.Event()
+        self.started_at = time.monotonic()
         self._process = subprocess.Popen(
             launch_command(child.argv, child.stop_signal, child.user, niceness=child.niceness, reached=child.reached),
             stdin=subprocess.DEVNULL,

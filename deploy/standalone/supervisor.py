@@ -179,44 +179,37 @@ class Supervisor:
             watcher.start()
 
     def _watch(self, part: SupervisedChild, running: ChildProcess) -> None:
-        """Restart one part after each crash, or stop all parts; runs in a thread."""
+        """Restart one part after each crash, or stop all parts where it may not be restarted; runs in a thread."""
         while True:
             running.wait()
             self._watchdog.send_line(f"- {running.pid}")
             if self._is_ending() or part.set_outcome("failed"):
                 return  # it was stopped, or start() raises
-            delay = self._after_crash(part, f"{part.child.name} {describe_exit(running.status)}")
-            if delay is None:
+            what = f"{part.child.name} {describe_exit(running.status)}"
+            if not part.child.restart:
+                self.failure = self.failure or f"{what}, and Kennel cannot continue without it."
+                self._log.line(RUNNER, self.failure)
                 self.stop()
                 return
-            if self._stopping.wait(delay):
+            restarted = self._restart(part, running, what)
+            if restarted is None:
                 return
+            running = restarted
+
+    def _restart(self, part: SupervisedChild, crashed: ChildProcess, what: str) -> ChildProcess | None:
+        """Start a crashed part again, as often as it takes; None if stopping began before."""
+        ran = time.monotonic() - crashed.started_at
+        while True:
+            delay = part.restarts.delay(ran)
+            self._log.line(RUNNER, f"{what.rstrip('.')}; starting it again in {delay:g} s.")
+            if self._stopping.wait(delay):
+                return None
             try:
                 self._spawner.submit(self._spawn, part).result()
-            except Unavailable as error:
-                self._give_up(error.message)
-                self.stop()
-                return
-            if part.running is None or part.running is running:
-                return  # stopping began before the restart
-            running = part.running
-
-    def _after_crash(self, part: SupervisedChild, what: str) -> float | None:
-        """Seconds until the restart of a crashed part; None if all parts must end. Logs which."""
-        if not part.child.restart:
-            self._give_up(f"{what}, and Kennel cannot go on without it.")
-            return None
-        delay = part.restarts.delay(time.monotonic())
-        if delay is None:
-            crashes = part.restarts.limit + 1
-            self._give_up(f"{what}, for the {crashes}th time within {part.restarts.window:g} s: giving up.")
-        else:
-            self._log.line(RUNNER, f"{what}; starting it again in {delay:g} s.")
-        return delay
-
-    def _give_up(self, sentence: str) -> None:
-        self.failure = self.failure or sentence
-        self._log.line(RUNNER, sentence)
+            except Unavailable as error:  # for example, too many processes
+                what, ran = error.message, 0.0
+                continue
+            return part.running if part.running is not crashed else None
 
     def run(self, children: Iterable[Child] = ()) -> int:
         """Start ``children`` in order, then block until a stop is requested (0) or a crash ends all parts (1)."""

@@ -291,7 +291,7 @@ def test_a_start_after_postgres_was_killed_goes_on_though_its_number_is_in_use(u
         ask(postgres.owner_url, careful, "UPDATE kept SET x = 2")
         server_in(used / "postgres", "postgres").kill()
         assert supervisor.run() == 1
-        assert supervisor.failure == "postgres was ended by SIGKILL, and Kennel cannot go on without it."
+        assert supervisor.failure == "postgres was ended by SIGKILL, and Kennel cannot continue without it."
     lock_file = used / "postgres" / "postmaster.pid"
     lines = lock_file.read_text().splitlines(keepends=True)
     with Supervisor(Log(None)) as others:  # a process of the same account gets the number of the old server
