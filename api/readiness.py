@@ -10,7 +10,8 @@ from starlette.datastructures import State
 
 import migrations
 from api.http.dependencies import utc_now
-from scorer.db.session import ping, require_right_clock
+from scorer.db.session import require_right_clock, require_writable
+from scorer.jobs.broker import require_writable_broker
 
 KEPT_SECONDS = 2.0
 """For how long a reading is answered again: anybody may ask."""
@@ -50,10 +51,10 @@ class Readiness:
 def readiness_of(state: State) -> Readiness:
     """What a web process needs to answer requests."""
     checks: Mapping[str, Check] = {
-        "database": lambda: ping(state.sessions),
+        "database": lambda: require_writable(state.sessions),
         "clock": lambda: require_right_clock(state.sessions, utc_now),
         "migrations": lambda: _require_migrated(state),
-        "broker": lambda: state.broker.connection().ensure_connection(max_retries=1, timeout=2).release(),
+        "broker": lambda: require_writable_broker(state.broker),
         "blobs": lambda: state.blobs.exists(ABSENT_BLOB),
     }
     return Readiness(checks, state.settings.readiness_seconds)

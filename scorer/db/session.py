@@ -10,7 +10,7 @@ from typing import Any
 
 import psycopg2
 from sqlalchemy import Connection as Connection  # noqa: PLC0414 - a type for callers
-from sqlalchemy import Engine, create_engine, event, func, select, text
+from sqlalchemy import Engine, ExceptionContext, create_engine, event, func, select, text
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm import Session, sessionmaker
@@ -27,12 +27,18 @@ class ConnectionLost(Exception):
     """The server has ended a connection: it stopped, and may have been replaced by another server."""
 
 
+class ReadOnlyServer(Exception):
+    """The server takes no writes."""
+
+
 UNAVAILABLE = (OperationalError, InterfaceError, PoolTimeoutError, ConnectionLost)
 """Errors of a database that is busy or away: the same transaction may succeed a moment later."""
 DATABASE_ERROR: type[Exception] = DBAPIError
 """Any error that the database's driver raises."""
 MAX_SKEW = timedelta(seconds=5)
-REFUSALS = {"42501", "25006"}
+READ_ONLY = "25006"
+"""Code of the error of a server that takes no writes: after a failover, the old server or one not yet promoted."""
+REFUSALS = {"42501", READ_ONLY}
 """Codes of errors that only the operator can end: missing rights, and a server that is read-only."""
 COMMAND_CONNECTIONS = 5
 """Database connections of a command, or of a check at the start of a process."""
@@ -49,7 +55,7 @@ def engine_of(settings: Settings, *, max_connections: int = COMMAND_CONNECTIONS,
     """The engine of the service's own role, with a pool of at most ``max_connections``; times are read and written in
     UTC."""
     pool_size = min(max_connections, 10)
-    return create_engine(
+    engine = create_engine(
         settings.database_url.get_secret_value(),
         pool_size=pool_size,
         max_overflow=max_connections - pool_size,
@@ -57,6 +63,14 @@ def engine_of(settings: Settings, *, max_connections: int = COMMAND_CONNECTIONS,
         connect_args={**connection_options(), "application_name": "kennel"},
         **{"pool_pre_ping": True, **options},
     )
+    event.listen(engine, "handle_error", _leave_read_only_server)
+    return engine
+
+
+def _leave_read_only_server(context: ExceptionContext) -> None:
+    """Count a connection to a read-only server as lost, so that the pool connects again, to the new primary."""
+    if getattr(context.original_exception, "pgcode", None) == READ_ONLY:
+        context.is_disconnect = True
 
 
 def sessions_of(engine: Engine, **info: object) -> Sessions:
@@ -215,3 +229,11 @@ def ping(sessions: Sessions) -> None:
     """Raise if the database does not answer within a few seconds."""
     with sessions() as session:
         session.execute(text(PING))
+
+
+def require_writable(sessions: Sessions) -> None:
+    """Raise if the database does not answer within a few seconds, or takes no writes."""
+    with sessions() as session:
+        session.execute(text(PING))
+        if session.execute(text("SHOW transaction_read_only")).scalar_one() == "on":
+            raise ReadOnlyServer

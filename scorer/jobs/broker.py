@@ -34,6 +34,8 @@ LOST = "kennel.lost"
 VISIBILITY_SECONDS = 24 * 3600
 """Longer than the longest job: the lease, not a redelivery by the broker, decides who may work on a job."""
 
+_WRITTEN, _WRITTEN_SECONDS = "kennel.written", 60
+"""The key by which a process sees that the queue server takes writes, and how long it is kept."""
 _PENDING = "kennel.messages"
 _AFTER_COMMIT = "kennel.after-commit"
 _sender = MessageSender(WORK)
@@ -124,6 +126,15 @@ def require_single_server(settings: Settings) -> None:
                 "The queue server of REDIS_URL is in cluster mode, which Kennel does not support. Start a single "
                 "server (`cluster-enabled no`).",
             )
+
+
+def require_writable_broker(app: Celery) -> None:
+    """Raise if the queue server does not answer within a few seconds, or takes no writes: it is a replica, or its disk
+    is full."""
+    with app.connection_for_write() as connection:
+        connection.ensure_connection(max_retries=1, timeout=2)
+        with connection.channel() as channel:
+            channel.client.set(_WRITTEN, "", ex=_WRITTEN_SECONDS)
 
 
 def waiting_messages(app: Celery) -> Mapping[Queue, int]:

@@ -14,9 +14,12 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 from pydantic import SecretStr
+from redis import Redis
+from sqlalchemy import make_url
 from sqlalchemy.exc import OperationalError
 
 import migrations
+from api.http.problem_details import RETRY_SECONDS
 from api.main import create_app
 from api.readiness import readiness_of
 from scorer.errors import Invalid
@@ -116,6 +119,32 @@ def test_probes_of_a_silent_redis_take_no_thread_from_visitors(service: Service)
             redis.close()
             connection.close()
             assert {answer.result().status_code for answer in answers} == {503}
+
+
+def test_a_read_only_database_is_503_and_named(service: Service) -> None:
+    url = make_url(service.app.state.settings.database_url.get_secret_value())
+    read_only = url.update_query_dict({"options": "-c default_transaction_read_only=on"})
+    app = app_beside(service, database_url=SecretStr(read_only.render_as_string(hide_password=False)))
+    with TestClient(app) as http:
+        answer = http.get("/readyz")
+        assert (answer.status_code, answer.json()["database"]) == (503, "ReadOnlyServer")
+        assert http.get(f"{API}/competitions").status_code == 200, "what only reads is answered"
+        person = {"handle": "zoe", "email": "zoe@example.org", "password": "a long password of zoe"}
+        written = http.post(f"{API}/accounts", json=person)
+        assert (written.status_code, written.headers.get("Retry-After")) == (503, str(RETRY_SECONDS)), written.text
+
+
+def test_a_queue_server_that_refuses_writes_is_named(service: Service) -> None:
+    state: Any = service.app.state
+    state.readiness = readiness_of(state)
+    with Redis.from_url(state.settings.redis_url.get_secret_value()) as redis:
+        redis.config_set("min-replicas-to-write", 1)
+        try:
+            answer = service.http.get("/readyz")
+        finally:
+            redis.config_set("min-replicas-to-write", 0)
+    assert answer.status_code == 503
+    assert {name: outcome for name, outcome in answer.json().items() if outcome != "ok"} == {"broker": "ResponseError"}
 
 
 @pytest.mark.parametrize(("revision", "status"), [("9999", 200), ("0020", 503), (None, 503)])
