@@ -1,11 +1,14 @@
 """The data folder: everything that a standalone Kennel stores. A lock allows one Kennel per folder."""
 
+import errno
 import fcntl
 import json
 import os
 import secrets
 import shlex
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -118,6 +121,17 @@ class DataFolder:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+@contextmanager
+def full_disk_in_words(path: Path) -> Iterator[None]:
+    """Raise ``Unavailable`` where the disk of the data folder ``path`` is full."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in {errno.ENOSPC, errno.EDQUOT}:
+            raise
+        raise Unavailable("disk-full", f"The disk of {path} is full: free some space and start Kennel again.") from None
 
 
 def addresses_in(path: Path) -> dict[str, str]:

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from deploy.standalone import service
-from deploy.standalone.data_folder import default_data_folder, open_data_folder
+from deploy.standalone.data_folder import default_data_folder, full_disk_in_words, open_data_folder
 from deploy.standalone.log import Log
 from deploy.standalone.supervisor import Supervisor
 
@@ -18,7 +18,8 @@ def up(data_folder: Path | None, port: int, host: str = service.HOST) -> int:
         Supervisor(log, signals=True, hold=[data.lock]) as supervisor,
     ):
         try:
-            running = service.start_service(supervisor, data, host=host, port=port, log_format=log.format)
+            with full_disk_in_words(data.path):
+                running = service.start_service(supervisor, data, host=host, port=port, log_format=log.format)
         except KeyboardInterrupt:
             return 0
         print_greeting(running, data.path)

@@ -1,5 +1,6 @@
 """The data folder and ports: an operator's mistake gives one clear sentence, and no permission is loosened."""
 
+import errno
 import json
 import os
 import pwd
@@ -20,6 +21,7 @@ from deploy.standalone import unix_account
 from deploy.standalone.child_process import launch_command
 from deploy.standalone.data_folder import default_data_folder, open_data_folder, with_own_scratch
 from deploy.standalone.ports import free_port, require_port
+from deploy.standalone.run import up
 from deploy.standalone.server_binaries import Wheel
 from deploy.standalone.unix_account import (
     SERVERS,
@@ -128,6 +130,15 @@ def test_an_unwritable_folder_is_one_sentence(folder: Path) -> None:
 
 
 @pytest.mark.root
+def test_a_start_on_a_full_disk_is_one_sentence(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(Unavailable, match=r"^The disk of \S+ is full: free some space and start Kennel again\.$"):
+        up(folder, port=0)
+
+
 def test_a_folder_that_the_servers_cannot_reach_is_named_and_not_opened_up(tmp_path: Path) -> None:
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o700)
