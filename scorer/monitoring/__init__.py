@@ -3,6 +3,7 @@
 logs: how log records are written, and the ids of requests and jobs in them
 instruments: every Prometheus metric of the service
 traces: spans of jobs and entries for OpenTelemetry
+metrics_files: the files in which processes share them
 exposition: metrics as Prometheus reads them, and the HTTP server of a worker
 timed_value: a value that is read again only after some seconds
 """

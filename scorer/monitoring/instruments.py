@@ -5,8 +5,11 @@ Several processes of one machine add up where ``PROMETHEUS_MULTIPROC_DIR``, prom
 folder that they share.
 """
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, values
 
+from scorer.monitoring.metrics_files import MetricsFile
+
+values.MmapedDict = MetricsFile  # type: ignore[attr-defined]
 REGISTRY = CollectorRegistry()
 STAGE_BUCKETS = (0.1, 0.5, 1, 2, 5, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200)
 REQUEST_BUCKETS = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)

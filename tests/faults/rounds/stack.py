@@ -101,9 +101,9 @@ class Stack:
         return []
 
     def forgive_crashes(self) -> None:
-        """Forget earlier restarts, of which the supervisor allows so many a minute: rounds are faster than crashes."""
+        """Let the next restart come without a delay that grew: rounds are faster than crashes."""
         for part in self.supervisor._parts:
-            part.restarts._times.clear()
+            part.restarts._next = part.restarts.first
 
     def send_signal(self, name: str, signum: signal.Signals, *, parent: bool = True, children: bool = True) -> int:
         """Signal a part's parent, its children, or both; returns how many processes there were."""
