@@ -120,7 +120,7 @@ class BodyLimit:
 def test_our_own_client_halves_its_requests_for_a_proxy_with_a_small_limit(service: Service) -> None:
     slug = service.competition(image_count=20, image_size=128)
     content = zip_of(noise_images(4, 20, 128))
-    proxy = BodyLimit(service.app, len(content) // 3)
+    proxy: Any = BodyLimit(service.app, len(content) // 3)
     pauses: list[float] = []
     with serve(proxy) as server, ApiClient(server, service.tokens["ada"]) as client:
         pending = PendingUpload(slug, "ours.zip", len(content), "key")
