@@ -33,7 +33,7 @@ LARGE = {
 SEED = 7
 QUERY_WORDS = {"search": TEXTS, "team": ("Alpha Kennel", "team 7", "nobody")}
 SENT_TO_SIGN_IN = frozenset({303, 401})
-NOT_FOR_VISITORS = frozenset({"/metrics", "/submissions/{submission_id}"})
+NOT_FOR_VISITORS = frozenset({"/metrics"})
 """Where nothing exists for them, whatever they ask for."""
 
 
