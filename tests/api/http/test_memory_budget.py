@@ -139,7 +139,7 @@ def _readings(web: int) -> Iterator[list[tuple[int, int]]]:
     def read_on() -> None:
         while not end.wait(0.05):
             children = psutil.Process(web).children(recursive=True)
-            limited = [child for child in children if child.ppid() != web]
+            limited = [child for child in children if _parent(child) not in {web, None}]
             readings.append((sum(map(_memory, [web, *(child.pid for child in children)])), len(limited)))
 
     thread = Thread(target=read_on)
@@ -149,6 +149,13 @@ def _readings(web: int) -> Iterator[list[tuple[int, int]]]:
     finally:
         end.set()
         thread.join()
+
+
+def _parent(process: psutil.Process) -> int | None:
+    """The process that started it; None once it has ended."""
+    with suppress(psutil.NoSuchProcess):
+        return process.ppid()
+    return None
 
 
 def _memory(process: int) -> int:
