@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from api.http.dependencies import Caller, claimed_caller, utc_now
-from api.http.local_paths import referring_path
+from api.http.local_paths import path_with_query, referring_path
 from api.http.problem_details import (
     DATABASE_UNAVAILABLE,
     FORWARDED_HEADERS,
@@ -54,8 +54,7 @@ def add_error_handlers(app: FastAPI) -> None:
     @app.exception_handler(KennelError)
     async def _domain(request: Request, error: KennelError) -> Response:
         if request.method == "GET" and wants_page(request) and (remedy := await _remedy_of(request, error)):
-            onward = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-            return see_other(remedy.format(onward=quote(onward, safe="")))
+            return see_other(remedy.format(onward=quote(path_with_query(request.url), safe="")))
         return await _answer(request, problem_of(error), error.message)
 
     @app.exception_handler(RequestValidationError)

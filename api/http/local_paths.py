@@ -2,9 +2,10 @@
 up: to see their account, do that, and sign out."""
 
 import re
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from fastapi import Request
+from starlette.datastructures import URL
 
 from api.http import session_cookies
 
@@ -14,6 +15,11 @@ SIGN_IN_PATHS = frozenset({"/signin", "/signin/second-factor", "/signup", "/rese
 SETUP_PATHS = frozenset({"/account", "/signout", "/api/v1/me", "/api/v1/session", "/api/v1/me/recovery-codes"})
 SETUP_FOLDERS = ("/account/second-factor", "/api/v1/me/second-factors", "/api/v1/session/")
 """Paths that begin so belong to it, too."""
+
+
+def path_with_query(url: URL | SplitResult) -> str:
+    """What an address has after its host, but for the fragment."""
+    return f"{url.path}?{url.query}" if url.query else url.path
 
 
 def safe_redirect_path(wanted: str) -> str:
@@ -28,7 +34,7 @@ def referring_path(request: Request) -> str:
         return HOME
     if referrer.path in SIGN_IN_PATHS:
         return safe_redirect_path(dict(parse_qsl(referrer.query)).get("next", HOME))
-    return safe_redirect_path(referrer.path + (f"?{referrer.query}" if referrer.query else ""))
+    return safe_redirect_path(path_with_query(referrer))
 
 
 def remembered_path(request: Request) -> str:

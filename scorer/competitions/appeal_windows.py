@@ -60,10 +60,13 @@ def window_against(state: CompetitionState, grounds: Grounds | None) -> Window:
 def takes_appeals(session: Session, state: CompetitionState, submission: Submission, now: datetime) -> bool:
     """Whether there is something to appeal against on this entry, and it is the time for it."""
     grounds = grounds_of(session, state, submission)
-    if grounds is None or state.phase not in {Phase.REVIEW, Phase.PROVISIONAL}:
-        return False
+    return grounds is not None and is_open(state, grounds, now)
+
+
+def is_open(state: CompetitionState, grounds: Grounds, now: datetime) -> bool:
+    """Whether it is the time to appeal against such grounds."""
     ends = window_against(state, grounds).ends
-    return ends is not None and now < ends
+    return state.phase in {Phase.REVIEW, Phase.PROVISIONAL} and ends is not None and now < ends
 
 
 def opens_again(state: CompetitionState, grounds: Grounds, now: datetime) -> bool:

@@ -54,11 +54,16 @@ class PairImages:
 
 
 def pairs_of_entry(
-    session: Session, stored: StoredImages, submission: Submission, account: Account
+    session: Session,
+    stored: StoredImages,
+    submission: Submission,
+    account: Account,
+    kinds: Sequence[TrackKind] = TRACK_KINDS,
 ) -> dict[str, list[PairImages]]:
-    """The closest pairs of an entry by track, as this person may see them; none on a track without a measurement."""
+    """The closest pairs of an entry on some tracks, as this person may see them; none on a track without a
+    measurement."""
     pairs: dict[str, list[PairImages]] = {}
-    for kind in TRACK_KINDS:
+    for kind in kinds:
         measurement = _newest_measurement(session, submission, kind)
         pairs[kind] = [] if measurement is None else pairs_of(session, stored, submission, measurement, account)
     return pairs

@@ -50,7 +50,7 @@ def _refusal_of_time(state: CompetitionState, grounds: Grounds, now: datetime) -
     if appeal_windows.opens_again(state, grounds, now):
         message = "Rebuttals against a disqualification are taken again once the provisional board is published."
         return Conflict("appeals-not-begun", message)
-    if state.phase is Phase.FINAL or now >= window.ends:
+    if not appeal_windows.is_open(state, grounds, now):
         return Conflict("review-over", "The time for rebuttals is over.")
     return None
 

@@ -66,7 +66,7 @@ def rulings_section_of(
     hidden = tuple(kind for kind in TRACK_KINDS if kind not in shown)
     reasons = review_queue.evidence_reasons(session, state, submission)
     findings = [reason for reason in reasons if not reason.name.startswith(hidden)]
-    closest = closest_pairs.pairs_of_entry(session, images, submission, account)
+    closest = closest_pairs.pairs_of_entry(session, images, submission, account, shown)
     pairs = {kind: [pair_view(pair) for pair in closest[kind]] for kind in shown if closest[kind]}
     label = reviews.decided_label(session, submission) if view.rulings else None
     return RulingsSection(view, label, findings, pairs, refused is None, not_yet_reason)
