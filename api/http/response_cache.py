@@ -25,7 +25,7 @@ class ResponseCache:
 
     def answer(self, session: Session, etag: str, make: Callable[[], bytes]) -> bytes:
         """The body under an ETag. A missing one is made once; other threads that ask for it meanwhile wait for it,
-        without the connection of their ``session``: whoever makes it may need that connection."""
+        without the connection of their ``session``: the thread that makes it may need that connection."""
         body = self.find(etag)
         if body is not None:
             return body

@@ -78,7 +78,7 @@ def totp_address(key: str, account: Account) -> str:
 
 
 def add_totp(session: Session, web_session: WebSession, key: str, code: str, *, now: datetime) -> None:
-    """Set codes up with the key of :func:`new_totp_key`, of which ``code`` shows that the authenticator has it.
+    """Set codes up with the key of :func:`new_totp_key`, if ``code`` shows that the authenticator has it.
     ``Conflict`` if they are set up already, ``Invalid`` for another key or a wrong code."""
     account = web_session.account
     factors = list_factors(session, account, lock=True)

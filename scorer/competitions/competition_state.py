@@ -38,7 +38,7 @@ class CompetitionState:
 
     @property
     def first_board(self) -> TrackKind:
-        """The board that a page shows first: the one that decides, once it is published."""
+        """The board that a page shows first: the deciding board, once it is published."""
         return "private" if self.published else "public"
 
     def board_title(self, kind: TrackKind) -> str:

@@ -93,7 +93,7 @@ def end_reading(session: Session) -> bool:
     """Give the connection of a session of :func:`sessions_of` back if its transaction has only read; whether the
     session now holds none. The next statement begins another transaction.
 
-    A request that waits for a second connection while it holds one waits for ever where all other requests do the same:
+    A request that waits for a second connection while it holds one waits forever if all other requests do the same:
     behind a pooler, all pools of all processes share the server's connections.
     """
     if not has_connected(session):

@@ -54,7 +54,7 @@ def create_celery_app(settings: Settings) -> Celery:
         worker_prefetch_multiplier=1,
         # A job that hangs is ended with its process, so its lease runs out and another attempt begins.
         task_time_limit=settings.max_job_seconds,
-        # Whoever reaches the broker could shut workers down; worker_reports say what runs.
+        # Anyone who reaches the broker could shut workers down. The workers' reports say what runs.
         worker_enable_remote_control=False,
         worker_hijack_root_logger=False,
         # A broker that comes back delivers the message again, which costs nothing; a score begun anew costs an hour.

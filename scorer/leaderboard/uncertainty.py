@@ -128,7 +128,7 @@ def award_boundaries(session: Session, state: CompetitionState) -> list[AwardBou
     """What the medals and prizes of the private board hang on, best first; only the entries beside each are read."""
     listing = rows_of(session, state.competition, state.tracks, "private").board
     ranks = {
-        beside for rank in _awards_of_boundaries(state.awards) for beside in (rank, rank + 1) if beside <= len(listing)
+        place for rank in _awards_of_boundaries(state.awards) for place in (rank, rank + 1) if place <= len(listing)
     }
     return _boundaries(state.awards, _read(session, state, "private", listing, np.array(sorted(ranks), np.int64)))
 

@@ -20,7 +20,7 @@ from worker.runtime.context import extractor_options_of
 
 log = logging.getLogger(__name__)
 END_SECONDS = 5.0
-"""How long a worker that ends waits for the removal of its report; what is left expires."""
+"""How long a worker that ends waits for the removal of its report. A report that stays expires."""
 _ended = threading.Event()
 _has_beaten = threading.Event()
 

@@ -8,7 +8,7 @@
 
   const ENDS = ["/signout", "/account/deletion"];
 
-  /** Forget the drafts of a form's address, whoever typed them; where a person leaves, all. */
+  /** Forget the drafts of a form's address, of any account; if the account signs out or is deleted, all drafts. */
   window.forgetDrafts = (path) => {
     const prefix = ENDS.includes(path) ? DRAFT : `${DRAFT}${path}:`;
     for (const key of Object.keys(sessionStorage)) if (key.startsWith(prefix)) sessionStorage.removeItem(key);

@@ -248,7 +248,7 @@ def _decoded_name(raw: bytes, extra: bytes) -> str:
 
     That of the Unicode path field if there is one for these bytes; else the bytes, if they are UTF-8, whose flag some
     archivers don't set. No other encoding is guessed. Some archivers write backslashes between folders; in Shift-JIS,
-    Big5 and GBK the second byte of a character can be one, too.
+    Big5 and GBK the second byte of a character can also be one.
     """
     for name in (*_unicode_paths(raw, extra), raw):
         try:

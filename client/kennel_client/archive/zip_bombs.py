@@ -9,7 +9,7 @@ from kennel_client.errors import Invalid
 MIN_RATIO_LIMIT = 100
 DEFLATE_RATIO = 1032  # zlib.net/zlib_tech.html
 MIN_PACKED_BYTES = 60
-"""What is left of the chunks, checksums and Huffman codes of a PNG, however flat: 63 to 110 bytes were measured."""
+"""The chunks, checksums and Huffman codes of a PNG, however flat: 63 to 110 bytes were measured."""
 
 
 def refuse_bombs(members: Sequence[Member], *, image_bytes: int) -> None:

@@ -1,4 +1,4 @@
-"""SQL for the reports of workers: which run, of which version, for which queues, with which weights."""
+"""SQL for the reports of workers: their versions, queues and weights."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
