@@ -139,6 +139,7 @@ def test_a_start_on_a_full_disk_is_one_sentence(folder: Path, monkeypatch: pytes
         up(folder, port=0)
 
 
+@pytest.mark.root
 def test_a_folder_that_the_servers_cannot_reach_is_named_and_not_opened_up(tmp_path: Path) -> None:
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o700)
