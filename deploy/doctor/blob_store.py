@@ -9,9 +9,10 @@ import httpx
 from deploy.doctor.check import Check, Fault, Skipped
 from deploy.doctor.installation import SECONDS, Installation
 from deploy.standalone.unix_account import acting_as, owner_of
-from scorer.blobs import folder_of
+from scorer.blobs import folder_of, require_free
 from scorer.blobs.blob_writer import JOIN_BUFFER_BYTES
 from scorer.db.diagnostics import newest_zips
+from scorer.errors import OutOfSpace
 from scorer.identifiers import new_public_id
 
 CONTENT = b"doctor"
@@ -87,6 +88,10 @@ def _free_space(installation: Installation) -> str:
     wanted = 4 * installation.settings.max_upload_bytes
     if free < wanted:
         raise Fault(f"{free:,} bytes are free where zips are stored, fewer than four of the largest ones need.")
+    try:
+        require_free(folder, installation.settings.min_free_bytes)
+    except OutOfSpace:
+        raise Fault(f"Uploads are refused: too few bytes or inodes are free in {folder} (df, df -i).") from None
     return f"{free:,} bytes are free"
 
 

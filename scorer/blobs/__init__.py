@@ -6,7 +6,17 @@ blob_reader: a blob as a file
 blob_writer: blobs whose bytes come slowly, with few of them in memory
 """
 
-from scorer.blobs.blob_writer import BlobWriter, ReceivedBlob
+from scorer.blobs.blob_writer import BlobWriter, ReceivedBlob, require_free
 from scorer.blobs.store import Blobs, DamagedBlob, StoredBlob, blobs_of, folder_of, require_bytes
 
-__all__ = ["BlobWriter", "Blobs", "DamagedBlob", "ReceivedBlob", "StoredBlob", "blobs_of", "folder_of", "require_bytes"]
+__all__ = [
+    "BlobWriter",
+    "Blobs",
+    "DamagedBlob",
+    "ReceivedBlob",
+    "StoredBlob",
+    "blobs_of",
+    "folder_of",
+    "require_bytes",
+    "require_free",
+]

@@ -7,7 +7,6 @@ event loop nor the threads of requests.
 import hashlib
 import os
 import secrets
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -207,8 +206,13 @@ def _write_limiter() -> CapacityLimiter:
 
 
 def require_free(folder: Path, min_free_bytes: int) -> None:
-    """``OutOfSpace`` if the disk of a folder has less than ``min_free_bytes``: what is there keeps its room."""
-    if min_free_bytes and shutil.disk_usage(folder).free < min_free_bytes:
+    """``OutOfSpace`` if the disk of a folder has less than ``min_free_bytes``, or a smaller share of its inodes than
+    that is of its bytes: what is there keeps its room. File systems that count no inodes have enough."""
+    if not min_free_bytes:
+        return
+    disk = os.statvfs(folder)
+    size, free = disk.f_blocks * disk.f_frsize, disk.f_bavail * disk.f_frsize
+    if free < min_free_bytes or disk.f_favail * size < disk.f_files * min_free_bytes:
         raise _out_of_space()
 
 

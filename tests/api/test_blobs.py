@@ -119,14 +119,29 @@ def test_a_disk_is_full_before_its_last_bytes(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A disk on which ten MiB were free before this test's files."""
+def small_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """A disk of 100 MiB and 1,000 inodes, on which ten MiB and ``free_files`` inodes were free before this test's
+    files."""
+    disk = SimpleNamespace(free_files=1000)
 
-    def disk_usage(_: Path) -> SimpleNamespace:
-        used = sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())
-        return SimpleNamespace(free=10 * MIB - used)
+    def statvfs(_: Path) -> SimpleNamespace:
+        files = [path for path in tmp_path.rglob("*") if path.is_file()]
+        blocks = 10 * MIB - sum(path.stat().st_size for path in files)
+        sizes = {"f_frsize": 1, "f_blocks": 100 * MIB, "f_bavail": blocks}
+        return SimpleNamespace(**sizes, f_files=1000, f_favail=disk.free_files - len(files))
 
-    monkeypatch.setattr("scorer.blobs.blob_writer.shutil.disk_usage", disk_usage)
+    monkeypatch.setattr("scorer.blobs.blob_writer.os.statvfs", statvfs)
+    return disk
+
+
+def test_inodes_count_as_disk(tmp_path: Path, small_disk: SimpleNamespace) -> None:
+    store = Blobs(tmp_path.as_uri(), min_free_bytes=6 * MIB)
+    small_disk.free_files = 62
+    for key in ("one", "two"):
+        anyio.run(partial(store.receive, key, stream(1), limit=MIB))
+    with pytest.raises(OutOfSpace):
+        anyio.run(partial(store.receive, "three", stream(1), limit=MIB))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "two"]
 
 
 @pytest.mark.usefixtures("small_disk")

@@ -437,6 +437,14 @@ def test_a_check_finds_its_fault(
     assert outcome.remedy == check.remedy
 
 
+def test_too_few_inodes_are_a_fault(installation: Installation, monkeypatch: Patch) -> None:
+    disk = {"f_frsize": 4096, "f_blocks": 10**9, "f_bavail": 10**9, "f_files": 10**7, "f_favail": 10}
+    monkeypatch.setattr("scorer.blobs.blob_writer.os.statvfs", lambda _: SimpleNamespace(**disk))
+    (check,) = (check for check in blob_store.CHECKS if check.name == "free space")
+    outcome = outcome_of(check, replace(installation, free_bytes=lambda _: 10**12))
+    assert (outcome.state, "too few bytes or inodes" in outcome.finding) == ("wrong", True)
+
+
 def test_what_it_may_not_ask_is_no_fault(installation: Installation, monkeypatch: Patch) -> None:
     def refuse(*_: object) -> None:
         raise NoPermissionError("this user has no permissions to run the 'info' command")
@@ -457,7 +465,7 @@ def healthy(service: Service, installation: Installation, monkeypatch: Patch) ->
     sweep_once(service.context)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=10**12))
     with serve(service.app) as url:
-        yield changed(installation, public_url=url, sweep_seconds=60)
+        yield changed(installation, public_url=url, sweep_seconds=60, min_free_bytes=0)
 
 
 def test_nothing_is_wrong_where_all_is_well(healthy: Installation) -> None:
