@@ -101,8 +101,8 @@ class Settings(LogSettings):
     """The secret key of an S3 store; its name and the store's address are among the variables of [S3](#s3)."""
 
     min_free_bytes: int = Field(500_000_000, ge=0)
-    """While the disk for uploads has fewer free bytes than this, or fewer free inodes in proportion, uploads are refused:
-    databases and files keep the rest."""
+    """While the disk for uploads has fewer free bytes than this, or fewer free inodes in proportion, uploads are
+    refused: databases and files keep the rest."""
     scratch: Path = Field(default_factory=lambda: user_cache_path("kennel") / "scratch")
     """The folder of a worker for decoded images and local copies of reference features, and of a web process for parts
     of uploads on their way to S3; may be lost at any time."""

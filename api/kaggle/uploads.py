@@ -87,7 +87,7 @@ async def receive_upload(
         await drain(chunks, upload.length)
     else:
         life = timedelta(seconds=settings.upload_life_seconds)
-        appender = Appender(begin, store, upload.id, writer, 0, upload.length, life, utc_now)
+        appender = Appender(begin, store, upload, writer, 0, life, utc_now)
         await _append_all(chunks, upload.length, appender)
     return Response()
 

@@ -23,6 +23,8 @@ from scorer.submissions import uploads
 log = logging.getLogger(__name__)
 
 BeginTransaction = Callable[[], AbstractContextManager[Session]]
+MIN_PART_BYTES = 1 << 16
+"""A last part below this size is rewritten with the bytes that follow it, so that small pieces make few files."""
 PART_BYTES = 4 << 20
 PART_FLUSH_AFTER = timedelta(seconds=2)
 """A part is stored at this size or age: a broken connection loses no more, and a slow one still makes progress."""
@@ -35,18 +37,22 @@ class Appender:
 
     begin: BeginTransaction
     store: Blobs
-    upload_id: str
+    upload: Upload
     writer: str
     offset: int
-    length: int
     life: timedelta
     now: Callable[[], datetime]
+    _small: str | None = field(init=False)
+    """Key of the recorded last part if it is small: the next part begins with its bytes and replaces it."""
     _filling: BlobWriter | None = None
     """The part that is being received."""
     _since: datetime | None = None
-    _parts: list[str] = field(default_factory=list)
-    """Keys of stored parts from ``offset`` on that are not recorded yet."""
-    _stored: int = 0
+    _parts: list[ReceivedBlob] = field(default_factory=list)
+    """Stored parts that are not recorded yet."""
+
+    def __post_init__(self) -> None:
+        last = self.upload.parts[-1] if self.offset else None
+        self._small = last if last and self.offset - uploads.part_start(last) < MIN_PART_BYTES else None
 
     async def append(self, chunks: AsyncIterator[bytes]) -> None:
         """Store and record a stream. If it breaks off, or exceeds the declared length (``TooLarge``), the bytes so far
@@ -55,7 +61,7 @@ class Appender:
             async for chunk in chunks:
                 moment = self.now()
                 self._since = self._since or moment
-                if await self._add(chunk) or moment - self._since >= PART_FLUSH_AFTER:
+                if chunk and (await self._add(chunk) or moment - self._since >= PART_FLUSH_AFTER):
                     await self._flush()
         finally:
             if self._filling is not None:
@@ -68,7 +74,7 @@ class Appender:
         try:
             async for chunk in chunks:
                 actual.update(chunk)
-                if await self._add(chunk):
+                if chunk and await self._add(chunk):
                     await self._store()
         except BaseException:
             await self._discard()
@@ -82,21 +88,35 @@ class Appender:
 
     async def _add(self, chunk: bytes) -> bool:
         """Add a chunk to the part; whether that has its full size now."""
-        part = self._filling or self.store.writer(
-            uploads.part_key(self.upload_id, self.offset + self._stored, self.writer)
-        )
-        if self.offset + self._stored + part.bytes + len(chunk) > self.length:
-            raise uploads.too_long_error(self.length)
+        part = self._filling or await self._next_part()
+        if self._end + part.bytes + len(chunk) > self.upload.length:
+            raise uploads.too_long_error(self.upload.length)
         self._filling = part
         await part.write(chunk)
         return part.bytes >= PART_BYTES
 
+    @property
+    def _end(self) -> int:
+        """Where the part that is being received begins."""
+        start = uploads.part_start(self._small) if self._small else self.offset
+        return start + sum(part.bytes for part in self._parts)
+
+    async def _next_part(self) -> BlobWriter:
+        part = self.store.writer(uploads.part_key(self.upload.id, self._end, self.writer, self.offset))
+        if self._small and not self._parts:
+            await part.write(await to_thread.run_sync(self._read_small, self._small))
+        return part
+
+    def _read_small(self, key: str) -> bytes:
+        try:
+            return self.store.read(key)
+        except NotFound:  # another request has replaced it
+            raise uploads.taken_over_error() from None
+
     async def _store(self) -> None:
         if self._filling is not None:
-            stored = await self._filling.close()
+            self._parts.append(await self._filling.close())
             self._filling = self._since = None
-            self._parts.append(stored.key)
-            self._stored += stored.bytes
 
     async def _flush(self) -> None:
         """Store the buffer, and record all that is stored. Parts that may have been recorded stay: the acknowledgement
@@ -107,38 +127,39 @@ class Appender:
         except BaseException:
             await self._discard()
             raise
-        to = self.offset + self._stored
+        to = self._end
         try:
             await to_thread.run_sync(self._record, to, arrived)
         except KennelError:
             await self._discard()
             raise
+        last, self._parts = self._parts[-1], []
+        self._small = last.key if last.bytes < MIN_PART_BYTES else None
         self.offset = to
-        self._stored = 0
-        self._parts = []
 
     async def _discard(self) -> None:
-        parts = self._parts
-        self._parts = []
-        self._stored = 0
+        parts, self._parts = self._parts, []
         if self._filling is not None:
             await self._filling.abort()
             self._filling = None
         if parts:
-            await to_thread.run_sync(self.store.delete_all, parts)
+            await to_thread.run_sync(self.store.delete_all, [part.key for part in parts])
 
     def _record(self, to: int, arrived: datetime) -> None:
         with self.begin() as session:
             uploads.advance(
                 session,
-                self.upload_id,
+                self.upload.id,
                 writer=self.writer,
                 offset=self.offset,
                 to=to,
-                parts=self._parts,
+                replaces=self._small,
+                parts=[part.key for part in self._parts],
                 expires_at=arrived + self.life,
-                completed_at=arrived if to == self.length else None,
+                completed_at=arrived if to == self.upload.length else None,
             )
+        if self._small:
+            self.store.delete(self._small)
 
 
 def finalise(

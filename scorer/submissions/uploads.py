@@ -189,12 +189,10 @@ def restart(session: Session, upload: Upload, *, writer: str) -> list[str]:
     return upload.parts
 
 
-def advance(
-    session: Session, upload_id: str, *, writer: str, offset: int, to: int, parts: Sequence[str], **when: object
-) -> None:
-    """Record that the bytes from ``offset`` to ``to`` are stored in the blobs ``parts``; ``Conflict`` if a newer
-    request has taken over. ``when``: ``expires_at``, ``completed_at``."""
-    if not rows.advance(session, upload_id, writer=writer, offset=offset, to=to, parts=parts, **when):
+def advance(session: Session, upload_id: str, *, writer: str, offset: int, to: int, **values: Any) -> None:
+    """Record that the bytes up to ``to`` are stored (:func:`scorer.db.submissions.uploads.advance`); ``Conflict`` if a
+    newer request has taken over."""
+    if not rows.advance(session, upload_id, writer=writer, offset=offset, to=to, **values):
         raise taken_over_error()
 
 
@@ -295,6 +293,12 @@ def staged_key(upload_id: str) -> str:
     return f"uploads/{upload_id}"
 
 
-def part_key(upload_id: str, offset: int, writer: str) -> str:
-    """The blob key for the bytes from ``offset`` on; no other request ever writes it, as ``writer`` is random."""
-    return f"uploads/{upload_id}.{offset:013d}.{writer}"
+def part_key(upload_id: str, start: int, writer: str, offset: int) -> str:
+    """The blob key for the bytes from ``start`` on, written while those up to ``offset`` are recorded: no other bytes
+    ever get it, as ``writer`` is random."""
+    return f"uploads/{upload_id}.{start:013d}.{writer}-{offset}"
+
+
+def part_start(key: str) -> int:
+    """The ``start`` of a part's key."""
+    return int(key.split(".")[1])

@@ -60,11 +60,21 @@ def restart(session: Session, upload_id: str, *, writer: str) -> bool:
 
 
 def advance(
-    session: Session, upload_id: str, *, writer: str, offset: int, to: int, parts: Sequence[str], **values: object
+    session: Session,
+    upload_id: str,
+    *,
+    writer: str,
+    offset: int,
+    to: int,
+    parts: Sequence[str],
+    replaces: str | None,
+    **values: object,
 ) -> bool:
-    """Count the bytes from ``offset`` to ``to``, stored in ``parts``; False if another writer has taken over."""
+    """Count the bytes from ``offset`` to ``to``, stored in ``parts``, whose first one also has the bytes of the part
+    ``replaces``; False if another writer has taken over."""
     held = (Upload.id == upload_id) & RECEIVING & (Upload.writer == writer) & (Upload.received == offset)
-    return _changed(session, held, received=to, parts=func.array_cat(Upload.parts, list(parts)), **values)
+    kept = func.array_remove(Upload.parts, replaces)
+    return _changed(session, held, received=to, parts=func.array_cat(kept, list(parts)), **values)
 
 
 def change_note(session: Session, upload_id: str, note: str) -> bool:

@@ -206,6 +206,26 @@ def test_an_account_fills_no_disk(attacked: Attacked) -> None:
     assert 0 < _stored_bytes(folder) - before <= MAX_FILES_OF_AN_ACCOUNT * MAX_FILE_BYTES
 
 
+def test_small_pieces_of_an_upload_make_few_files(attacked: Attacked) -> None:
+    """The last piece is still being sent. A file more may be on its way to replace another."""
+    slug, pieces = attacked.service.competition(), 100
+    folder = Path(attacked.service.context.settings.blob_url.removeprefix("file://")) / "uploads"
+    tus = {"Tus-Resumable": "1.0.0", "Authorization": f"Bearer {attacked.service.tokens['ada']}"}
+    with httpx.Client(base_url=f"http://127.0.0.1:{attacked.port}", headers=tus, timeout=60) as http:
+        begun = http.post(f"{API}/competitions/{slug}/uploads", headers={"Upload-Length": str(MAX_FILE_BYTES)})
+        path = begun.headers["location"]
+        for offset in range(pieces):
+            headers = {"Upload-Offset": str(offset), "Content-Type": "application/offset+octet-stream"}
+            assert http.patch(path, headers=headers, content=b"x").status_code == 204
+        head = f"PATCH {path} HTTP/1.1\r\nHost: kennel\r\nContent-Length: 2\r\n"
+        head += "".join(f"{name}: {value}\r\n" for name, value in (tus | headers | {"Upload-Offset": pieces}).items())
+        attacked.connect(next(ADDRESSES), f"{head}\r\nx".encode())
+        attacked.require_answer()
+    files = list(folder.rglob("*"))
+    assert pieces <= sum(path.stat().st_size for path in files)
+    assert len(files) <= 2
+
+
 def _stored_bytes(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 

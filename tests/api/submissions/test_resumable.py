@@ -186,7 +186,7 @@ def appender(service: Service, path: str, writer: str, offset: int = 0) -> Appen
         upload = uploads.current_upload(session, upload_id)
         uploads.take_over(session, upload, offset=offset, adds=None, writer=writer)
     life = timedelta(hours=1)
-    return Appender(begin, service.context.blobs, upload_id, writer, offset, upload.length, life, service.context.now)
+    return Appender(begin, service.context.blobs, upload, writer, offset, life, service.context.now)
 
 
 async def torn(*pieces: bytes) -> AsyncIterator[bytes]:
@@ -233,6 +233,7 @@ def test_what_was_promised_is_kept_and_no_byte_more(service: Service, slug: str)
 
 def test_parts_are_bounded_in_size_and_age(service: Service, slug: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(upload_bytes, "PART_BYTES", 100)
+    monkeypatch.setattr(upload_bytes, "MIN_PART_BYTES", 50)
     path = begun(service, slug)
     older = appender(service, path, "w")
     with pytest.raises(ConnectionError):
@@ -242,8 +243,35 @@ def test_parts_are_bounded_in_size_and_age(service: Service, slug: str, monkeypa
     slow = appender(service, path, "v", 300)
     with pytest.raises(ConnectionError):
         anyio.run(slow.append, torn(ZIP[300:301], ZIP[301:302]))
-    assert [part.stat().st_size for part in stored(service, "uploads")] == [120, 120, 60, 1, 1]
+    assert [part.stat().st_size for part in stored(service, "uploads")] == [120, 120, 60, 2]
     assert "kennel-submission" in send(service, path, 302, ZIP[302:]).headers
+
+
+def test_small_pieces_become_one_part(service: Service, slug: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upload_bytes, "MIN_PART_BYTES", 50)
+    path = begun(service, slug)
+    for at in range(60):
+        checked = {"Upload_Checksum": checksum("sha1", ZIP[at : at + 1])} if at % 2 else {}
+        assert send(service, path, at, ZIP[at : at + 1], **checked).status_code == 204
+    assert [part.read_bytes() for part in stored(service, "uploads")] == [ZIP[:50], ZIP[50:60]]
+    monkeypatch.undo()
+    assert send(service, path, 60, ZIP[60:70]).status_code == 204
+    assert [part.read_bytes() for part in stored(service, "uploads")] == [ZIP[:50], ZIP[50:70]]
+    made = send(service, path, 70, ZIP[70:]).headers["kennel-submission"]
+    entry = service.call("ada", "GET", f"/submissions/{made}").json()
+    assert entry["sha256"] == hashlib.sha256(ZIP).hexdigest()
+
+
+def test_a_request_whose_small_part_was_replaced_is_taken_over(service: Service, slug: str) -> None:
+    path = begun(service, slug)
+    send(service, path, 0, ZIP[:10])
+    older = appender(service, path, "older", 10)
+    send(service, path, 10, ZIP[10:20])
+    with pytest.raises(Conflict) as caught:
+        anyio.run(older.append, torn(ZIP[10:15]))
+    assert caught.value.slug == "taken-over"
+    assert [part.read_bytes() for part in stored(service, "uploads")] == [ZIP[:20]]
+    assert "kennel-submission" in send(service, path, 20, ZIP[20:]).headers
 
 
 def test_a_newer_request_takes_over_from_one_that_hangs(service: Service, slug: str) -> None:
