@@ -107,12 +107,25 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Stop the time for headers."""
+        """Stop the time for headers. The protocol of a connection never changes (``Upgrade``)."""
         self._stop_timer()
         self._awaits_headers = False
         self._header_bytes = 0
         self.idle_since = None
+        upgrades = self.parser.should_upgrade()
+        if upgrades and self._has_body():
+            raise ValueError("a request with a body asks for another protocol")
         super().on_headers_complete()
+        if upgrades:
+            self.cycle.keep_alive = False
+
+    def _has_body(self) -> bool:
+        """Whether a body follows the headers. If they ask for another protocol, httptools reads none: a proxy that
+        passes both would have the body taken for a request, and hand its answer to somebody else."""
+        return any(
+            name == b"transfer-encoding" or (name == b"content-length" and value != b"0")
+            for name, value in self.headers
+        )
 
     def on_body(self, body: bytes) -> None:
         """Count no bytes of the body, and give room for the sizes of its chunks."""

@@ -3,7 +3,7 @@
 import resource
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from ipaddress import ip_network
 from time import monotonic, sleep
 from urllib.parse import urlsplit
@@ -132,6 +132,25 @@ def test_trailers_are_no_headers(address: str) -> None:
         answer = _answer(raw)
     assert answer.startswith(b"HTTP/1.1 200 ")
     assert b"x-forwarded-for" not in answer
+
+
+@pytest.mark.parametrize("length", [f"Content-Length: {len(STATUS)}", "Transfer-Encoding: chunked"])
+def test_the_body_of_a_request_for_another_protocol_is_no_request(address: str, length: str) -> None:
+    head = f"POST / HTTP/1.1\r\nHost: kennel\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n{length}\r\n\r\n"
+    with _connect(address, head.encode()) as raw:
+        answer = raw.recv(1 << 16)
+        with suppress(OSError):
+            raw.sendall(STATUS)
+        answer += _answer(raw)
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert answer.count(b"HTTP/1.1 ") == 1
+
+
+def test_a_request_for_another_protocol_is_the_last_of_its_connection(address: str) -> None:
+    with _connect(address, GET + b"Connection: Upgrade\r\nUpgrade: h2c\r\n\r\n") as raw:
+        answer = _answer(raw)
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert b"\r\nconnection: close\r\n" in answer
 
 
 def test_small_chunks_and_large_bodies_pass(address: str) -> None:
