@@ -192,6 +192,9 @@ class Settings(LogSettings):
     """The public address of this service, used in links. With ``https://`` cookies are sent over HTTPS only."""
     sign_up: Literal["open", "invitation"] = "open"
     """Who may make an account: everybody, or only people whom an organizer has invited."""
+    require_confirmed_address: bool = False
+    """Whether an account needs a confirmed mail address to submit entries. People confirm it through
+    ``KENNEL_SMTP_URL`` or ``KENNEL_OIDC_ISSUER``; benchmark entries of organizers need none."""
     require_second_factor: Literal["nobody", "admins", "organizers", "everybody"] = "nobody"
     """Who can do nothing here before a second factor is set up, with API tokens neither. Organizers: admins, too."""
     smtp_url: SecretStr | None = None

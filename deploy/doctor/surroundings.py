@@ -111,6 +111,10 @@ def _request_size(installation: Installation) -> str:
 
 def _mail_server(installation: Installation) -> str:
     url = installation.settings.smtp_url
+    if url is None and installation.settings.require_confirmed_address and not installation.settings.oidc_issuer:
+        raise Fault(
+            "KENNEL_REQUIRE_CONFIRMED_ADDRESS is set, and without KENNEL_SMTP_URL nobody can confirm an address."
+        )
     if url is None:
         raise Skipped("KENNEL_SMTP_URL is not set: links are made by `kennel admin account reset-link`")
     smtp.connect(url.get_secret_value()).close()

@@ -51,7 +51,8 @@ def admit(
     limits: UploadLimits,
     now: datetime,
 ) -> CompetitionState:
-    """Refuse an upload before a byte is read if it could not be accepted: name, phase, roles, rules, size, quotas."""
+    """Refuse an upload before a byte is read if it could not be accepted: name, phase, roles, address,
+    rules, size, quotas."""
     if any(unicodedata.category(character) in CONTROLS for character in entry.file_name):
         raise Invalid("bad-file-name", "The name of a file may not have line breaks or control characters in it.")
     state = visible_state(session, slug, account, now)
@@ -65,6 +66,7 @@ def admit(
     if entry.benchmark is not None and not is_organizer(account, state.competition.id):
         raise Forbidden("wrong-role", "Only organizers add benchmark entries.")
     if entry.benchmark is None:
+        _require_address(account, limits)
         rules.require_entrant(session, state.competition, account)
     _require_bytes(declared_bytes, state, limits)
     team = members.team_of(session, state.competition.id, account.id)
@@ -73,6 +75,15 @@ def admit(
     wanted, benchmark = declared_bytes or 0, entry.benchmark is not None
     storage.require_room(session, state.competition, account, limits, wanted=wanted, benchmark=benchmark)
     return state
+
+
+def _require_address(account: Account, limits: UploadLimits) -> None:
+    if limits.confirmed_address and account.email is None:
+        raise Forbidden(
+            "address-not-confirmed",
+            "Your account has no confirmed mail address. Follow the link that was mailed to you, or have another one "
+            "sent from the page /account.",
+        )
 
 
 def upload_limit(state: CompetitionState, limits: UploadLimits) -> int:

@@ -22,16 +22,23 @@ GIGABYTE = 10**9
 
 @dataclass(frozen=True)
 class UploadLimits:
-    """The operator's limits in bytes: of a zip, and of all that a team and a competition may have; None: no limit."""
+    """The operator's limits in bytes: of a zip, and of all that a team and a competition may have; None: no limit. And
+    whether those who enter need a confirmed mail address."""
 
     zip: int
     team: int | None
     competition: int | None
+    confirmed_address: bool = False
 
 
 def limits_of(settings: Settings) -> UploadLimits:
     """The limits that the operator has set."""
-    return UploadLimits(settings.max_upload_bytes, settings.max_team_bytes, settings.max_competition_bytes)
+    return UploadLimits(
+        settings.max_upload_bytes,
+        settings.max_team_bytes,
+        settings.max_competition_bytes,
+        settings.require_confirmed_address,
+    )
 
 
 def usage_of(session: Session, competition: Competition, account: Account) -> StorageUsage:

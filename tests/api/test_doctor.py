@@ -445,6 +445,12 @@ def test_too_few_inodes_are_a_fault(installation: Installation, monkeypatch: Pat
     assert (outcome.state, "too few bytes or inodes" in outcome.finding) == ("wrong", True)
 
 
+def test_addresses_that_nobody_can_confirm_are_a_fault(installation: Installation) -> None:
+    (check,) = (check for check in surroundings.CHECKS if check.name == "mail server")
+    outcome = outcome_of(check, changed(installation, require_confirmed_address=True, smtp_url=None))
+    assert (outcome.state, "KENNEL_SMTP_URL" in outcome.finding) == ("wrong", True)
+
+
 def test_what_it_may_not_ask_is_no_fault(installation: Installation, monkeypatch: Patch) -> None:
     def refuse(*_: object) -> None:
         raise NoPermissionError("this user has no permissions to run the 'info' command")

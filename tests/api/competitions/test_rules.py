@@ -2,8 +2,10 @@
 
 from typing import Any
 
+import pytest
 from sqlalchemy import text
 
+from scorer.db.tables import Account
 from tests.api.conftest import Service
 from tests.api.submissions.test_uploads import blobs, refused
 from tests.factories import noise_images, zip_of
@@ -35,6 +37,21 @@ def test_entering_needs_the_rules_accepted(service: Service) -> None:
     assert service.call("ada", "GET", f"/competitions/{slug}").json()["rules_accepted"] is True
     assert service.submit("ada", slug, zip_of(noise_images(9))).status_code == 202
     refused(service.submit("bob", slug, zip_of(noise_images(9))), 403, "rules-not-accepted")
+
+
+def test_entering_may_need_a_confirmed_address(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    slug = service.competition()
+    settings = service.app.state.settings.model_copy(update={"require_confirmed_address": True})
+    monkeypatch.setattr(service.app.state, "settings", settings)
+    content = zip_of(noise_images(9))
+    refused(service.submit("ada", slug, content), 403, "address-not-confirmed")
+    announced = {"Tus-Resumable": "1.0.0", "Upload-Length": "10"}
+    begun = service.call("ada", "POST", f"/competitions/{slug}/uploads", headers=announced)
+    refused(begun, 403, "address-not-confirmed")
+    assert service.submit("organizer", slug, content, benchmark="Held out").status_code == 202
+    with service.context.sessions.begin() as session:
+        session.query(Account).filter_by(handle="ada").one().email = "ada@example.org"
+    assert service.submit("ada", slug, content).status_code == 202
 
 
 def test_again_is_the_same(service: Service) -> None:
