@@ -1,9 +1,10 @@
 """Types of settings: addresses and lists as an operator writes them."""
 
 import re
+from email.utils import parseaddr
 from ipaddress import ip_address
 from typing import Annotated, Any, get_args
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 from pydantic import AfterValidator, BeforeValidator, SecretStr, StringConstraints
 from pydantic.fields import FieldInfo
@@ -63,6 +64,31 @@ def _readable_redis(secret: SecretStr) -> SecretStr:
     return SecretStr(urlunsplit(parts._replace(query=urlencode(options, safe="/"))))
 
 
+def _readable_smtp(secret: SecretStr) -> SecretStr:
+    """The same address; a ``ValueError`` without a piece of it if it is none."""
+    try:
+        parts = urlsplit(secret.get_secret_value())
+        known = parts.scheme in {"smtp", "smtps"} and HOST.fullmatch(parts.hostname or "") and parts.port != 0
+        known = known and unquote(parts.netloc).isascii()
+    except ValueError:
+        known = False
+    if not known or parts.path.strip("/") or parts.query or parts.fragment:
+        raise ValueError(
+            "the address cannot be read. It is smtp://host:port or smtps://user:password@host, all in ASCII; "
+            "percent-encode the special characters of its password"
+        )
+    return secret
+
+
+def _ascii_sender(sender: str) -> str:
+    address = parseaddr(sender)[1]
+    if "@" not in address or not address.isascii() or not sender.isprintable():
+        raise ValueError(
+            "it needs an address of ASCII characters, such as Kennel <kennel@example.org>; write other domains as xn--"
+        )
+    return sender
+
+
 def is_secret(field: FieldInfo) -> bool:
     """Whether a setting is a secret, so that ``<VARIABLE>_FILE`` may name a file with its value."""
     return _has_secret(field.annotation)
@@ -120,4 +146,6 @@ HttpsAddress = Annotated[HttpAddress, AfterValidator(_with_tls)]
 SocketAddress = Annotated[str, StringConstraints(pattern=r"^(/\S+|[^\s/:]+:[0-9]+|\[[0-9a-fA-F:]+\]:[0-9]+)$")]
 """The path of a Unix socket, or ``host:port``."""
 DatabaseUrl = Annotated[SecretStr, BeforeValidator(_psycopg2), AfterValidator(_readable_database)]
+SmtpUrl = Annotated[SecretStr, AfterValidator(_readable_smtp)]
+MailSender = Annotated[str, AfterValidator(_ascii_sender)]
 RedisUrl = Annotated[SecretStr, AfterValidator(_readable_redis)]

@@ -18,7 +18,9 @@ from scorer.setting_types import (
     DatabaseUrl,
     HttpAddress,
     HttpsAddress,
+    MailSender,
     RedisUrl,
+    SmtpUrl,
     SocketAddress,
     is_secret,
     parts_of,
@@ -197,19 +199,18 @@ class Settings(LogSettings):
     ``KENNEL_SMTP_URL`` or ``KENNEL_OIDC_ISSUER``; benchmark entries of organizers need none."""
     require_second_factor: Literal["nobody", "admins", "organizers", "everybody"] = "nobody"
     """Who can do nothing here before a second factor is set up, with API tokens neither. Organizers: admins, too."""
-    smtp_url: SecretStr | None = None
-    """``smtps://user:password@host``, or ``smtp://host:25`` for a server in whose network nobody else reads: mails, and
-    the links in them, go there in clear if it offers no TLS. Without the setting mails stay in the outbox, and the
-    operator makes links with ``kennel admin account reset-link``."""
-    mail_from: str = "Kennel <kennel@localhost>"
+    smtp_url: SmtpUrl | None = None
+    """``smtps://user:password@host``, or ``smtp://host:25`` in a trusted network: without TLS, links in mails are sent
+    in clear. Without the setting mails stay in the outbox; use ``kennel admin account reset-link``."""
+    mail_from: MailSender = "Kennel <kennel@localhost>"
     """The sender of mails."""
     trusted_proxies: Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode, BeforeValidator(parts_of)] = ()
     """Addresses and networks of the proxies before the web processes, separated by commas, whose ``X-Forwarded-For``
     and ``X-Forwarded-Proto`` say who visits: ``127.0.0.1`` for one on the same machine. Without it a visitor has the
     address of the connection."""
     webhooks_local: bool = False
-    """Whether webhooks may use plain HTTP and addresses of this machine and its private networks. Anybody with an
-    account can make a webhook, so set it only where everybody may reach every address that workers can reach."""
+    """Whether webhooks may use plain HTTP and private addresses. Anybody with an account can make a webhook, so set it
+    only where everybody may reach every address that workers can reach."""
     rates: dict[str, str] = {}
     """Rate limits that differ from the defaults, by name, for example ``{"sign-in": "5/minute"}``."""
 
@@ -224,8 +225,7 @@ class Settings(LogSettings):
     """The provider's name on the button ``Sign in with ...``."""
 
     metrics_token: SecretStr | None = None
-    """What Prometheus must bear (``Authorization: Bearer``) to read ``/metrics``. Without it web processes have none,
-    and a worker's port answers anybody."""
+    """The bearer token for ``/metrics``. Without it web processes have none, and a worker's port answers anybody."""
     metrics_port: int | None = Field(None, ge=1, le=65535)
     """A worker's port for ``/metrics``, if any. It needs ``PROMETHEUS_MULTIPROC_DIR``, an empty folder."""
     liveness_path: Path | None = None

@@ -1,4 +1,4 @@
-"""Jobs that wait, run or have failed, for admins."""
+"""For admins: jobs that wait, run or have failed, and mails that have not left."""
 
 from datetime import datetime
 from typing import Any
@@ -15,6 +15,7 @@ from scorer.db.tables import Account
 from scorer.errors import KennelError, NotFound
 from scorer.jobs import failed_jobs
 from scorer.lifecycle import STAGES
+from scorer.notifications import outbox
 from scorer.review import failed_scores
 
 router = Router(prefix="/admin/work", include_in_schema=False)
@@ -29,9 +30,9 @@ def show_jobs(session: DbSession, admin: Admin, viewer: SignedIn, now: Now, done
 
 def _page(session: Session, viewer: Caller, now: datetime, *, status: int = 200, **outcome: Any) -> Response:
     backlog = failed_jobs.read_backlog(session)
-    return render_page(
-        "jobs/show.html", status=status, viewer=viewer, backlog=backlog, stages=STAGES, now=now, **outcome
-    )
+    mail_faults = outbox.list_faults(session, now)
+    shown: dict[str, Any] = {"backlog": backlog, "mail_faults": mail_faults, "stages": STAGES, "now": now}
+    return render_page("jobs/show.html", status=status, viewer=viewer, **shown, **outcome)
 
 
 @router.post("/requeue")

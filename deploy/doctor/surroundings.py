@@ -117,8 +117,8 @@ def _mail_server(installation: Installation) -> str:
         )
     if url is None:
         raise Skipped("KENNEL_SMTP_URL is not set: links are made by `kennel admin account reset-link`")
-    smtp.connect(url.get_secret_value()).close()
-    return "it takes us in"
+    smtp.check(url.get_secret_value(), installation.settings.mail_from)
+    return f"it takes mails from {installation.settings.mail_from}"
 
 
 def _mail_sender(installation: Installation) -> str:

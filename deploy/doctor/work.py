@@ -7,6 +7,7 @@ from deploy.doctor.check import Check, Fault, Skipped
 from deploy.doctor.installation import Installation
 from scorer.db.diagnostics import Backlog, delivery_backlog, mail_backlog
 from scorer.db.jobs import failed_jobs, pauses, sweeps
+from scorer.db.notifications import mail_faults
 from scorer.jobs.broker import SWEEP_QUEUE, UPLOADS_QUEUE
 from scorer.lifecycle import Queue
 from scorer.product_version import product_version
@@ -98,8 +99,11 @@ def _mails(installation: Installation) -> str:
     with installation.sessions() as session:
         now = failed_jobs.database_time(session)
         backlog = mail_backlog(session, now - RECENT)
+        lost = [fault for fault in mail_faults(session, now - RECENT) if fault.lost]
     if backlog.waiting and installation.settings.smtp_url is None:
         raise Skipped(f"{backlog.waiting} stay in the outbox: KENNEL_SMTP_URL names no server")
+    if lost:
+        raise Fault(f"{backlog.failed} mails were not sent within a day, the newest because: {lost[0].error}")
     return _require_sent("mails", backlog, now)
 
 

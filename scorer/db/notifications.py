@@ -12,6 +12,8 @@ from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 from scorer.db.tables import Account, Competition, Delivery, Mail, MailChoice, Membership, Notice, Table, Team, Webhook
 from scorer.lifecycle import DeliveryState, MailState
 
+MAX_FAULTS = 20
+
 
 @dataclass(frozen=True)
 class NoticeText:
@@ -29,6 +31,15 @@ class NamedTeam(NamedTuple):
     name: str
     slug: str
     title: str
+
+
+class MailFault(NamedTuple):
+    """A reason why mails have not left: how many wait, how many were given up, since when the oldest was due."""
+
+    error: str
+    waiting: int
+    lost: int
+    since: datetime
 
 
 def member_accounts(session: Session, team_ids: Collection[int]) -> Sequence[int]:
@@ -179,7 +190,19 @@ def expire_mails(session: Session, now: datetime) -> int:
 def close_lost_mails(session: Session, now: datetime) -> int:
     """Close mails whose sender was lost: whether they were sent is unknown. Returns how many."""
     abandoned = (Mail.state == MailState.SENDING) & (Mail.due_at <= now)
-    return _count(session.execute(update(Mail).where(abandoned).values(state=MailState.UNKNOWN, body="")))
+    error = "Its sender ended while it was sending: the mail may or may not have left."
+    lost = {"state": MailState.UNKNOWN, "body": "", "error": error}
+    return _count(session.execute(update(Mail).where(abandoned).values(lost)))
+
+
+def mail_faults(session: Session, since: datetime) -> list[MailFault]:
+    """Why mails wait, and why others were not sent ``since`` a moment; the newest first."""
+    waiting = Mail.state == MailState.WAITING
+    lost = Mail.state.in_((MailState.FAILED, MailState.UNKNOWN, MailState.EXPIRED)) & (Mail.due_at >= since)
+    columns = Mail.error, func.count().filter(waiting), func.count().filter(lost), func.min(Mail.created_at)
+    query = select(*columns).where(Mail.error.is_not(None), waiting | lost).group_by(Mail.error)
+    newest = query.order_by(func.max(Mail.created_at).desc()).limit(MAX_FAULTS)
+    return [MailFault._make(row) for row in session.execute(newest)]
 
 
 def _count(result: object) -> int:

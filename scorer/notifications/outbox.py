@@ -1,8 +1,8 @@
 """The outbox: mails as rows, written in the transaction of their cause and sent by a worker after the commit.
 
 Delivery is at most once. ``claim_mail`` is committed before the mail leaves; a sender that dies after that may or may
-not have sent it, so it is not retried. A mail that the server has certainly refused is retried with exponential
-backoff.
+not have sent it, so it is not retried. A mail that the server refuses for now is retried for four days, as RFC 5321
+recommends. While the server takes no mail at all, mails wait, and that costs them no attempt.
 """
 
 from datetime import datetime, timedelta
@@ -10,12 +10,15 @@ from datetime import datetime, timedelta
 from sqlalchemy.orm import Session
 
 from scorer.db import notifications
+from scorer.db.notifications import MailFault
 from scorer.db.tables import Mail
 from scorer.lifecycle import MailState
 
-MAX_ATTEMPTS = 8
+MAX_ATTEMPTS = 100
 FIRST_RETRY_AFTER = timedelta(minutes=1)
-"""Delay before the second attempt; it doubles with each further one, two hours in all."""
+"""Delay before the second attempt, and after each outage of the server. It doubles with each further attempt."""
+MAX_RETRY_AFTER = timedelta(hours=1)
+SHOWN = timedelta(days=7)
 SENDING_LEASE = timedelta(minutes=10)
 
 
@@ -55,13 +58,25 @@ def record_refusal(session: Session, mail: Mail, *, error: str, now: datetime, p
     if permanent or mail.attempts >= MAX_ATTEMPTS:
         notifications.close_mail(session, mail.id, state=MailState.FAILED, error=error, body="")
     else:
-        due_at = now + FIRST_RETRY_AFTER * 2 ** (mail.attempts - 1)
+        doublings = min(mail.attempts - 1, 6)
+        due_at = now + min(FIRST_RETRY_AFTER * 2**doublings, MAX_RETRY_AFTER)
         notifications.close_mail(session, mail.id, state=MailState.WAITING, error=error, due_at=due_at)
+
+
+def defer(session: Session, mail: Mail, *, error: str, now: datetime) -> None:
+    """Let a mail wait whose server takes no mail at all; this was no attempt."""
+    due_at, attempts = now + FIRST_RETRY_AFTER, mail.attempts - 1
+    notifications.close_mail(session, mail.id, state=MailState.WAITING, error=error, due_at=due_at, attempts=attempts)
 
 
 def mark_lost(session: Session, mail: Mail, *, error: str) -> None:
     """Close a mail of which it is unknown whether the server took it."""
     notifications.close_mail(session, mail.id, state=MailState.UNKNOWN, error=error, body="")
+
+
+def list_faults(session: Session, now: datetime) -> list[MailFault]:
+    """Why mails wait, and why others have not been sent within the last week; the newest reasons first."""
+    return notifications.mail_faults(session, now - SHOWN)
 
 
 def sweep_mails(session: Session, now: datetime) -> dict[str, int]:

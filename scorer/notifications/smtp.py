@@ -2,16 +2,26 @@
 
 import smtplib
 import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from email.message import EmailMessage
+from email.policy import SMTP
 from email.utils import format_datetime, parseaddr
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from scorer.db.tables import Mail
 from scorer.errors import Unavailable
 
+CONTENT_POLICY = SMTP.clone(cte_type="7bit")
+"""Every server takes it, also one without 8BITMIME."""
 TIMEOUT_SECONDS = 10
+TRANSFER_SECONDS = 60
+"""How long the server may take to accept a whole mail: many scan it before they answer."""
+OK_CODES = {250, 251}
 PERMANENT_ERROR_CODE = 500
 """Reply codes from here on are permanent errors: a retry is useless."""
+SESSION_CODES = {421, 530}
+"""Replies about the session and not about a recipient: the server closes it, or wants a login first."""
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
@@ -34,30 +44,79 @@ def deliver(mail: Mail, url: str, sender: str, site: str) -> None:
 
     Raises ``Unavailable`` if the server takes no mail at all, ``MailRefused`` or ``MailUncertain`` for this mail.
     """
+    content = message_of(mail, sender, site).as_bytes(policy=CONTENT_POLICY)
+    with _session(url) as server:
+        with _unavailability():
+            _begin_mail(server, sender)
+            code, reply = server.rcpt(mail.recipient)
+        if code in SESSION_CODES:
+            raise _unavailable(_text(code, reply))
+        if code not in OK_CODES:
+            raise _refusal(code, reply)
+        if server.sock is not None:
+            server.sock.settimeout(TRANSFER_SECONDS)
+        try:
+            code, reply = server.data(content)
+        except smtplib.SMTPDataError as error:
+            raise _refusal(error.smtp_code, error.smtp_error) from error
+        except (OSError, smtplib.SMTPException) as error:
+            raise MailUncertain(str(error)) from error
+        if code not in OK_CODES:
+            raise _refusal(code, reply)
+
+
+def check(url: str, sender: str) -> None:
+    """``Unavailable`` unless the server at ``url`` would take mails from ``sender``. None is sent."""
+    with _session(url) as server, _unavailability():
+        _begin_mail(server, sender)
+
+
+@contextmanager
+def _session(url: str) -> Iterator[smtplib.SMTP]:
+    """A session that ends with QUIT, whose answer nobody needs."""
     server = connect(url)
     try:
-        server.send_message(message_of(mail, sender, site))
-    except smtplib.SMTPRecipientsRefused as error:
-        code, reason = next(iter(error.recipients.values()))
-        raise MailRefused(
-            f"{code} {reason.decode(errors='replace')}", permanent=code >= PERMANENT_ERROR_CODE
-        ) from error
-    except smtplib.SMTPResponseException as error:
-        raise MailRefused(
-            f"{error.smtp_code} {error.smtp_error!r}", permanent=error.smtp_code >= PERMANENT_ERROR_CODE
-        ) from error
-    except (OSError, smtplib.SMTPException) as error:
-        raise MailUncertain(str(error)) from error
+        yield server
+        with suppress(OSError, smtplib.SMTPException):
+            server.putcmd("QUIT")
     finally:
         server.close()
 
 
+def _begin_mail(server: smtplib.SMTP, sender: str) -> None:
+    """Announce a mail; ``Unavailable`` if the server takes none from this sender, whatever the mail is."""
+    code, reply = server.mail(parseaddr(sender)[1])
+    if code not in OK_CODES:
+        raise _unavailable(f"it refuses the sender {sender}: {_text(code, reply)}")
+
+
+def _text(code: int, reply: bytes | str) -> str:
+    return f"{code} {reply.decode(errors='replace') if isinstance(reply, bytes) else reply}"
+
+
+def _refusal(code: int, reply: bytes | str) -> MailRefused:
+    return MailRefused(_text(code, reply), permanent=code >= PERMANENT_ERROR_CODE)
+
+
+def _unavailable(why: object) -> Unavailable:
+    return Unavailable("no-mail-server", f"The mail server cannot be used: {why}.")
+
+
+@contextmanager
+def _unavailability() -> Iterator[None]:
+    """Make ``Unavailable`` of every failure of the connection."""
+    try:
+        yield
+    except smtplib.SMTPResponseException as error:
+        raise _unavailable(_text(error.smtp_code, error.smtp_error)) from error
+    except (OSError, smtplib.SMTPException, UnicodeError) as error:  # a name that DNS cannot have is a UnicodeError
+        raise _unavailable(error) from error
+
+
 def connect(url: str) -> smtplib.SMTP:
     """A connection to the SMTP server at ``url``, logged in; ``Unavailable`` if the server takes no mail at all."""
-    try:
+    with _unavailability():
         return _connected(urlsplit(url))
-    except (OSError, smtplib.SMTPException) as error:
-        raise Unavailable("no-mail-server", f"The mail server cannot be used: {error}.") from error
 
 
 def _connected(url: SplitResult) -> smtplib.SMTP:
@@ -70,9 +129,10 @@ def _connected(url: SplitResult) -> smtplib.SMTP:
     else:
         server = smtplib.SMTP(host, url.port or 25, timeout=TIMEOUT_SECONDS)
     try:
-        server.ehlo()
+        server.ehlo_or_helo_if_needed()
         if not encrypted and server.has_extn("starttls"):
             server.starttls(context=context)
+            server.ehlo_or_helo_if_needed()
             encrypted = True
         if url.username:
             _log_in(server, url, safe=encrypted or host in LOOPBACK)
@@ -90,7 +150,7 @@ def _log_in(server: smtplib.SMTP, url: SplitResult, *, safe: bool) -> None:
 
 def message_of(mail: Mail, sender: str, site: str) -> EmailMessage:
     """The mail as a MIME message. Its Message-ID is stable, so that a duplicate can be recognised."""
-    message = EmailMessage()
+    message = EmailMessage(CONTENT_POLICY)
     message["From"] = sender
     message["To"] = mail.recipient
     message["Subject"] = " ".join(mail.subject.split())  # a name of an older entry may have a line break in it

@@ -222,6 +222,12 @@ def overdue(**values: Any) -> dict[str, Any]:
     } | values
 
 
+def refused_mail() -> Mail:
+    """A mail that the server has refused for good."""
+    refused = {"state": "failed", "error": "550 no such user", "due_at": datetime.now(UTC)}
+    return Mail(recipient="ada@example.org", **overdue(**refused))
+
+
 def with_late_delivery(installation: Installation) -> Installation:
     """The installation with a webhook whose call is late."""
     with installation.sessions() as session:
@@ -400,7 +406,7 @@ BREAKS: dict[str, tuple[Callable[[Case], Installation | AbstractContextManager[I
         ),
         "gpu-1",
     ),
-    "mails": (lambda c: with_rows(c.changed(**SMTP), Mail(recipient="ada@example.org", **overdue())), "1 mails wait"),
+    "mails": (lambda c: with_rows(c.changed(**SMTP), refused_mail()), "550 no such user"),
     "webhooks": (lambda c: with_late_delivery(c.installation), "1 calls of webhooks wait"),
     "public address": (lambda c: public(c, 404), "answers 404"),
     "encryption": (lambda c: c.changed(public_url="http://kennel.example.org"), "is not HTTPS"),

@@ -304,10 +304,8 @@ PROMISES = (
         "A mail is sent at most once.",
         "tests/api/notifications/test_mail.py::test_a_sender_that_vanishes_leaves_no_second_mail",
         "scorer/db/notifications.py",
-        "    abandoned = (Mail.state == MailState.SENDING) & (Mail.due_at <= now)\n"
-        '    return _count(session.execute(update(Mail).where(abandoned).values(state=MailState.UNKNOWN, body="")))',
-        "    abandoned = (Mail.state == MailState.SENDING) & (Mail.due_at <= now)\n"
-        "    return _count(session.execute(update(Mail).where(abandoned).values(state=MailState.WAITING)))",
+        '    lost = {"state": MailState.UNKNOWN, "body": "", "error": error}\n',
+        '    lost = {"state": MailState.WAITING}\n',
     ),
     Promise(
         "A webhook whose arrival is in doubt is sent again, under the same id.",

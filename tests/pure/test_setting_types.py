@@ -6,10 +6,11 @@ import pytest
 from pydantic import SecretStr, TypeAdapter, ValidationError
 
 from scorer.jobs.broker import create_celery_app
-from scorer.setting_types import DatabaseUrl, RedisUrl
+from scorer.setting_types import DatabaseUrl, MailSender, RedisUrl, SmtpUrl
 from scorer.settings import Settings
 
 DATABASE, REDIS = TypeAdapter[SecretStr](DatabaseUrl), TypeAdapter[SecretStr](RedisUrl)
+SMTP, SENDER = TypeAdapter[SecretStr](SmtpUrl), TypeAdapter[str](MailSender)
 
 
 @pytest.mark.parametrize("password", ["p@sekret:1", "p@ss:w/rd%#? &+sekret", "1/sekret@x", "p@sekret/1"])
@@ -26,6 +27,39 @@ def test_so_is_one_of_the_queue_server(password: str) -> None:
         REDIS.validate_python(f"redis://:{password}@localhost:6379/0")
     assert "REDIS_PASSWORD" in refused.value.errors()[0]["msg"]
     assert "sekret" not in refused.value.errors()[0]["msg"]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "smtp://kennel:p/sekret@mail.example.org",
+        "smtps://kennel:p#sekret@mail.example.org",
+        "smtp://kennel:p?sekret@mail.example.org",
+        "smtp://kennel:sekret@mail.example.org:port",
+        "http://kennel:sekret@mail.example.org",
+        "smtps://kennel:%C3%B6sekret@mail.example.org",
+        "mail.example.org",
+    ],
+)
+def test_so_is_one_of_the_mail_server(url: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        SMTP.validate_python(url)
+    assert "smtps://user:password@host" in refused.value.errors()[0]["msg"]
+    assert "sekret" not in refused.value.errors()[0]["msg"]
+
+
+@pytest.mark.parametrize(
+    "url", ["smtp://mail.example.org:25", "smtps://kennel:p%40ss%2F@mail.example.org/", "smtp://[::1]:25"]
+)
+def test_an_address_of_a_mail_server_stays_as_it_is(url: str) -> None:
+    assert SMTP.validate_python(url).get_secret_value() == url
+
+
+@pytest.mark.parametrize("sender", ["Kennel", "Kennel <kennel@größe.example>", "Kennel\n<kennel@example.org>"])
+def test_a_sender_that_no_mail_can_have_is_refused(sender: str) -> None:
+    with pytest.raises(ValidationError, match="ASCII"):
+        SENDER.validate_python(sender)
+    assert SENDER.validate_python("Kennel Größe <kennel@example.org>") == "Kennel Größe <kennel@example.org>"
 
 
 @pytest.mark.parametrize("url", ["redis+cluster://host/0", "valkey://host", "amqp://host", "host:6379"])

@@ -4,6 +4,7 @@ A mail is claimed in one transaction and settled in another, so that a crash in 
 """
 
 import logging
+import time
 
 from scorer.db.tables import Mail
 from scorer.errors import Unavailable
@@ -14,8 +15,8 @@ from scorer.notifications.smtp import MailRefused, MailUncertain, deliver
 from worker.runtime.context import WorkerContext
 
 log = logging.getLogger(__name__)
-MAX_MAILS = 50
-"""Mails of one round, so that other work gets its turn."""
+ROUND_SECONDS = 10.0
+"""No new mail begins after that, so that other work gets its turn."""
 
 
 def send_due_mails(context: WorkerContext) -> int:
@@ -26,7 +27,8 @@ def send_due_mails(context: WorkerContext) -> int:
     if closed["unknown"]:
         log.warning("%d mails may or may not have left: their sender vanished", closed["unknown"])
     sent = 0
-    for _ in range(MAX_MAILS if context.settings.smtp_url is not None else 0):
+    end = time.monotonic() + ROUND_SECONDS
+    while context.settings.smtp_url is not None and time.monotonic() < end:
         with transaction(context.sessions, context.broker) as session:
             mail = outbox.claim_mail(session, context.now())
         if mail is None:
@@ -49,7 +51,7 @@ def _send(context: WorkerContext, mail: Mail) -> bool:
         deliver(mail, url.get_secret_value() if url else "", sender, site)
     except Unavailable as error:
         with transaction(context.sessions, context.broker) as session:
-            outbox.record_refusal(session, mail, error=error.message, now=now(), permanent=False)
+            outbox.defer(session, mail, error=error.message, now=now())
         MAILS.labels("refused").inc()
         raise
     except MailRefused as error:

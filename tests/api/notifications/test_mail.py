@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from email import message_from_bytes
+from email.policy import default
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from pydantic import SecretStr
 
 from deploy.standalone.ports import free_port
 from scorer.db.tables import Mail
+from scorer.lifecycle import MailState
 from scorer.notifications import outbox
 from tests.api.accounts.test_accounts import confirm, link_in, sign_up
 from tests.api.conftest import Service
@@ -25,14 +27,33 @@ from worker.runtime.context import WorkerContext
 
 @dataclass
 class Server:
-    """Takes mails, or refuses them with ``answer``; ``hang_up`` breaks the line once the mail is there."""
+    """Takes mails, or refuses them with ``answer``, those to ``unknown`` alone with 550, and ``sender_answer`` at MAIL
+    FROM; ``hang_up`` breaks the connection at this command. It does not offer 8BITMIME."""
 
     taken: list[Envelope] = field(default_factory=list)
     answer: str = "250 OK"
-    hang_up: bool = False
+    sender_answer: str = "250 OK"
+    unknown: str = ""
+    hang_up: str = ""
 
-    async def handle_RCPT(self, _: SMTP, __: Connection, envelope: Envelope, address: str, options: Any) -> str:  # noqa: N802
+    async def handle_EHLO(  # noqa: N802
+        self, _: SMTP, connection: Connection, __: Envelope, name: str, lines: list[str]
+    ) -> list[str]:
+        """Asked at the beginning: what the server offers."""
+        connection.host_name = name
+        return [line for line in lines if "8BITMIME" not in line]
+
+    async def handle_MAIL(self, _: SMTP, __: Connection, envelope: Envelope, address: str, options: Any) -> str:  # noqa: N802
+        """Asked for the sender."""
+        envelope.mail_from = address
+        return self.sender_answer
+
+    async def handle_RCPT(self, server: SMTP, _: Connection, envelope: Envelope, address: str, options: Any) -> str:  # noqa: N802
         """Asked for each recipient."""
+        if self.hang_up == "RCPT":
+            self.abort(server)
+        if address == self.unknown:
+            return "550 no such user"
         if self.answer.startswith("250"):
             envelope.rcpt_tos.append(address)
         return self.answer
@@ -40,10 +61,15 @@ class Server:
     async def handle_DATA(self, server: SMTP, _: Connection, envelope: Envelope) -> str:  # noqa: N802
         """Asked when the mail is there."""
         self.taken.append(envelope)
-        if self.hang_up:
-            assert isinstance(server.transport, WriteTransport)
-            server.transport.abort()
+        if self.hang_up == "DATA":
+            self.abort(server)
         return "250 OK"
+
+    @staticmethod
+    def abort(server: SMTP) -> None:
+        """Break the connection."""
+        assert isinstance(server.transport, WriteTransport)
+        server.transport.abort()
 
 
 @pytest.fixture
@@ -151,11 +177,11 @@ def test_a_line_that_breaks_after_the_mail_was_given_is_not_tried_again(
     service: Service, context: WorkerContext, server: tuple[Server, str]
 ) -> None:
     sign_up(service)
-    server[0].hang_up = True
+    server[0].hang_up = "DATA"
     assert send_due_mails(context) == 0
     assert len(server[0].taken) == 1
     assert queued_mails(service)[0].state == "unknown"
-    server[0].hang_up = False
+    server[0].hang_up = ""
     assert send_due_mails(later(context, days=1)) == 0
     assert len(server[0].taken) == 1
 
@@ -180,7 +206,7 @@ def test_without_the_server_mails_wait_until_they_say_nothing_true(
     )
     assert send_due_mails(absent) == 0
     (mail,) = queued_mails(service)
-    assert (mail.state, mail.attempts) == ("waiting", 1)
+    assert (mail.state, mail.attempts) == ("waiting", 0)
     assert mail.error
     unset = replace(context, settings=service.context.settings)
     assert send_due_mails(unset) == 0
@@ -191,21 +217,77 @@ def test_without_the_server_mails_wait_until_they_say_nothing_true(
     assert server[0].taken == []
 
 
-def test_after_eight_attempts_a_mail_is_given_up(
+def test_a_mail_that_is_refused_for_now_is_tried_for_four_days(
     service: Service, context: WorkerContext, server: tuple[Server, str]
 ) -> None:
     with service.context.sessions.begin() as session:
-        outbox.queue_mail(session, "a@example.org", "Hello", "Hello.", now=context.now())
-    server[0].answer = "451 come back"
-    waits = []
-    for day in range(10):
-        before = context.now() + timedelta(days=day)
-        send_due_mails(replace(context, now=lambda moment=before: moment))  # type: ignore[misc]
-        (mail,) = queued_mails(service)
-        if mail.state == "waiting":
+        mail = outbox.queue_mail(session, "a@example.org", "Hello", "Hello.", now=context.now())
+        waits = []
+        for mail.attempts in range(1, outbox.MAX_ATTEMPTS + 1):
+            mail.state, before = MailState.SENDING, mail.due_at
+            session.flush()
+            outbox.record_refusal(session, mail, error="451 come back", now=before, permanent=False)
+            session.refresh(mail)
             waits.append((mail.due_at - before).total_seconds() / 60)
-    assert waits == [1, 2, 4, 8, 16, 32, 64]
-    assert (mail.state, mail.attempts) == ("failed", 8)
+    assert waits[:8] == [1, 2, 4, 8, 16, 32, 60, 60]
+    assert sum(waits) > 4 * 24 * 60 - 240
+    assert (mail.state, mail.attempts) == ("failed", outbox.MAX_ATTEMPTS)
+
+
+@pytest.mark.parametrize("fault", ["530 5.7.0 Authentication required", "550 no such sender", "RCPT", "refused"])
+def test_a_server_that_takes_no_mail_costs_none(
+    service: Service, context: WorkerContext, server: tuple[Server, str], fault: str
+) -> None:
+    """However long it lasts: more often than a mail has attempts."""
+    with service.context.sessions.begin() as session:
+        for number in range(2):
+            outbox.queue_mail(session, f"n{number}@example.org", "Hello", "Hello.", now=context.now())
+    handler, _ = server
+    if fault == "RCPT":
+        handler.hang_up = fault
+    elif fault == "refused":
+        handler.answer = "530 log in first"
+    else:
+        handler.sender_answer = fault
+    for hour in range(12):
+        assert send_due_mails(later(context, hours=hour)) == 0
+    assert {(mail.state, mail.attempts) for mail in queued_mails(service)} == {("waiting", 0)}
+    with service.context.sessions() as session:
+        (reason,) = outbox.list_faults(session, context.now())
+    assert (reason.waiting, reason.lost) == (2, 0)
+    assert "The mail server cannot be used" in reason.error
+    handler.hang_up, handler.answer, handler.sender_answer = "", "250 OK", "250 OK"
+    assert send_due_mails(later(context, hours=13)) == 2
+    assert sorted(envelope.rcpt_tos for envelope in handler.taken) == [["n0@example.org"], ["n1@example.org"]]
+
+
+def test_one_refused_recipient_keeps_no_other_mail_back_and_is_shown_to_the_admin(
+    service: Service, context: WorkerContext, server: tuple[Server, str]
+) -> None:
+    with service.context.sessions.begin() as session:
+        for number in range(3):
+            outbox.queue_mail(session, f"n{number}@example.org", "Hello", "Hello.", now=context.now())
+    server[0].unknown = "n1@example.org"
+    assert send_due_mails(context) == 2
+    assert [mail.state for mail in queued_mails(service)] == ["sent", "failed", "sent"]
+    with service.context.sessions() as session:
+        assert [reason[:3] for reason in outbox.list_faults(session, context.now())] == [("550 no such user", 0, 1)]
+
+
+def test_names_of_all_scripts_arrive_at_a_server_without_8bitmime(
+    service: Service, context: WorkerContext, server: tuple[Server, str]
+) -> None:
+    sender = "Kennel Größe <kennel@example.org>"
+    named = replace(context, settings=context.settings.model_copy(update={"mail_from": sender}))
+    with service.context.sessions.begin() as session:
+        outbox.queue_mail(session, "a@example.org", "Team Łódź 漢字 🐕", "Größe, 漢字 und 🐕", now=context.now())
+    assert send_due_mails(named) == 1
+    (envelope,) = server[0].taken
+    assert isinstance(envelope.content, bytes)
+    assert envelope.content.isascii()
+    message = message_from_bytes(envelope.content, policy=default)
+    assert (message["From"], message["Subject"]) == (sender, "Team Łódź 漢字 🐕")
+    assert message.get_content().strip() == "Größe, 漢字 und 🐕"
 
 
 def test_a_password_is_not_sent_in_the_open(

@@ -8,6 +8,7 @@ import pytest
 
 from scorer.db.tables import AuditEntry, Job
 from scorer.import_export import data_release
+from scorer.notifications import outbox
 from tests.api.conftest import Service
 from tests.api.import_export.test_data_release import closed
 from tests.api.review.test_publication import fail_private
@@ -160,6 +161,23 @@ def test_the_whole_log_is_turned_page_by_page(service: Service) -> None:
     assert first[0].one("dl").text.split() == ["number", "after:59"]
     assert rest[-1].one("dl").text.split() == ["number", "after:0"]
     assert "9.9.9.9" in page.text
+
+
+def test_mails_that_have_not_left_are_shown_with_the_reason(service: Service) -> None:
+    now = datetime.now(UTC)
+    enter(service, "admin")
+    assert "have not left" not in read(service, "/admin/work").text
+    with service.context.sessions.begin() as session:
+        for state in ("failed", "waiting"):
+            mail = outbox.queue_mail(session, "<b>@example.org", "Hello", "Hello.", now=now)
+            mail.state, mail.error = state, f"<b>: {state}"
+    page = read(service, "/admin/work")
+    (part,) = [each for each in page.all("section") if each.attributes.get("aria-labelledby") == "mails"]
+    shown = " ".join(part.text.split())
+    assert "1 mail waiting" in shown
+    assert "<b>: waiting" in shown
+    assert "1 mail not sent" in shown
+    assert "<b>: failed" in shown
 
 
 def test_stuck_work_is_shown_and_set_going_again(service: Service, slug: str) -> None:
