@@ -12,10 +12,6 @@ from scorer.lifecycle import STAGES as STAGES  # noqa: PLC0414 - for the templat
 from scorer.lifecycle import Phase
 from scorer.review import rulings
 
-MINUTE, HOUR, DAY, MONTH = 60, 3600, 86_400, 2_629_746
-SPANS = ((2 * MONTH, MONTH, "month"), (2 * DAY, DAY, "day"), (HOUR, HOUR, "hour"), (MINUTE, MINUTE, "minute"))
-"""(minimum seconds, seconds of the unit, its name): a deadline within two days is given in hours."""
-
 PHASES = {
     Phase.DRAFT: "Draft",
     Phase.OPEN: "Open",
@@ -35,6 +31,9 @@ LABEL_KEYS = {"legitimate": "l", "mgan": "m", "sup": "s", "ae": "a", "aug": "u",
 INTENT_KEYS = {"intended": "i", "unintended": "n", "unclear": "c"}
 RULINGS = {"keep": "Keep it as it is judged", "disqualify": "Disqualify it", "waive": "Waive its penalty"}
 RULED = rulings.RULING_EFFECTS
+counted = formatting.counted
+span = formatting.span
+before_or_after = formatting.before_or_after
 p_value = formatting.format_p_value
 intervals_that_miss = INTERVALS_THAT_MISS
 RECOVERED = {
@@ -89,23 +88,10 @@ def spoken(name: str) -> str:
     return name.replace("-", " ")
 
 
-def span(seconds: float) -> str:
-    """A duration in its largest sensible unit, rounded down: ``3 hours``; under a minute, ``a moment``."""
-    for min_seconds, unit, name in SPANS:
-        if seconds >= min_seconds:
-            return counted(int(seconds // unit), name)
-    return "a moment"
-
-
-def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """A number and its noun: ``1 team``, ``1,204 teams``."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
-
-
 def ago(moment: datetime, now: datetime) -> str:
     """How long ago: ``3 hours ago``; ``just now`` within the last minute, and for a clock that runs ahead."""
     seconds = (now - moment).total_seconds()
-    return "just now" if seconds < MINUTE else f"{span(seconds)} ago"
+    return "just now" if seconds < formatting.MINUTE else f"{span(seconds)} ago"
 
 
 def until(moment: datetime, now: datetime) -> str:
@@ -187,7 +173,7 @@ class Deadline:
 
     def counts_down(self, now: datetime) -> bool:
         """Whether it is less than a day ahead: a page that stays open counts its last hour down."""
-        return self.moment is not None and 0 < (self.moment - now).total_seconds() < DAY
+        return self.moment is not None and 0 < (self.moment - now).total_seconds() < formatting.DAY
 
 
 def deadline(state: CompetitionState, now: datetime) -> Deadline:

@@ -1,4 +1,8 @@
-"""Shares and p-values as text for people."""
+"""Shares, p-values, counts and durations as text for people."""
+
+MINUTE, HOUR, DAY, MONTH = 60, 3600, 86_400, 2_629_746
+SPANS = ((2 * MONTH, MONTH, "month"), (2 * DAY, DAY, "day"), (HOUR, HOUR, "hour"), (MINUTE, MINUTE, "minute"))
+"""(minimum seconds, seconds of the unit, its name): a deadline within two days is given in hours."""
 
 
 def format_percent(share: float) -> str:
@@ -15,3 +19,23 @@ def format_percent(share: float) -> str:
 def format_p_value(value: float) -> str:
     """A p-value as ``p = 0.023``, or ``p < 0.0001``."""
     return f"p = {value:.2g}" if value >= 1e-4 else "p < 0.0001"
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """A number and its noun: ``1 team``, ``1,204 teams``."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def span(seconds: float) -> str:
+    """A duration in its largest sensible unit, rounded down: ``3 hours``; under a minute, ``a moment``."""
+    for min_seconds, unit, name in SPANS:
+        if seconds >= min_seconds:
+            return counted(int(seconds // unit), name)
+    return "a moment"
+
+
+def before_or_after(seconds: float) -> str:
+    """By how long something came before (positive) or after something else: ``3 days before``, ``5 seconds after``."""
+    how_long = abs(seconds)
+    exact = counted(int(how_long), "second") if how_long >= 1 else "less than a second"
+    return f"{exact if how_long < MINUTE else span(how_long)} {'before' if seconds >= 0 else 'after'}"

@@ -12,6 +12,9 @@ rebuttals: a team's one appeal, and its answer
 claims: different reviewers are given different submissions first
 review_queue: what a reviewer sees of one submission
 failed_scores: failed private jobs of a competition, and restarting them
+shared_images: whose images came first
+checklist_point: one condition of the checklist
+winning_entries: the conditions about entries that win something
 checklist: what should hold before the final board is published
 publication: publishing the final board as it was seen, and withdrawing it
 zip_retention: which zips leave after the publication, and when

@@ -1,7 +1,7 @@
 """The checklist before publication: what should hold before the final board is published, and what is open."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -12,48 +12,15 @@ from scorer.competitions import board_terms
 from scorer.competitions.appeal_windows import appeals_end, had_time_to_appeal, newest_provisional, window_of
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import tuning
-from scorer.db.leaderboard.scores import Score
 from scorer.db.review import publication
-from scorer.db.review.flag_query import QueueState
 from scorer.db.review.publication import OpenEntries
 from scorer.leaderboard.rows import judged_entries_of, ranked_board_of
 from scorer.lifecycle import Phase
 from scorer.ranking.columns import Ints
 from scorer.ranking.vectorised import RankedBoard
 from scorer.review import failed_scores
-from scorer.submissions.labels import MEMORISING
-
-BORDERLINE_STANDARD_ERRORS = 2.0
-"""Standard errors of its distance within which an entry counts as borderline: it could lie on tau's other side."""
-MAX_CONCERNS = 10
-"""Submissions of an open point that are listed."""
-
-
-@dataclass(frozen=True)
-class Concern:
-    """One submission behind an open point, with a sentence about it."""
-
-    submission_id: str
-    team: str
-    words: str
-
-
-@dataclass(frozen=True)
-class ChecklistPoint:
-    """One condition of the checklist. ``count`` is the number of open cases."""
-
-    name: str
-    title: str
-    count: int
-    words: str
-    link: str
-    """The page on which to settle it, as a path on this site."""
-    concerns: Sequence[Concern] = ()
-
-    @property
-    def passed(self) -> bool:
-        """Whether no case is open."""
-        return self.count == 0
+from scorer.review.checklist_point import MAX_CONCERNS, ChecklistPoint, Concern, competition_path
+from scorer.review.winning_entries import winning_points
 
 
 @dataclass(frozen=True)
@@ -82,9 +49,7 @@ def checklist(session: Session, state: CompetitionState, now: datetime, *, final
         _unscored(session, state, board),
         _thresholds(session, state),
         _reviews(session, state),
-        _places(session, state, board),
-        _unruled(session, state, board),
-        _borderline(session, state, board),
+        *winning_points(session, state, board),
         _rebuttals(session, state),
         _rebuttal_window(state, now),
     ]
@@ -108,19 +73,19 @@ def _closed(state: CompetitionState) -> ChecklistPoint:
     not_closed = {Phase.DRAFT: "It has not opened yet.", Phase.OPEN: "Teams may still enter."}
     words = not_closed.get(state.phase, "No more entries are taken for the final board.")
     is_open = int(state.phase in not_closed)
-    return ChecklistPoint("closed", "The competition has closed", is_open, words, _competition_path(state))
+    return ChecklistPoint("closed", "The competition has closed", is_open, words, competition_path(state))
 
 
 def _pending(session: Session, state: CompetitionState) -> ChecklistPoint:
     rows = publication.pending_entries(session, state.competition.id, limit=MAX_CONCERNS)
     words = "Entries that wait for their public score."
-    return _point("public-work", "Every entry has ended", rows, words, f"{_competition_path(state)}/entries")
+    return _point("public-work", "Every entry has ended", rows, words, f"{competition_path(state)}/entries")
 
 
 def _private_work(session: Session, state: CompetitionState) -> ChecklistPoint:
     rows = publication.unfinished_on(session, state.tracks["private"], limit=MAX_CONCERNS)
     words = "Entries whose private score is being made."
-    return _point("private-work", "The private scores are made", rows, words, f"{_competition_path(state)}/entries")
+    return _point("private-work", "The private scores are made", rows, words, f"{competition_path(state)}/entries")
 
 
 def _failed(session: Session, state: CompetitionState) -> ChecklistPoint:
@@ -130,7 +95,7 @@ def _failed(session: Session, state: CompetitionState) -> ChecklistPoint:
     ]
     words = "Private work that failed for good, each after several attempts. It can be tried again."
     title = "No private work has failed"
-    return ChecklistPoint("failed-work", title, len(rows), words, f"{_competition_path(state)}/publication", concerns)
+    return ChecklistPoint("failed-work", title, len(rows), words, f"{competition_path(state)}/publication", concerns)
 
 
 def _first_line(text: str | None) -> str:
@@ -144,77 +109,7 @@ def _unscored(session: Session, state: CompetitionState, board: RankedBoard) -> 
     first = publication.named_entries(session, state.competition.id, refs[:MAX_CONCERNS].tolist())
     rows = OpenEntries(len(refs), first)
     words = "Entries with a public score and no private one: they cannot be on the final board."
-    return _point("unscored", "Every entry has a private score", rows, words, f"{_competition_path(state)}/entries")
-
-
-def _thresholds(session: Session, state: CompetitionState) -> ChecklistPoint:
-    missing = [kind for kind, track in state.tracks.items() if tuning.newest_threshold(session, track.id) is None]
-    words = "Entries whose memorization distance is below it are penalised."
-    if missing:
-        # Teams without picks are ranked by their best public submissions.
-        words = f"Without it nobody has a score on the {' and the '.join(missing)} track, nor a rank by it."
-    return ChecklistPoint(
-        "threshold", "Both tracks have their tau", len(missing), words, f"{_competition_path(state)}/tau"
-    )
-
-
-def _reviews(session: Session, state: CompetitionState) -> ChecklistPoint:
-    rows = publication.undecided_reviews(session, state.competition.id, limit=MAX_CONCERNS)
-    words = "Entries that somebody has begun to review and nobody has decided."
-    return _point("reviews", "Reviews that were begun are decided", rows, words, f"{_competition_path(state)}/desk")
-
-
-def _places(session: Session, state: CompetitionState, board: RankedBoard) -> ChecklistPoint:
-    last = state.awards.last_winning_rank
-    scores = publication.undecided(session, state.tracks["private"].id, _winning_refs(board, last))
-    words = f"Places down to rank {last} whose entry has neither a decided label nor a ruling."
-    concerns = _ranked(scores, board, _at_rank)
-    return _point_of_desk(state, "medals", "The places that win something are reviewed", len(scores), words, concerns)
-
-
-def _unruled(session: Session, state: CompetitionState, board: RankedBoard) -> ChecklistPoint:
-    last = state.awards.last_winning_rank
-    refs = _winning_refs(board, last)
-    scores = publication.labelled_without_ruling(session, state.tracks["private"].id, refs, MEMORISING)
-    words = f"Places down to rank {last} whose entry is labelled as memorising: a label alone takes no place away."
-    concerns = _ranked(scores, board, _at_rank)
-    title = "Every winner that is labelled as memorising has a ruling"
-    return _point_of_desk(state, "unruled", title, len(scores), words, concerns, tab="unruled")
-
-
-def _winning_refs(board: RankedBoard, last: int) -> list[int]:
-    """The entries that hold the ranks down to ``last``."""
-    refs: list[int] = board.judged.columns.ref[board.rows[:last]].tolist()
-    return refs
-
-
-def _borderline(session: Session, state: CompetitionState, board: RankedBoard) -> ChecklistPoint:
-    near = _near_tau(board, state.awards.last_winning_rank)
-    ruled = publication.ruled_refs(session, near)
-    open_ = [ref for ref in near if ref not in ruled]
-    scores = publication.scores_of(session, state.tracks["private"].id, open_[:MAX_CONCERNS])
-    words = (
-        f"Entries within {BORDERLINE_STANDARD_ERRORS:g} standard errors of tau that win something, or would without"
-        " the penalty, and that nobody has ruled on."
-    )
-    concerns = _ranked(scores, board, _beside_tau)
-    return _point_of_desk(
-        state, "borderline", "No medal or prize depends on an entry near tau", len(open_), words, concerns
-    )
-
-
-def _near_tau(board: RankedBoard, last: int) -> list[int]:
-    """The refs, best first, of ranked entries whose distance is near tau and that win something or would without the
-    penalty: without it a score is the FID."""
-    judged, rows = board.judged, board.rows
-    entry = judged.columns
-    cutoff = judged.score[rows[min(last, len(rows)) - 1]] if last and len(rows) else -np.inf
-    wins = (np.arange(len(rows)) < last) | (entry.fid[rows] < cutoff)
-    rows = rows[wins]
-    errors = np.nan_to_num(entry.distance_se[rows])
-    near = np.abs(entry.distance[rows] - judged.tau[rows]) <= BORDERLINE_STANDARD_ERRORS * errors
-    refs: list[int] = entry.ref[rows[near]].tolist()
-    return refs
+    return _point("unscored", "Every entry has a private score", rows, words, f"{competition_path(state)}/entries")
 
 
 def _refs_missing(refs: Ints, among: Ints) -> Ints:
@@ -225,40 +120,27 @@ def _refs_missing(refs: Ints, among: Ints) -> Ints:
     return missing
 
 
-def _ranked(scores: Sequence[Score], board: RankedBoard, describe: Callable[[int, Score], str]) -> list[Concern]:
-    """Ranked submissions behind an open point, best first."""
-    ranked = sorted((board.rank_of(score.ref) or 0, score.ref, score) for score in scores)
-    return [Concern(score.id, score.team, describe(rank, score)) for rank, _, score in ranked[:MAX_CONCERNS]]
+def _thresholds(session: Session, state: CompetitionState) -> ChecklistPoint:
+    missing = [kind for kind, track in state.tracks.items() if tuning.newest_threshold(session, track.id) is None]
+    words = "Entries whose memorization distance is below it are penalised."
+    if missing:
+        # Teams without picks are ranked by their best public submissions.
+        words = f"Without it nobody has a score on the {' and the '.join(missing)} track, nor a rank by it."
+    return ChecklistPoint(
+        "threshold", "Both tracks have their tau", len(missing), words, f"{competition_path(state)}/tau"
+    )
 
 
-def _at_rank(rank: int, _: Score) -> str:
-    return f"rank {rank}"
-
-
-def _beside_tau(rank: int, score: Score) -> str:
-    side = "penalised" if score.penalised else "not penalised"
-    # Whatever is ranked has a tau.
-    return f"rank {rank}, {side}: distance {score.memorization_distance:.4f} beside tau {score.tau or 0.0:.4f}"
-
-
-def _point_of_desk(
-    state: CompetitionState,
-    name: str,
-    title: str,
-    count: int,
-    words: str,
-    concerns: Sequence[Concern],
-    *,
-    tab: QueueState = "open",
-) -> ChecklistPoint:
-    query = "" if tab == "open" else f"?state={tab}"
-    return ChecklistPoint(name, title, count, words, f"{_competition_path(state)}/desk{query}", concerns)
+def _reviews(session: Session, state: CompetitionState) -> ChecklistPoint:
+    rows = publication.undecided_reviews(session, state.competition.id, limit=MAX_CONCERNS)
+    words = "Entries that somebody has begun to review and nobody has decided."
+    return _point("reviews", "Reviews that were begun are decided", rows, words, f"{competition_path(state)}/desk")
 
 
 def _rebuttals(session: Session, state: CompetitionState) -> ChecklistPoint:
     rows = publication.open_rebuttals(session, state.competition.id, limit=MAX_CONCERNS)
     words = "Teams that have appealed and wait for an answer."
-    return _point("rebuttals", "Every rebuttal is answered", rows, words, f"{_competition_path(state)}/desk")
+    return _point("rebuttals", "Every rebuttal is answered", rows, words, f"{competition_path(state)}/desk")
 
 
 def _rebuttal_window(state: CompetitionState, now: datetime) -> ChecklistPoint:
@@ -268,7 +150,7 @@ def _rebuttal_window(state: CompetitionState, now: datetime) -> ChecklistPoint:
     if may_appeal and ends is not None:
         words = f"Until {ends:%Y-%m-%d %H:%M} UTC teams may appeal against penalties and rulings; publishing ends that."
     title = "The time for rebuttals has ended"
-    return ChecklistPoint("rebuttal-window", title, int(may_appeal), words, f"{_competition_path(state)}#timeline")
+    return ChecklistPoint("rebuttal-window", title, int(may_appeal), words, f"{competition_path(state)}#timeline")
 
 
 def _appeals(session: Session, state: CompetitionState, now: datetime) -> ChecklistPoint:
@@ -288,11 +170,7 @@ def _appeals(session: Session, state: CompetitionState, now: datetime) -> Checkl
             " it was public for less. Publish one again."
         )
     title = "Teams could appeal against the provisional board"
-    return ChecklistPoint("appeals", title, int(open_), words, f"{_competition_path(state)}#timeline")
-
-
-def _competition_path(state: CompetitionState) -> str:
-    return f"/competitions/{state.competition.slug}"
+    return ChecklistPoint("appeals", title, int(open_), words, f"{competition_path(state)}#timeline")
 
 
 def _point(name: str, title: str, rows: OpenEntries, words: str, link: str) -> ChecklistPoint:

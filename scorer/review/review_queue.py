@@ -21,6 +21,7 @@ from scorer.lifecycle import TrackKind
 from scorer.review import flags, reviews
 from scorer.review.flags import FlaggedEntry, FlagReason
 from scorer.review.reviews import Opinions
+from scorer.review.shared_images import came_first
 from scorer.teams.teams import current_team_of
 
 MAX_OTHER_ENTRIES = 20
@@ -49,6 +50,8 @@ class ReviewEntry:
     duplicates: Sequence[Duplicate]
     sharing: Sequence[SharingEntry]
     """Entries of other teams that share images, beside the duplicates."""
+    came_first: Mapping[tuple[int, int], str]
+    """Whose images came first, a sentence by ``(of, ref)`` of each sharing entry."""
     comparison: ImageComparison | None
     """With how many entries its images were compared; None if they were not."""
     others: Sequence[OtherEntry]
@@ -63,7 +66,7 @@ def review_entry_for(
     only after the reviewer's own review."""
     opinions = reviews.opinions(session, submission, reviewer)
     unblinded = opinions.own is not None or opinions.complete
-    doubles = duplicates.duplicates_of(session, submission)
+    doubles = duplicates.duplicates_of(session, [submission.ref])
     sharing = shared_images.sharing_entries(session, [submission.ref])
     return ReviewEntry(
         flagged=flags.flags_of_entry(session, state, reviewer, submission),
@@ -71,6 +74,7 @@ def review_entry_for(
         findings=evidence_reasons(session, state, submission),
         duplicates=doubles,
         sharing=[each for each in sharing if each.ref not in {double.ref for double in doubles}],
+        came_first=came_first(session, sharing),
         comparison=shared_images.comparison_of(session, submission.ref),
         others=_others(session, state, submission, unblinded=unblinded),
         early_labels=rows.early_labels_of(session, submission.ref) if unblinded else (),

@@ -16,7 +16,8 @@ from api.schemas.review.publication import (
 from scorer.competitions import competition_state
 from scorer.leaderboard import uncertainty
 from scorer.review import failed_scores, publication, zip_retention
-from scorer.review.checklist import ChecklistPoint, checklist
+from scorer.review.checklist import checklist
+from scorer.review.checklist_point import ChecklistPoint
 
 router = Router(prefix="/competitions/{slug}/publication", tags=["publication"])
 

@@ -39,6 +39,7 @@ class ConcernView(BaseModel):
     submission_id: str
     team: str = Field(description="The entry's team; of failed work, the entry's file.")
     words: str
+    evidence: str | None = Field(description="A page that shows it, a path on this site.")
 
 
 class PointView(BaseModel):

@@ -127,6 +127,7 @@ class DoubleView(BaseModel):
     ref: int
     team: str
     same_zip: bool
+    accepted_at: datetime
 
 
 class SharingView(BaseModel):
@@ -135,10 +136,12 @@ class SharingView(BaseModel):
     submission_id: str
     ref: int
     team: str
+    accepted_at: datetime
     images: int = Field(description="How many images both have.")
     equal: int = Field(description="How many of these are equal pixel by pixel.")
     share: float = Field(description="`images` in those of one entry.")
     words: str = Field(description="The same in a sentence.")
+    came_first: str = Field(description="Which entry of the two teams with these images came first, and by how long.")
     examples: list[tuple[int, int]] = Field(
         description="Some of them: the image's index in this entry and in the other one."
     )

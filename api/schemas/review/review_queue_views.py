@@ -69,7 +69,7 @@ def entry_view(
         findings=[ReasonView(**vars(each)) for each in entry.findings],
         pairs={kind: [pair_view(each) for each in of_track] for kind, of_track in pairs.items()},
         doubles=[_double(each) for each in entry.duplicates],
-        sharing=[_sharing(each) for each in entry.sharing],
+        sharing=[_sharing(each, entry.came_first[each.of, each.ref]) for each in entry.sharing],
         comparison=_comparison(entry.comparison) if entry.comparison else None,
         others=[_other(each) for each in entry.others],
         opinions=opinions_view(submission, entry.opinions),
@@ -92,13 +92,15 @@ def pair_view(pair: PairImages) -> PairView:
 
 
 def _double(row: Duplicate) -> DoubleView:
-    return DoubleView(submission_id=row.id, ref=row.ref, team=row.team, same_zip=row.same_zip)
+    fields = {name: getattr(row, name) for name in ("ref", "team", "same_zip", "accepted_at")}
+    return DoubleView.model_validate(fields | {"submission_id": row.id})
 
 
-def _sharing(row: SharingEntry) -> SharingView:
-    fields = {name: getattr(row, name) for name in ("ref", "team", "images", "equal", "share", "examples")}
+def _sharing(row: SharingEntry, came_first: str) -> SharingView:
+    names = ("ref", "team", "accepted_at", "images", "equal", "share", "examples")
+    fields = {name: getattr(row, name) for name in names}
     words = shared_images_sentence(row.images, row.equal, row.share)
-    return SharingView.model_validate(fields | {"submission_id": row.id, "words": words})
+    return SharingView.model_validate(fields | {"submission_id": row.id, "words": words, "came_first": came_first})
 
 
 def _comparison(row: ImageComparison) -> ImageComparisonView:

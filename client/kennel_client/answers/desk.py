@@ -26,6 +26,7 @@ class DoubleView(TypedDict):
     ref: int
     team: str
     same_zip: bool
+    accepted_at: str
 
 
 class ReasonView(TypedDict):
@@ -107,10 +108,12 @@ class SharingView(TypedDict):
     submission_id: str
     ref: int
     team: str
+    accepted_at: str
     images: int
     equal: int
     share: float
     words: str
+    came_first: str
     examples: list[list[int]]
 
 

@@ -32,6 +32,7 @@ class ConcernView(TypedDict):
     submission_id: str
     team: str
     words: str
+    evidence: str | None
 
 
 class PointView(TypedDict):

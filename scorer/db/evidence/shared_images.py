@@ -65,12 +65,16 @@ def add_comparison(session: Session, comparison: dict[str, Any], pairs: Sequence
 
 
 class SharingEntry(NamedTuple):
-    """An entry of another team (after merges) that shares images with the entry ``of``."""
+    """An entry of another team (after merges) that shares images with the entry ``of``, which is of ``of_team_id``."""
 
     of: int
+    of_team_id: int
     id: str
     ref: int
+    team_id: int
     team: str
+    accepted_at: datetime
+    compared_at: datetime
     images: int
     equal: int
     share: float
@@ -88,7 +92,8 @@ def sharing_entries(session: Session, refs: Collection[int]) -> list[SharingEntr
     team_of, merged_of = _current_team(of.team_id, "merged_of")
     team_id, merged = _current_team(other.team_id, "merged")
     query = (
-        select(pair.of, other.id, pair.ref, Team.name, pair.images, pair.equal, pair.share, pair.examples)
+        select(pair.of, team_of.label("of_team_id"), other.id, pair.ref, Team.id, Team.name, other.accepted_at)
+        .add_columns(pair.created_at, pair.images, pair.equal, pair.share, pair.examples)
         .join(of, of.ref == pair.of)
         .outerjoin(merged_of, merged_of.c.team_id == of.team_id)
         .join(other, other.ref == pair.ref)
@@ -104,8 +109,8 @@ def sharing_entries(session: Session, refs: Collection[int]) -> list[SharingEntr
 def _pairs(of: InstrumentedAttribute[int], refs: Collection[int]) -> Select[Any]:
     """The pairs of entries of which one, ``of``, is among ``refs``; the other is ``ref``."""
     ref = SharedImages.other_ref if of is SharedImages.submission_ref else SharedImages.submission_ref
-    columns: list[Any] = [SharedImages.images, SharedImages.equal, SharedImages.share, SharedImages.examples]
-    return select(of.label("of"), ref.label("ref"), *columns).where(of.in_(refs))
+    pair: list[Any] = [SharedImages.created_at, SharedImages.images, SharedImages.equal, SharedImages.share]
+    return select(of.label("of"), ref.label("ref"), *pair, SharedImages.examples).where(of.in_(refs))
 
 
 def refs_sharing_images(competition_id: int) -> Select[Any]:

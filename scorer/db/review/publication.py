@@ -1,9 +1,10 @@
 """SQL for the checklist before publication: entries whose score, review or rebuttal is still open."""
 
 from collections.abc import Collection, Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, any_, func, select
+from sqlalchemy import ColumnElement, Subquery, any_, case, func, or_, select
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
@@ -114,9 +115,58 @@ def scores_of(session: Session, track_id: int, refs: Collection[int]) -> list[Sc
     return [Score(*row) for row in session.execute(judged_entries(track_id=track_id, refs=refs))]
 
 
-def ruled_refs(session: Session, refs: Collection[int]) -> set[int]:
-    """Those of the refs whose entry somebody has ruled on."""
-    return set(session.scalars(select(Ruling.submission_ref).where(Ruling.submission_ref == any_(id_list(refs)))))
+class CondemnedEntry(NamedTuple):
+    """An entry that is disqualified, or labelled as memorising, and the team that it belongs to now."""
+
+    id: str
+    ref: int
+    team_id: int
+    disqualified: bool
+    since: datetime
+
+
+def condemned_entries(
+    session: Session, competition_id: int, team_ids: Collection[int], labels: Collection[str]
+) -> list[CondemnedEntry]:
+    """The entries of some teams whose newest ruling disqualifies them, or whose decided label is one of ``labels`` or
+    is said to mean memorisation by the newest ruling, oldest first."""
+    merged = merges.newest_merges()
+    team_id = func.coalesce(merged.c.into_team_id, Submission.team_id)
+    ruling, label = _newest(Ruling, competition_id), _newest(Label, competition_id)
+    disqualified = func.coalesce(ruling.c.kind == "disqualify", False)
+    memorises = label.c.label.in_(labels)
+    ruled_memorising = (label.c.label == "other") & ruling.c.memorising
+    since = func.greatest(
+        case((disqualified | ruled_memorising, ruling.c.created_at)), case((memorises, label.c.created_at))
+    )
+    query = (
+        select(Submission.id, Submission.ref, team_id, disqualified, since)
+        .outerjoin(merged, merged.c.team_id == Submission.team_id)
+        .outerjoin(ruling, ruling.c.submission_ref == Submission.ref)
+        .outerjoin(label, label.c.submission_ref == Submission.ref)
+        .where(Submission.competition_id == competition_id, team_id == any_(id_list(team_ids)))
+        .where(or_(disqualified, memorises, ruled_memorising))
+        .order_by(Submission.ref)
+    )
+    return [CondemnedEntry(*row) for row in session.execute(query)]
+
+
+def _newest(table: type[Ruling] | type[Label], competition_id: int) -> Subquery:
+    """The newest row of each entry of a competition."""
+    return (
+        select(table)
+        .ext(distinct_on(table.submission_ref))
+        .join(Submission, Submission.ref == table.submission_ref)
+        .where(Submission.competition_id == competition_id)
+        .order_by(table.submission_ref, table.id.desc())
+        .subquery()
+    )
+
+
+def last_ruled(session: Session, refs: Collection[int]) -> dict[int, datetime]:
+    """When the newest ruling on each of the entries was made that have one, by ref."""
+    newest: Any = select(Ruling.submission_ref, func.max(Ruling.created_at)).group_by(Ruling.submission_ref)
+    return dict(session.execute(newest.where(Ruling.submission_ref == any_(id_list(refs)))).all())
 
 
 def _is_labelled(ref: Any) -> ColumnElement[bool]:

@@ -1,39 +1,52 @@
 """SQL for duplicate submissions: equal zips and equal images, of one or several teams."""
 
+from collections.abc import Collection
 from datetime import datetime
 from itertools import groupby
 from typing import Literal, NamedTuple
 
 from sqlalchemy import func, or_, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
 from scorer.db.tables import Submission, Team
 from scorer.db.teams import merges
 
 
 class Duplicate(NamedTuple):
-    """Another entry with the same zip (``same_zip``) or the same images; ``team`` is its team after merges."""
+    """Another entry with the same zip (``same_zip``) or the same images as the entry ``of``.
 
+    ``team`` is its team after merges; ``own``: that is also the team of the entry ``of``.
+    """
+
+    of: int
     id: str
     ref: int
     team: str
+    own: bool
     same_zip: bool
+    accepted_at: datetime
+    of_accepted_at: datetime
 
 
-def duplicates_of(session: Session, submission: Submission) -> list[Duplicate]:
-    """Other entries of the competition with the same zip or the same images, oldest first."""
-    merged = merges.newest_merges()
-    same_zip = Submission.sha256 == submission.sha256
-    same_content = (
-        or_(same_zip, Submission.pixels_sha256 == submission.pixels_sha256) if submission.pixels_sha256 else same_zip
-    )
+def duplicates_of(session: Session, refs: Collection[int]) -> list[Duplicate]:
+    """Other entries of the competition with the same zip or the same images as some entries, oldest first."""
+    of = aliased(Submission)
+    merged, merged_of = merges.newest_merges(), merges.newest_merges().alias("merged_of")
+    team_id = func.coalesce(merged.c.into_team_id, Submission.team_id)
+    own = team_id == func.coalesce(merged_of.c.into_team_id, of.team_id)
+    same_zip = func.coalesce(Submission.sha256 == of.sha256, False)
+    same_content = or_(Submission.sha256 == of.sha256, Submission.pixels_sha256 == of.pixels_sha256)
     query = (
-        select(Submission.id, Submission.ref, Team.name, same_zip)
+        select(of.ref.label("of"), Submission.id, Submission.ref, Team.name, own, same_zip, Submission.accepted_at)
+        .add_columns(of.accepted_at)
+        .select_from(of)
+        .join(Submission, (Submission.competition_id == of.competition_id) & (Submission.ref != of.ref) & same_content)
         .outerjoin(merged, merged.c.team_id == Submission.team_id)
-        .join(Team, Team.id == func.coalesce(merged.c.into_team_id, Submission.team_id))
-        .where(Submission.competition_id == submission.competition_id, Submission.ref != submission.ref, same_content)
+        .outerjoin(merged_of, merged_of.c.team_id == of.team_id)
+        .join(Team, Team.id == team_id)
+        .where(of.ref.in_(refs))
     )
-    return [Duplicate(*row) for row in session.execute(query.order_by(Submission.ref))]
+    return [Duplicate(*row) for row in session.execute(query.order_by(of.ref, Submission.ref))]
 
 
 class SharedEntry(NamedTuple):

@@ -26,6 +26,7 @@ from scorer.db.tables import (
     Review,
     Ruling,
     Submission,
+    TeamMerge,
 )
 from scorer.errors import Conflict, NotFound
 from scorer.jobs import failed_jobs, leases, retries
@@ -33,13 +34,15 @@ from scorer.leaderboard.rows import rows_of
 from scorer.lifecycle import Queue
 from scorer.notifications import notices
 from scorer.review import failed_scores, publication
-from scorer.review.checklist import MAX_CONCERNS, checklist
+from scorer.review.checklist import checklist
+from scorer.review.checklist_point import MAX_CONCERNS
 from scorer.submissions import outcomes
 from scorer.submissions.labels import MEMORISING
 from tests.db.jobs.test_jobs import LEASE, MEASURED, claim, queued
 from tests.db.notifications.test_notices import join
 from tests.factories import (
     add_measurement,
+    add_shared_images,
     let_time_pass,
     make_account,
     make_competition,
@@ -81,8 +84,9 @@ def open_points(session: Session, state: CompetitionState, now: datetime) -> dic
     return {point.name: [each.submission_id for each in point.concerns] for point in points if not point.passed}
 
 
-def rule(session: Session, entry: Submission, kind: str, now: datetime) -> Ruling:
-    ruling = Ruling(submission_ref=entry.ref, kind=kind, reason="-", author_id=entry.account_id, created_at=now)
+def rule(session: Session, entry: Submission, kind: str, now: datetime, *, memorising: bool | None = None) -> Ruling:
+    columns = {"author_id": entry.account_id, "memorising": memorising, "created_at": now}
+    ruling = Ruling(submission_ref=entry.ref, kind=kind, reason="-", **columns)
     session.add(ruling)
     session.flush()
     return ruling
@@ -154,6 +158,86 @@ def test_a_ruling_that_spared_a_winner_before_the_label_does_not_settle_it(
     assert open_points(session, state, now) == {}
     tallies = review_tallies(session, state.competition.id, 0, MEMORISING)
     assert not tallies.unruled.any()
+
+
+def test_a_winning_team_with_a_condemned_entry_needs_a_ruling(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
+    winner, clean, no_winner = (scored(session, state, now, fid=fid, distance=0.4) for fid in (1, 2, 3))
+    for entry in (winner, clean):
+        set_label(session, entry, "legitimate", now)
+    for entry in (winner, no_winner):
+        session.refresh(entry)
+    merged = make_team(session, state, now)
+    others = [
+        make_scored(session, state, team, fid=9, distance=0.4, now=now)
+        for team in (winner.team, merged, no_winner.team)
+    ]
+    disqualified, labelled, _ = others
+    rule(session, disqualified, "disqualify", now - timedelta(hours=2))
+    rule(session, others[2], "disqualify", now)
+    set_label(session, labelled, "ae", now)
+    points = open_points(session, state, now)
+    assert points.pop("unscored"), "their public scores are all that they have"
+    assert points == {"team-entries": [winner.id]}, "the third team wins nothing"
+    teams = {"team_id": merged.id, "into_team_id": winner.team_id}
+    session.add(TeamMerge(competition_id=state.competition.id, **teams, account_id=winner.account_id, created_at=now))
+    session.flush()
+    [point] = [each for each in checklist(session, state, now).points if each.name == "team-entries"]
+    assert [(each.submission_id, each.words, each.evidence) for each in point.concerns] == [
+        (winner.id, f"rank 1: entry {disqualified.ref} is disqualified", f"/submissions/{disqualified.id}/desk#ruling"),
+        (
+            winner.id,
+            f"rank 1: entry {labelled.ref} is labelled as memorising",
+            f"/submissions/{labelled.id}/desk#review",
+        ),
+    ]
+    rule(session, winner, "keep", now - timedelta(hours=1))
+    [point] = [each for each in checklist(session, state, now).points if each.name == "team-entries"]
+    assert (point.count, point.concerns[0].evidence) == (1, f"/submissions/{labelled.id}/desk#review"), "labelled later"
+    set_label(session, labelled, "other", now)
+    assert "team-entries" not in open_points(session, state, now), "the newest label counts"
+    rule(session, labelled, "keep", now, memorising=True)
+    assert open_points(session, state, now)["team-entries"] == [winner.id]
+    rule(session, winner, "keep", now)
+    assert "team-entries" not in open_points(session, state, now)
+
+
+def test_a_winner_that_shares_images_with_another_team_needs_a_ruling(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
+    """An entry may repeat images of an earlier entry of its team: the first of each team counts."""
+    first, second, third = (scored(session, state, now, fid=fid, distance=0.4) for fid in (1, 2, 3))
+    draft = make_scored(session, state, second.team, fid=9, distance=0.4, now=now)
+    for entry, hours in ((draft, 50), (third, 3), (first, 2), (second, 1)):
+        set_label(session, entry, "legitimate", now)
+        entry.accepted_at = now - timedelta(hours=hours)
+    add_shared_images(session, second.ref, first.ref, share=0.4, now=now)
+    add_shared_images(session, draft.ref, first.ref, share=0.3, now=now)
+    add_shared_images(session, third.ref, second.ref, share=0.04, now=now)
+    first.pixels_sha256 = third.pixels_sha256 = "same"
+    session.flush()
+    [point] = [each for each in checklist(session, state, now).points if each.name == "shared-images"]
+    order = f"Entry {draft.ref} of {second.team.name} came first: it was accepted 2 days before entry {first.ref} of"
+    in_both = f"are in both, 10 of them pixel by pixel. {order} {first.team.name}."
+    same = f"It has the same images as entry {third.ref} of {third.team.name}, and was accepted 1 hour after it."
+    assert {(each.submission_id, each.words) for each in point.concerns} == {
+        (first.id, f"rank 1: entry {second.ref} of {second.team.name} shares images: 40 images (40 %) {in_both}"),
+        (first.id, f"rank 1: entry {draft.ref} of {second.team.name} shares images: 30 images (30 %) {in_both}"),
+        (first.id, f"rank 1: {same}"),
+        (second.id, f"rank 2: entry {first.ref} of {first.team.name} shares images: 40 images (40 %) {in_both}"),
+    }
+    assert {each.evidence for each in point.concerns} == {
+        f"/submissions/{entry.id}/desk#duplicates" for entry in (first, second)
+    }
+    rule(session, first, "keep", now)
+    assert open_points(session, state, now)["shared-images"] == [second.id]
+    rule(session, second, "keep", now - timedelta(minutes=1))
+    assert open_points(session, state, now)["shared-images"] == [second.id], "it was compared later"
+    rule(session, second, "disqualify", now)
+    assert open_points(session, state, now)["shared-images"] == [third.id], "it has moved up"
+    rule(session, third, "keep", now)
+    assert "shared-images" not in open_points(session, state, now)
 
 
 def test_publishing_while_teams_may_appeal_is_a_point(session: Session, now: datetime) -> None:

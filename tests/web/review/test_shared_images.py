@@ -1,6 +1,7 @@
 """Images that entries of different teams share: compared by workers, shown at the desk, to reviewers and organizers."""
 
 import io
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ def test_entries_of_two_teams_that_share_30_percent(service: Service, terminal: 
 
     with service.context.sessions.begin() as session:
         refs = {who: session.query(Submission.ref).filter_by(id=entries[who]).scalar() for who in entries}
+        session.get_one(Submission, refs["ada"]).accepted_at -= timedelta(days=2, hours=1)
         session.query(Job).filter_by(queue="evidence").update({"state": "cancelled"})
         service.context.blobs.delete(session.get_one(HashedEntry, refs["ada"]).blob_key)
     assert look("eve")["comparison"] is None, "nobody compared it"
@@ -48,10 +50,12 @@ def test_entries_of_two_teams_that_share_30_percent(service: Service, terminal: 
     shared = look("eve")
     assert (shared["comparison"]["compared"], shared["comparison"]["common"]) == (2, 0)
     [pair] = shared["sharing"]
+    order = f"Entry {refs['ada']} of Ada came first: it was accepted 2 days before entry {refs['eve']} of Eve."
+    assert pair.pop("accepted_at") < shared["entry"]["accepted_at"]
     assert pair.pop("examples") == [[0, 4], [1, 5], [2, 6]]
     assert pair == {
         "submission_id": entries["ada"], "ref": refs["ada"], "team": "Ada", "images": 3, "equal": 2, "share": 0.3,
-        "words": "3 images (30 %) are in both, 2 of them pixel by pixel.",
+        "words": "3 images (30 %) are in both, 2 of them pixel by pixel.", "came_first": order,
     }  # fmt: skip
     assert [(each["ref"], each["examples"]) for each in look("ada")["sharing"]] == [
         (refs["eve"], [[4, 0], [5, 1], [6, 2]])
@@ -71,7 +75,7 @@ def test_entries_of_two_teams_that_share_30_percent(service: Service, terminal: 
     side_by_side(service, entries, refs)
     enter(service, "rita")
     page = read(service, f"/submissions/{entries['eve']}/desk").one("section", **{"aria-labelledby": "duplicates"})
-    assert "3 images (30 %) are in both, 2 of them pixel by pixel." in page.text
+    assert f"3 images (30 %) are in both, 2 of them pixel by pixel. {order}" in page.text
     assert "compared with those of 2 entries of other teams" in page.text
     [strip] = page.all("ul", class_="pairs")
     assert [each.attributes["aria-label"] for each in strip.all("svg")] == [
