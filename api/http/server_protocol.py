@@ -100,11 +100,13 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self._start_timer(HEADER_SECONDS)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Keep a header. Trailers are dropped: nothing reads them, and they must not be taken for headers."""
+        """Keep a header. Trailers are dropped: nothing reads them, and they must not be taken for headers. So are the
+        backslashes of cookies: Kennel's have none, and ``http.cookies`` of Python before 3.11.10 and 3.12.6 takes
+        quadratic time for them (CVE-2024-7592)."""
         if self._awaits_headers:
             if len(self.headers) >= MAX_HEADERS:
                 raise ValueError("too many headers")
-            super().on_header(name, value)
+            super().on_header(name, value.replace(b"\\", b"") if name.lower() == b"cookie" else value)
 
     def on_headers_complete(self) -> None:
         """Stop the time for headers. The protocol of a connection never changes (``Upgrade``)."""

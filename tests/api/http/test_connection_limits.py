@@ -44,6 +44,10 @@ def _app() -> FastAPI:
         await request.body()
         return [name.decode() for name, _ in request.scope["headers"]]
 
+    @app.get("/cookies")
+    async def read_cookies(request: Request) -> dict[str, str]:
+        return request.cookies
+
     @app.post("/sizes")
     async def count(request: Request) -> int:
         return sum([len(chunk) async for chunk in streamed_body(request, 1)])
@@ -124,6 +128,12 @@ def test_complete_headers_beyond_the_limit_are_refused(address: str) -> None:
 def test_many_headers_are_refused(address: str) -> None:
     with _connect(address, GET + b"x: y\r\n" * MAX_HEADERS + b"\r\n") as raw:
         assert _answer(raw).startswith(b"HTTP/1.1 400 ")
+
+
+def test_escapes_in_cookies_are_not_decoded(address: str) -> None:
+    headers = {"Cookie": r'a="\"\101\""; b="/c%2Fd"; e=f'}
+    cookies = httpx.get(f"{address}/cookies", headers=headers, trust_env=False).json()
+    assert cookies == {"a": '"101"', "b": "/c%2Fd", "e": "f"}
 
 
 def test_trailers_are_no_headers(address: str) -> None:
