@@ -1,10 +1,15 @@
 """Malformed messages on the broker end no worker and take no place of others."""
 
 import json
+from base64 import b64encode
 from collections.abc import Iterator
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
+from celery import Celery
+from celery.signals import task_received
+from celery.worker.request import Request
 from kombu.entity import Queue
 from redis import Redis
 
@@ -85,3 +90,28 @@ def test_a_message_that_its_reader_cannot_use_is_dropped(connection: tuple[Any, 
             broker.drain_events(timeout=10)
         channel.basic_ack("good")
     assert not client.exists(NAME, "unacked", "unacked_index")
+
+
+@pytest.mark.parametrize("header", ["timelimit", "stamped_headers", "stamps", "group", "retries"])
+def test_headers_that_kennel_does_not_send_are_ignored(header: str, connection: tuple[Any, Redis]) -> None:
+    broker, client = connection
+    app: Any = Celery(set_as_current=False)
+    app.task(name="forged", shared=False)(_do_nothing)
+    headers = {"task": "forged", "id": "x", header: [["y"], ["z"]]}
+    received: list[Any] = []
+    with broker.channel() as channel, broker.Consumer(QUEUE, channel=channel, on_message=received.append):
+        client.lpush(NAME, json.dumps(GOOD | {"headers": headers, "body": b64encode(b"[[], {}, {}]").decode()}))
+        while not received:
+            broker.drain_events(timeout=10)
+        request = Request(received.pop(), app=app, hostname="test")
+        task_received.send(sender=None, request=request)
+        pool = Mock()
+        request.execute_using_pool(pool)
+        channel.basic_ack("good")
+    (sent,) = pool.apply_async.call_args_list
+    assert (sent.kwargs["timeout"], sent.kwargs["soft_timeout"]) == (None, None)
+    assert header not in sent.kwargs["args"][2]
+
+
+def _do_nothing() -> None:
+    """Be a task."""

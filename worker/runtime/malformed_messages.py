@@ -6,10 +6,13 @@ Only somebody with the broker's password can send one. No job is lost: the sweep
 import logging
 from typing import Any
 
+from celery.signals import task_received
 from kombu.transport import redis
 from redis.exceptions import DataError
 
 log = logging.getLogger(__name__)
+HEADERS = {"id", "task", "args", "kwargs", "expires", "hostname", "properties", "delivery_info"}
+"""What a request has of a message and of its worker. Celery's other headers are of no use to Kennel."""
 ERRORS = (ValueError, TypeError, KeyError, AttributeError, RecursionError, DataError)
 """What kombu and Celery raise for a message that is no JSON or lacks a field; connection errors are none of these."""
 
@@ -29,3 +32,12 @@ class Channel(redis.Channel):
 
 
 redis.Transport.Channel = Channel
+
+
+@task_received.connect
+def ignore_other_headers(request: Any, **_: object) -> None:
+    """Leave a request only what Kennel sends. Celery uses a wrong time limit or stamp once the request has the place of
+    a process, which it then keeps: the worker stands still."""
+    request.time_limits = (None, None)  # the worker has its own
+    for name in request.request_dict.keys() - HEADERS:
+        del request.request_dict[name]
