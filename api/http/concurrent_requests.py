@@ -11,8 +11,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from scorer.errors import TooMany
 
-MAX_REQUESTS_OF_AN_ACCOUNT = 32
-"""In one process: fewer than there are threads for requests, 40."""
+MAX_REQUESTS_OF_AN_ACCOUNT = 20
+"""In one process. Fewer than it has threads for requests, 40, and database connections for all but boards, 26."""
 SCOPE_KEY = "kennel.counted_request"
 
 

@@ -3,94 +3,63 @@
 import json
 import re
 import secrets
-import socket
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from datetime import UTC, datetime
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from time import monotonic, sleep
 
 import httpx
 import pytest
+from sqlalchemy import text
 
+from api.http.concurrent_requests import MAX_REQUESTS_OF_AN_ACCOUNT
 from api.http.csrf import csrf_token
 from api.http.multipart import MAX_BYTES_BEFORE_FILE
-from api.http.request_bodies import MAX_FILES_OF_AN_ACCOUNT
-from api.http.server_protocol import MAX_CONNECTIONS, MAX_CONNECTIONS_OF_AN_ADDRESS, MAX_HEADER_BYTES
+from api.http.request_bodies import (
+    MAX_BODIES_OF_A_CLIENT,
+    MAX_BODY_BYTES,
+    MAX_FILES_OF_AN_ACCOUNT,
+    MAX_WAITING_BYTES,
+)
+from api.http.server_protocol import MAX_CONNECTIONS, MAX_CONNECTIONS_OF_AN_ADDRESS, MAX_HEADER_BYTES, MAX_PIPELINED
 from deploy.standalone.ephemeral import Servers
-from scorer.accounts import sessions
-from scorer.accounts.sessions import Browser
 from scorer.db.tables import Account
-from scorer.open_files import MAX_OPEN_FILES, raise_open_files_limit
-from tests.api.conftest import API, Service, running_service
-from tests.api.http.web_process import is_answered, resident_bytes, web_process
-from tests.conftest import fresh_settings
+from scorer.open_files import MAX_OPEN_FILES
+from tests.api.conftest import API, Service
+from tests.api.http.attacked import (
+    ADDRESSES,
+    CHUNK,
+    MAX_FILE_BYTES,
+    Attacked,
+    attacked,
+    attacked_process,
+    session_of_ada,
+    statuses,
+    wait_until,
+)
+from tests.api.http.web_process import resident_bytes
 
+__all__ = ["attacked"]  # a fixture is found by its name here
 pytestmark = pytest.mark.heavy
 MAX_GROWTH = 64 << 20
-MAX_REQUESTS, MAX_ACCOUNTS, MAX_FILE_BYTES = 300, 5, 200_000
-"""Of an address in a minute, of an address in an hour, and of a zip: settings of the process that make tests fast."""
+MAX_REQUESTS, MAX_ACCOUNTS = 300, 5
+"""Of an address in a minute and in an hour. These settings of the process, and the next, make tests fast."""
+MAX_FILES_BYTES = 1_500_000
+"""Of the files that an account sends at the same time."""
+MAX_TEAM_BYTES = 1_000_000
+NO_LOCK_TIMEOUT = "from scorer.db import answer_timeouts; answer_timeouts.LOCK_SECONDS = 600"
 MAX_THREADS = 40 + 16
 """For requests, and for everything else."""
-ADDRESSES = iter(f"127.0.1.{number}" for number in range(1, 255))
-"""Those of attackers. Each attack has its own."""
 TRAILERS = b"GET /healthz HTTP/1.1\r\nHost: kennel\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"
-
-
-class Attacked:
-    """A service with a web process of its own, which is attacked."""
-
-    def __init__(self, service: Service, pid: int, port: int, held: ExitStack) -> None:
-        self.service, self.pid, self.port, self._held = service, pid, port, held
-
-    def connect(self, source: str, data: bytes = b"") -> socket.socket:
-        """A connection that stays open until the end of the test, on which as much was sent as is taken."""
-        raw = socket.create_connection(("127.0.0.1", self.port), timeout=60, source_address=(source, 0))
-        self._held.callback(raw.close)
-        with suppress(BrokenPipeError, ConnectionResetError):
-            raw.sendall(data)
-        return raw
-
-    @property
-    def files(self) -> int:
-        """The files and connections that the process has open."""
-        return len(list(Path(f"/proc/{self.pid}/fd").iterdir()))
-
-    @property
-    def threads(self) -> int:
-        """The threads of the process."""
-        return len(list(Path(f"/proc/{self.pid}/task").iterdir()))
-
-    def require_answer(self) -> None:
-        """Require an answer to another visitor: the attack is read by then, as its bytes came first."""
-        deadline = monotonic() + 60
-        while not is_answered(self.port):
-            assert monotonic() < deadline
-            sleep(0.05)
 
 
 @pytest.fixture(scope="module")
 def process(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, int, int]]:
     """A service and the id and port of its web process."""
-    raise_open_files_limit()
-    folder = tmp_path_factory.mktemp("attacked")
     rates = json.dumps({"request": f"{MAX_REQUESTS}/minute", "sign-up": f"{MAX_ACCOUNTS}/hour"})
-    variables = {"KENNEL_RATES": rates, "KENNEL_MAX_UPLOAD_BYTES": str(MAX_FILE_BYTES)}
-    with (
-        fresh_settings(servers, folder) as settings,
-        running_service(settings) as service,
-        web_process(service, folder, **variables) as (pid, port),
-    ):
-        yield service, pid, port
-
-
-@pytest.fixture
-def attacked(process: tuple[Service, int, int]) -> Iterator[Attacked]:
-    """The service; what attacks it is ended afterwards."""
-    with ExitStack() as held:
-        attacked = Attacked(*process, held)
-        yield attacked
-        attacked.require_answer()
+    changes = [f"request_bodies.MAX_FILE_BYTES_OF_AN_ACCOUNT = {MAX_FILES_BYTES}", NO_LOCK_TIMEOUT]
+    variables = {"KENNEL_RATES": rates, "KENNEL_MAX_TEAM_BYTES": str(MAX_TEAM_BYTES)}
+    with attacked_process(servers, tmp_path_factory.mktemp("attacked"), changes=changes, **variables) as process:
+        yield process
 
 
 @contextmanager
@@ -123,7 +92,7 @@ def test_bytes_that_are_no_body_cost_little_memory(attacked: Attacked, head: byt
 
 
 def test_forms_cost_little_memory(attacked: Attacked) -> None:
-    slug, secret = attacked.service.competition(), _session(attacked.service)
+    slug, secret = attacked.service.competition(), session_of_ada(attacked.service)
     head = (
         f"POST /competitions/{slug}/submit HTTP/1.1\r\nHost: kennel\r\nCookie: kennel={secret}\r\n"
         "Content-Type: multipart/form-data; boundary=b\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -191,19 +160,11 @@ def test_an_address_makes_few_rows(attacked: Attacked) -> None:
 
 def test_an_account_fills_no_disk(attacked: Attacked) -> None:
     """Each of its files is refused at its limit, and it sends few at the same time."""
-    slug = attacked.service.competition()
-    folder = Path(attacked.service.context.settings.blob_url.removeprefix("file://"))
-    before = _stored_bytes(folder)
-    head = (
-        f"POST {API}/competitions/{slug}/submissions HTTP/1.1\r\nHost: kennel\r\n"
-        f"Authorization: Bearer {attacked.service.tokens['ada']}\r\nTransfer-Encoding: chunked\r\n\r\n"
-    )
-    chunk = b"10000\r\n" + b"x" * (1 << 16) + b"\r\n"
+    slug, before = attacked.service.competition(), attacked.stored_bytes
     for chunks in (2, 20):
-        for _ in range(2 * MAX_FILES_OF_AN_ACCOUNT):
-            attacked.connect(next(ADDRESSES), head.encode() + chunk * chunks)
+        attacked.send_files(slug, "ada", chunks)
     attacked.require_answer()
-    assert 0 < _stored_bytes(folder) - before <= MAX_FILES_OF_AN_ACCOUNT * MAX_FILE_BYTES
+    assert 0 < attacked.stored_bytes - before <= MAX_FILES_OF_AN_ACCOUNT * MAX_FILE_BYTES
 
 
 def test_small_pieces_of_an_upload_make_few_files(attacked: Attacked) -> None:
@@ -226,14 +187,65 @@ def test_small_pieces_of_an_upload_make_few_files(attacked: Attacked) -> None:
     assert len(files) <= 2
 
 
-def _stored_bytes(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+def test_the_files_that_an_account_announces_have_bounded_bytes(attacked: Attacked) -> None:
+    slug = attacked.service.competition()
+    head = (
+        f"POST {API}/competitions/{slug}/submissions HTTP/1.1\r\nHost: kennel\r\n"
+        f"Authorization: Bearer {attacked.service.tokens['eve']}\r\nContent-Length: {MAX_FILE_BYTES}\r\n\r\nx"
+    )
+    sent = [attacked.connect(next(ADDRESSES), head.encode()) for _ in range(MAX_FILES_OF_AN_ACCOUNT)]
+    attacked.require_answer()
+    wait_until(lambda: statuses(sent).total() > 0)
+    assert statuses(sent) == {429: MAX_FILES_OF_AN_ACCOUNT - MAX_FILES_BYTES // MAX_FILE_BYTES}
 
 
-def _session(service: Service) -> str:
-    """The secret of a session of Ada's."""
-    secret = secrets.token_urlsafe(32)
-    with service.context.sessions.begin() as session:
-        account = session.query(Account).filter_by(handle="ada").one()
-        sessions.begin(session, account, secret=secret, browser=Browser("test", ""), now=datetime.now(UTC))
-    return secret
+def test_a_team_announces_no_more_than_its_quota(attacked: Attacked) -> None:
+    slug, before = attacked.service.competition(), attacked.stored_bytes
+    headers = {"Tus-Resumable": "1.0.0", "Upload-Length": str(MAX_FILE_BYTES)}
+    headers["Authorization"] = f"Bearer {attacked.service.tokens['bob']}"
+    url = f"http://127.0.0.1:{attacked.port}{API}/competitions/{slug}/uploads"
+    with httpx.Client(headers=headers, trust_env=False, timeout=60) as http:
+        answers = [http.post(url).status_code for _ in range(MAX_TEAM_BYTES // MAX_FILE_BYTES + 2)]
+    attacked.require_answer()
+    assert answers == [201] * (MAX_TEAM_BYTES // MAX_FILE_BYTES) + [409] * 2
+    assert attacked.stored_bytes == before
+
+
+def test_bodies_that_are_read_into_memory_are_bounded(attacked: Attacked) -> None:
+    """Each, those of an address, and all together."""
+    head = f"POST {API}/session HTTP/1.1\r\nHost: kennel\r\nContent-Type: application/json\r\n".encode()
+    chunked, source = head + b"Transfer-Encoding: chunked\r\n\r\n", next(ADDRESSES)
+    with bounded_memory(attacked):
+        endless = attacked.connect(next(ADDRESSES), chunked + CHUNK * (2 * MAX_BODY_BYTES // len(CHUNK)))
+        wait_until(lambda: statuses([endless]).total() > 0)
+        many = range(MAX_BODIES_OF_A_CLIENT + 8)
+        begun = [attacked.connect(source, head + b"Content-Length: 9\r\n\r\n{") for _ in many]
+        wait_until(lambda: statuses(begun) == {429: 8})
+        waiting = [attacked.connect(next(ADDRESSES), chunked + CHUNK * 15) for _ in range(20)]
+        fitting = MAX_WAITING_BYTES // (15 << 16)
+        wait_until(lambda: statuses(waiting).total() >= len(waiting) - fitting)
+    assert set(statuses([endless])) <= {413, 0}
+    assert set(statuses(waiting)) <= {503, 0}
+
+
+def test_requests_that_wait_for_an_earlier_one_are_few(attacked: Attacked) -> None:
+    raw = attacked.connect(next(ADDRESSES), f"GET {API}/competitions HTTP/1.1\r\nHost: k\r\n\r\n".encode() * 1000)
+    attacked.require_answer()
+    attacked.require_end([raw])
+    answers = b""
+    with suppress(ConnectionResetError):
+        while data := raw.recv(1 << 16):
+            answers += data
+    assert answers.count(b"HTTP/1.1 200") <= MAX_PIPELINED + 1
+
+
+def test_slow_requests_of_an_account_leave_room_for_others(attacked: Attacked) -> None:
+    """What they read is locked. Threads and connections to the database are left."""
+    token, too_many = attacked.service.tokens["ada"], 8
+    ask = f"GET {API}/notices HTTP/1.1\r\nHost: kennel\r\nAuthorization: Bearer {token}\r\n\r\n".encode()
+    with attacked.service.context.sessions() as session:
+        session.execute(text("LOCK TABLE notices IN ACCESS EXCLUSIVE MODE"))
+        asked = [attacked.connect(next(ADDRESSES), ask) for _ in range(MAX_REQUESTS_OF_AN_ACCOUNT + too_many)]
+        wait_until(lambda: statuses(asked).total() >= too_many)
+        attacked.require_answer()
+        assert statuses(asked) == {429: too_many}

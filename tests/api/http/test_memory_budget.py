@@ -22,6 +22,7 @@ from scorer.confinement.limited_call import DIRECTORY, LARGE, LARGE_DIRECTORY, N
 from scorer.evidence.code_uploads import MAX_CODE_BYTES
 from scorer.evidence.images import MAX_KEPT_BYTES
 from tests.api.conftest import API, Service
+from tests.api.http.attacked import wait_until
 from tests.api.http.web_process import is_answered, web_process
 from tests.compose.compose_file import MAIN, read
 from tests.documents import ROOT
@@ -97,11 +98,14 @@ def test_a_web_process_stays_within_its_budget(service: Service, tmp_path: Path)
                 requests.append(send(who, "POST", f"/competitions/{large}/submissions", directory))
         with _readings(web) as readings, ThreadPoolExecutor(len(requests) + ATTACKS) as pool:
             guesses = [pool.submit(_sign_in, port, sign_in, number) for number in range(ATTACKS)]
-            statuses = {sent.result().status_code for sent in [pool.submit(request) for request in requests]}
+            attack = [pool.submit(request) for request in requests]
+            wait_until(lambda: bool(readings) and readings[-1][1] > 1)
             answered = is_answered(port)
-            statuses |= {guess.result() for guess in guesses}
+            is_held = not all(sent.done() for sent in attack)
+            statuses = {sent.result().status_code for sent in attack} | {guess.result() for guess in guesses}
         assert psutil.pid_exists(web)
     assert answered
+    assert is_held
     assert statuses <= {200, 201, 401, 409, 422, 429, 503}
     assert {200, 422} <= statuses, "both kinds of files were read"
     memory, processes = map(max, zip(*readings, strict=True))

@@ -27,7 +27,6 @@ from tests.http_server import serve
 
 CHUNK = b"x" * (1 << 16)
 SIGN_IN = b"POST /api/v1/session HTTP/1.1\r\nHost: kennel\r\nContent-Type: application/json\r\n"
-UNREAD = b"POST /api/v1/nothing HTTP/1.1\r\nHost: kennel\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 @pytest.fixture(scope="module")
@@ -270,15 +269,6 @@ def test_every_web_server_is_started_with_these_limits() -> None:
 def test_headers_without_an_end_close_the_connection(address: str) -> None:
     with connection(address, b"GET / HTTP/1.1\r\nX: ") as raw:
         assert _sends_until_closed(raw, b"x" * 1000) < 100 * server_protocol.MAX_HEADER_BYTES
-
-
-def test_the_rest_of_a_body_that_nobody_reads_is_taken_for_a_while(
-    address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(server_protocol, "DRAIN_SECONDS", 0.2)
-    with connection(address, UNREAD) as raw:
-        assert b" 404 " in raw.recv(1 << 16).splitlines()[0]
-        _sends_until_closed(raw, b"1\r\nx\r\n")
 
 
 def _sends_until_closed(raw: socket.socket, data: bytes) -> int:

@@ -2,7 +2,8 @@
 
 import os
 import subprocess
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep
@@ -14,15 +15,27 @@ from deploy.standalone.ports import free_port
 from tests.api.conftest import API, Service
 from tests.conftest import addresses
 
+START = """import runpy, sys
+from api.http import request_bodies, server_protocol
+{}
+sys.argv = ["uvicorn", *sys.argv[1:]]
+runpy.run_module("uvicorn", run_name="__main__")"""
+
 
 @contextmanager
-def web_process(service: Service, folder: Path, **variables: str) -> Iterator[tuple[int, int]]:
-    """A web process of its own for the service; its process id and port."""
+def web_process(
+    service: Service, folder: Path, *, changes: Sequence[str] = (), **variables: str
+) -> Iterator[tuple[int, int]]:
+    """A web process of its own for the service; its process id and port. ``changes``: statements that change limits of
+    ``request_bodies`` and ``server_protocol``, which are no settings."""
     environment = {**os.environ, **addresses(service.context.settings), **variables}
     port = free_port()
+    command = web_command("127.0.0.1", port, 1)
+    if changes:
+        command = (sys.executable, "-c", START.format("\n".join(changes)), *command[3:])
     with (
         (folder / "log").open("wb") as log,
-        subprocess.Popen(web_command("127.0.0.1", port, 1), stderr=log, env=environment) as web,
+        subprocess.Popen(command, stderr=log, env=environment) as web,
     ):
         try:
             deadline = monotonic() + 120
