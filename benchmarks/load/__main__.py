@@ -11,7 +11,7 @@ from benchmarks.harness.compiled_modules import keep_compiled_modules
 from benchmarks.harness.machine import machine
 from benchmarks.harness.report import Section, page, stored_sections
 from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, write_result
-from benchmarks.load import event_streams, last_hour, last_hour_section, reads_beside_uploads, soak
+from benchmarks.load import event_streams, held_attacks, last_hour, last_hour_section, reads_beside_uploads, soak
 
 HERE = Path(__file__).parents[1]
 PAGE = "LOAD.md"
@@ -41,6 +41,7 @@ LOAD_BENCHMARKS = {
     event_streams.NAME: LoadBenchmark(
         event_streams.measure, event_streams.FULL, event_streams.QUICK, event_streams.section
     ),
+    held_attacks.NAME: LoadBenchmark(held_attacks.measure, held_attacks.FULL, held_attacks.QUICK, held_attacks.section),
     last_hour.NAME: LoadBenchmark(last_hour.measure, last_hour.FULL, last_hour.QUICK, last_hour_section.section),
     soak.NAME: LoadBenchmark(soak.measure, soak.FULL, soak.QUICK, soak.section),
 }
