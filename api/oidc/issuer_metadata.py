@@ -10,6 +10,7 @@ from authlib.integrations.httpx_client import AsyncOAuth2Client
 from httpx2 import AsyncByteStream, RemoteProtocolError, Response
 from joserfc.jwk import KeySet
 
+from api.oidc.id_token import is_issuer
 from scorer.setting_types import is_https_or_loopback
 
 KEPT_SECONDS = 600.0
@@ -36,10 +37,11 @@ class IssuerMetadata:
         """The discovery document of ``issuer``; ``ValueError`` if it is another's or has an endpoint without TLS."""
 
         def checked(document: dict[str, Any]) -> dict[str, Any]:
-            if document["issuer"].rstrip("/") != issuer:
-                raise ValueError("another issuer's description")
-            if not all(is_https_or_loopback(document[name]) for name in ENDPOINTS):
-                raise ValueError("an endpoint without TLS")
+            if not is_issuer(document["issuer"], issuer):
+                raise ValueError(f"its document is of the issuer {document['issuer']}: set KENNEL_OIDC_ISSUER to that")
+            for name in ENDPOINTS:
+                if not is_https_or_loopback(document[name]):
+                    raise ValueError(f"its {name} is without TLS: {document[name]}")
             return document
 
         document: dict[str, Any] = await self._read(client, f"{issuer}/.well-known/openid-configuration", checked)

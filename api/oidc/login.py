@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+import logging
 import secrets
 import ssl
 from collections.abc import Mapping
@@ -14,23 +15,22 @@ from typing import Any
 from authlib.common.errors import AuthlibBaseError
 from authlib.integrations.httpx_client import AsyncOAuth2Client
 from httpx2 import HTTPError, create_ssl_context
-from joserfc import jwt
-from joserfc.errors import InvalidKeyIdError, JoseError
+from joserfc.errors import JoseError
 from pydantic import TypeAdapter
 
+from api.oidc import id_token
+from api.oidc.id_token import TENANT, SignedClaims
 from api.oidc.issuer_metadata import IssuerMetadata, bound_answer
-from scorer.accounts.accounts import is_email
 from scorer.accounts.oidc_identities import OidcIdentity
 from scorer.errors import Unauthenticated, Unavailable
 from scorer.settings import Settings
 
+log = logging.getLogger(__name__)
 SCOPE = "openid email profile"
-ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"]
-"""Asymmetric signatures only: neither ``none`` nor HMAC with a shared secret."""
 ANSWER_SECONDS = 10.0
 """What a login waits for the issuer in all, and for another login that reads the same document."""
-LEEWAY = 60
-"""Seconds by which the issuer's clock may differ from ours."""
+FAULTS = (HTTPError, TimeoutError, ValueError, KeyError, TypeError, AttributeError)
+"""What answers that do not come, or are not what the protocol says, raise."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,10 @@ class OidcLogin:
             raise _refused("the cookie of this sign-in is gone; please begin again") from None
 
 
-def _refused(why: str) -> Unauthenticated:
-    return Unauthenticated("oidc", f"Signing in did not work: {why}.")
+def _refused(shown: str, reason: object = "") -> Unauthenticated:
+    """The refusal of a sign-in: what the person is shown, and what the log says if that is more."""
+    log.warning("a sign-in by OpenID Connect was refused: %s", reason or shown)
+    return Unauthenticated("oidc", f"Signing in did not work: {shown}.")
 
 
 @cache
@@ -72,13 +74,17 @@ def _ssl_context() -> ssl.SSLContext:
     return create_ssl_context()
 
 
+def _reason_of(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}" if isinstance(error, (KeyError, TypeError)) else str(error) or repr(error)
+
+
 class Issuer:
     """The issuer of the settings. To wait for it takes no thread from other requests."""
 
     def __init__(self, settings: Settings, metadata: IssuerMetadata, redirect_uri: str) -> None:
         if settings.oidc_issuer is None:
             raise Unavailable("no-oidc", "Signing in with OpenID Connect is not set up here.")
-        self._issuer, self._client_id = settings.oidc_issuer, settings.oidc_client_id
+        self._issuer, self._client_id, self._name = settings.oidc_issuer, settings.oidc_client_id, settings.oidc_name
         self._metadata = metadata
         self._client = AsyncOAuth2Client(
             settings.oidc_client_id,
@@ -97,75 +103,65 @@ class Issuer:
         try:
             async with asyncio.timeout(ANSWER_SECONDS), self._client:
                 endpoint = (await self._discovery())["authorization_endpoint"]
-        except (HTTPError, TimeoutError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise Unavailable("oidc-away", "The service that you sign in with does not answer.") from error
+        except FAULTS as error:
+            raise self._away(error) from error
         url, _ = self._client.create_authorization_url(
             endpoint, state=login.state, nonce=login.nonce, code_verifier=login.verifier
         )
         return str(url)
 
+    def _away(self, error: Exception) -> Unavailable:
+        reason = f"no answer within {ANSWER_SECONDS:g} s" if isinstance(error, TimeoutError) else _reason_of(error)
+        log.warning("the OpenID Connect issuer %s cannot be used: %s", self._issuer, reason)
+        return Unavailable(
+            "oidc-away",
+            f"Signing in with {self._name} is not possible now, because it does not answer as it should. Try again in "
+            "a few minutes. The operator finds the reason in the service's log.",
+        )
+
     async def finish_login(self, login: OidcLogin, query: Mapping[str, str], now: datetime) -> OidcIdentity:
         """The identity for the ``query`` of the redirect back from the issuer. ``Unauthenticated`` if the ID token is
-        missing, forged, expired or meant for another login or client."""
+        missing, forged, expired or meant for another login or client; ``Unavailable`` if the issuer does not answer."""
         if "error" in query:
-            raise _refused(f"{self._issuer} says {query['error'][:100]}")
+            told = f"{query['error'][:100]!r} {query.get('error_description', '')[:200]!r}"
+            raise _refused(f"{self._name} says {query['error'][:100]}", f"{self._issuer} says {told}")
         if not secrets.compare_digest(query.get("state", "").encode(), login.state.encode()):
-            raise _refused("this is not the sign-in that this browser began")
+            raise _refused("this is not the sign-in that this browser began; please begin again")
         try:
             async with asyncio.timeout(ANSWER_SECONDS), self._client:
                 return await self._exchange_code(login, query, now)
-        except TimeoutError as error:
-            raise Unavailable("oidc-away", "The service that you sign in with does not answer.") from error
-        except (AuthlibBaseError, HTTPError, JoseError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise _refused("the issuer's answer is not as it should be") from error
+        except (TimeoutError, HTTPError) as error:
+            raise self._away(error) from error
+        except (AuthlibBaseError, JoseError, *FAULTS) as error:
+            raise _refused(
+                f"the answer of {self._name} is not valid. Try again; if this happens again, tell the organizers. The "
+                "operator finds the reason in the service's log",
+                f"{self._issuer}: {_reason_of(error)}",
+            ) from error
 
     async def _exchange_code(self, login: OidcLogin, query: Mapping[str, str], now: datetime) -> OidcIdentity:
         discovery = await self._discovery()
-        if query.get("iss", discovery["issuer"]) != discovery["issuer"]:
-            raise ValueError("another issuer's answer")
+        named = discovery["issuer"]
+        if TENANT not in named and query.get("iss", named) != named:
+            raise ValueError(f"the browser brings the answer of another issuer, {query['iss'][:200]!r}")
         answer = await self._client.fetch_token(
             discovery["token_endpoint"],
             grant_type="authorization_code",
             code=query["code"],
             code_verifier=login.verifier,
         )
-        claims = await self._signed_claims(answer["id_token"], discovery["jwks_uri"])
-        jwt.JWTClaimsRegistry(
-            now=int(now.timestamp()),
-            leeway=LEEWAY,
-            iss={"essential": True, "value": discovery["issuer"]},
-            aud={"essential": True, "value": self._client_id},
-            sub={"essential": True},
-            exp={"essential": True},
-            iat={"essential": True},
-            nonce={"essential": True, "value": login.nonce},
-            azp={"value": self._client_id},
-        ).validate(claims)
-        return _identity_of(claims)
+        signed = await self._signed_claims(answer["id_token"], discovery["jwks_uri"])
+        id_token.require_valid(signed, named, self._client_id, login.nonce, int(now.timestamp()))
+        return id_token.identity_of(signed.claims)
 
-    async def _signed_claims(self, token: str, keys_address: str) -> dict[str, Any]:
-        """The claims of a token that one of the issuer's keys has signed, a new key too."""
+    async def _signed_claims(self, token: str, keys_address: str) -> SignedClaims:
+        """The claims of a token that one of the issuer's keys has signed, if need be one published since we looked."""
         keys = await self._metadata.keys(self._client, keys_address)
         try:
-            return jwt.decode(token, keys, algorithms=ALGORITHMS).claims
-        except InvalidKeyIdError:
+            return id_token.signed_claims(token, keys)
+        except JoseError:
             newer = await self._metadata.keys(self._client, keys_address, other_than=keys)
-            return jwt.decode(token, newer, algorithms=ALGORITHMS).claims
+            return id_token.signed_claims(token, newer)
 
     async def _discovery(self) -> dict[str, Any]:
         return await self._metadata.discovery(self._client, self._issuer)
-
-
-def _identity_of(claims: Mapping[str, Any]) -> OidcIdentity:
-    def claim(name: str) -> str:
-        value = claims.get(name)
-        return value if isinstance(value, str) else ""
-
-    verified = claims.get("email_verified") is True and is_email(claim("email"))
-    return OidcIdentity(
-        issuer=claims["iss"],
-        subject=str(claims["sub"]),
-        email=claim("email") if verified else None,
-        name=claim("name"),
-        handle=claim("preferred_username"),
-    )

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from api.oidc.id_token import is_issuer
 from deploy.doctor.check import Check, Fault, Skipped
 from deploy.doctor.installation import SECONDS, Installation
 from deploy.doctor.local_parts import only_workers_run
@@ -140,8 +141,8 @@ def _issuer(installation: Installation) -> str:
         document = httpx.get(address, timeout=SECONDS).raise_for_status().json()
     except (httpx.HTTPError, ValueError) as error:
         raise _unreached(installation, f"{address} does not answer as an issuer: {error}", error) from error
-    told = str(document.get("issuer", "")).rstrip("/") if isinstance(document, dict) else ""
-    if told != issuer:
+    told = str(document.get("issuer", "")) if isinstance(document, dict) else ""
+    if not is_issuer(told, issuer):
         raise Fault(f"{address} names another issuer: {told or 'none'}.")
     return f"{issuer} answers"
 

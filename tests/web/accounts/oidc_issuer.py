@@ -35,6 +35,8 @@ class FakeIssuer:
     published: RSAKey = field(default_factory=lambda: RSAKey.generate_key(2048, {"kid": "1", "use": "sig"}))
     further_keys: list[dict[str, Any]] = field(default_factory=list)
     """Keys that are published, too."""
+    of_key: dict[str, Any] = field(default_factory=dict)
+    """What is published with the key."""
     key: RSAKey | None = None
     header: dict[str, str] = field(default_factory=lambda: {"alg": "RS256", "kid": "1"})
     codes: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -97,8 +99,9 @@ def running_issuer() -> Iterator[FakeIssuer]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            keys = {"keys": [issuer.published.as_dict(private=False), *issuer.further_keys]}
-            self._answer({DISCOVERY: issuer.describe(), KEYS: keys}.get(self.path))
+            keys = {"keys": [issuer.published.as_dict(private=False) | issuer.of_key, *issuer.further_keys]}
+            path = DISCOVERY if self.path.endswith(DISCOVERY) else self.path  # Entra has one for each tenant
+            self._answer({DISCOVERY: issuer.describe(), KEYS: keys}.get(path))
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"])).decode()

@@ -125,7 +125,7 @@ def test_an_answer_is_bounded(service: Service, issuer: FakeIssuer, path: str) -
         service.app.state.issuer_metadata = IssuerMetadata()
     padding = "x" * MAX_ANSWER_BYTES
     issuer.described, issuer.further_keys = ({"x": padding}, []) if path == DISCOVERY else ({}, [{"kty": padding}])
-    assert arrive(service, back).status_code == 401
+    assert arrive(service, back).status_code == 503
     assert service.http.get("/account", headers=HTML).url.path == "/signin"
 
 

@@ -1,0 +1,102 @@
+"""ID tokens: whose they are, which key has signed them, and what they say about a person."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from joserfc import jws, jwt
+from joserfc.errors import InvalidKeyIdError, JoseError
+from joserfc.jwk import Key, KeySet
+
+from scorer.accounts.accounts import is_email
+from scorer.accounts.oidc_identities import OidcIdentity
+
+ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"]
+"""Asymmetric signatures only: neither ``none`` nor HMAC with a shared secret."""
+LEEWAY = 300
+"""Seconds by which the issuer's clock may differ from ours."""
+TENANT = "{tenantid}"
+"""What Microsoft Entra publishes in place of the tenant where several may sign in."""
+TENANT_ID = re.compile(r"[0-9a-fA-F-]{36}")
+
+
+class SignedClaims(NamedTuple):
+    """The claims of a token, and the key that has signed it."""
+
+    claims: dict[str, Any]
+    key: Key
+
+
+def is_issuer(named: str, issuer: str) -> bool:
+    """Whether the issuer that a discovery document names is the ``issuer`` of the settings, except for a slash at its
+    end. A placeholder stands for one part of the path, such as ``common``."""
+    pattern = re.escape(named.rstrip("/")).replace(re.escape(TENANT), "[^/]+")
+    return re.fullmatch(pattern, issuer) is not None
+
+
+def signed_claims(token: str, keys: KeySet) -> SignedClaims:
+    """The claims of a token that one of the ``keys`` has signed: the one that it names, or any if it names none.
+    ``JoseError`` if none has."""
+    key_id = jws.extract_compact(token.encode()).headers().get("kid")
+    failure: JoseError = InvalidKeyIdError(f"the issuer publishes no key {key_id!r}")
+    for key in keys:
+        if key_id in (None, key.kid) and key.get("use", "sig") == "sig":
+            try:
+                return SignedClaims(jwt.decode(token, key, algorithms=ALGORITHMS).claims, key)
+            except JoseError as error:
+                failure = error
+    raise failure
+
+
+def require_valid(signed: SignedClaims, issuer: str, client_id: str, nonce: str, now: int) -> None:
+    """``JoseError`` or ``ValueError`` if a token is another issuer's, stale, or meant for another login or client.
+    ``issuer`` is the one that the discovery document names."""
+    claims = signed.claims
+    expected = _of_tenant(issuer, claims)
+    key_issuer = signed.key.get("issuer")
+    if isinstance(key_issuer, str) and _of_tenant(key_issuer, claims) != expected:
+        raise ValueError(f"the key is for tokens of {key_issuer}")
+    try:
+        jwt.JWTClaimsRegistry(
+            now=now,
+            leeway=LEEWAY,
+            iss={"essential": True, "value": expected},
+            aud={"essential": True, "value": client_id},
+            sub={"essential": True},
+            exp={"essential": True},
+            iat={"essential": True},
+            nonce={"essential": True, "value": nonce},
+            azp={"value": client_id},
+        ).validate(claims)
+    except JoseError as error:
+        named = {name: claims.get(name) for name in ("iss", "aud", "iat", "exp")}
+        raise ValueError(f"{error} (the token says {named}; the time here is {now}, the issuer {expected})") from error
+
+
+def _of_tenant(issuer: str, claims: Mapping[str, Any]) -> str:
+    """The issuer, with the token's tenant in place of a placeholder."""
+    if TENANT not in issuer:
+        return issuer
+    tenant = claims.get("tid")
+    if not (isinstance(tenant, str) and TENANT_ID.fullmatch(tenant)):
+        raise ValueError("the token names no tenant")
+    return issuer.replace(TENANT, tenant)
+
+
+def identity_of(claims: Mapping[str, Any]) -> OidcIdentity:
+    """What valid claims say about a person. Some issuers write ``email_verified`` as text; where it is missing, the
+    address is not used."""
+
+    def claim(name: str) -> str:
+        value = claims.get(name)
+        return value if isinstance(value, str) else ""
+
+    said = claims.get("email_verified")
+    verified = (said is True or said == "true") and is_email(claim("email"))
+    return OidcIdentity(
+        issuer=claims["iss"],
+        subject=str(claims["sub"]),
+        email=claim("email") if verified else None,
+        name=claim("name"),
+        handle=claim("preferred_username"),
+    )
