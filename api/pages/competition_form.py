@@ -11,6 +11,8 @@ from pydantic import BaseModel, ValidationError
 from api.http.forms import FormFields, text
 from api.rendering import formatting
 from scorer.competitions.spec import MAX_TEXT_LENGTH, CompetitionSpec
+from scorer.competitions.worker_weights import missing_weights
+from scorer.db.tables import WorkerReport
 from scorer.errors import Invalid
 from scorer.extractor_catalogue import EXTRACTORS
 from scorer.lifecycle import TRACK_KINDS
@@ -109,8 +111,17 @@ def form_field(
 
 
 def extractor_names() -> list[str]:
-    """What a field of the kind ``extractor`` offers."""
+    """The extractors that a form offers."""
     return [spec.identity for spec in EXTRACTORS.values()]
+
+
+def extractor_choices(workers: Sequence[WorkerReport]) -> dict[str, str]:
+    """What a field of the kind ``extractor`` offers, with labels that say whether one of these workers has the
+    weights."""
+    return {
+        name: f"{name} (no worker has its weights)" if missing_weights(name, workers) else name
+        for name in extractor_names()
+    }
 
 
 def typed_in(fields: FormFields, name: str) -> str:
@@ -149,7 +160,7 @@ def parsed(model: type[Model], typed: Mapping[str, str], shown: Mapping[str, str
         if field == "medals":
             wanted[field] = {each.partition(".")[2]: typed.get(each, shown[each]) for each in MEDALS}
         elif inner:
-            wanted[field] = {inner: value}
+            wanted[field] = {inner: value or None}
         else:
             wanted[field] = _parsed(kinds[name], value)
     try:

@@ -15,7 +15,7 @@ from api.pages.competition_form import (
     Declared,
     FormField,
     digest_of,
-    extractor_names,
+    extractor_choices,
     form_field,
     parsed,
     shown_values,
@@ -27,6 +27,7 @@ from scorer.competitions import competition_state, setup
 from scorer.competitions.change_rules import LATER, fixed_fields
 from scorer.competitions.competition_state import CompetitionState
 from scorer.competitions.spec import CompetitionChanges
+from scorer.competitions.worker_weights import preparing_workers
 from scorer.errors import Conflict, Invalid, KennelError
 from scorer.lifecycle import Phase
 
@@ -100,7 +101,7 @@ def _page(
         now=now,
         state=state,
         parts={title: shown(declared) for title, declared in PARTS.items()},
-        extractors=extractor_names(),
+        extractors=extractor_choices(preparing_workers(session)),
         problem=problem,
         **outcome,
     )

@@ -3,16 +3,19 @@
 from collections.abc import Mapping
 
 from fastapi.responses import Response
+from sqlalchemy.orm import Session
 
-from api.http.dependencies import Caller, CompetitionCreator, Now, SignedIn, Transactions
+from api.http.dependencies import Caller, CompetitionCreator, DbSession, Now, SignedIn, Transactions
 from api.http.forms import FormFields
 from api.http.problem_details import status_of
-from api.pages.competition_form import DECLARED, SPECIFICATION, extractor_names, form_field, parsed, typed_in
+from api.pages.competition_form import DECLARED, SPECIFICATION, extractor_choices, form_field, parsed, typed_in
 from api.rendering.templates import render_page, see_other
 from api.routing import Router
 from scorer.competitions import setup
 from scorer.competitions.spec import CompetitionSpec
+from scorer.competitions.worker_weights import installed_defaults, preparing_workers
 from scorer.errors import KennelError
+from scorer.extractor_catalogue import find_extractor
 
 router = Router(prefix="/new-competition", include_in_schema=False)
 ASKED = {"title", "slug", "image_count", "image_size", "public.extractor", "private.extractor"}
@@ -21,9 +24,9 @@ DEFAULTS = {name: str(SPECIFICATION.get(name, {}).get("default", "")) for name, 
 
 
 @router.api_route("", methods=["GET", "HEAD"])
-def show_form(author: CompetitionCreator, viewer: SignedIn) -> Response:
+def show_form(session: DbSession, author: CompetitionCreator, viewer: SignedIn) -> Response:
     """The form."""
-    return _page(viewer)
+    return _page(session, viewer)
 
 
 @router.post("")
@@ -37,16 +40,23 @@ def create_competition(
         with begin() as session:
             setup.create(session, spec, author=author, now=now)
     except KennelError as error:
-        return _page(viewer, typed, error)
+        with begin() as session:
+            return _page(session, viewer, typed, error)
     return see_other(f"/competitions/{spec.slug}/settings?done=created")
 
 
-def _page(viewer: Caller, typed: Mapping[str, str] = {}, problem: KennelError | None = None) -> Response:
+def _page(
+    session: Session, viewer: Caller, typed: Mapping[str, str] = {}, problem: KennelError | None = None
+) -> Response:
+    workers = preparing_workers(session)
+    defaults = {
+        f"{kind}.extractor": find_extractor(name).identity for kind, name in installed_defaults(workers).items()
+    }
     return render_page(
         "competitions/new.html",
         status=status_of(problem) if problem else 200,
         viewer=viewer,
-        fields=[form_field(each, DEFAULTS, typed) for each in FORM],
-        extractors=extractor_names(),
+        fields=[form_field(each, DEFAULTS | defaults, typed) for each in FORM],
+        extractors=extractor_choices(workers),
         problem=problem,
     )

@@ -33,6 +33,9 @@ class PreparationView(BaseModel):
     stage: str | None = None
     fraction: float | None = None
     error: str | None = None
+    missing_weights: str | None = Field(
+        None, description="How the operator installs the extractor's weights, if no running worker has them."
+    )
     images: int | None = None
     heldout_distance: float | None = None
 

@@ -3,6 +3,7 @@ ones."""
 
 import hashlib
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -44,7 +45,7 @@ def check(
             state = "as required" if weights.required_sha256(spec, options) else "not required yet"
             lines.append(f"{spec.name}: SHA-256 {hashes[spec.name]}, {state}")
     if hashes:
-        lines.append(f"KENNEL_WEIGHTS_SHA256='{json.dumps(hashes)}'")
+        lines.append(_setting(hashes))
     document = {"sha256": hashes, "faults": [error.message for error in faults]}
     return Answer(document, "\n".join(lines), ExitCode.FAULTY if faults else ExitCode.DONE)
 
@@ -73,9 +74,8 @@ def install(
         raise Unavailable("no-torch", f"This needs PyTorch and timm, and there is no {error.name}.") from error
     with installation.published_file(source) as file:
         installed = installation.install(spec, file, target, sha256)
-    line = f"KENNEL_WEIGHTS_SHA256='{json.dumps({spec.name: installed.sha256})}'"
     document = {"file": str(installed.path), "sha256": installed.sha256}
-    return Answer(document, f"{installed.path} is installed. To require it everywhere:\n{line}")
+    return Answer(document, f"{installed.path} is installed. To require it everywhere:\n{_setting(_recorded(target))}")
 
 
 @app.command()
@@ -103,6 +103,20 @@ def _converted(spec: ExtractorSpec, source: Path) -> bytes:
     except ModuleNotFoundError as error:
         raise Unavailable("no-torch", f"This needs PyTorch and timm, and there is no {error.name}.") from error
     return converted(spec, source)
+
+
+def _setting(hashes: dict[str, str]) -> str:
+    return f"KENNEL_WEIGHTS_SHA256='{json.dumps(hashes)}'"
+
+
+def _recorded(folder: Path) -> dict[str, str]:
+    """The hashes that are recorded beside the files of a folder, by extractor."""
+    options = ExtractorOptions(weights_dir=folder)
+    hashes = {}
+    for spec in filter(_is_local, EXTRACTORS.values()):
+        with suppress(Unavailable):  # there is no file
+            hashes[spec.name] = weights.required_sha256(spec, options)
+    return {name: sha256 for name, sha256 in hashes.items() if sha256}
 
 
 def _is_local(spec: ExtractorSpec) -> bool:

@@ -15,6 +15,7 @@ from deploy.doctor.installation import Installation
 from deploy.standalone.unix_account import acting_as, owner_of
 from scorer.confinement.process import missing_measures
 from scorer.db import competitions
+from scorer.extractor_catalogue import find_extractor
 from scorer.extractors.device_probe import device_found
 from scorer.generators.sandbox.probe import available_measures
 from scorer.lifecycle import Queue
@@ -124,7 +125,10 @@ def _weights_of_workers(installation: Installation, folder: Path) -> str:
         hashes = {report.worker: report.extractors.get(identity) for report in scoring}
         lacking = [worker for worker, sha256 in hashes.items() if sha256 is None]
         if lacking:
-            raise Fault(f"The weights of {identity} are missing or wrong where {', '.join(lacking)} runs.")
+            raise Fault(
+                f"The weights of {identity} are missing or wrong where {', '.join(lacking)} runs: "
+                f"`{find_extractor(identity).installation}` installs them."
+            )
         if len(set(hashes.values())) > 1:
             raise Fault(f"The weights of {identity} differ between {' and '.join(hashes)}.")
     return "every scoring worker has those of all tracks"
@@ -171,7 +175,8 @@ CHECKS = (
     Check(
         "weights",
         _weights,
-        "Put the file into KENNEL_WEIGHTS_DIR, compare it with `kennel weights check`, and set KENNEL_WEIGHTS_SHA256.",
+        "Where workers run, look with `kennel weights check`, run `kennel weights install`, and set "
+        "KENNEL_WEIGHTS_SHA256 (docs/how-to/weights.md).",
         ["migrations"],
     ),
     Check("GPU", _gpu, "`nvidia-smi` shows the driver's side; KENNEL_DEVICE and CUDA_VISIBLE_DEVICES name the GPU."),

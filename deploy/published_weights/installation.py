@@ -78,8 +78,8 @@ def _require_confirmed(source: Path, found: str, confirmed: str | None) -> None:
     if stated is not None and not found.startswith(stated[1]):
         raise Invalid(
             "wrong-weights-file",
-            f"The SHA-256 of {source.name} is {found}, and its name says that it begins with {stated[1]}: download it "
-            "again.",
+            f"The SHA-256 of {source.name} is {found}, and its name says that it begins with {stated[1]}. Download it "
+            "again; if that number in its name is no hash, rename the file.",
         )
     if confirmed is None:
         raise Invalid(

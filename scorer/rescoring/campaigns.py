@@ -57,7 +57,8 @@ def start(
     as in :func:`scorer.competitions.preparations.space_of`.
 
     ``Conflict`` if the private track was replaced meanwhile (``former-track``), the track's references are not prepared
-    (``not-prepared``) or another campaign of the track has not ended (``campaign-open``); ``Invalid`` for unknown
+    (``not-prepared``), another campaign of the track has not ended (``campaign-open``) or no running worker has the
+    weights (``no-worker-with-weights``); ``Invalid`` for unknown
     entries, references and extractors, or without any entry.
     """
     competitions.lock_competition(session, state.competition.slug, share=False)
@@ -76,6 +77,7 @@ def start(
     preparation = track.preparation
     if wanted.references or not same_space:
         preparation = _preparation_of(session, state, wanted, space, now)
+        preparations.require_weights(session, preparation)
     campaign = RescoringCampaign(
         track_id=track.id,
         preparation_id=preparation.id,

@@ -76,7 +76,7 @@ def start_comparison(
 
     ``weights``: as in :func:`scorer.competitions.preparations.space_of`. ``Invalid`` for an unknown extractor, or
     without any but the private track's (``no-candidates``); ``Conflict`` if no entry with images has a label
-    (``no-labels``).
+    (``no-labels``), or no running worker has the weights (``no-worker-with-weights``).
     """
     competitions.lock_competition(session, state.competition.slug, share=False)
     present = state.tracks["private"].extractor
@@ -87,6 +87,8 @@ def start_comparison(
     if not _comparable(session, state.competition.id, coarse=coarse):
         raise Conflict("no-labels", "Comparing needs labelled entries whose images are here, and there are none yet.")
     prepared = [preparations.preparation_of(session, state, "private", space, now=now) for space in candidates]
+    for preparation in prepared:
+        preparations.require_weights(session, preparation)
     comparison = Comparison(
         competition_id=state.competition.id,
         preparation_ids=[preparation.id for preparation in prepared],

@@ -52,6 +52,7 @@ from scorer.db.diagnostics import ServerSettings, server_settings
 from scorer.db.jobs import sweeps
 from scorer.db.session import engine_of, sessions_of
 from scorer.db.tables import Delivery, Job, Mail, Pause, Webhook, WorkerReport
+from scorer.extractor_catalogue import find_extractor
 from scorer.lifecycle import Queue
 from scorer.product_version import product_version
 from tests.api.conftest import Service, running_service
@@ -671,7 +672,8 @@ def test_weights_of_another_machine_are_those_that_its_workers_report(installati
     elsewhere = changed(installation, weights_dir=Path("/no/weights"))
     assert outcome_of(check, elsewhere).state == "ok"
     (report,) = elsewhere.workers
-    for other, words in (({}, "missing or wrong where gpu@there runs"), ({"tiny@1": "cd"}, "differ between all@here")):
+    lacking = f"missing or wrong where gpu@there runs: `{find_extractor('tiny').installation}`"
+    for other, words in (({}, lacking), ({"tiny@1": "cd"}, "differ between all@here")):
         second = WorkerReport(worker="gpu@there", queues=["score"], extractors=other)
         elsewhere.__dict__["workers"] = [report, second]
         assert words in outcome_of(check, elsewhere).finding

@@ -2,12 +2,15 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from scorer.competitions.worker_weights import DEFAULT_EXTRACTORS
 from scorer.errors import Invalid
 from scorer.extractor_catalogue import EXTRACTORS, find_extractor
 
+REPOSITORY = Path(__file__).parents[2]
 SIGNED = {"dinov2", "mae", "clip", "sscd"}
 
 
@@ -45,6 +48,13 @@ def test_only_an_operator_can_know_the_weights_of_production_networks() -> None:
     unknown = {spec.name for spec in EXTRACTORS.values() if spec.weights_sha256 is None}
     assert unknown == {"inception_v3", "inception_2015", "nasnetalarge", *SIGNED}
     assert all(len(spec.weights_sha256) == 64 for spec in EXTRACTORS.values() if spec.weights_sha256)
+
+
+def test_published_files_are_those_of_the_documentation() -> None:
+    page = (REPOSITORY / "docs/how-to/weights.md").read_text()
+    first_block = page.split("```")[1]
+    assert all(find_extractor(name).installation in first_block for name in DEFAULT_EXTRACTORS.values())
+    assert all(f"]({spec.weights_url})" in page for spec in EXTRACTORS.values() if spec.weights_sha256 is None)
 
 
 def test_spaces_are_signed_unless_they_end_in_a_relu() -> None:

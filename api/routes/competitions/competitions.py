@@ -32,7 +32,16 @@ from api.schemas.competitions import CompetitionPage, CompetitionView, Preparati
 from scorer.accounts import roles
 from scorer.archive.limited_listing import require_features, require_references
 from scorer.blobs import ReceivedBlob, require_bytes
-from scorer.competitions import allowlist, appeal_windows, competition_state, preparations, reference_sets, rules, setup
+from scorer.competitions import (
+    allowlist,
+    appeal_windows,
+    competition_state,
+    preparations,
+    reference_sets,
+    rules,
+    setup,
+    worker_weights,
+)
 from scorer.competitions.competition_state import CompetitionState
 from scorer.competitions.reference_sets import FEATURES_ROLES, ReferenceRole
 from scorer.competitions.spec import CompetitionChanges, CompetitionSpec
@@ -221,8 +230,11 @@ def preparation(slug: str, kind: TrackKind, session: DbSession, author: Organize
 
 def _preparation(session: Session, state: CompetitionState, kind: TrackKind) -> PreparationView:
     track = competition_state.track_of(state, kind)
+    weights = None
+    if not competition_state.is_prepared(track):
+        weights = worker_weights.missing_weights(track.extractor, worker_weights.preparing_workers(session))
     if track.preparation is None:
-        return PreparationView(state="none")
+        return PreparationView(state="none", missing_weights=weights)
     job = preparations.job_for(session, track)
     # Read after the job: a finished job has written its numbers to this row.
     session.refresh(track.preparation)
@@ -232,6 +244,7 @@ def _preparation(session: Session, state: CompetitionState, kind: TrackKind) -> 
         stage=job.stage if job else None,
         fraction=job.fraction if job else None,
         error=job.error if job else None,
+        missing_weights=weights,
         images=track.preparation.count,
         heldout_distance=track.preparation.heldout_distance,
     )

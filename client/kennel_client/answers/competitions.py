@@ -44,9 +44,9 @@ class Prize(TypedDict):
 
 
 class TrackSpec(TypedDict):
-    """How one track measures. The extractor is always named, never taken from a default."""
+    """How one track measures."""
 
-    extractor: str
+    extractor: NotRequired[str | None]
     epsilon: NotRequired[float]
 
 
@@ -156,8 +156,8 @@ class CompetitionSpec(TypedDict):
     prizes: NotRequired[list[Prize]]
     medals: NotRequired[Medals]
     score_decimals: NotRequired[int]
-    public: TrackSpec
-    private: TrackSpec
+    public: NotRequired[TrackSpec]
+    private: NotRequired[TrackSpec]
 
 
 class GuestView(TypedDict):
@@ -182,6 +182,7 @@ class PreparationView(TypedDict):
     stage: NotRequired[str | None]
     fraction: NotRequired[float | None]
     error: NotRequired[str | None]
+    missing_weights: NotRequired[str | None]
     images: NotRequired[int | None]
     heldout_distance: NotRequired[float | None]
 

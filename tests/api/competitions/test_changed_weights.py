@@ -71,7 +71,7 @@ def test_an_extractor_whose_weights_no_worker_has_is_refused_with_the_command_th
         with pytest.raises(Conflict) as refusal:
             prepared(service, session, state, {})
         assert refusal.value.slug == "no-worker-with-weights"
-        assert "`kennel weights install inception_v3 FILE_OR_URL`" in refusal.value.message
+        assert "`kennel weights install inception_v3 https://" in refusal.value.message
         assert "where scorer@here runs" in refusal.value.message
         installed = {**report, "extractors": {"inception_v3@1": "cd"}}
         worker_reports.write_report(session, "scorer@here", queues=["prepare"], **installed)

@@ -2,8 +2,11 @@
 
 import hashlib
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
+import timm
 import torch
 from fastapi import FastAPI
 from safetensors.torch import save_file
@@ -13,12 +16,19 @@ from typer.testing import CliRunner
 
 from benchmarks.harness.seeded_weights import seeded
 from deploy.cli import weights as command
-from scorer.extractor_catalogue import find_extractor
+from deploy.published_weights.installation import HASH_IN_NAME
+from scorer.extractor_catalogue import EXTRACTORS, ExtractorSpec, find_extractor
 from scorer.extractors import ExtractorOptions, weights
 from scorer.extractors.networks import unfilled_network
 from tests.http_server import serve
 
 SPEC = find_extractor("sscd")
+LOCAL = [spec for spec in EXTRACTORS.values() if spec.weights_url]
+FEWER: dict[str, dict[str, Any]] = {
+    "nasnetalarge": {"stem_size": 8, "num_features": 24 * 8},
+    **{name: {"depth": 1} for name in ("dinov2", "mae", "clip")},
+}
+"""Options of timm that leave most of a large network out."""
 
 
 @pytest.fixture(scope="module")
@@ -35,9 +45,9 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-def install(folder: Path, *arguments: object) -> tuple[int, str]:
+def install(folder: Path, *arguments: object, name: str = SPEC.name) -> tuple[int, str]:
     """Exit status and what was said."""
-    words = ["install", SPEC.name, *map(str, arguments), "--folder", str(folder)]
+    words = ["install", name, *map(str, arguments), "--folder", str(folder)]
     done = CliRunner().invoke(command.app, words)
     return done.exit_code, done.stdout + str(done.exception or "")
 
@@ -56,11 +66,13 @@ def test_a_confirmed_file_is_installed_as_it_is_with_its_hash(
     assert (status, f"confirm it with --sha256 {sha256}" in said, list(folder.iterdir())) == (1, True, [])
     status, said = install(folder, source, "--sha256", "0" * 64)
     assert (status, f"is {sha256}, not {'0' * 64}" in said, list(folder.iterdir())) == (1, True, [])
+    (folder / "inception_v3.pth").touch()
+    (folder / "inception_v3.sha256").write_text("ab  inception_v3.pth\n")
     status, said = install(folder, source, "--sha256", sha256.upper())
     assert status == 0, said
-    assert f"""KENNEL_WEIGHTS_SHA256='{{"sscd": "{sha256}"}}'""" in said
+    assert f"""KENNEL_WEIGHTS_SHA256='{{"inception_v3": "ab", "sscd": "{sha256}"}}'""" in said
     assert (folder / "sscd.sha256").read_text() == f"{sha256}  sscd.safetensors\n"
-    assert sorted(path.name for path in folder.iterdir()) == ["sscd.safetensors", "sscd.sha256"]
+    assert sorted(path.name for path in folder.glob("sscd*")) == ["sscd.safetensors", "sscd.sha256"]
     assert weights.required_sha256(SPEC, ExtractorOptions(weights_dir=folder)) == sha256
     assert weights.read_weights(SPEC, ExtractorOptions(weights_dir=folder)).sha256 == sha256
     status, said = install(folder, source, "--sha256", sha256)
@@ -80,6 +92,42 @@ def test_a_url_is_downloaded_and_a_file_of_other_names_converted(
         status, said = install(folder, f"{url}/files/{source.name}?download=true", "--sha256", sha256_of(source))
     assert status == 0, said
     assert weights.sha256_of(SPEC, ExtractorOptions(weights_dir=folder)) == sha256_of(folder / "sscd.safetensors")
+
+
+@pytest.mark.parametrize("spec", LOCAL, ids=lambda spec: spec.name)
+def test_the_published_file_of_every_network_is_installed_if_its_tensors_are_right(
+    spec: ExtractorSpec, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Networks of their published names and kinds of layers; large ones with fewer of them. A file of other numbers is
+    not the one whose hash the published name states."""
+    create, fewer = timm.create_model, FEWER.get(spec.name, {})
+    monkeypatch.setattr(timm, "create_model", lambda name, **options: create(name, **fewer | options))
+    state = {name: value.contiguous() for name, value in seeded(unfilled_network(spec).state_dict()).items()}
+    first = next(iter(state))
+    published = Path(urlsplit(str(spec.weights_url)).path).name
+    for faulty, fault in (
+        ({f"x.{first}": state[first]}, f"{first} is missing"),
+        ({first: torch.zeros(3, 5)}, f"{first} has the shape (3, 5) instead of"),
+    ):
+        file = written(faulty, tmp_path / f"faulty{Path(published).suffix}")
+        status, said = install(folder, file, "--sha256", sha256_of(file), name=spec.name)
+        assert (status, fault in said, list(folder.iterdir())) == (1, True, []), said
+    file = written(state, tmp_path / published)
+    if HASH_IN_NAME.search(published):
+        assert "its name says that it begins with" in install(folder, file, name=spec.name)[1]
+        file = file.rename(tmp_path / f"seeded{file.suffix}")
+    assert f"--sha256 {sha256_of(file)}" in install(folder, file, name=spec.name)[1]
+    status, said = install(folder, file, "--sha256", sha256_of(file), name=spec.name)
+    assert status == 0, said
+    installed = weights.sha256_of(spec, ExtractorOptions(weights_dir=folder))
+    assert (folder / f"{spec.name}.sha256").read_text().split()[0] == installed
+    assert f"""KENNEL_WEIGHTS_SHA256='{{"{spec.name}": "{installed}"}}'""" in said
+
+
+def written(state: dict[str, Tensor], file: Path) -> Path:
+    """A file of these tensors, of the kind that its name says."""
+    save_file(state, file) if file.suffix == ".safetensors" else torch.save(state, file)
+    return file
 
 
 def test_files_that_are_not_the_networks_are_refused(folder: Path, tmp_path: Path) -> None:

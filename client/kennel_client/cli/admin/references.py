@@ -5,12 +5,14 @@ from typing import Annotated
 
 import typer
 
+from kennel_client.admin.admin import Admin
 from kennel_client.admin.references import TRACKS, ReferenceRole
-from kennel_client.api import segment
+from kennel_client.api import ApiClient, segment
 from kennel_client.cli.admin.competitions import competition_answer
 from kennel_client.cli.connection import err, open_admin
 from kennel_client.cli.options import Slug
 from kennel_client.cli.output import Answer, Listing, answers, columns
+from kennel_client.errors import Refused
 
 app = typer.Typer(no_args_is_help=True, help="Reference images: attach and prepare, show.")
 
@@ -33,12 +35,22 @@ def attach(
     given: dict[ReferenceRole, Path | None] = {"train": train, "held_out": held_out, "private_extra": private_extra}
     given |= {"public_features": public_features, "private_features": private_features}
     with open_admin() as admin:
+        _require_weights(admin, competition)
         for role, path in given.items():
             if path is not None:
                 attached = admin.references.attach(competition, role, path)
                 _say(" ".join(filter(None, (f"{role}: {path} is attached.", attached.get("ignored")))))
         admin.references.prepare(competition, say=_say)
         return competition_answer(admin.api.get(f"/competitions/{segment(competition)}"))
+
+
+def _require_weights(admin: Admin[ApiClient], competition: str) -> None:
+    """``Refused`` before anything is uploaded if no worker has the weights that the tracks need."""
+    views = [admin.references.preparation(competition, track) for track in TRACKS]
+    faults = list(dict.fromkeys(fault for view in views if (fault := view.get("missing_weights"))))
+    if faults:
+        title = "The references cannot be prepared yet, so nothing was uploaded."
+        raise Refused(409, {"type": "urn:kennel:problem:no-worker-with-weights", "title": title, "faults": faults})
 
 
 def _say(line: str) -> None:

@@ -1,0 +1,140 @@
+"""Extractors whose weights no running worker has: said where they are named, and before references are uploaded."""
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import delete
+
+from kennel_client.cli.exit_codes import ExitCode
+from scorer.db.jobs import worker_reports
+from scorer.db.tables import WorkerReport
+from scorer.extractor_catalogue import find_extractor
+from tests.api.cli_runner import CliTerminal, terminal
+from tests.api.conftest import Service
+from tests.api.submissions.test_uploads import refused
+from tests.factories import noise_images, zip_of
+from tests.web.submissions.test_submit import session_of
+
+__all__ = ["terminal"]
+DEFAULTS = ("inception_v3", "nasnetalarge")
+COMMANDS = tuple(f"`{find_extractor(name).installation}`" for name in DEFAULTS)
+
+
+@pytest.fixture
+def service(service: Service) -> Iterator[Service]:
+    """A service without reports of workers, before and after."""
+    yield service
+    with service.context.sessions.begin() as session:
+        session.execute(delete(WorkerReport))
+
+
+def report(service: Service, *extractors: str) -> None:
+    """What a worker reports that has the weights of these extractors."""
+    with service.context.sessions.begin() as session:
+        worker_reports.write_report(
+            session,
+            "scorer@here",
+            version="1",
+            migration="1",
+            queues=["prepare", "score"],
+            extractors={find_extractor(name).identity: "ab" for name in extractors},
+        )
+
+
+def create(service: Service, slug: str, **fields: Any) -> Any:
+    """What an organizer creates."""
+    return service.call("organizer", "POST", "/competitions", json={"slug": slug, "title": "Dogs"} | fields)
+
+
+def extractors_of(competition: dict[str, Any]) -> dict[str, str]:
+    return {track["kind"]: track["extractor"] for track in competition["tracks"]}
+
+
+@pytest.mark.parametrize(
+    ("installed", "said"),
+    [((), "tiny@1"), (("inception_v3",), "inception_v3@1, tiny@1"), (None, "none, because no worker runs")],
+)
+def test_an_extractor_must_be_named_unless_the_default_is_installed(
+    service: Service, installed: Collection[str] | None, said: str
+) -> None:
+    if installed is not None:
+        report(service, "tiny", *installed)
+    problem = refused(create(service, "dogs"), 422, "extractor-not-named")
+    track = "private" if installed else "public"
+    assert problem["title"].startswith(f"Name the extractor of the {track} track: ")
+    assert f"Installed: {said}. " in problem["title"]
+    assert all(command in problem["title"] for command in COMMANDS)
+
+
+def test_the_form_offers_what_is_installed_and_says_of_what_it_is_not(service: Service) -> None:
+    headers = {"Accept": "text/html", "Cookie": f"kennel={session_of(service, 'organizer')}"}
+    report(service, "tiny", "inception_v3")
+    public, private = service.http.get("/new-competition", headers=headers).text.split('<select id="private')
+    chosen = '<option value="inception_v3@1" selected>inception_v3@1</option>'
+    assert (chosen in public, chosen in private) == (True, False)
+    assert '<option value="" selected>Choose one</option>' in private
+    assert '<option value="nasnetalarge@1">nasnetalarge@1 (no worker has its weights)</option>' in private
+    assert '<option value="tiny@1">tiny@1</option>' in private
+
+
+def test_the_defaults_are_those_of_the_paper_where_workers_have_them(service: Service) -> None:
+    report(service, "tiny", *DEFAULTS)
+    made = create(service, "default-dogs", public={"epsilon": 1e-9})
+    assert made.status_code == 201, made.text
+    assert extractors_of(made.json()) == {"public": "inception_v3@1", "private": "nasnetalarge@1"}
+    assert made.json()["tracks"][0]["epsilon"] == 1e-9
+    assert not [point for point in made.json()["missing"] if "weights" in point]
+
+
+def test_open_points_say_which_weights_no_worker_has(service: Service) -> None:
+    report(service, "tiny")
+    named = {"public": {"extractor": "tiny"}, "private": {"extractor": "dinov2"}}
+    missing = create(service, "dinov2-dogs", **named).json()["missing"]
+    fault = (
+        f"no running worker has the weights of dinov2: the operator runs `{find_extractor('dinov2').installation}` "
+        "where scorer@here runs"
+    )
+    assert [point for point in missing if "weights" in point] == [missing[-1]]
+    assert missing[-1].startswith(fault)
+    changes: dict[str, Any] = {"private": {"extractor": "tiny"}}
+    changed = service.call("organizer", "PATCH", "/competitions/dinov2-dogs", json=changes).json()
+    assert changed["missing"] == missing[:-1]
+    changes = {"private": {"epsilon": 1e-9}}
+    changed = service.call("organizer", "PATCH", "/competitions/dinov2-dogs", json=changes).json()
+    assert extractors_of(changed)["private"] == "tiny@1"
+
+
+def test_a_competition_that_is_prepared_lacks_nothing_without_the_worker(service: Service) -> None:
+    slug = service.competition()
+    report(service, "inception_v3")
+    assert service.call("organizer", "GET", f"/competitions/{slug}").json()["missing"] == []
+
+
+def test_references_are_not_uploaded_without_the_weights(
+    service: Service, terminal: CliTerminal, tmp_path: Path
+) -> None:
+    report(service, "tiny")
+    named = {"public": {"extractor": "tiny"}, "private": {"extractor": "nasnetalarge"}}
+    create(service, "waiting-dogs", **named)
+    view = service.call("organizer", "GET", "/competitions/waiting-dogs/tracks/private/preparation").json()
+    assert COMMANDS[1] in view["missing_weights"]
+    train = tmp_path / "train.zip"
+    train.write_bytes(zip_of(noise_images(3)))
+    done = terminal.run("admin", "reference", "attach", "waiting-dogs", "--train", train, "--json", who="organizer")
+    assert done.status == ExitCode.REFUSED
+    problem = done.document["problem"]
+    assert problem["type"].endswith(":no-worker-with-weights")
+    assert [COMMANDS[1] in fault for fault in problem["faults"]] == [True]
+    missing = service.call("organizer", "GET", "/competitions/waiting-dogs").json()["missing"]
+    assert "no training images are attached" in missing
+
+
+def test_other_numbers_that_need_missing_weights_are_refused(service: Service) -> None:
+    slug = service.competition()
+    report(service, "tiny")
+    shown = {"name": "fd", "metric": "fid", "extractor": "dinov2", "reference": "public", "visibility": "organizers"}
+    path = f"/competitions/{slug}/shown-tracks"
+    problem = refused(service.call("organizer", "POST", path, json=shown), 409, "no-worker-with-weights")
+    assert "dinov2" in problem["title"]
