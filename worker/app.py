@@ -23,6 +23,7 @@ def log_as_everywhere(**_: object) -> None:
 
 app = create_celery_app(settings)
 app.conf.update(
+    beat_scheduler="worker.runtime.beat_scheduler:Scheduler",
     imports=(
         "worker.runtime.startup",
         "worker.runtime.liveness",
@@ -30,5 +31,5 @@ app.conf.update(
         "worker.runtime.worker_report",
         "worker.runtime.malformed_messages",
         "worker.tasks",
-    )
+    ),
 )

@@ -18,8 +18,11 @@ def sweep_leases(
 ) -> dict[str, int]:
     """Free the jobs whose lease has expired, and count the attempt. If nobody has swept for longer than sweeps take
     (``interval``), the database was away or silent, and workers could not renew their leases: these begin anew, and
-    jobs whose worker has vanished as well are freed a lease later. Returns how many jobs, by kind of change."""
+    jobs whose worker has vanished as well are freed a lease later. If the last sweep is in the future, the database's
+    clock has been set back, and what is due goes back with it. Returns how many jobs, by kind of change."""
     since_sweep, since_extended = sweeps.begin_sweep(session)
+    if since_sweep is not None and -since_sweep > interval:
+        return {"set_back": sweeps.set_back(session, -since_sweep, lease)}
     is_gap = since_sweep is not None and since_sweep > max(MISSED_SWEEPS * interval, lease / 2)
     if is_gap and (since_extended is None or since_extended > EXTENDED_EVERY * lease):
         return {"extended": sweeps.extend_expired(session, lease)}

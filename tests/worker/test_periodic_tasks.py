@@ -3,7 +3,14 @@
 import os
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
+
+import pytest
+from celery import Celery
+from celery.beat import PersistentScheduler
+
+from worker.runtime.beat_scheduler import Scheduler
 
 SCRIPT = """
 from worker import tasks
@@ -41,3 +48,22 @@ def test_whatever_is_periodic_is_sent_and_done(tmp_path: Path) -> None:
         "send_due_mails",
         "sweep_once",
     ]
+
+
+@pytest.mark.parametrize(("kind", "sent"), [(Scheduler, {"one", "two"}), (PersistentScheduler, set())])
+def test_a_clock_that_is_set_back_stops_no_periodic_task(
+    kind: type[PersistentScheduler], sent: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = Celery(broker="memory://", set_as_current=False)
+    app.conf.beat_schedule = {name: {"task": name, "schedule": 0.0} for name in ("one", "two")}
+    scheduler = kind(app, schedule_filename=str(tmp_path / "schedule"), lazy=True)
+    scheduler.setup_schedule()
+    tasks: set[str] = set()
+    monkeypatch.setattr(scheduler, "apply_async", lambda entry, **_: tasks.add(entry.task))
+    for entry in scheduler.schedule.values():
+        entry.last_run_at = entry.default_now() + timedelta(hours=1)
+    scheduler.populate_heap()
+    for _ in range(10):
+        scheduler.tick()
+    scheduler.close()
+    assert tasks & {"one", "two"} == sent

@@ -1,4 +1,5 @@
-"""SQL for sweeps of leases: when the last one was, and extending leases that lapsed while nobody could renew them."""
+"""SQL for sweeps of leases: when the last one was, leases that lapsed while nobody could renew them, and times that a
+clock which was set back has moved into the future."""
 
 from datetime import timedelta
 
@@ -6,8 +7,8 @@ from sqlalchemy import CursorResult, Interval, func, select, type_coerce, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from scorer.db.tables import Job, LastSweep
-from scorer.lifecycle import JobState
+from scorer.db.tables import Delivery, Job, LastSweep, Mail
+from scorer.lifecycle import DeliveryState, JobState, MailState
 
 ROW = 1
 
@@ -29,6 +30,22 @@ def extend_expired(session: Session, lease: timedelta) -> int:
     expired = update(Job).where(Job.state == JobState.RUNNING, Job.lease_until < func.now())
     result = session.execute(expired.values(lease_until=func.now() + lease))
     return result.rowcount if isinstance(result, CursorResult) else 0
+
+
+def set_back(session: Session, step: timedelta, lease: timedelta) -> int:
+    """Bring what is due after now, by a clock that has been set back by ``step``, back by as much, and let no lease end
+    later than a ``lease`` from now; returns how many jobs."""
+    session.execute(update(LastSweep).values(extended_at=func.least(LastSweep.extended_at, func.now())))
+    for table, waiting in ((Mail, MailState.WAITING), (Delivery, DeliveryState.WAITING)):
+        later = update(table).where(table.state == waiting, table.due_at > func.now())
+        session.execute(later.values(due_at=func.greatest(table.due_at - step, func.now())))
+    due = update(Job).where(Job.state == JobState.WAITING, Job.due_at > func.now())
+    held = update(Job).where(Job.state == JobState.RUNNING, Job.lease_until > func.now() + lease)
+    results = (
+        session.execute(due.values(due_at=func.greatest(Job.due_at - step, func.now()))),
+        session.execute(held.values(lease_until=func.now() + lease)),
+    )
+    return sum(result.rowcount for result in results if isinstance(result, CursorResult))
 
 
 def time_since_sweep(session: Session) -> timedelta | None:

@@ -3,9 +3,10 @@
 from datetime import datetime, timedelta
 
 import pytest
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from scorer.db.tables import Job, LastSweep
+from scorer.db.tables import Job, LastSweep, Mail
 from scorer.jobs import leases
 from scorer.jobs.lease_sweep import EXTENDED_EVERY, sweep_leases
 from scorer.lifecycle import Queue
@@ -82,3 +83,28 @@ def test_sweeps_that_are_always_late_find_vanished_workers_all_the_same(
         done.append(sweep(session, now))
         assert len(done) <= EXTENDED_EVERY
     assert done == [{"extended": 1}, {"expired": 1}]
+
+
+def test_a_clock_that_is_set_back_holds_no_job_and_no_mail(session: Session, job: Job, now: datetime) -> None:
+    state = make_competition(session, now, slug="other")
+    submission = make_submission(session, state, make_team(session, state, now), now=now, status="received")
+    leases.add_job(session, Queue.CHECK, submission=submission, now=now)
+    mail = Mail(
+        recipient="a@example.org", subject="s", body="b", state="waiting", attempts=0, created_at=now, due_at=now
+    )
+    session.add(mail)
+    sweep(session, now)
+    today = session.scalars(select(func.now())).one()
+    hour = timedelta(hours=1)
+    pass_time(session, -hour)
+    mail.due_at = today + hour
+    assert leases.claim_job(session, Queue.CHECK, holder="i", worker="v", now=now, lease=LEASE) is None
+    assert sweep(session, now) == {"set_back": 2}
+    assert mail.due_at <= today + SECOND
+    assert leases.claim_job(session, Queue.CHECK, holder="i", worker="v", now=now, lease=LEASE) is not None
+    pass_time(session, INTERVAL)
+    assert sweep(session, now) == {"expired": 0}
+    for _ in range(3):
+        pass_time(session, INTERVAL)
+        done = sweep(session, now)
+    assert done == {"expired": 2}
