@@ -3,12 +3,16 @@
 import re
 from email.utils import parseaddr
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Annotated, Any, get_args
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
+from platformdirs import user_cache_path
 from pydantic import AfterValidator, BeforeValidator, SecretStr, StringConstraints
 from pydantic.fields import FieldInfo
 from sqlalchemy import make_url
+
+from scorer.errors import Unavailable
 
 HOST = re.compile(r"/[^@?#]*|[\w.:,%-]*")
 """A name, an address, several of them, or the folder of a socket: with anything else in it, it is part of a password
@@ -149,3 +153,13 @@ DatabaseUrl = Annotated[SecretStr, BeforeValidator(_psycopg2), AfterValidator(_r
 SmtpUrl = Annotated[SecretStr, AfterValidator(_readable_smtp)]
 MailSender = Annotated[str, AfterValidator(_ascii_sender)]
 RedisUrl = Annotated[SecretStr, AfterValidator(_readable_redis)]
+
+
+def default_scratch() -> Path:
+    """The cache folder of this account. ``Unavailable`` if it has no home."""
+    try:
+        return user_cache_path("kennel") / "scratch"
+    except RuntimeError:
+        raise Unavailable(
+            "settings", "This account has no home directory: set KENNEL_SCRATCH to a folder that it may write to."
+        ) from None

@@ -7,7 +7,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeVar
 
-from platformdirs import user_cache_path
 from pydantic import BeforeValidator, Field, SecretStr, StringConstraints, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
@@ -22,6 +21,7 @@ from scorer.setting_types import (
     RedisUrl,
     SmtpUrl,
     SocketAddress,
+    default_scratch,
     is_secret,
     parts_of,
     with_password,
@@ -105,7 +105,7 @@ class Settings(LogSettings):
     min_free_bytes: int = Field(500_000_000, ge=0)
     """While the disk for uploads has fewer free bytes than this, or fewer free inodes in proportion, uploads are
     refused: databases and files keep the rest."""
-    scratch: Path = Field(default_factory=lambda: user_cache_path("kennel") / "scratch")
+    scratch: Path = Field(default_factory=default_scratch)
     """The folder of a worker for decoded images and local copies of reference features, and of a web process for parts
     of uploads on their way to S3; may be lost at any time."""
     max_scratch_bytes: int = 20_000_000_000

@@ -12,7 +12,7 @@ from rich.console import Console
 from sqlalchemy import make_url
 
 import migrations
-from deploy.standalone.data_folder import settings_of
+from deploy.standalone.data_folder import full_disk_in_words, settings_of
 from deploy.standalone.unix_account import hand_over, owner_of
 from kennel_client.cli.exit_codes import ExitCode
 from kennel_client.cli.output import Answer, answers
@@ -46,7 +46,7 @@ def backup(
     settings = settings_of(data)
     target = BackupFolder(folder)
     engine = engine_for_backups(settings.database_url.get_secret_value())
-    with target.locked():
+    with full_disk_in_words(folder), target.locked():
         with long_transaction(engine) as connection:
             revision = migrations.current_revision(connection)
             if revision is None:

@@ -43,8 +43,13 @@ ROOTS_FOLDER = Path("/var/lib")
 
 def default_data_folder(name: str = "kennel") -> Path:
     """The user's data directory, or /var/lib/kennel for root (whose home the servers cannot enter). ``name``
-    distinguishes several Kennels of one user."""
-    return ROOTS_FOLDER / name if os.geteuid() == 0 else user_data_path(name)
+    distinguishes several Kennels of one user. ``Unavailable`` for a user without a home."""
+    if os.geteuid() == 0:
+        return ROOTS_FOLDER / name
+    try:
+        return user_data_path(name)
+    except RuntimeError:
+        raise Unavailable("no-home", "This account has no home directory: name a folder with --data.") from None
 
 
 class DataFolder:
@@ -108,6 +113,19 @@ class DataFolder:
             os.fsync(descriptor)
         return draft.replace(file)
 
+    def require_in_place(self) -> None:
+        """Raise ``Unavailable`` if the folder has been moved or removed, or another one is in its place."""
+        try:
+            is_in_place = os.path.samestat(os.fstat(self.lock), (self.path / LOCK).stat())
+        except (FileNotFoundError, NotADirectoryError):
+            is_in_place = False
+        if not is_in_place:
+            raise Unavailable(
+                "data-folder-moved",
+                f"The folder {self.path} was moved or removed while Kennel ran. Kennel stops, so that nothing is "
+                "stored outside it: start it again with --data and the new place.",
+            )
+
     def close(self) -> None:
         """Release the lock (the folder stays locked while the watchdog holds a copy of the descriptor)."""
         if self.lock >= 0:
@@ -125,13 +143,13 @@ class DataFolder:
 
 @contextmanager
 def full_disk_in_words(path: Path) -> Iterator[None]:
-    """Raise ``Unavailable`` where the disk of the data folder ``path`` is full."""
+    """Raise ``Unavailable`` where the disk of the folder ``path`` is full."""
     try:
         yield
     except OSError as error:
         if error.errno not in {errno.ENOSPC, errno.EDQUOT}:
             raise
-        raise Unavailable("disk-full", f"The disk of {path} is full: free some space and start Kennel again.") from None
+        raise Unavailable("disk-full", f"The disk of {path} is full: free some space and try again.") from None
 
 
 def addresses_in(path: Path) -> dict[str, str]:

@@ -19,7 +19,7 @@ from deploy.standalone.database_roles import ADMIN, APP, DATABASE, OWNER
 from deploy.standalone.ports import free_port, require_port
 from deploy.standalone.server_binaries import wheel
 from deploy.standalone.supervisor import Supervisor
-from deploy.standalone.unix_account import SERVERS, system_account
+from deploy.standalone.unix_account import SERVERS, require_account_entry, system_account
 from scorer.errors import Unavailable
 
 HOST = "127.0.0.1"
@@ -130,7 +130,23 @@ class Postgres:
                 "restore both from the same backup.",
             )
 
+        self._refuse_copy()
+
+    def _refuse_copy(self) -> None:
+        """Refuse files that were copied from a server that ran: the server there has left its own place in them."""
+        file = self._cluster / "postmaster.pid"
+        lines = file.read_text().splitlines() if file.exists() else []
+        place = Path(lines[1]) if len(lines) > 1 else self._cluster
+        if place.resolve() != self._cluster.resolve():
+            raise Unavailable(
+                "postgres-copied",
+                f"The database in {self._cluster} was copied or moved from {place} without being stopped first, and "
+                "files that are copied while they change can be broken: restore a backup instead. If nothing ran "
+                f"during the copy, or it is a snapshot of the whole disk, remove {file} and start again.",
+            )
+
     def _initialise(self, initdb: Path) -> None:
+        require_account_entry()
         draft = self._cluster.with_name("postgres.new")
         shutil.rmtree(draft, ignore_errors=True)  # left by an interrupted first start
         draft.mkdir(mode=0o700)

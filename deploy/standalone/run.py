@@ -23,7 +23,7 @@ def up(data_folder: Path | None, port: int, host: str = service.HOST) -> int:
         except KeyboardInterrupt:
             return 0
         print_greeting(running, data.path)
-        return supervisor.run()
+        return supervisor.run(check=data.require_in_place)
 
 
 def print_greeting(running: service.RunningService, data: Path) -> None:

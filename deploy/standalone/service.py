@@ -57,7 +57,12 @@ OF_THE_OWNER = "DATABASE_OWNER_"
 """How the variables begin that only the migration may have."""
 PATHS = re.compile(r"KENNEL_SCRATCH|KENNEL_WEIGHTS_DIR|\w+_FILE|UVICORN_SSL_(KEY|CERT)FILE")
 """The variables that hold paths, those of secrets in files among them."""
-ANY_ADDRESSES = {"DATABASE_URL": "postgresql://localhost/", "REDIS_URL": "redis://localhost", "BLOB_URL": "file:///"}
+ANY_ADDRESSES = {
+    "DATABASE_URL": "postgresql://localhost/",
+    "REDIS_URL": "redis://localhost",
+    "BLOB_URL": "file:///",
+    "KENNEL_SCRATCH": "/",
+}
 """In place of those of the embedded parts, with which all other settings can be looked at before these are started."""
 PROCESSES_VARIABLE = "KENNEL_WORKER_PROCESSES"
 TLS_VARIABLE = "UVICORN_SSL_CERTFILE"

@@ -22,6 +22,7 @@ from scorer.errors import Unavailable
 
 RUNNER = "kennel"  # the supervisor's own name in the log
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+CHECK_SECONDS = 1.0
 SAME_INTERRUPT_SECONDS = 0.3  # a second signal within this time is the same Ctrl-C
 
 
@@ -211,14 +212,19 @@ class Supervisor:
                 continue
             return part.running if part.running is not crashed else None
 
-    def run(self, children: Iterable[Child] = ()) -> int:
-        """Start ``children`` in order, then block until a stop is requested (0) or a crash ends all parts (1)."""
+    def run(self, children: Iterable[Child] = (), *, check: Callable[[], object] = lambda: None) -> int:
+        """Start ``children`` in order, then block until a stop is requested (0) or a crash ends all parts (1).
+        ``check`` is called every second; if it raises ``Unavailable``, all parts end."""
         try:
             for child in children:
                 self.start(child)
-            self._stopping.wait()
+            while not self._stopping.wait(CHECK_SECONDS):
+                check()
         except KeyboardInterrupt:
             self._log.line(RUNNER, "stopping (once more to kill).")
+        except Unavailable as error:
+            self.failure = error.message
+            self._log.line(RUNNER, self.failure)
         self.stop()
         return 0 if self.failure is None else 1
 

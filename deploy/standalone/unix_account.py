@@ -103,6 +103,19 @@ def acting_as(account: UnixAccount | None) -> Iterator[None]:
         os.umask(mask)
 
 
+def require_account_entry() -> None:
+    """``Unavailable`` if the caller's user id has no name, without which PostgreSQL makes no database."""
+    uid = os.geteuid()
+    try:
+        pwd.getpwuid(uid)
+    except KeyError:
+        raise Unavailable(
+            "no-account-entry",
+            f"The user id {uid} has no entry in /etc/passwd, and PostgreSQL makes no database without one: add an "
+            "entry, or set DATABASE_URL to a database of your own.",
+        ) from None
+
+
 def name_of(uid: int) -> str:
     """The name of the account ``uid``, or the number if it has none."""
     try:

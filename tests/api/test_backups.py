@@ -1,5 +1,6 @@
 """Backups: made while the service runs, restored into another database and store, incremental, verified."""
 
+import errno
 import gzip
 import json
 import os
@@ -21,7 +22,7 @@ from deploy.standalone.ephemeral import Servers
 from deploy.standalone.unix_account import SERVICE, system_account
 from scorer.backups import manifest
 from scorer.backups.manifest import BackupFolder
-from scorer.errors import Conflict, Invalid, NotFound
+from scorer.errors import Conflict, Invalid, NotFound, Unavailable
 from scorer.settings import Settings
 from tests.api.conftest import Service, running_service
 from tests.api.test_blobs import s3
@@ -250,3 +251,16 @@ def test_two_backups_at_a_time_are_refused_and_unfinished_ones_removed(
     unfinished.mkdir()
     assert kennel(service.context.settings, "backup", folder.path).exit_code == 0
     assert not unfinished.exists()
+
+
+def test_a_backup_onto_a_full_disk_is_one_sentence_and_no_backup(
+    service: Service, kennel: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    folder = BackupFolder(tmp_path / "backups")
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(Unavailable, match=f"^The disk of {folder.path} is full: free some space and try again"):
+        kennel(service.context.settings, "backup", folder.path)
+    assert folder.names() == []

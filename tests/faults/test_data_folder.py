@@ -1,6 +1,7 @@
 """The data folder and ports: an operator's mistake gives one clear sentence, and no permission is loosened."""
 
 import errno
+import io
 import json
 import os
 import pwd
@@ -18,11 +19,15 @@ from pathlib import Path
 import pytest
 
 from deploy.standalone import unix_account
-from deploy.standalone.child_process import launch_command
+from deploy.standalone.child_process import Child, launch_command
 from deploy.standalone.data_folder import default_data_folder, open_data_folder, with_own_scratch
+from deploy.standalone.log import Log
 from deploy.standalone.ports import free_port, require_port
+from deploy.standalone.postgres import Postgres
 from deploy.standalone.run import up
 from deploy.standalone.server_binaries import Wheel
+from deploy.standalone.service import ANY_ADDRESSES
+from deploy.standalone.supervisor import Supervisor
 from deploy.standalone.unix_account import (
     SERVERS,
     SERVICE,
@@ -33,7 +38,7 @@ from deploy.standalone.unix_account import (
     unreachable_folder,
 )
 from scorer.errors import Unavailable
-from scorer.settings import Settings
+from scorer.settings import Settings, read_settings
 
 REPOSITORY = Path(__file__).parents[2]
 ROOT = os.geteuid() == 0
@@ -135,8 +140,39 @@ def test_a_start_on_a_full_disk_is_one_sentence(folder: Path, monkeypatch: pytes
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(Unavailable, match=r"^The disk of \S+ is full: free some space and start Kennel again\.$"):
+    with pytest.raises(Unavailable, match=r"^The disk of \S+ is full: free some space and try again\.$"):
         up(folder, port=0)
+
+
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_parts_end_when_their_folder_is_moved(folder: Path, is_replaced: bool) -> None:
+    out = io.StringIO()
+    place, other = folder / "data", folder / "moved"
+    with open_data_folder(place) as data, Supervisor(Log(out), hold=[data.lock]) as supervisor:
+        supervisor.start(Child("part", ["/bin/sleep", "60"]))
+        data.require_in_place()
+        place.rename(other)
+        if is_replaced:
+            shutil.copytree(other, place)
+        assert supervisor.run(check=data.require_in_place) == 1
+        assert supervisor.failure is not None
+        assert supervisor.failure.startswith(f"The folder {place} was moved or removed while Kennel ran.")
+    assert supervisor.failure in out.getvalue()
+
+
+def test_an_account_without_name_or_home_is_one_sentence(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    unknown = max(entry.pw_uid for entry in pwd.getpwall() if entry.pw_uid < 60_000) + 1
+    for name in ("HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "KENNEL_SCRATCH"):
+        monkeypatch.delenv(name, raising=False)
+    with open_data_folder(folder) as data:
+        monkeypatch.setattr(os, "getuid", lambda: unknown)
+        monkeypatch.setattr(os, "geteuid", lambda: unknown)
+        with pytest.raises(Unavailable, match=r"no home directory: name a folder with --data\.$"):
+            default_data_folder()
+        with pytest.raises(Unavailable, match=r"no home directory: set KENNEL_SCRATCH "):
+            read_settings({name: value for name, value in ANY_ADDRESSES.items() if name != "KENNEL_SCRATCH"})
+        with pytest.raises(Unavailable, match=f"^The user id {unknown} has no entry in /etc/passwd, .*DATABASE_URL"):
+            Postgres(data)._initialise(Path("initdb"))
 
 
 @pytest.mark.root

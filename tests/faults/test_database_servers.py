@@ -306,6 +306,20 @@ def test_a_start_after_postgres_was_killed_goes_on_though_its_number_is_in_use(u
             assert ask(postgres.owner_url, "SELECT x FROM kept") == [(2,)]
 
 
+def test_files_that_were_copied_from_a_running_postgres_are_refused(used: Path) -> None:
+    copy = used.with_name(f"{used.name}-copy")
+    sentence = f"^The database in {copy}/postgres was copied or moved from {used}/postgres "
+    try:
+        with running_postgres(used):
+            subprocess.run(["cp", "-a", used, copy], check=False)  # files may vanish meanwhile
+        with pytest.raises(Unavailable, match=sentence), running_postgres(copy):
+            pass
+    finally:
+        shutil.rmtree(copy)
+    with running_postgres(used) as (postgres, _):
+        assert ask(postgres.owner_url, "SELECT x FROM kept")
+
+
 def test_what_survived_of_an_earlier_postgres_is_ended(used: Path) -> None:
     with (
         open_data_folder(used) as data,
