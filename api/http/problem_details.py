@@ -33,6 +33,8 @@ STATUS_BY_ERROR: Mapping[type[KennelError], int] = {
 DATABASE_UNAVAILABLE = "The database is busy or away. Please try again in a moment."
 RETRY_SECONDS = 5
 """When to try again after the database did not answer."""
+FULL_DISK_SECONDS = 60
+"""When to try again after the disk was full."""
 MAX_SHOWN_FAULTS = 10
 FORWARDED_HEADERS = ("allow", "retry-after", "www-authenticate")
 
@@ -60,6 +62,8 @@ def headers_of(error: KennelError) -> dict[str, str]:
         headers["WWW-Authenticate"] = "Bearer"
     if isinstance(error, TooMany) and error.retry_after is not None:
         headers["Retry-After"] = str(error.retry_after)
+    if isinstance(error, OutOfSpace):
+        headers["Retry-After"] = str(FULL_DISK_SECONDS)
     return headers
 
 

@@ -27,8 +27,8 @@ class ConnectionLost(Exception):
     """The server has ended a connection: it stopped, and may have been replaced by another server."""
 
 
-class ReadOnlyServer(Exception):
-    """The server takes no writes."""
+class ReadOnlyServer(ConnectionLost):
+    """The server takes no writes: after a failover, it is the old one or one that is not promoted yet."""
 
 
 UNAVAILABLE = (OperationalError, InterfaceError, PoolTimeoutError, ConnectionLost)
@@ -68,9 +68,11 @@ def engine_of(settings: Settings, *, max_connections: int = COMMAND_CONNECTIONS,
 
 
 def _leave_read_only_server(context: ExceptionContext) -> None:
-    """Count a connection to a read-only server as lost, so that the pool connects again, to the new primary."""
+    """Raise ``ReadOnlyServer`` where the server takes no writes. The connection counts as lost, so that the pool
+    connects again, to the new primary."""
     if getattr(context.original_exception, "pgcode", None) == READ_ONLY:
         context.is_disconnect = True
+        raise ReadOnlyServer
 
 
 def sessions_of(engine: Engine, **info: object) -> Sessions:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy.orm import Session
 
+from api.http.problem_details import FULL_DISK_SECONDS
 from scorer.archive.reference_set import NAMES_FILE
 from scorer.blobs.blob_writer import StagedFile
 from scorer.db.blob_references import COLUMNS, FOLDERS
@@ -114,7 +115,9 @@ def test_an_upload_for_which_the_disk_has_no_room_becomes_a_submission_once_it_h
 
     with monkeypatch.context() as patch:
         patch.setattr(StagedFile, "add", full)
-        refused(send(service, path, 0, ZIP), 507, "disk-full")
+        answer = send(service, path, 0, ZIP)
+        refused(answer, 507, "disk-full")
+        assert answer.headers["Retry-After"] == str(FULL_DISK_SECONDS)
         later(service, timedelta(minutes=2))
         cleanup.clean_up_uploads(service.context)
     assert stored(service, "submissions") == []

@@ -1,4 +1,4 @@
-"""Faults of the queue server's contents: flushed, and messages lost, doubled, late."""
+"""Faults of the queue server: it takes no writes, is flushed, and messages are lost, doubled, late."""
 
 import time
 from contextlib import suppress
@@ -7,6 +7,7 @@ from redis import RedisError
 
 from scorer.lifecycle import Queue
 from tests.faults.rounds.situation import Situation
+from tests.faults.rounds.stack import WORKERS
 
 QUEUES = [queue.value for queue in Queue] + ["sweep", "uploads"]
 LOSING_SECONDS = 2.0
@@ -71,9 +72,33 @@ def delay_messages(situation: Situation) -> None:
     situation.log.append(f"{len(late)} messages late by {situation.outage:.1f} s and more")
 
 
+def refuse_writes(situation: Situation) -> None:
+    """The queue server takes no writes for the length of the outage, as a replica or a server without replicas. The
+    boards can still be read, and no worker ends."""
+    situation.reach()
+    running = situation.stack.running(WORKERS)
+    is_replica = situation.rng.random() < 0.5
+    with situation.stack.redis() as client:
+        if is_replica:
+            client.replicaof("127.0.0.1", "1")
+        else:
+            client.config_set("min-replicas-to-write", 1)
+    try:
+        situation.last_readable()
+    finally:
+        with situation.stack.redis() as client:
+            client.replicaof("NO", "ONE")
+            client.config_set("min-replicas-to-write", 0)
+    if situation.stack.running(WORKERS) != running:
+        raise AssertionError("a worker has ended")
+    how = "as a replica" if is_replica else "without replicas"
+    situation.log.append(f"the queue server read-only for {situation.outage:.1f} s, {how}")
+
+
 KINDS = {
     "broker-flushed": flush,
     "messages-lost": lose_messages,
     "messages-doubled": double_messages,
     "messages-late": delay_messages,
+    "read-only-redis": refuse_writes,
 }

@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import httpx
 import psycopg2
 
 from tests.faults.rounds.stack import Stack
@@ -65,3 +66,13 @@ class Situation:
     def last(self) -> None:
         """Let the outage last."""
         time.sleep(self.outage)
+
+    def last_readable(self) -> None:
+        """Let the outage last, while every visitor can still read the boards."""
+        end = time.monotonic() + self.outage
+        path = f"/api/v1/competitions/{self.traffic.slug}/leaderboard"
+        while time.monotonic() < end:
+            answer = httpx.get(f"{self.stack.url}{path}", timeout=30.0)
+            if answer.status_code != httpx.codes.OK:
+                raise AssertionError(f"the board could not be read: {answer.status_code} {answer.text}")
+            time.sleep(0.2)

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,7 +21,7 @@ from redis import Redis as RedisClient
 import migrations
 from deploy.standalone import service
 from deploy.standalone.child_process import Child
-from deploy.standalone.data_folder import open_data_folder
+from deploy.standalone.data_folder import METRICS, open_data_folder
 from deploy.standalone.database_roles import APP
 from deploy.standalone.ephemeral import MEMORY as MEMORY  # noqa: PLC0414 - where processes leave what they share
 from deploy.standalone.ephemeral import _memory_folder
@@ -31,6 +31,7 @@ from deploy.standalone.postgres import Postgres
 from deploy.standalone.redis import Redis
 from deploy.standalone.supervisor import SupervisedChild, Supervisor
 from kennel_client.api import ApiClient
+from scorer.monitoring.exposition import FOLDER_VARIABLE
 from scorer.settings import Settings, read_settings
 from tests.faults.rounds.proxy import Proxy
 
@@ -99,6 +100,10 @@ class Stack:
             parent = psutil.Process(running.pid)
             return [parent, *parent.children(recursive=True)]
         return []
+
+    def running(self, names: Collection[str]) -> dict[str, int | None]:
+        """The process number of each of the parts ``names``."""
+        return {name: process.pid if (process := self.part(name).running) is not None else None for name in names}
 
     def forgive_crashes(self) -> None:
         """Let the next restart come without a delay that grew: rounds are faster than crashes."""
@@ -224,6 +229,7 @@ def _started(
             "REDIS_URL": redis.url.replace(f":{redis.port}/", f":{broker.port}/"),
             "BLOB_URL": folders["blobs"].as_uri(),
             "KENNEL_SCRATCH": str(folders["scratch"]),
+            FOLDER_VARIABLE: str(data.private_folder(METRICS)),
             "KENNEL_MIN_FREE_BYTES": "1000000",  # the disks of a round are small
         }
         port = free_port()

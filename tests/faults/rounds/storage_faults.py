@@ -1,9 +1,9 @@
-"""Faults of storage: full disks, zips that vanish or change, lost COMMITs."""
+"""Faults of storage: full disks, a database without writes, zips that vanish or change, lost COMMITs."""
 
 import os
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Collection
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -13,6 +13,7 @@ import psycopg2
 
 from tests.faults.rounds.proxy import LostCommit
 from tests.faults.rounds.situation import Situation, Skipped
+from tests.faults.rounds.stack import DISKS
 from worker.runtime.decoded_images import path_of
 
 FILLER_BYTES = 1 << 20
@@ -27,17 +28,37 @@ STATEMENTS = (
 """What the transaction has done whose COMMIT is lost."""
 
 
-def full_disk(disk: str, situation: Situation) -> None:
-    """One of the disks is full, to the last byte, for the length of the outage."""
+def full_disks(disks: Collection[str], situation: Situation) -> None:
+    """Disks are full, to the last byte, for the length of the outage; the boards can still be read."""
     if not situation.stack.mounted:
         raise Skipped("a full disk needs root, for a tmpfs of its own")
     situation.reach()
-    filler = situation.stack.folder / disk / "filler"
-    written = fill(filler)
-    situation.last()
-    filler.unlink()
-    situation.stack.forgive_crashes()
-    situation.log.append(f"the disk of {disk} full for {situation.outage:.1f} s, by {written:,} bytes")
+    fillers = [situation.stack.folder / disk / "filler" for disk in disks]
+    try:
+        written = sum(fill(filler) for filler in fillers)
+        situation.last_readable()
+    finally:
+        for filler in fillers:
+            filler.unlink()
+        situation.stack.forgive_crashes()
+    situation.log.append(f"the disk of {', '.join(disks)} full for {situation.outage:.1f} s, by {written:,} bytes")
+
+
+def read_only_database(situation: Situation) -> None:
+    """PostgreSQL takes no writes for the length of the outage, as after a failover; the boards can still be read."""
+    situation.reach()
+    try:
+        _set_read_only(situation, "on")
+        situation.last_readable()
+    finally:
+        _set_read_only(situation, "off")
+    situation.log.append(f"PostgreSQL read-only for {situation.outage:.1f} s")
+
+
+def _set_read_only(situation: Situation, value: str) -> None:
+    with closing(situation.stack.connect()) as connection, connection.cursor() as cursor:
+        cursor.execute(f"ALTER SYSTEM SET default_transaction_read_only = {value}")
+        cursor.execute("SELECT pg_reload_conf()")
 
 
 def fill(path: Path) -> int:
@@ -98,11 +119,13 @@ def lose_commit(when: Literal["before", "after"], situation: Situation) -> None:
 
 
 KINDS: dict[str, Callable[[Situation], None]] = {
-    "full-blobs": partial(full_disk, "blobs"),
-    "full-scratch": partial(full_disk, "scratch"),
-    "full-database": partial(full_disk, "data"),
+    "full-blobs": partial(full_disks, ("blobs",)),
+    "full-scratch": partial(full_disks, ("scratch",)),
+    "full-database": partial(full_disks, ("data",)),
     "blob-missing": partial(lose_zip, Path.unlink, "missing"),
     "blob-altered": partial(lose_zip, alter, "altered"),
     "commit-not-arrived": partial(lose_commit, "before"),
     "commit-not-acknowledged": partial(lose_commit, "after"),
+    "full-everything": partial(full_disks, tuple(DISKS)),
+    "read-only-postgres": read_only_database,
 }

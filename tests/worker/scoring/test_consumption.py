@@ -5,10 +5,11 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from redis import Redis
 
 import migrations
 from scorer.db.jobs import worker_reports
@@ -98,6 +99,38 @@ def test_a_worker_reports_obeys_no_remote_control_and_ends_when_it_no_longer_rec
     assert report.extractors["tiny@1"] == EXTRACTORS["tiny"].weights_sha256
     assert _reports_of(name, service) == []
     assert "it ends" in (tmp_path / "log").read_text()
+
+
+@pytest.mark.heavy
+def test_a_worker_waits_while_its_queue_server_takes_no_writes(service: Service, tmp_path: Path) -> None:
+    settings = service.context.settings
+    celery = ("-m", "celery", "-A", "worker.app", "worker", "-Q", "check", "--concurrency", "1")
+    command = (sys.executable, *celery, "-n", f"waiting@{tmp_path.name}")
+    environment = {**os.environ, **addresses(settings)}
+    written = tmp_path / "log"
+    with (
+        written.open("wb") as log,
+        Redis.from_url(settings.redis_url.get_secret_value()) as client,
+        subprocess.Popen(command, env=environment, stdout=log, stderr=log) as worker,
+    ):
+
+        def wait_until(condition: Callable[[], bool]) -> None:
+            deadline = time.monotonic() + PATIENCE
+            while not condition():
+                assert time.monotonic() < deadline, written.read_text()
+                assert worker.poll() is None, written.read_text()
+                time.sleep(0.05)
+
+        try:
+            wait_until(lambda: "is ready" in written.read_text())
+            client.config_set("min-replicas-to-write", 1)
+            wait_until(lambda: "NOREPLICAS" in written.read_text())
+            client.config_set("min-replicas-to-write", 0)
+            service.context.broker.send_task(WORK, args=["check"], queue="check")
+            wait_until(lambda: not client.exists("check", "unacked"))
+        finally:
+            client.config_set("min-replicas-to-write", 0)
+            worker.kill()
 
 
 def _reports_of(name: str, service: Service) -> list[WorkerReport]:

@@ -2,13 +2,16 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
-from sqlalchemy import event
+from sqlalchemy import event, text
 from sqlalchemy.engine import Connection
+from sqlalchemy.orm import Session
 
 from scorer.db import competitions
 from scorer.db.tables import Job, Measurement, Submission
+from scorer.jobs.broker import transaction
 from scorer.lifecycle import Queue
 from tests.api.conftest import Service
 from tests.factories import noise_images, zip_of
@@ -70,6 +73,25 @@ def test_a_score_waits_until_a_lock_is_free(
         monkeypatch.setattr("worker.runtime.recording.sleep", pause)
         with impatient(service):
             assert run_next(service.context, Queue.SCORE)
+    assert pauses == list(recording.RETRY_SECONDS[:MAX_TRIES])
+    assert state_of(service, checked) == ("scored", 1, [1])
+
+
+def test_a_score_waits_until_the_database_takes_writes(
+    service: Service, checked: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+
+    @contextmanager
+    def read_only(*arguments: Any) -> Iterator[Session]:
+        with transaction(*arguments) as session:
+            if len(pauses) < MAX_TRIES:
+                session.execute(text("SET TRANSACTION READ ONLY"))
+            yield session
+
+    monkeypatch.setattr("worker.runtime.recording.transaction", read_only)
+    monkeypatch.setattr("worker.runtime.recording.sleep", pauses.append)
+    assert run_next(service.context, Queue.SCORE)
     assert pauses == list(recording.RETRY_SECONDS[:MAX_TRIES])
     assert state_of(service, checked) == ("scored", 1, [1])
 
