@@ -34,6 +34,7 @@ class Kind(StrEnum):
     DESK = "desk"
     ANNOUNCEMENT = "announcement"
     MESSAGE = "message"
+    WEBHOOK = "webhook"
 
 
 KIND_NAMES: Mapping[Kind, str] = MappingProxyType(
@@ -50,6 +51,7 @@ KIND_NAMES: Mapping[Kind, str] = MappingProxyType(
         Kind.DESK: "For organizers: rebuttals to answer, reviewers who disagree",
         Kind.ANNOUNCEMENT: "Announcements of the organizers",
         Kind.MESSAGE: "Messages of the organizers to your team, and requests for code",
+        Kind.WEBHOOK: "A webhook of yours was stopped",
     }
 )
 MAILED_BY_DEFAULT = frozenset(Kind) - {Kind.ENTRY_SCORED}

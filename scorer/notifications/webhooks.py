@@ -17,6 +17,8 @@ from scorer.db.tables import Account, Competition, Delivery, Team, Webhook
 from scorer.db.teams import members
 from scorer.errors import Conflict, Invalid, NotFound
 from scorer.lifecycle import DeliveryState
+from scorer.notifications import notices
+from scorer.notifications.notices import Kind
 
 MAX_WEBHOOKS = 10
 """Webhooks of an account and its teams together."""
@@ -119,9 +121,9 @@ def end_all(session: Session, account: Account, *, exclude: Collection[int] = ()
             _end(session, webhook, now)
 
 
-def _end(session: Session, webhook: Webhook, now: datetime) -> None:
+def _end(session: Session, webhook: Webhook, now: datetime, reason: str = "The webhook was removed.") -> None:
     webhook.ended_at = now
-    notifications.cancel_deliveries(session, webhook.id, "The webhook was removed.")
+    notifications.cancel_deliveries(session, webhook.id, reason)
 
 
 def deliveries(
@@ -160,6 +162,18 @@ def claim_deliveries(session: Session, *, now: datetime, limit: int) -> Sequence
 def mark_arrived(session: Session, delivery: Delivery, *, now: datetime) -> None:
     """Close a delivery that the receiver has confirmed."""
     notifications.close_delivery(session, delivery, state=DeliveryState.SENT, sent_at=now, error=None)
+
+
+def stop(session: Session, delivery: Delivery, *, error: str, now: datetime) -> None:
+    """End a webhook whose receiver wants no more, and notify the account that added it."""
+    notifications.close_delivery(session, delivery, state=DeliveryState.FAILED, error=error)
+    webhook = session.get_one(Webhook, delivery.webhook_id)
+    if webhook.ended_at is not None:
+        return
+    _end(session, webhook, now, error)
+    account = session.get_one(Account, webhook.account_id)
+    text = f"Your webhook {webhook.url} gets no more notices. {error} To use it again, add it again."
+    notices.notify(session, account, Kind.WEBHOOK, "A webhook was stopped", text, "/account/notices#webhooks", now)
 
 
 def record_failure(session: Session, delivery: Delivery, *, error: str, now: datetime) -> None:

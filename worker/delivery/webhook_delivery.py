@@ -21,6 +21,7 @@ log = logging.getLogger(__name__)
 MAX_CONCURRENT_POSTS = 20
 ATTEMPT_SECONDS = 5.0
 """From resolving the host's name to the head of the response; its body is not read."""
+GONE = "It answered 410 (Gone), so the webhook was stopped."
 ROUND_SECONDS = 5.0
 """No new attempts begin after that, so that other work gets its turn."""
 
@@ -39,6 +40,8 @@ def post_due_deliveries(context: WorkerContext) -> int:
             with transaction(context.sessions, context.broker) as session:
                 if error is None:
                     webhooks.mark_arrived(session, delivery, now=context.now())
+                elif error == GONE:
+                    webhooks.stop(session, delivery, error=error, now=context.now())
                 else:
                     webhooks.record_failure(session, delivery, error=error, now=context.now())
             arrived += error is None
@@ -69,6 +72,15 @@ async def _post(transport: httpx.AsyncHTTPTransport, context: WorkerContext, del
     except Exception:
         log.exception("webhook %d: the attempt failed by our fault", delivery.webhook_id)
         return "The attempt failed by our fault."
+    return _error_of(response)
+
+
+def _error_of(response: httpx.Response) -> str | None:
+    """What is wrong with an answer; None if the notice has arrived."""
+    if response.has_redirect_location:
+        return f"It answered {response.status_code}. Redirects are not followed: register the address it leads to."
+    if response.status_code == httpx.codes.GONE:
+        return GONE
     return None if response.is_success else f"It answered {response.status_code}."
 
 

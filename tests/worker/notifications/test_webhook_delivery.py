@@ -265,7 +265,27 @@ def test_redirects_are_not_followed(context: WorkerContext, receiver: Receiver) 
     tell(context, person(context, receiver.url("/here")))
     assert post_due_deliveries(context) == 0
     assert [path for path, _, _ in receiver.requests] == ["/here"]
-    assert deliveries(context)[0].error == "It answered 307."
+    assert (deliveries(context)[0].error or "").startswith("It answered 307. Redirects are not followed")
+
+
+def test_a_receiver_that_is_gone_ends_its_webhook_and_the_owner_is_notified(
+    context: WorkerContext, receiver: Receiver
+) -> None:
+    with contextmanager(serve)(Receiver(status=410)) as gone:
+        account = person(context, gone.url("/gone"), receiver.url())
+        tell(context, account, 2)
+        post_due_deliveries(context)
+        post_due_deliveries(later(context, days=2))
+        assert [path for path, _, _ in gone.requests] == ["/gone"]
+    assert len(receiver.requests) == 3, "the notice about the other webhook has arrived here as well"
+    with context.sessions() as session:
+        (active,) = webhooks.list_webhooks(session, account)
+        newest = notices.list_notices(session, account, limit=9)[0]
+    assert active.url == receiver.url()
+    assert newest.kind == "webhook"
+    assert gone.url("/gone") in newest.body
+    assert "410" in newest.body
+    assert Counter(each.state for each in deliveries(context)) == {"failed": 2, "sent": 3}
 
 
 def test_a_slow_receiver_keeps_no_other_waiting(
