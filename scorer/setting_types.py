@@ -8,21 +8,25 @@ from typing import Annotated, Any, get_args
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 from platformdirs import user_cache_path
+from psycopg2.extensions import make_dsn
 from pydantic import AfterValidator, BeforeValidator, SecretStr, StringConstraints
 from pydantic.fields import FieldInfo
 from sqlalchemy import make_url
 
 from scorer.errors import Unavailable
 
+DRIVER = "postgresql+psycopg2"
 HOST = re.compile(r"/[^@?#]*|[\w.:,%-]*")
 """A name, an address, several of them, or the folder of a socket: with anything else in it, it is part of a password
 that was cut at the wrong character."""
+STORE = re.compile(r"file:///.*|s3://[\w.-]+(/[^@?#]*)?")
+"""A folder, or a bucket and the beginning of its keys."""
 REDIS_OPTIONS = {"ssl_cert_reqs", "ssl_ca_certs", "ssl_certfile", "ssl_keyfile", "ssl_check_hostname"}
 CERT_REQS = {"CERT_REQUIRED": "required", "CERT_OPTIONAL": "optional", "CERT_NONE": "none"}
 """Celery's own words for how a certificate is checked, and those that the other clients also take."""
 UNREADABLE = (
-    "the address cannot be read. Percent-encode the special characters of its password, or set the password by itself "
-    "in {}"
+    "the address, or an option in it, cannot be read. Percent-encode the special characters of its password, or set "
+    "the password by itself in {}"
 )
 
 
@@ -31,7 +35,7 @@ def _psycopg2(url: object) -> object:
     if isinstance(url, str):
         for scheme in ("postgresql://", "postgres://"):
             if url.startswith(scheme):
-                return "postgresql+psycopg2://" + url.removeprefix(scheme)
+                return f"{DRIVER}://" + url.removeprefix(scheme)
     return url
 
 
@@ -39,9 +43,11 @@ def _readable_database(secret: SecretStr) -> SecretStr:
     """The same address; a ``ValueError`` without a piece of it if it is none, or names another schema."""
     try:
         url = make_url(secret.get_secret_value())
+        driver = url.set(drivername=DRIVER)
+        parameters = make_dsn(**driver.get_dialect()().create_connect_args(driver)[1])  # as connections are made
     except Exception:  # noqa: BLE001 - whatever it is, it may have a piece of the password in it
-        url = make_url("none://none")
-    known = url.get_backend_name() == "postgresql" and HOST.fullmatch(url.host or "")
+        url, parameters = make_url("none://none"), ""
+    known = url.drivername in {"postgresql", DRIVER} and "\0" not in parameters and HOST.fullmatch(url.host or "")
     if not known or "@" in (url.database or "") or "/" in (url.database or ""):
         raise ValueError(UNREADABLE.format("DATABASE_PASSWORD or DATABASE_OWNER_PASSWORD"))
     if "search_path" in str(url.query.get("options", "")):
@@ -91,6 +97,16 @@ def _ascii_sender(sender: str) -> str:
             "it needs an address of ASCII characters, such as Kennel <kennel@example.org>; write other domains as xn--"
         )
     return sender
+
+
+def _readable_store(address: str) -> str:
+    """The same address; a ``ValueError`` without a piece of it if it is none: there may be a key in it."""
+    if not STORE.fullmatch(address):
+        raise ValueError(
+            "it is file:///folder or s3://bucket/prefix. The key of an S3 store is in AWS_ACCESS_KEY_ID and "
+            "AWS_SECRET_ACCESS_KEY"
+        )
+    return address
 
 
 def is_secret(field: FieldInfo) -> bool:
@@ -150,6 +166,7 @@ HttpsAddress = Annotated[HttpAddress, AfterValidator(_with_tls)]
 SocketAddress = Annotated[str, StringConstraints(pattern=r"^(/\S+|[^\s/:]+:[0-9]+|\[[0-9a-fA-F:]+\]:[0-9]+)$")]
 """The path of a Unix socket, or ``host:port``."""
 DatabaseUrl = Annotated[SecretStr, BeforeValidator(_psycopg2), AfterValidator(_readable_database)]
+BlobUrl = Annotated[str, AfterValidator(_readable_store)]
 SmtpUrl = Annotated[SecretStr, AfterValidator(_readable_smtp)]
 MailSender = Annotated[str, AfterValidator(_ascii_sender)]
 RedisUrl = Annotated[SecretStr, AfterValidator(_readable_redis)]

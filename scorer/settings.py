@@ -14,6 +14,7 @@ from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource
 
 from scorer.errors import Unavailable
 from scorer.setting_types import (
+    BlobUrl,
     DatabaseUrl,
     HttpAddress,
     HttpsAddress,
@@ -97,7 +98,7 @@ class Settings(LogSettings):
     and ``ssl_keyfile`` a client's certificate; ``ssl_cert_reqs=none`` checks nothing."""
     redis_password: SecretStr | None = Field(default=None, validation_alias="REDIS_PASSWORD")
     """The password of ``REDIS_URL`` if the URL has none."""
-    blob_url: str = Field(validation_alias="BLOB_URL")
+    blob_url: BlobUrl = Field(validation_alias="BLOB_URL")
     """Where zips and other files are stored: ``file:///folder`` or ``s3://bucket/prefix``."""
     s3_secret_key: SecretStr | None = Field(default=None, validation_alias="AWS_SECRET_ACCESS_KEY")
     """The secret key of an S3 store; its name and the store's address are among the variables of [S3](#s3)."""

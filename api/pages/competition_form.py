@@ -18,6 +18,8 @@ from scorer.extractor_catalogue import EXTRACTORS
 from scorer.lifecycle import TRACK_KINDS
 
 PRIZE_LINE = re.compile(r"(\d{1,9})\s*:\s*(\S.*)")
+INTEGER = re.compile(r"(-?[0-9]{1,9})(\.0*)?")
+FLAGS = {"yes": True, "no": False}
 Kind = Literal["text", "area", "time", "number", "flag", "extractor", "prizes"]
 HINTS = {
     "slug": "Its name in addresses and commands: small letters, digits, single hyphens.",
@@ -158,7 +160,7 @@ def parsed(model: type[Model], typed: Mapping[str, str], shown: Mapping[str, str
     for name, value in typed.items():
         field, _, inner = name.partition(".")
         if field == "medals":
-            wanted[field] = {each.partition(".")[2]: typed.get(each, shown[each]) for each in MEDALS}
+            wanted[field] = {each.partition(".")[2]: _number_in(typed.get(each, shown[each])) for each in MEDALS}
         elif inner:
             wanted[field] = {inner: value or None}
         else:
@@ -175,11 +177,21 @@ def _parsed(kind: Kind, value: str) -> Any:
         return [_prize_in(line) for line in value.splitlines() if line.strip()]
     if kind in {"time", "number"} and not value:
         return None
+    if kind == "number":
+        return _number_in(value)
+    if kind == "flag":
+        return FLAGS.get(value, value)
     return f"{value}Z" if kind == "time" else value
 
 
-def _prize_in(line: str) -> dict[str, str]:
+def _number_in(value: str) -> int | str:
+    """The number that is typed; what is none stays as it is, and is refused."""
+    number = INTEGER.fullmatch(value)
+    return int(number[1]) if number else value
+
+
+def _prize_in(line: str) -> dict[str, Any]:
     prize = PRIZE_LINE.fullmatch(line.strip())
     if prize is None:
         raise Invalid("bad-settings", f"A prize is a line such as 1: $5,000. This is none: {line.strip()[:100]}")
-    return {"place": prize[1], "amount": prize[2]}
+    return {"place": int(prize[1]), "amount": prize[2]}

@@ -5,8 +5,7 @@ from typing import Any
 
 from deploy.standalone.data_folder import settings_of, with_own_scratch
 from scorer.blobs import blobs_of
-from scorer.db.session import connected, ping
-from scorer.errors import Unavailable
+from scorer.db.session import connected
 from scorer.jobs.broker import create_celery_app
 from worker.runtime.context import WorkerContext
 from worker.runtime.progress import StageProgress
@@ -19,27 +18,18 @@ def rescore_submission(
     """The new measurements by track, as ``kennel rescore --json`` prints them, and whether all equal the recorded ones.
 
     The service is found by the environment, or by its data folder. Raises as :func:`worker.scoring.rescore.rescore`
-    does, and ``Unavailable`` (``database-unreachable``) if its database does not answer.
+    does.
     """
     settings = with_own_scratch(settings_of(data))
     with connected(settings) as sessions:
         context = WorkerContext(settings, create_celery_app(settings), sessions, blobs_of(settings))
         try:
-            _require_database(context, data)
             tracks = rescore(context, submission_id, verify=verify, progress=progress)
         finally:
             context.broker.close()
     return [_track_json(each) for each in tracks], all(
         each.comparison is None or each.comparison.equal for each in tracks
     )
-
-
-def _require_database(context: WorkerContext, data: Path | None) -> None:
-    try:
-        ping(context.sessions)
-    except Exception:  # noqa: BLE001 - whatever it is, there is nothing to read from
-        where = "at DATABASE_URL does not answer." if data is None else f"of {data} does not answer: is Kennel running?"
-        raise Unavailable("database-unreachable", f"The database {where}") from None
 
 
 def _track_json(repeated: RepeatedMeasurement) -> dict[str, Any]:

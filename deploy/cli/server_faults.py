@@ -14,7 +14,7 @@ def in_words(error: Exception) -> Unavailable | None:
         return Unavailable(
             "database-unreachable",
             f"The database cannot be used: {reason}. Check that PostgreSQL runs, and compare DATABASE_URL, "
-            "DATABASE_OWNER_URL and their passwords with its settings.",
+            "DATABASE_OWNER_URL and their passwords with its settings; with --data, check that `kennel up` runs there.",
         )
     if isinstance(error, RedisError | BrokerError):
         return Unavailable(

@@ -35,6 +35,7 @@ from deploy.standalone.ports import free_port, require_port
 from deploy.standalone.postgres import Postgres
 from deploy.standalone.redis import Redis
 from deploy.standalone.supervisor import Supervisor
+from deploy.standalone.unix_account import acting_as
 from scorer.accounts import accounts, api_tokens
 from scorer.confinement.import_path import IMPORT_PATH
 from scorer.db.accounts import any_admin
@@ -46,7 +47,7 @@ from scorer.monitoring.exposition import FOLDER_VARIABLE
 from scorer.monitoring.logs import LogFormat
 from scorer.settings import Settings, read_settings
 from scorer.threads import THREADS_VARIABLE, usable_cores
-from worker.runtime.startup import require_weights
+from worker.runtime.startup import require_scratch, require_weights
 
 HOST = "127.0.0.1"
 LOOPBACK = {HOST, "localhost"}
@@ -93,7 +94,10 @@ def start_service(
     ``environ`` replace the embedded parts, and ``KENNEL_LOG_FORMAT`` there the ``log_format``. ``host`` is the address
     on which the web process listens. Raises ``Unavailable`` with one clear sentence."""
     require_public_url(host, environ)
-    read_settings({name: address for name, address in ANY_ADDRESSES.items() if name not in environ})
+    given = read_settings({name: address for name, address in ANY_ADDRESSES.items() if name not in environ})
+    if "KENNEL_SCRATCH" in environ:
+        with acting_as(data.account):
+            require_scratch(given.scratch.absolute())
     if port:
         require_port(port, host)
     addresses = _addresses(supervisor, data, environ, durable=durable)

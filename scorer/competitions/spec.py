@@ -10,6 +10,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    Strict,
     StringConstraints,
     model_validator,
 )
@@ -30,10 +31,14 @@ def require_few_brackets(text: str) -> str:
 
 
 Markdown = Annotated[str, StringConstraints(max_length=MAX_TEXT_LENGTH), AfterValidator(require_few_brackets)]
+# Of a TOML or JSON value of this very type: a text with a number in it is a fault, found together with all others.
+Integer = Annotated[int, Strict()]
+Number = Annotated[float, Strict()]
+Flag = Annotated[bool, Strict()]
 UNLIMITED = "unlimited"
 """No limit, for TOML, which has no null."""
 DailyLimit = Annotated[
-    Annotated[int, Field(ge=1)] | None, BeforeValidator(lambda value: None if value == UNLIMITED else value)
+    Annotated[Integer, Field(ge=1)] | None, BeforeValidator(lambda value: None if value == UNLIMITED else value)
 ]
 
 
@@ -42,7 +47,7 @@ class Prize(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    place: int = Field(ge=1, description="The rank on the private board.")
+    place: Integer = Field(ge=1, description="The rank on the private board.")
     amount: str = Field(examples=["$2,000"], max_length=100, description="The prize, as text.")
 
 
@@ -51,9 +56,9 @@ class Medals(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    gold: int = Field(10, ge=0, description="The last rank with a gold medal.")
-    silver: int = Field(50, ge=0, description="The last rank with a silver medal.")
-    bronze: int = Field(100, ge=0, description="The last rank with a bronze medal.")
+    gold: Integer = Field(10, ge=0, description="The last rank with a gold medal.")
+    silver: Integer = Field(50, ge=0, description="The last rank with a silver medal.")
+    bronze: Integer = Field(100, ge=0, description="The last rank with a bronze medal.")
 
 
 class TrackSpec(BaseModel):
@@ -67,7 +72,7 @@ class TrackSpec(BaseModel):
         description="The network that turns images into features. The defaults, inception_v3 for the public and "
         "nasnetalarge for the private track, need a running worker with their weights.",
     )
-    epsilon: float = Field(1e-15, gt=0, lt=1e-3, description="The small number that keeps the penalty finite.")
+    epsilon: Number = Field(1e-15, gt=0, lt=1e-3, description="The small number that keeps the penalty finite.")
 
 
 class CompetitionSpec(BaseModel):
@@ -79,41 +84,43 @@ class CompetitionSpec(BaseModel):
     title: str = Field(min_length=1, max_length=200, description="Its title on pages.")
     description: Markdown = Field("", description="Markdown.")
     rules: Markdown = Field("", description="Markdown.")
-    image_count: int = Field(10_000, ge=2, le=100_000, description="The exact number of images in an entry.")
-    image_size: int = Field(64, ge=8, le=1024, description="Width and height of every image (RGB, 8 bits) in pixels.")
+    image_count: Integer = Field(10_000, ge=2, le=100_000, description="The exact number of images in an entry.")
+    image_size: Integer = Field(
+        64, ge=8, le=1024, description="Width and height of every image (RGB, 8 bits) in pixels."
+    )
     opens_at: AwareDatetime | None = Field(
         None, description="When entries are first taken; until then the competition is a draft."
     )
     team_merge_deadline: AwareDatetime | None = Field(None, description="Until when teams may merge.")
     closes_at: AwareDatetime | None = Field(None, description="When the last entries are taken; then review begins.")
-    upload_grace_seconds: int = Field(
+    upload_grace_seconds: Integer = Field(
         900,
         ge=0,
         le=86_400,
         description="An upload begun before the close may finish within this time after it.",
     )
-    review_days: int = Field(
+    review_days: Integer = Field(
         14, ge=0, le=365, description="Days after the close in which teams may appeal, until a board is published."
     )
-    appeal_days: int = Field(
+    appeal_days: Integer = Field(
         7, ge=0, le=365, description="Days for which teams may appeal against what the provisional board shows."
     )
     daily_limit: DailyLimit = Field(
         5, description='Entries of a team in a UTC day; "unlimited", or null in JSON, for no limit.'
     )
-    pending_limit: int = Field(2, ge=1, description="Entries of a team in progress at once.")
-    rejected_limit: int = Field(
+    pending_limit: Integer = Field(2, ge=1, description="Entries of a team in progress at once.")
+    rejected_limit: Integer = Field(
         20, ge=1, description="Uploads of a team in a UTC day that may fail the check of every image."
     )
-    max_team_size: int = Field(5, ge=1, le=100, description="Members of a team.")
-    final_picks: int = Field(2, ge=1, le=10, description="Entries that a team may pick to be ranked by in the end.")
-    late_submissions: bool = Field(
+    max_team_size: Integer = Field(5, ge=1, le=100, description="Members of a team.")
+    final_picks: Integer = Field(2, ge=1, le=10, description="Entries that a team may pick to be ranked by in the end.")
+    late_submissions: Flag = Field(
         False, description="Whether entries are taken after the close; they have a board of their own."
     )
-    invitation_only: bool = Field(False, description="Only people whom an organizer has invited may enter.")
+    invitation_only: Flag = Field(False, description="Only people whom an organizer has invited may enter.")
     prizes: list[Prize] = Field(default=[], max_length=100)
     medals: Medals = Medals()
-    score_decimals: int = Field(
+    score_decimals: Integer = Field(
         5, ge=1, le=10, description="Decimals to which scores are rounded before they are ranked."
     )
     public: TrackSpec = TrackSpec()

@@ -357,6 +357,21 @@ def test_a_wrong_setting_is_told_before_a_server_is_started(folder: Path, monkey
             start_service(supervisor, data)
 
 
+@pytest.mark.parametrize("as_root", [False, pytest.param(True, marks=pytest.mark.root)])
+def test_a_scratch_folder_that_the_parts_cannot_use_is_told_before_a_server_is_started(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, as_root: bool
+) -> None:
+    """For root: one that only root may write to, and not the account of the workers."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir(mode=0o700) if as_root else scratch.touch()
+    monkeypatch.setenv("KENNEL_SCRATCH", str(scratch))
+    with open_data_folder(folder) as data, Supervisor(Log(None), hold=[data.lock]) as supervisor:
+        monkeypatch.setattr(supervisor, "start", lambda child: pytest.fail(f"{child.name} was started"))
+        account = "kennel" if as_root else ""
+        with pytest.raises(Unavailable, match=f"The account {account}.* cannot write to the folder {scratch}"):
+            start_service(supervisor, data)
+
+
 @pytest.fixture
 def data(folder: Path) -> Iterator[DataFolder]:
     with open_data_folder(folder) as opened:

@@ -6,10 +6,11 @@ import pytest
 from pydantic import SecretStr, TypeAdapter, ValidationError
 
 from scorer.jobs.broker import create_celery_app
-from scorer.setting_types import DatabaseUrl, MailSender, RedisUrl, SmtpUrl
+from scorer.setting_types import BlobUrl, DatabaseUrl, MailSender, RedisUrl, SmtpUrl
 from scorer.settings import Settings
 
 DATABASE, REDIS = TypeAdapter[SecretStr](DatabaseUrl), TypeAdapter[SecretStr](RedisUrl)
+STORE = TypeAdapter[str](BlobUrl)
 SMTP, SENDER = TypeAdapter[SecretStr](SmtpUrl), TypeAdapter[str](MailSender)
 
 
@@ -78,6 +79,31 @@ def test_another_kind_of_queue_server_is_refused(url: str) -> None:
 )
 def test_an_address_of_a_database_stays_as_it_is(url: str) -> None:
     assert DATABASE.validate_python(url).get_secret_value() == url.replace("postgresql:", "postgresql+psycopg2:")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://app:x@db/kennel?sekret=1",
+        "postgresql://app:x@db/kennel?port=sekret",
+        "postgresql+sekret://app:x@db/kennel",
+        "postgresql://app:x@db/kennel?options=sekret%00",
+    ],
+)
+def test_an_unknown_option_or_driver_of_a_database_is_refused(url: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        DATABASE.validate_python(url)
+    assert "an option in it" in refused.value.errors()[0]["msg"]
+    assert "sekret" not in refused.value.errors()[0]["msg"]
+
+
+@pytest.mark.parametrize("url", ["s3://key:sekret/@host:1/x", "s3://key:[sekret@host", "s3://b/x?sekret", "sekret", ""])
+def test_a_blob_store_with_a_key_in_its_address_is_refused_without_it(url: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        STORE.validate_python(url)
+    assert "AWS_SECRET_ACCESS_KEY" in refused.value.errors()[0]["msg"]
+    assert "sekret" not in refused.value.errors()[0]["msg"]
+    assert STORE.validate_python("s3://bucket/some/prefix") == "s3://bucket/some/prefix"
 
 
 def test_another_schema_is_refused() -> None:

@@ -1,6 +1,11 @@
 """Start-up of a worker: the checks of its clock, its connections, its GPU and the weights that tracks need; metrics."""
 
 import logging
+import os
+import pwd
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from celery.signals import (
@@ -43,6 +48,25 @@ def require_device(settings: Settings) -> None:
         raise Unavailable("no-gpu", fault)
 
 
+def require_scratch(folder: Path) -> None:
+    """Raise ``Unavailable`` in one sentence if this account cannot write to the folder ``KENNEL_SCRATCH``."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise Unavailable(
+            "scratch-unwritable",
+            f"The account {_account()} cannot write to the folder {folder} ({error.strerror}). Set "
+            "KENNEL_SCRATCH to a folder of that account, or give it this one.",
+        ) from None
+
+
+def _account() -> str:
+    with suppress(KeyError):
+        return pwd.getpwuid(os.geteuid()).pw_name
+    return str(os.geteuid())
+
+
 def require_database(settings: Settings) -> None:
     """Raise ``Unavailable`` in one sentence if this machine's clock is not the database's, or if all processes may open
     more connections than it has."""
@@ -66,6 +90,8 @@ def refuse_to_start(sender: Any, **_: object) -> None:
         if settings.metrics_port is not None:
             require_metrics_folder()
         require_exporter(settings.traces_endpoint)
+        if {*Queue} & {*sender.app.amqp.queues.consume_from}:
+            require_scratch(settings.scratch)
         require_database(settings)
         require_single_server(settings)
         if Queue.SCORE in sender.app.amqp.queues.consume_from:

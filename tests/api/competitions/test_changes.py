@@ -62,6 +62,15 @@ def test_a_draft_changes_in_everything_and_is_deleted(service: Service) -> None:
     assert (subject, before) == (f"competition:{slug}-renamed", {"title": "A competition"})
 
 
+def test_texts_in_place_of_numbers_are_all_found_together(service: Service) -> None:
+    medals, track = {"gold": "1"}, {"extractor": "tiny", "epsilon": "1e-9"}
+    wrong = {"image_count": "20", "daily_limit": "5", "late_submissions": "yes", "medals": medals, "public": track}
+    body = {"slug": "typed-dogs", "title": "Dogs", "private": {"extractor": "tiny"}} | wrong
+    problem = refused(service.call("organizer", "POST", "/competitions", json=body), 422, "bad-request")
+    named = [fault.partition(":")[0].removeprefix("body.") for fault in problem["faults"]]
+    assert named == ["image_count", "daily_limit", "late_submissions", "medals.gold", "public.epsilon"]
+
+
 def test_a_change_is_told_to_everybody_who_competes_or_has_accepted_the_rules_and_logged(service: Service) -> None:
     slug = service.competition(rules="Be fair.", title="Dogs", prizes=[{"place": 1, "amount": "$50"}])
     version = service.call(None, "GET", f"/competitions/{slug}").json()["rules_sha256"]

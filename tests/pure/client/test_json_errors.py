@@ -2,8 +2,11 @@
 
 import json
 import socket
+import ssl
 import sys
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -13,6 +16,7 @@ import pytest
 from deploy.cli import main
 from deploy.documentation.commands import all_commands
 from kennel_client.cli.exit_codes import ExitCode
+from tests.worker.notifications.test_webhook_delivery import certificate
 
 MORE_ARGUMENTS = {"kennel admin account delete": ["--yes"]}
 SERVER_SETTINGS = ("DATABASE_URL", "DATABASE_OWNER_URL", "REDIS_URL", "BLOB_URL", "KENNEL_TOKEN", "KENNEL_URL")
@@ -45,6 +49,95 @@ def unreachable() -> Iterator[str]:
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{bound.getsockname()[1]}"
+
+
+@pytest.fixture(scope="module")
+def foreign_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path]]:
+    """The port of a server that begins TLS as PostgreSQL does, with a certificate that another CA has signed than that
+    in the file."""
+    ours, theirs = tmp_path_factory.mktemp("ours"), tmp_path_factory.mktemp("theirs")
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(*certificate(theirs, "db.example.org"))
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = listener.accept()
+                with connection, suppress(OSError):
+                    connection.settimeout(10)
+                    connection.recv(8)  # "SSLRequest"
+                    connection.sendall(b"S")
+                    tls.wrap_socket(connection, server_side=True).close()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield listener.getsockname()[1], certificate(ours, "ca.example.org")[0]
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join(10)
+
+
+IN_DATABASE = [
+    *(f"kennel admin account {act}" for act in ("create", "create-admin", "delete", "remove-second-factor")),
+    *(f"kennel admin account {act}" for act in ("reset-link", "set-role", "token")),
+    *(f"kennel admin installation {act}" for act in ("backup", "rotate-signing-key")),
+    "kennel migrate",
+    "kennel rescore",
+]
+"""The operator's commands that begin with the database."""
+SETTINGS = {
+    "DATABASE_URL": "postgresql://app:sekret@127.0.0.1:{port}/kennel",
+    "REDIS_URL": "redis://:sekret@127.0.0.1:1/0",
+    "BLOB_URL": "file:///none",
+}
+FAULTS = {
+    "away": ({}, "database-unreachable", "Connection refused"),
+    "wrong-ca": (
+        {"DATABASE_URL": "postgresql://app:sekret@127.0.0.1:{tls}/kennel?sslmode=verify-full&sslrootcert={ca}"},
+        "database-unreachable",
+        "certificate verify failed",
+    ),
+    "malformed-database": (
+        {"DATABASE_URL": "postgresql://app:p@sekret:1@127.0.0.1/kennel"},
+        "settings",
+        "DATABASE_URL",
+    ),
+    "malformed-queue": ({"REDIS_URL": "redis://:p/sekret@127.0.0.1/0"}, "settings", "REDIS_URL"),
+    "malformed-store": ({"BLOB_URL": "s3://key:sekret@host/x"}, "settings", "BLOB_URL"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("name", IN_DATABASE)
+def test_a_faulty_server_or_address_is_one_sentence_of_every_command_of_the_operator(
+    name: str,
+    fault: str,
+    unreachable: str,
+    foreign_server: tuple[int, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    changes, slug, words = FAULTS[fault]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DATABASE_OWNER_URL", raising=False)
+    port, ca = foreign_server
+    for variable, value in (SETTINGS | changes).items():
+        monkeypatch.setenv(variable, value.format(port=unreachable.rpartition(":")[2], tls=port, ca=ca))
+    known = {"file/nosuch": str(tmp_path), "nosuch": "organizer"}
+    arguments = [known.get(word, word) for word in arguments_of(COMMANDS[name])]
+    words_of = ["kennel", *name.split()[1:], *arguments, *MORE_ARGUMENTS.get(name, []), "--json"]
+    monkeypatch.setattr(sys, "argv", words_of)
+    with pytest.raises(SystemExit) as end:
+        main.main()
+    out, err = capsys.readouterr()
+    document: dict[str, Any] = json.loads(out)
+    assert list(document) == ["problem"], out + err
+    assert document["problem"]["type"].endswith(f":{slug}")
+    assert words in document["problem"]["title"]
+    assert "sekret" not in out + err
+    assert "\n" not in document["problem"]["title"]
+    assert end.value.code == ExitCode.FAULTY
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))

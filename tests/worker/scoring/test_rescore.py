@@ -335,7 +335,10 @@ def test_a_service_that_does_not_run_is_one_sentence(
     }
     (tmp_path / "addresses.json").write_text(json.dumps(nowhere))
     status, _, err = run(monkeypatch, capsys, "rescore", "an-id", "--data", tmp_path)
-    assert (status, err) == (1, f"The database of {tmp_path} does not answer: is Kennel running?\n")
+    assert status == 1
+    assert err.startswith("The database cannot be used: ")
+    assert "with --data, check that `kennel up` runs there." in err
+    assert err.count("\n") == 1
     status, _, err = run(monkeypatch, capsys, "rescore", "an-id", "--data", tmp_path / "nothing")
     assert status == 1
     assert "has Kennel run on this folder?" in err

@@ -3,6 +3,7 @@
 import logging
 import socket
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -27,6 +28,17 @@ def test_a_wrong_clock(settings: Settings, monkeypatch: pytest.MonkeyPatch, ahea
     startup.refuse_to_start(worker_of("check"))
     monkeypatch.setattr(startup, "utc_now", lambda: datetime.now(UTC) + timedelta(seconds=ahead))
     with pytest.raises(SystemExit, match=text):
+        startup.refuse_to_start(worker_of("check"))
+
+
+def test_a_scratch_folder_that_it_cannot_write_to(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    wrong = settings.model_copy(update={"scratch": tmp_path / "file" / "scratch"})
+    monkeypatch.setattr(startup, "read_settings", lambda: wrong)
+    startup.refuse_to_start(worker_of("sweep"))
+    with pytest.raises(SystemExit, match=r"cannot write to the folder .*Set KENNEL_SCRATCH"):
         startup.refuse_to_start(worker_of("check"))
 
 
