@@ -12,6 +12,7 @@ from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 from sqlalchemy.orm import Session
 
+from api.actions.right_clock import require_right_clock
 from api.http.dependencies import Transaction, utc_now
 from api.http.request_bodies import content_length
 from scorer import clamd
@@ -95,6 +96,7 @@ def begin_upload(
     session: Session, slug: str, wanted: UploadRequest, account: Account, settings: Settings, now: datetime
 ) -> Upload:
     """Begin a resumable upload within the limits of the settings."""
+    require_right_clock(session)
     return uploads.begin(
         session,
         slug,
@@ -167,6 +169,7 @@ class ZipUpload:
 
         def admit() -> CompetitionState:
             with self.begin() as session:
+                require_right_clock(session)
                 return intake.admit(session, slug, entry, account, declared_bytes=declared, limits=limits, now=begun)
 
         state = await run_in_threadpool(admit)

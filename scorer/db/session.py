@@ -209,9 +209,14 @@ def clock_skew(sessions: Sessions, now: Callable[[], datetime]) -> timedelta:
     """How far the clock ``now`` is ahead of the database's; negative where it is behind."""
     with sessions() as session:
         session.execute(text(PING))  # connecting takes longer than a reading of the clock may
-        before = now()
-        theirs: datetime = session.execute(select(func.clock_timestamp())).scalar_one()
-        return before + (now() - before) / 2 - theirs
+        return skew_in(session, now)
+
+
+def skew_in(session: Session, now: Callable[[], datetime]) -> timedelta:
+    """``clock_skew``, by a session that is connected."""
+    before = now()
+    theirs: datetime = session.execute(select(func.clock_timestamp())).scalar_one()
+    return before + (now() - before) / 2 - theirs
 
 
 def require_right_clock(sessions: Sessions, now: Callable[[], datetime]) -> None:

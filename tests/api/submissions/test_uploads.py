@@ -85,6 +85,24 @@ def test_cheap_faults_are_answered_at_once(service: Service, content: bytes, slu
     assert service.submit("ada", where, zip_of(noise_images(9))).status_code == 202, "no slot was spent"
 
 
+@pytest.mark.parametrize("minutes", [-2, 2])
+def test_a_server_with_a_wrong_clock_takes_no_entries(
+    service: Service, monkeypatch: pytest.MonkeyPatch, minutes: int
+) -> None:
+    slug, other = service.competition(), service.competition()
+    clock = "api.actions.right_clock.utc_now"
+    closed = {"closes_at": (datetime.now(UTC) - timedelta(seconds=1)).isoformat()}
+    assert service.call("organizer", "PATCH", f"/competitions/{other}", json=closed).status_code == 200
+    with monkeypatch.context() as patch:
+        patch.setattr(clock, lambda: datetime.now(UTC) + timedelta(minutes=minutes))
+        for competition in (slug, other):
+            refused(service.submit("ada", competition, zip_of(noise_images(9))), 503, "wrong-clock")
+        headers = {"Tus-Resumable": "1.0.0", "Upload-Length": "1000"}
+        begun = service.call("ada", "POST", f"/competitions/{slug}/uploads", headers=headers)
+        refused(begun, 503, "wrong-clock")
+    assert service.submit("ada", slug, zip_of(noise_images(9))).status_code == 202
+
+
 def test_an_accepted_upload_says_where_it_is(service: Service) -> None:
     slug = service.competition()
     answer = service.submit("ada", slug, zip_of(noise_images(9)), file_name="my entry.zip")
