@@ -2,6 +2,7 @@
 
 moons: kernel densities on two moons, tested for data-copying (Meehan et al. 2020)
 copying_moons: the command that draws their figure
+picked_images: how far picking images lowers FID and MiFID
 interval_coverage: how often the 95 % intervals of the evidence hold, by simulation
 recovery_networks: GLO and DCGAN generators, small and seeded
 recovery_search: batched L-BFGS against torch's

@@ -64,6 +64,7 @@ def test_a_board_says_how_certain_its_ranks_are_as_soon_as_errors_are_known(serv
     page = arena.service.http.get(f"/competitions/{arena.slug}/uncertainty")
     assert "3 entries have no standard error" in page.text
     assert "assumes that the images of a zip were not picked" in page.text
+    assert "keeping 400 of 1,600 images lowered the FID of honest generators by 4 to 11 %" in page.text
     assert before.json()["boundaries"][0]["in_standard_errors"] is None
 
     add_errors(arena, [ada, bob, eve], 0.2 / 2**0.5)
