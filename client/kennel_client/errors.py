@@ -1,7 +1,11 @@
 """Errors meant for people: what is wrong with a zip, and what the service has answered."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from os import PathLike
 from typing import Any
+
+UNPROCESSABLE = 422
 
 
 class KennelError(Exception):
@@ -52,3 +56,18 @@ class Unreadable(Refused):
 
     def __init__(self, title: str) -> None:
         super().__init__(0, {"type": "urn:kennel:problem:unreadable", "title": title})
+
+
+@contextmanager
+def naming(file: object) -> Iterator[None]:
+    """Put the path of ``file``, if it is one, before what is wrong with it, found in the block or by the service."""
+    prefix = f"{file}: " if isinstance(file, str | PathLike) else ""
+    try:
+        yield
+    except Invalid as error:
+        raise Invalid(error.slug, f"{prefix}{error.message}", faults=error.faults, **error.extra) from None
+    except Refused as error:
+        if error.status != UNPROCESSABLE:
+            raise
+        problem = error.problem | {"title": f"{prefix}{error.problem.get('title', '')}"}
+        raise Refused(error.status, problem, retry_after=error.retry_after) from None

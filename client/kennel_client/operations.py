@@ -8,6 +8,7 @@ from typing import Any
 from kennel_client.answers.results import PicksView
 from kennel_client.api import open_file, path_of
 from kennel_client.archive import ZipCheck
+from kennel_client.errors import naming
 from kennel_client.methods import Api, Method, Methods
 from kennel_client.polling import wait_until
 from kennel_client.results import Board, Competition, Entry
@@ -49,7 +50,7 @@ class Participation(Methods[Api]):
     def check(self, slug: str, file: str | PathLike[str], *, progress: StageProgress = silent) -> Operation[ZipCheck]:
         """Check a zip as the service does, without sending it; ``pixels_decoded`` says whether Pillow was there to
         decode the pixels. Raises ``Invalid`` with the first faults."""
-        with open_file(Path(file)) as content:
+        with open_file(Path(file)) as content, naming(file):
             return (yield from check_images(slug, content, progress))
 
     @Method
@@ -70,7 +71,7 @@ class Participation(Methods[Api]):
         """
         url = self.api.url
         path = Path(file)
-        with open_file(path) as content:
+        with open_file(path) as content, naming(path):
             resumable: ResumableUpload = yield LocalWork(
                 lambda: resumable_upload_of(url, slug, content, file_name=path.name[-MAX_NAME_LENGTH:], note=note)
             )

@@ -8,22 +8,26 @@ from typing import BinaryIO
 from uuid import uuid4
 
 from kennel_client.archive import zip_folder
-from kennel_client.errors import Unreadable
-from scorer.archive import ReferenceImages, read_references
-from scorer.errors import Invalid
+from kennel_client.errors import Unreadable, naming
+from scorer.archive import ReferenceImages, list_references, read_references, require_two
 from scorer.extractors import ProgressCallback
 from worker.runtime.decoded_images import arrays_in
 
 
-def read_images(path: Path, size: int, folder: Path, progress: ProgressCallback) -> ReferenceImages:
+def read_images(
+    path: Path, size: int, folder: Path, progress: ProgressCallback, *, two: bool = False
+) -> ReferenceImages:
     """The images in a zip or a folder as the service reads them: (n, size, size, 3), in canonical order, memory-mapped
-    from files in ``folder``. Raises as ``read_references`` does, with the file named in the message."""
+    from files in ``folder``. Raises as ``read_references`` does, with the file named in the message; with ``two``
+    also as ``require_two``."""
     zip_path, ignored = path, None
     if path.is_dir():
         zip_path = folder / f"{uuid4().hex}.zip"
         with zip_path.open("w+b") as file:
             ignored = zip_folder(path, file)
     with open_zip(zip_path, source=path) as file:
+        if two:
+            require_two(list_references(file))
         images = read_references(file, size, lambda done, of: progress(done / of), allocate=arrays_in(folder))
     return images if ignored is None else replace(images, ignored=ignored)
 
@@ -32,9 +36,7 @@ def read_images(path: Path, size: int, folder: Path, progress: ProgressCallback)
 def open_zip(path: Path, *, source: Path | None = None) -> Iterator[BinaryIO]:
     """Open a zip for a block; errors in the block name the zip, or ``source``, the folder that it was packed from."""
     try:
-        with path.open("rb") as file:
+        with path.open("rb") as file, naming(source or path):
             yield file
     except OSError as error:
         raise Unreadable(f"{source or path} cannot be read: {error.strerror}.") from None
-    except Invalid as error:
-        raise Invalid(error.slug, f"{source or path}: {error.message}", faults=error.faults, **error.extra) from None

@@ -26,6 +26,7 @@ from scorer.archive import (
     list_images,
     list_references,
     mirror_images,
+    require_two,
 )
 from scorer.errors import Invalid
 from scorer.extractors import Extractor, ExtractorOptions, ProgressCallback, default_mode, fingerprint, load
@@ -100,7 +101,11 @@ def score_files(
         training = None
         if reference.suffix != ".npz":
             training = read_images(
-                reference, entry.images.shape[1], Path(folder), partial(progress, "reference-decoding")
+                reference,
+                entry.images.shape[1],
+                Path(folder),
+                partial(progress, "reference-decoding"),
+                two=True,
             )
         else:
             with open_zip(reference):
@@ -232,6 +237,7 @@ def _decode_submission(path: Path, folder: Path, progress: ProgressCallback) -> 
     with open_zip(path) as file:
         listing = list_references(file)
         spec = ImageSpec(count=len(listing.members), size=_side_of_first(file, listing))
+        require_two(listing)
         listing = list_images(file, spec)
         decoded = folder / "images.npy"
         hashes = decode_file(file, listing, spec, decoded, progress)

@@ -26,7 +26,7 @@ from scorer.archive.pixel_hashes import (
     mirror_images,
 )
 from scorer.archive.reference_image import BOTTLENECK
-from scorer.archive.reference_set import ReferenceImages, list_references, read_references
+from scorer.archive.reference_set import ReferenceImages, list_references, read_references, require_two
 from scorer.archive.zip_streaming import ZipEntry, zip_headers
 from scorer.archive.zip_writing import write_images
 
@@ -48,6 +48,7 @@ __all__ = [
     "mirror_images",
     "read_images_at",
     "read_references",
+    "require_two",
     "write_images",
     "zip_headers",
 ]

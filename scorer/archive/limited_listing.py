@@ -12,7 +12,7 @@ from kennel_client.archive.directory_checks import (
     directory_of,
 )
 from kennel_client.archive.listing import ImageSpec
-from scorer.archive.reference_set import MAX_DIRECTORY_BYTES, references_in
+from scorer.archive.reference_set import MAX_DIRECTORY_BYTES, references_in, require_two
 from scorer.confinement.limited_call import DIRECTORY, LARGE_DIRECTORY, Purpose, call_limited
 from scorer.confinement.refusals import clean_text
 
@@ -23,9 +23,10 @@ def require_images(file: BinaryIO, spec: ImageSpec, *, limited: bool) -> str | N
     return _call(check_images_listed, file, spec.directory_bytes, spec.count, spec.size, limited=limited)
 
 
-def require_references(file: BinaryIO, *, limited: bool) -> str | None:
-    """Likewise for an organizer's zip, as ``list_references`` does."""
-    return _call(check_references_listed, file, MAX_DIRECTORY_BYTES, limited=limited, purpose=LARGE_DIRECTORY)
+def require_references(file: BinaryIO, *, limited: bool, two: bool = False) -> str | None:
+    """Likewise for an organizer's zip, as ``list_references`` does, and with ``two`` as ``require_two``."""
+    checked = check_references_listed, file, MAX_DIRECTORY_BYTES, int(two)
+    return _call(*checked, limited=limited, purpose=LARGE_DIRECTORY)
 
 
 def require_features(file: BinaryIO, *, limited: bool) -> None:
@@ -38,9 +39,12 @@ def require_files(file: BinaryIO, max_files: int, max_directory_bytes: int, *, l
     _call(check_files_listed, file, max_directory_bytes, max_files, max_directory_bytes, limited=limited)
 
 
-def check_references_listed(parts: Sequence[bytes], declared: Sequence[int]) -> str | None:
+def check_references_listed(parts: Sequence[bytes], declared: Sequence[int], two: int) -> str | None:
     """What the process does for ``require_references``."""
-    return references_in(directory_of(parts, declared)).ignored
+    listing = references_in(directory_of(parts, declared))
+    if two:
+        require_two(listing)
+    return listing.ignored
 
 
 def _call(

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kennel_client.archive.central_directory import Directory, Member, find_directory, members_of
-from kennel_client.archive.faults import MemberError, bad_images, count_phrase, faulty_members_error
+from kennel_client.archive.faults import MemberError, bad_images, count_phrase, faulty_members_error, printable_list
 from kennel_client.archive.listing import (
     Listing,
     canonical_members,
@@ -86,6 +86,13 @@ def references_in(directory: Directory) -> Listing:
     refuse_bombs(everything, image_bytes=sum(member.size for member in members) // len(members))
     refuse_large_members(everything, member_bytes=MAX_MEMBER_BYTES, total_bytes=MAX_TOTAL_BYTES)
     return Listing(tuple(members), ignored)
+
+
+def require_two(listing: Listing) -> None:
+    """Raise ``Invalid`` (``too-few-images``) for a single image, which has no covariance."""
+    if len(listing.members) < 2:
+        name = printable_list(listing.labels)
+        raise Invalid("too-few-images", f"There is only 1 image ({name}); at least 2 are needed to compute FID.")
 
 
 def read_references(

@@ -9,9 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from scorer.errors import Invalid, TooLarge
+from scorer.findings.formatting import counted
 from scorer.metrics.features import Features, require_finite, require_matrix
 
 _MAX_BYTES = 8 << 30
+MIN_IMAGES = 2
 _TOLERANCE = 1e-3
 """Of mean and variance, relative to the features' spread: the file's may have been computed in float32."""
 
@@ -31,7 +33,12 @@ def read_reference_features(path: Path, dimension: int) -> Features:
             features: Features = arrays["features"]
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise Invalid("bad-features", f"{path} has no arrays m, s and features.") from error
-    require_matrix(features, "reference", min_rows=2)
+    require_matrix(features, "reference")
+    if len(features) < MIN_IMAGES:
+        raise Invalid(
+            "too-few-images",
+            f"{path} has the features of {counted(len(features), 'image')}; at least {MIN_IMAGES} are needed.",
+        )
     require_finite(features, "reference")
     if features.shape[1] != dimension or mean.shape != (dimension,) or covariance.shape != (dimension, dimension):
         raise Invalid(

@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, BinaryIO
 
 from fastapi import Query, Request, Response
 from sqlalchemy.orm import Session
@@ -186,14 +186,21 @@ async def attach(
     def accept(received: ReceivedBlob, _: datetime) -> tuple[ReferenceView, str | None]:
         require_clean(store, received, settings)
         with store.open(received.key) as file:
-            require = require_features if role in FEATURES_ROLES.values() else require_references
-            ignored = require(file, limited=reads_limited(settings))
+            ignored = _require_readable(file, role, limited=reads_limited(settings))
         images = _attach(slug, role, received, begin, author, now, attach=attach)
         view = ReferenceView(role=role, sha256=images.sha256, bytes=images.bytes, ignored=ignored)
         return view, unused_key_of(received, images.blob_key)
 
     key = f"references/{secrets.token_hex(16)}.{'npz' if role in FEATURES_ROLES.values() else 'zip'}"
     return await receive_blob(store, key, streamed_body(request, author.id), limit=limit, accept=accept)
+
+
+def _require_readable(file: BinaryIO, role: ReferenceRole, *, limited: bool) -> str | None:
+    if role in FEATURES_ROLES.values():
+        require_features(file, limited=limited)
+        return None
+    # The other roles are in no statistic, or in one together with the training images.
+    return require_references(file, limited=limited, two=role == "train")
 
 
 def _attach(

@@ -11,7 +11,7 @@ from kennel_client.admin.arguments import File, Track, opened
 from kennel_client.answers.competitions import PreparationView, ReferenceView
 from kennel_client.api import path_of, send_file
 from kennel_client.archive import zip_folder
-from kennel_client.errors import Refused
+from kennel_client.errors import Refused, naming
 from kennel_client.methods import Api, Method, Methods
 from kennel_client.polling import wait_until
 from kennel_client.steps import LocalWork, Operation, call, get
@@ -34,7 +34,7 @@ class References(Methods[Api]):
         path = path_of("competitions", slug, "references", role)
         ignored: str | None = None
         params = {"attach": str(attach).lower()}
-        with contextlib.ExitStack() as stack:
+        with contextlib.ExitStack() as stack, naming(images):
             if isinstance(images, str | PathLike) and (folder := Path(images)).is_dir():
                 content: BinaryIO = stack.enter_context(tempfile.TemporaryFile())
                 ignored = yield LocalWork(lambda: zip_folder(folder, content))

@@ -17,7 +17,7 @@ from kennel_client.cli.connection import err, open_client
 from kennel_client.cli.exit_codes import ExitCode
 from kennel_client.cli.options import PANEL
 from kennel_client.cli.output import Answer, answers
-from kennel_client.errors import Invalid, Unreadable
+from kennel_client.errors import Invalid, Unreadable, naming
 from kennel_client.progress import COMPARING, show_progress
 from kennel_client.submit import StageProgress, share_of
 
@@ -50,7 +50,7 @@ def check(
         with open_client(needs_token=False) as client:
             view = client.get(f"/competitions/{segment(competition)}")
         spec = ImageSpec(count=view["image_count"], size=view["image_size"])
-    with open_file(submission) as file, show_progress(err) as progress:
+    with open_file(submission) as file, show_progress(err) as progress, naming(submission):
         if (strict or train is not None) and not has_pillow():
             raise Unreadable("--strict and --train compare pixels, for which Pillow is missing: pip install pillow")
         checked = check_zip(file, spec, share_of(progress))

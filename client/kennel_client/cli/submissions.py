@@ -16,7 +16,7 @@ from kennel_client.cli.exit_codes import ExitCode
 from kennel_client.cli.follow import follow_submission
 from kennel_client.cli.options import IDS, PANEL, Slug, Watch
 from kennel_client.cli.output import Answer, Listing, answers, columns
-from kennel_client.errors import Refused
+from kennel_client.errors import Refused, naming
 from kennel_client.operations import MAX_NAME_LENGTH
 from kennel_client.progress import show_progress
 from kennel_client.results import FINISHED, UNSUCCESSFUL
@@ -46,7 +46,8 @@ def submit(
         resumable = resumable_upload_of(
             client.url, competition, content, file_name=file.name[-MAX_NAME_LENGTH:], note=note
         )
-        submission = _submit_file(client, resumable, content, check=check, ask=not as_json)
+        with naming(file):
+            submission = _submit_file(client, resumable, content, check=check, ask=not as_json)
         view = client.get(f"/submissions/{submission}")
         accepted = _accepted_text(client, resumable, view, watch=watch)
         if watch:

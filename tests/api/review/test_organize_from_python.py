@@ -67,6 +67,9 @@ def test_references_people_and_pages(service: Service, address: str, monkeypatch
         for number, image in enumerate(noise_images(7, 2, 16)):
             Image.fromarray(image).save(f"extra/{number}.png")
         assert admin.references.attach(slug, "private_extra", "extra", attach=False)["role"] == "private_extra"
+        Path("extra/1.png").unlink()
+        with pytest.raises(Refused, match=r"^extra: There is only 1 image \(0.png\); at least 2 are needed"):
+            admin.references.attach(slug, "train", "extra", attach=False)
         with working_worker(service):
             admin.references.prepare(slug, say=said.append)
         assert said[-1].endswith("reference images are ready.")

@@ -86,6 +86,7 @@ def test_all_that_a_participant_does(service: Service, address: str) -> None:
     slug = service.competition(rules="Be fair.", final_picks=1)
     Path("fine.zip").write_bytes(zip_of(noise_images(9)))
     Path("wrong.zip").write_bytes(with_a_wrong_image(noise_images(9)))
+    Path("one.zip").write_bytes(zip_of(noise_images(9, 1)))
     steps: list[tuple[str, float]] = []
     with Client(address, service.tokens["ada"]) as client:
         assert [each.slug for each in client.competitions()] == [slug]
@@ -99,6 +100,11 @@ def test_all_that_a_participant_does(service: Service, address: str) -> None:
         with pytest.raises(Invalid) as faulty:
             client.submit(slug, "wrong.zip")
         assert faulty.value.slug == "bad-images"
+        only = r"^one.zip: The zip has 1 image \(00000.png\); the competition asks for 8.$"
+        with pytest.raises(Invalid, match=only):
+            client.check(slug, "one.zip")
+        with pytest.raises(Refused, match=only):
+            client.submit(slug, "one.zip", check=False)
         assert client.entries(slug) == []
         entry = client.submit(slug, "fine.zip", note="n", progress=lambda *step: steps.append(step))
         assert (entry.status, entry.note, entry.finished) == ("received", "n", False)

@@ -293,6 +293,25 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path: Path) -> None:
             scored(one, other)
 
 
+def test_a_single_image_is_too_few_on_either_side(tmp_path: Path) -> None:
+    one, many = (written(tmp_path / f"{count}.zip", noise_images(count, count)) for count in (1, 3))
+    folder = tmp_path / "folder"
+    with zipfile.ZipFile(one) as archive:
+        archive.extractall(folder)
+    features = np.ones((1, 32), np.float32)
+    np.savez(tmp_path / "one.npz", features=features, m=features[0], s=np.eye(32))
+    only = r"There is only 1 image \(00000.png\); at least 2 are needed to compute FID."
+    for submission, reference, message in (
+        (one, many, f"{one}: {only}"),
+        (many, one, f"{one}: {only}"),
+        (many, folder, f"{folder}: {only}"),
+        (many, tmp_path / "one.npz", r"one.npz has the features of 1 image; at least 2 are needed."),
+    ):
+        with pytest.raises(Invalid, match=message) as error:
+            scored(submission, reference)
+        assert error.value.slug == "too-few-images"
+
+
 def test_a_broken_image_is_named(tmp_path: Path) -> None:
     """The first image is looked at for its size, the others for everything."""
     good = written(tmp_path / "good.zip", noise_images(1))
