@@ -15,7 +15,6 @@ from scorer.jobs.broker import require_writable_broker
 
 KEPT_SECONDS = 2.0
 """For how long a reading is answered again: anybody may ask."""
-ABSENT_BLOB = "self-test/absent"
 Check = Callable[[], object]
 
 
@@ -55,7 +54,7 @@ def readiness_of(state: State) -> Readiness:
         "clock": lambda: require_right_clock(state.sessions, utc_now),
         "migrations": lambda: _require_migrated(state),
         "broker": lambda: require_writable_broker(state.broker),
-        "blobs": lambda: state.blobs.exists(ABSENT_BLOB),
+        "blobs": state.blobs.require_usable,
     }
     return Readiness(checks, state.settings.readiness_seconds)
 

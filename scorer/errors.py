@@ -17,6 +17,7 @@ __all__ = [
     "KennelError",
     "NotFound",
     "OutOfSpace",
+    "StoreUnavailable",
     "TooLarge",
     "TooMany",
     "Unauthenticated",
@@ -54,6 +55,18 @@ class TooMany(KennelError):
 
 class Unavailable(KennelError):
     """A part that the operator must provide is missing: weights, a server, a folder."""
+
+
+class StoreUnavailable(Unavailable):
+    """The blob store does not answer, or refuses. ``str`` of it has the ``reason``, for logs and operators: its
+    addresses and keys are not for the message."""
+
+    def __init__(self, slug: str, message: str, *, reason: str) -> None:
+        super().__init__(slug, message)
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"The blob store cannot be used: {self.reason}"
 
 
 class OutOfSpace(KennelError):

@@ -6,7 +6,7 @@ import traceback
 from functools import partial
 
 from scorer.db.session import UNAVAILABLE, is_unavailable, unavailability
-from scorer.errors import Invalid, KennelError, Unavailable
+from scorer.errors import Invalid, KennelError, StoreUnavailable, Unavailable
 from scorer.extractors import DeviceLost
 from scorer.jobs import leases, retries
 from scorer.jobs.broker import transaction
@@ -107,7 +107,7 @@ def _record_failure(claim: leases.Claim, error: Exception) -> None:
     if is_unavailable(error):
         log.warning("job %s failed: %s", claim.job_id, unavailability(error))
     elif isinstance(error, KennelError):
-        log.warning("job %s failed: %s", claim.job_id, error.message)
+        log.warning("job %s failed: %s", claim.job_id, error)
     else:
         log.error("job %s failed", claim.job_id, exc_info=error)
 
@@ -122,6 +122,10 @@ def _claim(context: WorkerContext, queue: Queue) -> leases.Claim | None:
 def _give_back(context: WorkerContext, claim: leases.Claim, error: DeviceLost) -> None:
     """Give back the job under which the GPU was lost: however often that happens, it is no failure of the job."""
     log.error("job %s goes back to its queue: the GPU is lost", claim.job_id, exc_info=error)
+    _defer(context, claim, error)
+
+
+def _defer(context: WorkerContext, claim: leases.Claim, error: Exception) -> None:
     retry_transaction(
         context,
         lambda session: retries.defer(
@@ -137,6 +141,9 @@ def _settle_failure(context: WorkerContext, claim: leases.Claim, error: Exceptio
         retry_transaction(
             context, lambda session: retries.fail(session, claim, error=text, reason=reason, now=context.now())
         )
+        return
+    if isinstance(error, StoreUnavailable) and self_test(context) is not None:
+        _defer(context, claim, error)  # it is not this job's blob alone: all jobs wait, however long
         return
     lacks_something = isinstance(error, (Unavailable, *UNAVAILABLE))
     if not lacks_something:
@@ -158,7 +165,7 @@ def _settle_failure(context: WorkerContext, claim: leases.Claim, error: Exceptio
 def _error_text(error: Exception) -> str:
     """The error text of a failed job, for operators and organizers."""
     if isinstance(error, KennelError):
-        return "\n".join([error.message, *error.faults[:10]])
+        return "\n".join([str(error), *error.faults[:10]])
     return "".join(traceback.format_exception_only(error)).strip()
 
 

@@ -62,7 +62,7 @@ def discard_refused(store: Blobs, received: ReceivedBlob) -> Iterator[None]:
     try:
         yield
     except KennelError:
-        store.delete(received.key)
+        store.discard([received.key])
         raise
 
 
@@ -86,7 +86,7 @@ async def receive_blob(
         with discard_refused(store, received):
             answer, unused = accept(received, complete)
         if unused is not None:
-            store.delete(unused)
+            store.discard([unused])
         return answer
 
     return await run_in_threadpool(keep, utc_now())

@@ -12,6 +12,7 @@ from scorer.errors import (
     KennelError,
     NotFound,
     OutOfSpace,
+    StoreUnavailable,
     TooLarge,
     TooMany,
     Unauthenticated,
@@ -28,11 +29,12 @@ STATUS_BY_ERROR: Mapping[type[KennelError], int] = {
     Invalid: 422,
     TooMany: 429,
     Unavailable: 503,
+    StoreUnavailable: 503,
     OutOfSpace: 507,
 }
 DATABASE_UNAVAILABLE = "The database is busy or away. Please try again in a moment."
 RETRY_SECONDS = 5
-"""When to try again after the database did not answer."""
+"""When to try again after the database or the blob store did not answer."""
 FULL_DISK_SECONDS = 60
 """When to try again after the disk was full."""
 MAX_SHOWN_FAULTS = 10
@@ -60,6 +62,8 @@ def headers_of(error: KennelError) -> dict[str, str]:
     headers = {}
     if isinstance(error, Unauthenticated):
         headers["WWW-Authenticate"] = "Bearer"
+    if isinstance(error, StoreUnavailable):
+        headers["Retry-After"] = str(RETRY_SECONDS)
     if isinstance(error, TooMany) and error.retry_after is not None:
         headers["Retry-After"] = str(error.retry_after)
     if isinstance(error, OutOfSpace):

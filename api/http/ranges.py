@@ -5,11 +5,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from email.utils import format_datetime
+from itertools import chain
 from typing import BinaryIO
 
 from fastapi import Request
 from fastapi.responses import Response, StreamingResponse
 
+from api.http.etags import is_known
 from api.http.security_headers import INERT_HEADERS
 from scorer.blobs import Blobs
 
@@ -57,7 +59,7 @@ def range_response(request: Request, content: Content, store: Blobs) -> Response
         "Cache-Control": "private, no-cache",
         "Vary": "Authorization, Cookie",
     }
-    if etag in [each.strip() for each in request.headers.get("if-none-match", "").split(",")]:
+    if is_known(request, etag):
         return Response(status_code=304, headers=headers)
     current = request.headers.get("if-range", etag) in {etag, modified}
     requested = requested_range(request.headers.get("range", ""), size) if current else None
@@ -70,7 +72,10 @@ def range_response(request: Request, content: Content, store: Blobs) -> Response
         **({"Content-Range": f"bytes {sent.start}-{sent.stop - 1}/{size}"} if requested else {}),
     }
     body = _bytes(content.parts, sent, store)
-    return StreamingResponse(body, 206 if requested else 200, headers=headers, media_type="application/octet-stream")
+    first = next(body, b"")  # a store that fails is an error only as long as no header is sent
+    return StreamingResponse(
+        chain([first], body), 206 if requested else 200, headers=headers, media_type="application/octet-stream"
+    )
 
 
 def requested_range(header: str, size: int) -> range | None:

@@ -102,7 +102,7 @@ def _restart_upload(begin: Transaction, store: Blobs, upload_id: str, secret: st
     with begin() as session:
         upload, dropped = upload_bytes.take_bytes(session, upload_id, secret, writer=writer, now=utc_now())
     if dropped:
-        store.delete_all(dropped)
+        store.discard(dropped)
     return upload
 
 

@@ -23,6 +23,8 @@ MIN_PATCH_BYTES = 1 << 16
 """A proxy that refuses requests of this size is an error."""
 ByteProgress = Callable[[int, int], None]
 """Called with the number of bytes sent and of the whole file."""
+Waiting = Callable[[str], None]
+"""Called with the reason before each pause after which an upload continues."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +63,11 @@ def upload_resumably(
     return client.run(upload(pending, file, progress), sleep=sleep)
 
 
-def upload(pending: PendingUpload, file: BinaryIO, progress: ByteProgress) -> Operation[str]:
-    """Upload an entry, and begin anew where a connection breaks off; returns the id of the submission. Its requests are
-    sent once each: what failed is tried again here, by the state that the service has by then."""
+def upload(
+    pending: PendingUpload, file: BinaryIO, progress: ByteProgress, waiting: Waiting = lambda _reason: None
+) -> Operation[str]:
+    """Upload an entry, and begin again where a connection breaks off; returns the id of the submission. Each request is
+    sent once: what failed is tried again here, from the state that the service has by then."""
     path = ""
     reached = 0
     retries = Retries()
@@ -80,7 +84,9 @@ def upload(pending: PendingUpload, file: BinaryIO, progress: ByteProgress) -> Op
                 return submission
             yield Pause(RETRY_SECONDS[0])
         except Refused as refusal:
-            yield Pause(retries.seconds_after(refusal))
+            seconds = retries.seconds_after(refusal)
+            waiting(str(refusal))
+            yield Pause(seconds)
 
 
 def _step(path: str, view: dict[str, Any], file: BinaryIO, progress: ByteProgress) -> Operation[str | None]:

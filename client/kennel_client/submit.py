@@ -6,7 +6,7 @@ from typing import Any, BinaryIO
 from kennel_client.api import segment
 from kennel_client.archive import ImageSpec, ZipCheck, check_zip
 from kennel_client.errors import Invalid, Refused
-from kennel_client.resumable import upload
+from kennel_client.resumable import Waiting, upload
 from kennel_client.resumable_state import ResumableUpload
 from kennel_client.steps import LocalWork, Operation, Request, get
 
@@ -29,7 +29,13 @@ def begin_upload(resumable: ResumableUpload) -> Operation[dict[str, Any]]:
 
 
 def finish_upload(
-    resumable: ResumableUpload, state: dict[str, Any], file: BinaryIO, progress: StageProgress, *, check: bool
+    resumable: ResumableUpload,
+    state: dict[str, Any],
+    file: BinaryIO,
+    progress: StageProgress,
+    *,
+    check: bool,
+    waiting: Waiting = lambda _reason: None,
 ) -> Operation[str]:
     """Check the zip if none of it has arrived yet, and upload the rest; returns the id of the entry. If the zip has
     faults, the upload is cancelled and ``Invalid`` raised."""
@@ -42,7 +48,7 @@ def finish_upload(
             raise
     try:
         submission = yield from upload(
-            resumable.pending, file, lambda sent, total: progress(UPLOADING, sent / max(total, 1))
+            resumable.pending, file, lambda sent, total: progress(UPLOADING, sent / max(total, 1)), waiting
         )
     except Refused as refusal:
         if refusal.status in ZIP_FAULT_STATUSES:

@@ -12,7 +12,7 @@ from deploy.standalone.unix_account import acting_as, owner_of
 from scorer.blobs import folder_of, require_free
 from scorer.blobs.blob_writer import JOIN_BUFFER_BYTES
 from scorer.db.diagnostics import newest_zips
-from scorer.errors import OutOfSpace
+from scorer.errors import OutOfSpace, StoreUnavailable
 from scorer.identifiers import new_public_id
 
 CONTENT = b"doctor"
@@ -25,6 +25,8 @@ def _step(what: str) -> Iterator[None]:
     """An error inside is a fault that names what the store does not let us do."""
     try:
         yield
+    except StoreUnavailable as error:
+        raise Fault(f"It cannot be {what}: {error.reason}") from error
     except Exception as error:
         raise Fault(
             f"It cannot be {what}: {type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
@@ -44,11 +46,14 @@ def _as_its_owner(installation: Installation) -> Iterator[None]:
 def _temporary_key(installation: Installation) -> Iterator[str]:
     """A key that is free, and is so again afterwards; what a killed command leaves there goes with lost uploads."""
     key = f"uploads/doctor-{new_public_id()}"
+    written = [key, f"{key}-2"]
     try:
         yield key
-    finally:
-        with _step("deleted from"):
-            installation.blobs.delete_all([key, f"{key}-2"])
+    except BaseException:
+        installation.blobs.discard(written)
+        raise
+    with _step("deleted from"):
+        installation.blobs.delete_all(written)
 
 
 def _store(installation: Installation) -> str:
@@ -122,8 +127,9 @@ CHECKS = (
     Check(
         "blob store",
         _store,
-        "For a folder: its owner and mode. For S3: the bucket, the region and the rights s3:PutObject, s3:GetObject, "
-        "s3:ListBucket and s3:DeleteObject of the key.",
+        "For a folder: its owner and mode. For S3: AWS_ENDPOINT, the bucket, AWS_REGION, the key (AWS_ACCESS_KEY_ID, "
+        "AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN) and its rights s3:PutObject, s3:GetObject, s3:ListBucket and "
+        "s3:DeleteObject; and this machine's clock, which may differ from the store's by minutes only.",
     ),
     Check(
         "large blobs",

@@ -10,7 +10,6 @@ import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from errno import EDQUOT, ENOSPC
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any, Protocol
@@ -20,7 +19,7 @@ from anyio import CancelScope, CapacityLimiter, to_thread
 from anyio.lowlevel import RunVar
 from obstore.store import ObjectStore
 
-from scorer.errors import OutOfSpace
+from scorer.blobs.store_errors import out_of_space, store_errors
 
 MEMORY_BYTES = 1 << 17
 """Bytes of a blob that wait in memory until they are written together."""
@@ -58,8 +57,8 @@ class Staged(Protocol):
 
 
 class BlobWriter:
-    """Writes the blob ``key``; ``bytes`` is how many it has so far. ``OutOfSpace`` where the disk is full. After an
-    error it is to be aborted."""
+    """Writes the blob ``key``; ``bytes`` is how many it has so far. ``OutOfSpace`` where the disk is full,
+    ``StoreUnavailable`` where the store fails. After an error it is to be aborted."""
 
     def __init__(self, key: str, stage: Callable[[], Staged]) -> None:
         self.key = key
@@ -90,7 +89,7 @@ class BlobWriter:
 
     def _add(self) -> Staged:
         self._sha256.update(self._waiting)
-        with _full_disk_is_refused():
+        with store_errors():
             staged = self._staged = self._staged or self._stage()
             staged.add(self._waiting)
         self._waiting = bytearray()
@@ -98,7 +97,7 @@ class BlobWriter:
 
     def _finish(self) -> None:
         staged = self._add()
-        with _full_disk_is_refused():
+        with store_errors():
             staged.finish()
 
 
@@ -185,8 +184,9 @@ class StagedUpload:
 
 @contextmanager
 def staging(stage: Callable[[], Staged]) -> Iterator[Staged]:
-    """Bytes that are stored when the ``with`` ends, and dropped if it fails; ``OutOfSpace`` where the disk is full."""
-    with _full_disk_is_refused():
+    """Bytes that are stored when the ``with`` ends, and dropped if it fails; the errors of
+    :func:`~scorer.blobs.store_errors.store_errors`."""
+    with store_errors():
         staged = stage()
         try:
             yield staged
@@ -213,18 +213,4 @@ def require_free(folder: Path, min_free_bytes: int) -> None:
     disk = os.statvfs(folder)
     size, free = disk.f_blocks * disk.f_frsize, disk.f_bavail * disk.f_frsize
     if free < min_free_bytes or disk.f_favail * size < disk.f_files * min_free_bytes:
-        raise _out_of_space()
-
-
-def _out_of_space() -> OutOfSpace:
-    return OutOfSpace("disk-full", "The disk for uploads is full, which is not your fault. Please try again later.")
-
-
-@contextmanager
-def _full_disk_is_refused() -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        if error.errno in {ENOSPC, EDQUOT}:
-            raise _out_of_space() from error
-        raise
+        raise out_of_space()

@@ -2,30 +2,39 @@
 
 import hashlib
 import io
+import logging
 import os
 import shutil
 import zlib
 from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Any, BinaryIO, cast
-from urllib.parse import unquote, urlsplit
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 import obstore
-from obstore.exceptions import NotFoundError
-from obstore.store import LocalStore, ObjectStore, S3Store, from_url
+from obstore.store import S3Store
 
 from scorer.blobs.blob_reader import BlobReader
 from scorer.blobs.blob_writer import BlobWriter, ReceivedBlob, Staged, StagedFile, StagedParts, StagedUpload, staging
+from scorer.blobs.object_store import folder_of, object_store_at
 from scorer.blobs.presigning import with_signed_length
-from scorer.errors import NotFound, TooLarge, Unavailable
+from scorer.blobs.store_errors import ABSENT, store_errors
+from scorer.errors import StoreUnavailable, TooLarge, Unavailable
 from scorer.settings import Settings
+
+if TYPE_CHECKING:  # obstore names this type for type checkers only
+    from obstore import ObjectMeta
+
+log = logging.getLogger(__name__)
 
 READ_AHEAD = 1 << 20
 """Bytes fetched at once from a blob that is read in parts: a zip's directory takes one or two requests."""
+ABSENT_FOLDER = "absent"
+"""A folder without blobs, which costs the least to list."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +48,6 @@ class StoredBlob:
 
 class DamagedBlob(Exception):
     """A stored blob is not what was stored: rot, or another file under its key. Kennel's fault, never a team's."""
-
-
-def folder_of(url: str) -> Path | None:
-    """The folder of the blob store at ``url``; None if that is no folder of this machine."""
-    parts = urlsplit(url)
-    return Path(unquote(parts.path)) if parts.scheme == "file" else None
 
 
 def require_bytes(size: int | None, limit: int) -> None:
@@ -76,14 +79,9 @@ class Blobs:
         self._public: S3Store | None = None
         self._secret_key = secret_key
         try:
-            if self._folder is not None:
-                self._store: ObjectStore = LocalStore(self._folder, mkdir=True)
-            else:
-                is_s3 = urlsplit(url).scheme == "s3"
-                keys: dict[str, Any] = {"secret_access_key": secret_key} if secret_key and is_s3 else {}
-                self._store = from_url(url, **keys)
-                if public_endpoint is not None and isinstance(self._store, S3Store):
-                    self._public = cast(S3Store, from_url(url, endpoint=public_endpoint, **keys))
+            self._store = object_store_at(url, secret_key)
+            if public_endpoint is not None and isinstance(self._store, S3Store):
+                self._public = cast(S3Store, object_store_at(url, secret_key, endpoint=public_endpoint))
         except Exception as error:
             raise Unavailable("blob-store", f"The blob store at {url} cannot be opened: {error}.") from error
 
@@ -108,11 +106,13 @@ class Blobs:
 
     def write(self, key: str, data: bytes) -> None:
         """Store ``data`` under ``key`` atomically, replacing an earlier blob."""
-        obstore.put(self._store, key, data)
+        with store_errors():
+            obstore.put(self._store, key, data)
 
     def write_file(self, key: str, path: Path) -> None:
         """Store a file's content under ``key`` atomically and in constant memory, replacing an earlier blob."""
-        obstore.put(self._store, key, path)
+        with store_errors():
+            obstore.put(self._store, key, path)
 
     def join(self, keys: Sequence[str], key: str) -> ReceivedBlob:
         """Concatenate the blobs ``keys`` into ``key``, with one of them in memory at a time; ``NotFound`` if one is
@@ -135,22 +135,18 @@ class Blobs:
     def copy(self, key: str, to: str) -> ReceivedBlob:
         """Copy a blob within the store and hash the copy, so that the result holds even if ``key`` is overwritten
         meanwhile."""
-        try:
+        with store_errors(key):
             obstore.copy(self._store, key, to)
-        except (FileNotFoundError, NotFoundError):
-            raise NotFound("blob-missing", f"The blob {key} is missing.") from None
         return self.hash_blob(to)
 
     def hash_blob(self, key: str) -> ReceivedBlob:
         """Read a blob through in constant memory and hash it; ``NotFound`` if there is none."""
         digest = hashlib.sha256()
         size = 0
-        try:
+        with store_errors(key):
             for chunk in obstore.get(self._store, key).stream(min_chunk_size=READ_AHEAD):
                 size += len(chunk)
                 digest.update(chunk)
-        except (FileNotFoundError, NotFoundError):
-            raise NotFound("blob-missing", f"The blob {key} is missing.") from None
         return ReceivedBlob(key, size, digest.hexdigest())
 
     def require_unchanged(self, key: str, sha256: str) -> None:
@@ -169,10 +165,15 @@ class Blobs:
 
     def size(self, key: str) -> int | None:
         """Bytes of a blob; None if there is none."""
-        try:
-            return obstore.head(self._store, key)["size"]
-        except (FileNotFoundError, NotFoundError):
-            return None
+        head = self._head(key)
+        return head["size"] if head is not None else None
+
+    def _head(self, key: str) -> "ObjectMeta | None":
+        with store_errors():
+            try:
+                return obstore.head(self._store, key)
+            except ABSENT:
+                return None
 
     @property
     def supports_presigned_put(self) -> bool:
@@ -193,35 +194,37 @@ class Blobs:
 
     def older_than(self, prefix: str, moment: datetime) -> Iterator[list[str]]:
         """The keys of the blobs under ``prefix`` last written before ``moment``, in batches of at most 1,000."""
-        for batch in obstore.list(self._store, prefix, chunk_size=1000):
+        for batch in self._listed(prefix):
             yield [blob["path"] for blob in batch if blob["last_modified"] < moment]
 
     def stored(self) -> Iterator[StoredBlob]:
         """Every blob of the store."""
-        for batch in obstore.list(self._store, chunk_size=1000):
+        for batch in self._listed():
             for blob in batch:
                 yield StoredBlob(blob["path"], blob["size"], blob["last_modified"])
 
+    def require_usable(self) -> None:
+        """``StoreUnavailable`` if the store does not answer, has no such bucket, or does not take the key."""
+        next(self._listed(ABSENT_FOLDER), None)
+
+    def _listed(self, prefix: str | None = None) -> Iterator[Sequence["ObjectMeta"]]:
+        with store_errors():
+            yield from obstore.list(self._store, prefix, chunk_size=1000)
+
     def is_older(self, key: str, moment: datetime) -> bool:
         """Whether the blob is there and was last written before ``moment``."""
-        try:
-            return obstore.head(self._store, key)["last_modified"] < moment
-        except (FileNotFoundError, NotFoundError):
-            return False
+        head = self._head(key)
+        return head is not None and head["last_modified"] < moment
 
     def read(self, key: str) -> bytes:
         """The whole blob; ``NotFound`` if there is none."""
-        try:
+        with store_errors(key):
             return bytes(obstore.get(self._store, key).bytes())
-        except (FileNotFoundError, NotFoundError):
-            raise NotFound("blob-missing", f"The blob {key} is missing.") from None
 
     def read_part(self, key: str, start: int, length: int) -> bytes:
         """``length`` bytes of a blob from ``start`` on; ``NotFound`` if there is no such blob."""
-        try:
+        with store_errors(key):
             return bytes(obstore.get_range(self._store, key, start=start, length=length))
-        except (FileNotFoundError, NotFoundError):
-            raise NotFound("blob-missing", f"The blob {key} is missing.") from None
 
     def exists(self, key: str) -> bool:
         """Whether something is stored under ``key``."""
@@ -229,26 +232,30 @@ class Blobs:
 
     def open(self, key: str) -> BinaryIO:
         """A seekable reader that fetches only what is read; ``NotFound`` if there is no such blob."""
-        try:
+        with store_errors(key):
             reader = obstore.open_reader(self._store, key)
-        except (FileNotFoundError, NotFoundError):
-            raise NotFound("blob-missing", f"The blob {key} is missing.") from None
-        return cast(BinaryIO, io.BufferedReader(BlobReader(reader), READ_AHEAD))
+        return cast(BinaryIO, io.BufferedReader(BlobReader(reader, key), READ_AHEAD))
 
     def delete(self, key: str) -> None:
         """Delete a blob; it need not exist."""
-        try:
+        with store_errors(), suppress(*ABSENT):
             obstore.delete(self._store, key)
-        except (FileNotFoundError, NotFoundError):
-            return
 
     def delete_all(self, keys: Sequence[str]) -> None:
         """Delete many blobs; none needs to exist."""
+        with store_errors():
+            try:
+                obstore.delete(self._store, keys)
+            except ABSENT:
+                for key in keys:
+                    self.delete(key)
+
+    def discard(self, keys: Sequence[str]) -> None:
+        """Delete blobs that no row refers to. Where the store fails, the cleanup of orphans deletes them later."""
         try:
-            obstore.delete(self._store, keys)
-        except (FileNotFoundError, NotFoundError):
-            for key in keys:
-                self.delete(key)
+            self.delete_all(keys)
+        except StoreUnavailable as error:
+            log.warning("%d blobs are left to the cleanup of orphans: %s", len(keys), error)
 
     def remove_partial_files(self, before: datetime) -> int:
         """Remove the files that killed writers left in a local folder before ``before``; returns their number.
@@ -266,8 +273,8 @@ class Blobs:
         """A local path of the blob, for memory-mapping: the stored file itself, or a copy in ``cache``."""
         if self._folder is not None:
             path = self._folder / key
-            if not path.is_file():
-                raise NotFound("blob-missing", f"The blob {key} is missing.")
+            with store_errors(key):
+                path.stat()
             return path
         copy = cache / key
         if not copy.is_file():

@@ -143,7 +143,7 @@ class Appender:
             await self._filling.abort()
             self._filling = None
         if parts:
-            await to_thread.run_sync(self.store.delete_all, [part.key for part in parts])
+            await to_thread.run_sync(self.store.discard, [part.key for part in parts])
 
     def _record(self, to: int, arrived: datetime) -> None:
         with self.begin() as session:
@@ -217,7 +217,7 @@ def _make(
             uploads.refuse(session, upload, error)
             unused = uploads.current_upload(session, upload.id).state != "done"
     if unused:
-        store.delete(key)
+        store.discard([key])
 
 
 def _require_declared(upload: Upload, received: ReceivedBlob) -> None:

@@ -3,7 +3,8 @@
 import errno
 import shutil
 import tracemalloc
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,10 +15,11 @@ import pytest
 from moto.server import ThreadedMotoServer
 from pydantic import SecretStr
 
-from scorer.blobs import Blobs, blobs_of
+from scorer.blobs import Blobs, blobs_of, object_store
 from scorer.blobs.blob_writer import MEMORY_BYTES, StagedFile, StagedParts
-from scorer.errors import NotFound, OutOfSpace, TooLarge
+from scorer.errors import NotFound, OutOfSpace, StoreUnavailable, TooLarge
 from scorer.settings import Settings
+from tests.unusable_store import refusing_s3, unusable_folder
 
 MIB = 1 << 20
 
@@ -201,3 +203,72 @@ def test_blobs_come_and_go(store: Blobs, tmp_path: Path) -> None:
     for look in (lambda: store.read("k"), lambda: store.open("k").read(), lambda: store.local("k", tmp_path / "other")):
         with pytest.raises(NotFound):
             look()
+
+
+def uses(store: Blobs, file: Path) -> dict[str, Callable[[], object]]:
+    """Everything that is done with a store, by name."""
+    now = datetime.now(UTC)
+    return {
+        "size": lambda: store.size("k"),
+        "is_older": lambda: store.is_older("k", now),
+        "read": lambda: store.read("k"),
+        "read_part": lambda: store.read_part("k", 0, 1),
+        "open": lambda: store.open("k").read(1),
+        "hash_blob": lambda: store.hash_blob("k"),
+        "copy": lambda: store.copy("k", "to"),
+        "join": lambda: store.join(["k"], "to"),
+        "local": lambda: store.local("k", file.parent / "cache"),
+        "write": lambda: store.write("k", b"x"),
+        "write_file": lambda: store.write_file("k", file),
+        "receive": lambda: anyio.run(lambda: store.receive("k", stream(1), limit=MIB)),
+        "receive much": lambda: anyio.run(lambda: store.receive("k", stream(17), limit=17 * MIB)),
+        "stored": lambda: list(store.stored()),
+        "older_than": lambda: list(store.older_than("", now)),
+        "require_usable": store.require_usable,
+        "delete": lambda: store.delete("k"),
+        "delete_all": lambda: store.delete_all(["k", "l"]),
+    }
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [(503, "SlowDown"), (403, "InvalidAccessKeyId"), (400, "ExpiredToken"), (301, "PermanentRedirect"), (500, "")],
+)
+def test_a_store_that_refuses_is_unavailable(
+    status: int, code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(object_store, "MAX_RETRIES", 0)
+    (tmp_path / "file").write_bytes(b"x")
+    with refusing_s3(status, code) as address:
+        settings = {"ENDPOINT": address, "ALLOW_HTTP": "true", "REGION": "auto", "ACCESS_KEY_ID": "key"}
+        for name, value in {**settings, "SECRET_ACCESS_KEY": "secret", "SESSION_TOKEN": "token"}.items():
+            monkeypatch.setenv(f"AWS_{name}", value)
+        store = Blobs("s3://kennel")
+        store.discard(["k"])
+        for use in uses(store, tmp_path / "file").values():
+            with pytest.raises(StoreUnavailable) as error:
+                use()
+    assert address in str(error.value)
+    assert address not in error.value.message
+
+
+def test_a_bucket_that_does_not_exist_is_unavailable(s3: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"ENDPOINT": s3, "ALLOW_HTTP": "true", "ACCESS_KEY_ID": "k", "SECRET_ACCESS_KEY": "s"}.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    (tmp_path / "file").write_bytes(b"x")
+    store = Blobs("s3://absent")
+    for name in ("write", "write_file", "receive", "receive much", "stored", "older_than", "require_usable"):
+        with pytest.raises(StoreUnavailable):
+            uses(store, tmp_path / "file")[name]()
+
+
+def test_a_folder_that_cannot_be_used_is_unavailable(settings: Settings, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"x")
+    store = blobs_of(settings)
+    store.write("k", b"x")
+    with unusable_folder(settings):
+        for name, use in uses(store, tmp_path / "file").items():
+            if name not in {"stored", "older_than"}:  # to obstore, a folder that is none has no blobs
+                with pytest.raises(StoreUnavailable):
+                    use()
+    assert store.read("k") == b"x"

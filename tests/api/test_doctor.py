@@ -60,6 +60,7 @@ from tests.conftest import TEMPLATE, fresh_settings
 from tests.factories import noise_images, zip_of
 from tests.fake_clamd import running_clamd
 from tests.http_server import serve
+from tests.unusable_store import refusing_s3
 from worker.maintenance.sweeper import sweep_once
 from worker.runtime import startup
 
@@ -279,7 +280,7 @@ def refusing_store(case: Case) -> Iterator[Installation]:
             return url
 
         case.installation.__dict__["blobs"] = SimpleNamespace(
-            supports_presigned_put=True, presigned_put=sign, presigned_get=sign, delete_all=lambda _: None
+            supports_presigned_put=True, presigned_put=sign, presigned_get=sign, discard=lambda _: None
         )
         yield case.installation
 
@@ -605,6 +606,17 @@ def test_the_blob_store_says_what_it_does_not_allow(
     monkeypatch.setattr(Blobs, method, fail)
     (check,) = (check for check in blob_store.CHECKS if check.name == "blob store")
     assert outcome_of(check, installation).finding == f"It cannot be {words}: PermissionError: 403 Forbidden"
+
+
+def test_the_blob_store_says_why_s3_refuses(installation: Installation, monkeypatch: Patch) -> None:
+    with refusing_s3(403, "RequestTimeTooSkewed") as address:
+        for name, value in {"ENDPOINT": address, "ALLOW_HTTP": "true", "ACCESS_KEY_ID": "key"}.items():
+            monkeypatch.setenv(f"AWS_{name}", value)
+        asked = changed(installation, blob_url="s3://kennel", s3_secret_key=SecretStr("secret"))
+        outcome = outcome_of(of_name("blob store"), asked)
+    assert outcome.finding.startswith("It cannot be written to: PermissionDeniedError: "), outcome.finding
+    assert "RequestTimeTooSkewed" in outcome.finding
+    assert "clock" in str(outcome.remedy)
 
 
 def of_name(name: str) -> Check:

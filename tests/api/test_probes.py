@@ -71,10 +71,10 @@ def test_a_process_lives_and_is_ready(service: Service) -> None:
 def test_readiness_names_what_is_wrong(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     state: Any = service.app.state
 
-    def broken(_key: str) -> bool:
+    def broken() -> None:
         raise OSError("the store is away")
 
-    monkeypatch.setattr(state.blobs, "exists", broken)
+    monkeypatch.setattr(state.blobs, "require_usable", broken)
     state.readiness = readiness_of(state)
     answer = service.http.get("/readyz")
     assert (answer.status_code, answer.json()["blobs"], answer.json()["database"]) == (503, "OSError", "ok")

@@ -20,6 +20,7 @@ from kennel_client.errors import Refused, naming
 from kennel_client.operations import MAX_NAME_LENGTH
 from kennel_client.progress import show_progress
 from kennel_client.results import FINISHED, UNSUCCESSFUL
+from kennel_client.resumable import Waiting
 from kennel_client.resumable_state import ResumableUpload, resumable_upload_of
 from kennel_client.submit import begin_upload, finish_upload
 
@@ -68,7 +69,19 @@ def _submit_file(client: ApiClient, resumable: ResumableUpload, content: BinaryI
     if upload["offset"] > 0:
         err.print(f"Going on with an upload begun earlier: {upload['offset'] / upload['length']:.0%} is there.")
     with interruptible(INTERRUPTED_MESSAGE), show_progress(err) as progress:
-        return client.run(finish_upload(resumable, upload, content, progress, check=check))
+        return client.run(finish_upload(resumable, upload, content, progress, check=check, waiting=_printed_once()))
+
+
+def _printed_once() -> Waiting:
+    """Prints each reason for a pause of the upload once, however often it is tried again."""
+    printed = set()
+
+    def waiting(reason: str) -> None:
+        if reason not in printed:
+            printed.add(reason)
+            err.print(f"{reason} Trying again.", markup=False, soft_wrap=True)
+
+    return waiting
 
 
 def _accepted_text(client: ApiClient, resumable: ResumableUpload, view: dict[str, Any], *, watch: bool) -> str:

@@ -15,6 +15,7 @@ from scorer.jobs import leases, retries
 from scorer.lifecycle import Queue
 from tests.api.conftest import Service
 from tests.factories import let_time_pass, noise_images, zip_of
+from tests.unusable_store import unusable_folder
 from tests.worker.scoring.worker_process import PATIENCE, worker_process
 from worker.dispatch import run_next
 from worker.maintenance.sweeper import sweep_once
@@ -174,6 +175,20 @@ def test_what_the_operator_must_provide_costs_no_attempt(
     assert statuses(service, checked) == ["queued"] * ENTRIES
     assert {job.attempts for job in scoring_jobs(service)} == {0}
     assert min(job.deferrals for job in scoring_jobs(service)) >= 2
+    pass_time(service, timedelta(hours=1))
+    service.work()
+    assert statuses(service, checked) == ["scored"] * ENTRIES
+
+
+def test_jobs_wait_for_a_store_that_cannot_be_used(
+    service: Service, checked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retries, "MAX_DEFERRALS", 0)
+    with unusable_folder(service.context.settings):
+        work_for(service, service.context, minutes=20)
+        assert statuses(service, checked) == ["queued"] * ENTRIES
+    assert {job.attempts for job in scoring_jobs(service)} == {0}
+    assert {str(job.error).partition(":")[0] for job in scoring_jobs(service)} == {"The blob store cannot be used"}
     pass_time(service, timedelta(hours=1))
     service.work()
     assert statuses(service, checked) == ["scored"] * ENTRIES
