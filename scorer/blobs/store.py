@@ -23,7 +23,7 @@ from scorer.blobs.blob_writer import BlobWriter, ReceivedBlob, Staged, StagedFil
 from scorer.blobs.object_store import folder_of, object_store_at
 from scorer.blobs.presigning import with_signed_length
 from scorer.blobs.store_errors import ABSENT, store_errors
-from scorer.errors import StoreUnavailable, TooLarge, Unavailable
+from scorer.errors import NotFound, StoreUnavailable, TooLarge, Unavailable
 from scorer.settings import Settings
 
 if TYPE_CHECKING:  # obstore names this type for type checkers only
@@ -33,8 +33,8 @@ log = logging.getLogger(__name__)
 
 READ_AHEAD = 1 << 20
 """Bytes fetched at once from a blob that is read in parts: a zip's directory takes one or two requests."""
-ABSENT_FOLDER = "absent"
-"""A folder without blobs, which costs the least to list."""
+ABSENT_BLOB = "self-test/absent"
+"""What is asked for to see whether the store answers."""
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,8 @@ class Blobs:
 
     def require_usable(self) -> None:
         """``StoreUnavailable`` if the store does not answer, has no such bucket, or does not take the key."""
-        next(self._listed(ABSENT_FOLDER), None)
+        with suppress(NotFound):
+            self.read(ABSENT_BLOB)
 
     def _listed(self, prefix: str | None = None) -> Iterator[Sequence["ObjectMeta"]]:
         with store_errors():

@@ -11,6 +11,8 @@ from scorer.errors import NotFound, OutOfSpace, StoreUnavailable
 ABSENT = (FileNotFoundError, NotFoundError)
 """What obstore raises for a blob or a bucket that does not exist."""
 STORE_ERRORS = (OSError, BaseError)
+NO_BUCKET = "NoSuchBucket"
+"""S3's code for a request to a bucket that does not exist; the answer to HEAD has no code."""
 
 
 @contextmanager
@@ -22,7 +24,7 @@ def store_errors(key: str | None = None) -> Iterator[None]:
     except STORE_ERRORS as error:
         if isinstance(error, OSError) and error.errno in {ENOSPC, EDQUOT}:
             raise out_of_space() from error
-        if key is not None and isinstance(error, ABSENT):
+        if key is not None and isinstance(error, ABSENT) and NO_BUCKET not in str(error):
             raise NotFound("blob-missing", f"The blob {key} is missing.") from None
         raise StoreUnavailable(
             "blob-store",

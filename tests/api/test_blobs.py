@@ -257,7 +257,7 @@ def test_a_bucket_that_does_not_exist_is_unavailable(s3: str, tmp_path: Path, mo
         monkeypatch.setenv(f"AWS_{name}", value)
     (tmp_path / "file").write_bytes(b"x")
     store = Blobs("s3://absent")
-    for name in ("write", "write_file", "receive", "receive much", "stored", "older_than", "require_usable"):
+    for name in ("read", "hash_blob", "write", "write_file", "receive", "receive much", "stored", "require_usable"):
         with pytest.raises(StoreUnavailable):
             uses(store, tmp_path / "file")[name]()
 
