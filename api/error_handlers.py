@@ -25,7 +25,7 @@ from api.http.request_bodies import RefusedBody
 from api.http.session_cookies import session_secret
 from api.rendering.templates import error_page, see_other, wants_page
 from scorer.db.session import DATABASE_ERROR, UNAVAILABLE, is_unavailable, unavailability
-from scorer.errors import KennelError, StoreUnavailable
+from scorer.errors import KennelError
 from scorer.monitoring.logs import annotate_request
 
 SIGN_IN = "/signin?next={onward}"
@@ -48,7 +48,6 @@ def add_error_handlers(app: FastAPI) -> None:
     """Make every failure of ``app`` a problem, or an error page where a browser asks for HTML."""
     for kind in (*UNAVAILABLE, DATABASE_ERROR):
         app.add_exception_handler(kind, _database_unavailable)
-    app.add_exception_handler(StoreUnavailable, _store_unavailable)
     app.add_exception_handler(RefusedBody, refused_body)
     app.add_exception_handler(ClientDisconnect, _gone)
 
@@ -129,13 +128,6 @@ async def _database_unavailable(request: Request, error: Exception) -> Response:
     title = DATABASE_UNAVAILABLE
     headers = {"Retry-After": str(RETRY_SECONDS)}
     return await _answer(request, problem(503, "database-unavailable", title, headers=headers), title)
-
-
-async def _store_unavailable(request: Request, error: Exception) -> Response:
-    if not isinstance(error, StoreUnavailable):
-        raise error
-    annotate_request(error=str(error))
-    return await _answer(request, problem_of(error), error.message)
 
 
 async def refused_body(request: Request, error: Exception) -> Response:

@@ -158,9 +158,16 @@ def _with_tls(url: str) -> str:
     return url
 
 
+def _without_path(url: str) -> str:
+    if urlsplit(url).path:
+        raise ValueError("it has a path: give Kennel a host name of its own, since it does not run below a path")
+    return url
+
+
 HttpAddress = Annotated[
     str, BeforeValidator(_without_slash), StringConstraints(pattern=r"^https?://[^\s/?#]+[^\s?#]*$")
 ]
+HostAddress = Annotated[HttpAddress, AfterValidator(_without_path)]
 HttpsAddress = Annotated[HttpAddress, AfterValidator(_with_tls)]
 """An address that is spoken to by TLS, unless it is one of this machine."""
 SocketAddress = Annotated[str, StringConstraints(pattern=r"^(/\S+|[^\s/:]+:[0-9]+|\[[0-9a-fA-F:]+\]:[0-9]+)$")]

@@ -16,6 +16,7 @@ from scorer.errors import Unavailable
 from scorer.setting_types import (
     BlobUrl,
     DatabaseUrl,
+    HostAddress,
     HttpAddress,
     HttpsAddress,
     MailSender,
@@ -128,8 +129,7 @@ class Settings(LogSettings):
     cores, up to 4; 0, as on systems other than Linux, decodes in the worker itself."""
     recovery: dict[str, int | str | tuple[float, float, float, float]] = {}
     """Changes to the plan of latent recovery, which decides how thoroughly a generator is searched: values by name,
-    for example ``{"train": 400, "held_out": 400}``, or ``{"method": "authors", "starts": 10}`` for the steps of the
-    paper's authors."""
+    as in ``{"train": 400, "held_out": 400}``, or ``{"method": "authors", "starts": 10}`` for the authors' steps."""
     accept_weaker_sandbox: bool = False
     """Whether uploaded generators are audited on systems that lack a required measure of the sandbox (Landlock, the
     filter of system calls, an unprivileged user), with those that there are. What a generator that takes its process
@@ -191,8 +191,8 @@ class Settings(LogSettings):
     traces_endpoint: HttpAddress | None = None
     """The OpenTelemetry collector of traces (OTLP over HTTP), ``http://collector:4318``. Needs the extra ``traces``."""
 
-    public_url: HttpAddress = "http://127.0.0.1:8000"
-    """The public address of this service, used in links. With ``https://`` cookies are sent over HTTPS only."""
+    public_url: HostAddress = "http://127.0.0.1:8000"
+    """The public address of this service, without a path. With ``https://`` cookies are sent over HTTPS only."""
     sign_up: Literal["open", "invitation"] = "open"
     """Who may make an account: everybody, or only people whom an organizer has invited."""
     require_confirmed_address: bool = False

@@ -17,7 +17,7 @@ from worker.maintenance.cleanup import (
 )
 from worker.maintenance.sweeper import sweep_once
 from worker.runtime.context import WorkerContext
-from worker.runtime.outages import one_line_without_database
+from worker.runtime.outages import one_line_in_outages
 
 
 @cache
@@ -30,43 +30,43 @@ def worker_context() -> WorkerContext:
 @app.task(name=WORK)
 def work(queue: str) -> None:
     """Run the fairest due job of a queue."""
-    with one_line_without_database():
+    with one_line_in_outages():
         run_next(worker_context(), Queue(queue))
 
 
 @app.task(name=SWEEP)
 def sweep() -> None:
     """Free expired leases and send missing messages."""
-    with one_line_without_database():
+    with one_line_in_outages():
         sweep_once(worker_context())
 
 
 @app.task(name=MAIL)
 def mail() -> None:
     """Send the mails in the outbox."""
-    with one_line_without_database():
+    with one_line_in_outages():
         send_due_mails(worker_context())
 
 
 @app.task(name=POST)
 def post() -> None:
     """Post the due webhook deliveries."""
-    with one_line_without_database():
+    with one_line_in_outages():
         post_due_deliveries(worker_context())
 
 
 @app.task(name=UPLOADS)
 def uploads() -> None:
     """Expire abandoned uploads, finish complete ones, and remove what is left of both."""
-    with one_line_without_database():
+    with one_line_in_outages():
         clean_up_uploads(worker_context())
 
 
 @app.task(name=LOST)
 def lost() -> None:
     """Remove orphaned blobs, and rows and zips past their retention."""
-    with one_line_without_database():
-        remove_orphaned_blobs(worker_context())
+    with one_line_in_outages():
         remove_expired_rows(worker_context())
         remove_refused_zips(worker_context())
         remove_old_zips(worker_context())
+        remove_orphaned_blobs(worker_context())

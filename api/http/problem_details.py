@@ -18,7 +18,7 @@ from scorer.errors import (
     Unauthenticated,
     Unavailable,
 )
-from scorer.monitoring.logs import request_id
+from scorer.monitoring.logs import annotate_request, request_id
 
 STATUS_BY_ERROR: Mapping[type[KennelError], int] = {
     Unauthenticated: 401,
@@ -72,7 +72,9 @@ def headers_of(error: KennelError) -> dict[str, str]:
 
 
 def problem_of(error: KennelError) -> JSONResponse:
-    """The response for a domain error."""
+    """The response for a domain error. The request's line in the log has why the blob store cannot be used."""
+    if isinstance(error, StoreUnavailable):
+        annotate_request(error=str(error))
     extra = dict(error.extra)
     if error.faults:
         extra["faults"] = list(error.faults[:MAX_SHOWN_FAULTS])

@@ -30,6 +30,10 @@ from kennel_client.steps import (
 )
 
 CHUNK_BYTES = 1 << 20
+OTHERS_TITLES = {
+    413: "A proxy in front of the service refuses requests of this size (413): its operator can raise the limit."
+}
+"""What to say of an answer that is not the service's own, by its status."""
 TIMEOUT = httpx.Timeout(30.0, write=600.0, read=600.0)
 DOWNLOAD_SILENCE_SECONDS = 45.0
 """A download from which nothing arrives for so long has broken off."""
@@ -191,7 +195,7 @@ def _problem(response: httpx.Response) -> dict[str, Any]:
         body = response.json()
         if isinstance(body, dict):
             return body
-    return {"title": f"The service answered {response.status_code}."}
+    return {"title": OTHERS_TITLES.get(response.status_code, f"The service answered {response.status_code}.")}
 
 
 def segment(name: str) -> str:

@@ -46,10 +46,11 @@ class Retries:
 
 
 def is_transient(refusal: Refused) -> bool:
-    """Whether a retry may help. A 429 without a slug is a proxy's."""
+    """Whether a retry may help. A 408 or 429 without a slug is a proxy's."""
     if isinstance(refusal, Unreachable):
         return not refusal.lasting
-    return refusal.status >= 500 or refusal.slug in TRANSIENT_SLUGS or (refusal.status == 429 and not refusal.slug)
+    from_proxy = refusal.status in {408, 429} and not refusal.slug
+    return refusal.status >= 500 or refusal.slug in TRANSIENT_SLUGS or from_proxy
 
 
 def is_repeatable(method: str, refusal: Refused, *, keyed: bool = False, streamed: bool = False) -> bool:

@@ -18,8 +18,9 @@ CLIENT = (
 )
 STORE = (
     ("AWS_ENDPOINT", "The address of the S3-compatible server; Amazon's own if left out."),
-    ("AWS_REGION", "Its region."),
+    ("AWS_REGION", "Its region: `auto` where the server has none."),
     ("AWS_ACCESS_KEY_ID", "The key's name."),
+    ("AWS_SESSION_TOKEN", "The token of a temporary key."),
     ("AWS_ALLOW_HTTP", "`true` for a server without TLS."),
 )
 Row = tuple[str, ...]
@@ -44,7 +45,10 @@ def settings_page() -> str:
             ((code(name), code(json.dumps(value))) for name, value in AuditPlan().as_json().items()),
         ),
         "## S3",
-        "Where `BLOB_URL` begins with `s3://`, the store's client reads these variables, and others of its kind.",
+        "Where `BLOB_URL` begins with `s3://`, the store's client reads these variables, and others of its kind. The "
+        "key needs the rights `s3:GetObject`, `s3:PutObject`, `s3:DeleteObject`, `s3:AbortMultipartUpload`, "
+        "`s3:ListMultipartUploadParts` and, on the bucket, `s3:ListBucket`: without it the cleanup finds no lost "
+        "files, and Amazon's S3 answers 403 for a file that does not exist.",
         table(("variable", "meaning"), ((code(name), meaning) for name, meaning in STORE)),
         "## The command",
         table(("variable", "meaning"), ((code(name), meaning) for name, meaning in CLIENT)),

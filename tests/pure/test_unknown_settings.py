@@ -30,6 +30,7 @@ def test_misspelt_settings_are_told_with_what_is_meant(caplog: pytest.LogCapture
     [
         ({"KENNEL_WEB_PROCESSES": "x"}, "KENNEL_WEB_PROCESSES: Input should be a valid integer"),
         ({"KENNEL_OIDC_ISSUER": "http://x.example.org"}, "KENNEL_OIDC_ISSUER: it needs https://"),
+        ({"KENNEL_PUBLIC_URL": "https://x.example.org/kennel/"}, "KENNEL_PUBLIC_URL: it has a path"),
         ({"KENNEL_SMTP_URL": "smtp://x"}, "wrong: KENNEL_SMTP_URL needs KENNEL_PUBLIC_URL"),
         ({"DATABASE_URL": ""}, "DATABASE_URL: "),
     ],

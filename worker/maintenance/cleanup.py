@@ -15,6 +15,7 @@ from scorer.archive.reference_set import NAMES_FILE
 from scorer.db import retention
 from scorer.db.blob_references import FOLDERS, referenced_keys
 from scorer.db.review import zip_removal
+from scorer.errors import StoreUnavailable
 from scorer.identifiers import new_public_id
 from scorer.jobs.broker import transaction
 from scorer.review import zip_retention
@@ -73,6 +74,8 @@ def _finish_next_upload(context: WorkerContext) -> bool:
             lease=lease,
             limited=processes_of(context.settings.decoding_processes) > 0,
         )
+    except StoreUnavailable:
+        raise
     except Exception:
         log.exception("upload %s could not be made a submission; the next round tries again", unfinished.id)
         return False

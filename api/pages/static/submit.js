@@ -21,9 +21,13 @@ class Refused extends Error {
   constructor(status, problem) {
     super(problem.title || `The service answered ${status}.`);
     this.status = status;
+    this.fromProxy = !problem.type;
     this.faults = problem.faults || [];
   }
 }
+
+/** The service can't do it now, and says why. */
+class Temporary extends Error {}
 
 async function request(method, url, headers = {}, body = null) {
   const timeout = AbortSignal.timeout(TIMEOUT_MS);
@@ -37,7 +41,7 @@ async function request(method, url, headers = {}, body = null) {
   const slug = (problem.type || "").split(":").pop();
   const temporary = response.status >= 500 || response.status === 408 || slug === "too-often"
     || slug === "wrong-offset" || slug === "taken-over";
-  if (temporary) throw new Error(problem.title || `status ${response.status}`);
+  if (temporary) throw new Temporary(problem.title || `The service answered ${response.status}.`);
   throw new Refused(response.status, problem);
 }
 
@@ -111,16 +115,25 @@ async function resumeOrCreate(file, note) {
 async function sendRest(file, note, onProgress) {
   const upload = await resumeOrCreate(file, note);
   let size = SLICE.initial;
+  let max = SLICE.max;
   let { offset, submissionId } = upload;
   showProgress(offset, file.size);
   while (!submissionId && offset < file.size) {
     const startedAt = performance.now();
     const headers = { "Content-Type": "application/offset+octet-stream", "Upload-Offset": String(offset) };
-    const response = await request("PATCH", upload.url, headers, file.slice(offset, offset + size));
+    let response;
+    try {
+      response = await request("PATCH", upload.url, headers, file.slice(offset, offset + size));
+    } catch (error) {
+      // A proxy with a smaller limit: no later slice reaches this size.
+      if (!(error instanceof Refused && error.status === 413 && error.fromProxy && size > SLICE.min)) throw error;
+      max = size = Math.max(SLICE.min, size >> 1);
+      continue;
+    }
     offset = Number(response.headers.get("Upload-Offset"));
     submissionId = response.headers.get("Kennel-Submission");
     const seconds = Math.max((performance.now() - startedAt) / 1000, 0.01);
-    size = Math.min(SLICE.max, Math.max(SLICE.min, Math.min(2 * size, size * SLICE.seconds / seconds)) | 0);
+    size = Math.min(max, Math.max(SLICE.min, Math.min(2 * size, size * SLICE.seconds / seconds)) | 0);
     onProgress();
     showProgress(offset, file.size);
   }
@@ -155,7 +168,8 @@ async function upload(file, note) {
     } catch (error) {
       if (error instanceof Refused || running.signal.aborted) throw error;
       const seconds = RETRY_SECONDS[Math.min(attempts++, RETRY_SECONDS.length - 1)];
-      announce(`The connection broke. The upload goes on in ${seconds} s, from where it is.`);
+      const reason = error instanceof Temporary ? error.message : "The connection broke.";
+      announce(`${reason} The upload continues in ${seconds} s.`);
       await pause(1000 * seconds);
     }
   }

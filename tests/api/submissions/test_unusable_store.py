@@ -28,7 +28,7 @@ def require_unavailable(answer: Any) -> None:
     assert (answer.json()["type"], answer.json()["title"]) == ("urn:kennel:problem:blob-store", SENTENCE)
 
 
-def test_what_needs_the_store_is_503_and_goes_on_afterwards(service: Service) -> None:
+def test_what_needs_the_store_is_503_and_goes_on_afterwards(service: Service, caplog: pytest.LogCaptureFixture) -> None:
     slug = service.competition()
     entry = service.scored("ada", slug, noise_images(8))
     sprite = entry["sprite"].removeprefix("/api/v1")
@@ -43,6 +43,9 @@ def test_what_needs_the_store_is_503_and_goes_on_afterwards(service: Service) ->
         for who, path in (("ada", sprite), ("organizer", code), ("ada", data)):
             require_unavailable(service.call(who, "GET", path))
         require_unavailable(service.call("ada", "PUT", code, content=CODE))
+        reasons = [str(vars(record).get("error")) for record in caplog.records if vars(record).get("status") == 503]
+        assert reasons
+        assert all(reason.startswith("The blob store cannot be used: ") for reason in reasons), reasons
         state: Any = service.app.state
         state.readiness = readiness_of(state)
         ready = service.http.get("/readyz")

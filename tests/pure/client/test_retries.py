@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from kennel_client.api import ApiClient
+from kennel_client.api import ApiClient, require_success
 from kennel_client.async_api import AsyncApiClient
 from kennel_client.errors import Refused, Unreachable
 from kennel_client.retries import MAX_REQUEST_RETRIES, MAX_TRIES, RETRY_SECONDS, Retries, is_repeatable
@@ -32,6 +32,16 @@ def test_two_clients_that_lost_a_service_do_not_come_back_together() -> None:
 def test_what_the_service_asks_for_is_waited() -> None:
     busy = Refused(429, {"type": "urn:kennel:problem:too-often"}, retry_after=17)
     assert Retries().seconds_after(busy) == 17
+
+
+@pytest.mark.parametrize("status", [408, 429, 502, 504])
+def test_a_proxy_that_lost_patience_is_asked_again(status: int) -> None:
+    assert Retries().seconds_after(Refused(status, {})) > 0
+
+
+def test_a_proxy_that_takes_no_large_requests_is_named() -> None:
+    with pytest.raises(Refused, match=r"^A proxy .* \(413\)"):
+        require_success(httpx.Response(413, html="<h1>413 Request Entity Too Large</h1>"))
 
 
 @pytest.mark.parametrize(

@@ -269,6 +269,38 @@ def test_a_browser_goes_on_after_cuts_and_after_a_reload_in_the_grace_period(
     assert proxy.bytes_carried < 2 * len(content)
 
 
+def test_a_browser_sends_what_a_proxy_takes_and_shows_why_it_waits(
+    browser: Browser, service: Service, tmp_path: Path
+) -> None:
+    slug = service.competition(image_count=9, image_size=128)
+    file = tmp_path / "mine.zip"
+    file.write_bytes(zip_of(noise_images(3, 9, 128)))
+    limit = 1 << 17
+    sizes: list[int] = []
+
+    def limited(route: Route) -> None:
+        if route.request.method != "PATCH":
+            route.continue_()
+            return
+        sizes.append(len(route.request.post_data_buffer or b""))
+        if sizes[-1] > limit:
+            route.fulfill(status=413, content_type="text/html", body="<html>413 Request Entity Too Large</html>")
+        elif len([size for size in sizes if size <= limit]) == 2:
+            title = {"type": "urn:kennel:problem:blob-store", "title": "The store cannot be used."}
+            route.fulfill(status=503, content_type="application/problem+json", json=title)
+        else:
+            route.continue_()
+
+    with serve(service.app) as url, tab(browser, service, url) as page:
+        page.route("**/api/v1/uploads/*", limited)
+        page.goto(f"{url}/competitions/{slug}/submit")
+        page.set_input_files("#file", file)
+        page.click("#send")
+        page.get_by_text("The store cannot be used. The upload continues in 1 s.").wait_for()
+        page.wait_for_url("**/submissions/*", timeout=60_000)
+    assert len([size for size in sizes if size > limit]) == 2, "each attempt tries the larger size once"
+
+
 def test_a_browser_shows_what_is_wrong_with_the_zip(browser: Browser, service: Service, tmp_path: Path) -> None:
     slug = service.competition()
     file = tmp_path / "wrong.zip"

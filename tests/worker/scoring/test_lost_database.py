@@ -8,9 +8,10 @@ from sqlalchemy.exc import OperationalError
 from scorer.lifecycle import Queue
 from tests.api.conftest import Service
 from tests.factories import noise_images, zip_of
+from tests.unusable_store import unusable_folder
 from worker import dispatch
 from worker.runtime.heartbeat import Heartbeat
-from worker.runtime.outages import one_line_without_database
+from worker.runtime.outages import one_line_in_outages
 
 
 def lost(*_: object, **__: object) -> None:
@@ -24,14 +25,23 @@ def broken(*_: object, **__: object) -> None:
 
 
 def test_a_task_without_database_ends_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
-    with one_line_without_database():
+    with one_line_in_outages():
         lost()
     (record,) = caplog.records
     assert (record.levelname, record.exc_info) == ("WARNING", None)
     assert "it went away" in record.getMessage()
     assert "hunter2" not in record.getMessage()
-    with pytest.raises(ZeroDivisionError), one_line_without_database():
+    with pytest.raises(ZeroDivisionError), one_line_in_outages():
         broken()
+
+
+def test_a_task_without_blob_store_ends_in_one_line(service: Service, caplog: pytest.LogCaptureFixture) -> None:
+    blobs = service.context.blobs
+    with unusable_folder(service.context.settings), one_line_in_outages():
+        blobs.write("k", b"x")
+    (record,) = (record for record in caplog.records if record.levelname == "WARNING")
+    assert record.exc_info is None
+    assert "Not a directory" in record.getMessage()
 
 
 @pytest.mark.parametrize(("fault", "tracebacks"), [(lost, 0), (broken, 1)], ids=["lost", "ours"])
