@@ -159,7 +159,7 @@ class Appender:
                 completed_at=arrived if to == self.upload.length else None,
             )
         if self._small:
-            self.store.delete(self._small)
+            self.store.discard([self._small])
 
 
 def finalise(
