@@ -132,17 +132,15 @@ class Settings(LogSettings):
     as in ``{"train": 400, "held_out": 400}``, or ``{"method": "authors", "starts": 10}`` for the authors' steps."""
     accept_weaker_sandbox: bool = False
     """Whether uploaded generators are audited on systems that lack a required measure of the sandbox (Landlock, the
-    filter of system calls, an unprivileged user), with those that there are. What a generator that takes its process
-    over could then do: docs/explanation/sandbox.md. Without it such files are not opened."""
+    filter of system calls, an unprivileged user); docs/explanation/sandbox.md says what they could then do. Without it
+    such files are not opened."""
 
     max_upload_bytes: int = 2 * 1024**3
     """The largest zip accepted, of an entry or of reference images."""
     max_team_bytes: int | None = Field(100 * 1024**3, ge=1)
-    """Bytes that the zips, generators and code of a team, and its uploads under way, may take in a competition. Without
-    it there is no limit."""
+    """Bytes of a team's zips, generators, code and uploads under way in a competition. Without it there is no limit."""
     max_competition_bytes: int | None = Field(None, ge=1)
-    """Bytes that the zips, generators and code of all teams of a competition, and their uploads under way, may take.
-    Without it there is no limit."""
+    """The same bytes of all teams of a competition together. Without it there is no limit."""
     clamd: SocketAddress | None = None
     """The clamd (ClamAV) that scans uploads for malware: the path of its socket, or ``host:port``. Infected uploads are
     refused; while it is away, entries wait and other uploads get 503. Without it nothing is scanned."""
@@ -156,8 +154,7 @@ class Settings(LogSettings):
     kept_zip_days: int | None = Field(None, ge=1)
     """Days after a final publication after which the zips leave that no decision rests on. Without it all stay."""
     s3_public_endpoint: HttpAddress | None = None
-    """The S3 endpoint as participants reach it. With it, and with ``AWS_SECRET_ACCESS_KEY``, programs may upload zips
-    directly to S3; without it all bytes pass through the API."""
+    """The S3 endpoint that participants reach: with ``AWS_SECRET_ACCESS_KEY``, programs may upload directly to it."""
     web_processes: int = Field(1, ge=1)
     """Web processes of the whole installation. ``kennel up``, the compose file and the units start this many."""
     web_connections: int = Field(30, ge=2)
@@ -207,8 +204,7 @@ class Settings(LogSettings):
     """The sender of mails."""
     trusted_proxies: Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode, BeforeValidator(parts_of)] = ()
     """Addresses and networks of the proxies before the web processes, separated by commas, whose ``X-Forwarded-For``
-    and ``X-Forwarded-Proto`` say who visits: ``127.0.0.1`` for one on the same machine. Without it a visitor has the
-    address of the connection."""
+    and ``X-Forwarded-Proto`` say who visits. Without it a visitor has the address of the connection."""
     webhooks_local: bool = False
     """Whether webhooks may use plain HTTP and private addresses. Anybody with an account can make a webhook, so set it
     only where everybody may reach every address that workers can reach."""

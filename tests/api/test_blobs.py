@@ -19,7 +19,7 @@ from scorer.blobs import Blobs, blobs_of, object_store
 from scorer.blobs.blob_writer import MEMORY_BYTES, StagedFile, StagedParts
 from scorer.errors import NotFound, OutOfSpace, StoreUnavailable, TooLarge
 from scorer.settings import Settings
-from tests.unusable_store import refusing_s3, unusable_folder
+from tests.api.unusable_store import refusing_s3, unusable_folder
 
 MIB = 1 << 20
 

@@ -56,11 +56,11 @@ from scorer.extractor_catalogue import find_extractor
 from scorer.lifecycle import Queue
 from scorer.product_version import product_version
 from tests.api.conftest import Service, running_service
+from tests.api.unusable_store import refusing_s3
 from tests.conftest import TEMPLATE, fresh_settings
 from tests.factories import noise_images, zip_of
 from tests.fake_clamd import running_clamd
 from tests.http_server import serve
-from tests.unusable_store import refusing_s3
 from worker.maintenance.sweeper import sweep_once
 from worker.runtime import startup
 

@@ -7,8 +7,8 @@ from sqlalchemy.exc import OperationalError
 
 from scorer.lifecycle import Queue
 from tests.api.conftest import Service
+from tests.api.unusable_store import unusable_folder
 from tests.factories import noise_images, zip_of
-from tests.unusable_store import unusable_folder
 from worker import dispatch
 from worker.runtime.heartbeat import Heartbeat
 from worker.runtime.outages import one_line_in_outages

@@ -14,8 +14,8 @@ from scorer.errors import Unavailable
 from scorer.jobs import leases, retries
 from scorer.lifecycle import Queue
 from tests.api.conftest import Service
+from tests.api.unusable_store import unusable_folder
 from tests.factories import let_time_pass, noise_images, zip_of
-from tests.unusable_store import unusable_folder
 from tests.worker.scoring.worker_process import PATIENCE, worker_process
 from worker.dispatch import run_next
 from worker.maintenance.sweeper import sweep_once

@@ -13,9 +13,9 @@ from kennel_client.cli.exit_codes import ExitCode
 from tests.api.cli_runner import CliTerminal, terminal
 from tests.api.conftest import Service
 from tests.api.submissions.test_resumable import begun, send
+from tests.api.unusable_store import unusable_folder
 from tests.factories import noise_images, zip_of
 from tests.privacy.requests import CODE
-from tests.unusable_store import unusable_folder
 
 __all__ = ["terminal"]
 SENTENCE = "The store of files cannot be used at the moment. Please try again later."
