@@ -245,12 +245,8 @@ def finish(session: Session, upload: Upload, received: ReceivedBlob, *, public_i
 
 def refuse(session: Session, upload: Upload, error: KennelError) -> bool:
     """Close an upload that cannot become a submission and store the error; False if it was closed meanwhile."""
-    problem = {
-        "kind": type(error).__name__,
-        "slug": error.slug,
-        "message": error.message,
-        "faults": list(error.faults[:10]),
-    }
+    faults = list(error.faults[:10])
+    problem = {"kind": type(error).__name__, "slug": error.slug, "message": error.message, "faults": faults}
     return rows.close_upload(session, upload.id, to="refused", problem=problem, idempotency_key=None)
 
 
