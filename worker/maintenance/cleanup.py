@@ -74,8 +74,9 @@ def _finish_next_upload(context: WorkerContext) -> bool:
             lease=lease,
             limited=processes_of(context.settings.decoding_processes) > 0,
         )
-    except StoreUnavailable:
-        raise
+    except StoreUnavailable as error:
+        log.warning("upload %s could not be made a submission; the next round tries again: %s", unfinished.id, error)
+        return False
     except Exception:
         log.exception("upload %s could not be made a submission; the next round tries again", unfinished.id)
         return False
