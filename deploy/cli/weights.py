@@ -102,7 +102,7 @@ def _converted(spec: ExtractorSpec, source: Path) -> bytes:
         from deploy.published_weights.conversion import converted  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise Unavailable("no-torch", f"This needs PyTorch and timm, and there is no {error.name}.") from error
-    return converted(spec, source)
+    return converted(spec, source, source.read_bytes())
 
 
 def _setting(hashes: dict[str, str]) -> str:

@@ -5,6 +5,7 @@ Files of tensors are read as tensors alone, and TorchScript archives, which are 
 """
 
 from collections.abc import Mapping
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -26,29 +27,29 @@ _WRAPPERS = ("model", "state_dict")
 _TRUNK = "backbone."
 
 
-def converted(spec: ExtractorSpec, source: Path) -> bytes:
-    """The content of ``NAME.safetensors`` from a published file: a frozen TensorFlow graph (``.pb``), safetensors, or a
-    checkpoint of torch. Numbers become float32 and are otherwise unchanged.
+def converted(spec: ExtractorSpec, source: Path, published: bytes) -> bytes:
+    """The content of ``NAME.safetensors`` from the bytes of the published file ``source``: a frozen TensorFlow graph
+    (``.pb``), safetensors, or a checkpoint of torch. Numbers become float32 and are otherwise unchanged.
 
     Raises ``Invalid`` (``bad-graph``, ``no-graph-names``, ``not-tensors``) and ``Unavailable`` (``unfit-weights``).
     """
-    state = _state_of_graph(spec, source) if source.suffix == ".pb" else _renamed(spec, _tensors(source))
+    state = _state_of_graph(spec, published) if source.suffix == ".pb" else _renamed(spec, _tensors(source, published))
     content = safetensors.torch.save({name: value.float().contiguous() for name, value in state.items()})
     build_network(spec, Weights(source.with_suffix(".safetensors"), content, ""))
     return content
 
 
-def _state_of_graph(spec: ExtractorSpec, source: Path) -> dict[str, Tensor]:
+def _state_of_graph(spec: ExtractorSpec, published: bytes) -> dict[str, Tensor]:
     shapes = {name: tuple(value.shape) for name, value in unfilled_network(spec).state_dict().items()}
-    arrays = arrays_of_graph(spec.name, constants_of(source.read_bytes()), shapes)
+    arrays = arrays_of_graph(spec.name, constants_of(published), shapes)
     return {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
 
 
-def _tensors(source: Path) -> dict[str, Tensor]:
-    if source.suffix == ".safetensors":
-        return safetensors.torch.load_file(source)
+def _tensors(source: Path, published: bytes) -> dict[str, Tensor]:
     try:
-        state = torch.load(source, map_location="cpu", weights_only=True)
+        if source.suffix == ".safetensors":
+            return safetensors.torch.load(published)
+        state = torch.load(BytesIO(published), map_location="cpu", weights_only=True)
     except Exception as error:
         raise Invalid("not-tensors", f"{source} cannot be read as a file of tensors alone.") from error
     for wrapper in _WRAPPERS:

@@ -4,9 +4,8 @@ import hashlib
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from urllib.parse import urlsplit
 
 import httpx
 
@@ -26,19 +25,19 @@ SECONDS = 60.0
 def published_file(source: str) -> Iterator[Path]:
     """The file at the path or URL ``source``, under its own name; a downloaded one is gone after the block. Raises
     ``Unavailable`` (``no-weights-file``) if it cannot be read."""
-    if urlsplit(source).scheme not in {"http", "https"}:
+    if not source.lower().startswith(("http://", "https://")):
         if not Path(source).is_file():
             raise Unavailable("no-weights-file", f"There is no file {source}: name the published file or its URL.")
         yield Path(source)
         return
     with TemporaryDirectory() as folder:
-        file = Path(folder) / (Path(urlsplit(source).path).name or "weights")
         try:
+            file = Path(folder) / (PurePosixPath(httpx.URL(source).path).name or "weights")
             with httpx.stream("GET", source, follow_redirects=True, timeout=SECONDS) as answer, file.open("wb") as out:
                 answer.raise_for_status()
                 for chunk in answer.iter_bytes():
                     out.write(chunk)
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
             raise Unavailable(
                 "no-weights-file",
                 f"{source} cannot be downloaded ({error}): download it elsewhere, and name the file.",
@@ -58,9 +57,10 @@ def install(spec: ExtractorSpec, source: Path, folder: Path, sha256: str | None)
     for path in (record, *(folder / f"{spec.name}{suffix}" for suffix in SUFFIXES)):
         if path.exists():
             raise Invalid("weights-exist", f"{path} exists already.")
-    found = _sha256(source)
+    published = source.read_bytes()  # once: what is hashed is what is installed
+    found = hashlib.sha256(published).hexdigest()
     _require_confirmed(source, found, sha256)
-    weights = _weights(spec, source, folder, found)
+    weights = _weights(spec, source, folder, published, found)
     draft = weights.path.with_suffix(".new")
     try:
         draft.write_bytes(weights.content)
@@ -93,17 +93,12 @@ def _require_confirmed(source: Path, found: str, confirmed: str | None) -> None:
         )
 
 
-def _weights(spec: ExtractorSpec, source: Path, folder: Path, sha256: str) -> Weights:
+def _weights(spec: ExtractorSpec, source: Path, folder: Path, published: bytes, sha256: str) -> Weights:
     """The weights to install: the file as it is if the extractor loads it, else converted."""
     if source.suffix in SUFFIXES:
-        weights = Weights(folder / f"{spec.name}{source.suffix}", source.read_bytes(), sha256)
+        weights = Weights(folder / f"{spec.name}{source.suffix}", published, sha256)
         with suppress(Exception):  # the conversion says what is wrong with the file
             build_network(spec, weights)
             return weights
-    content = converted(spec, source)
+    content = converted(spec, source, published)
     return Weights(folder / f"{spec.name}.safetensors", content, hashlib.sha256(content).hexdigest())
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()

@@ -138,6 +138,13 @@ def test_files_that_are_not_the_networks_are_refused(folder: Path, tmp_path: Pat
     misnamed = other.rename(tmp_path / "weights-inception-2015-12-05-6726825d.pth")
     status, said = install(folder, misnamed, "--sha256", sha256_of(misnamed))
     assert (status, "its name says that it begins with 6726825d" in said) == (1, True)
+    damaged = tmp_path / "damaged.safetensors"
+    damaged.write_bytes(b"")
+    status, said = install(folder, damaged, "--sha256", sha256_of(damaged))
+    assert (status, "cannot be read as a file of tensors" in said) == (1, True)
+    for url in ("http://[::1/weights.pth", "http://127.0.0.1:1/.."):
+        status, said = install(folder, url)
+        assert (status, f"{url} cannot be downloaded" in said) == (1, True)
     status, said = install(folder, tmp_path / "none.pth")
     assert (status, "There is no file" in said) == (1, True)
     assert list(folder.iterdir()) == []
