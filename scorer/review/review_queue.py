@@ -115,7 +115,7 @@ def evidence_reasons(session: Session, state: CompetitionState, submission: Subm
             continue
         threshold = tuning.newest_threshold(session, track.id)
         held_out = track.preparation.heldout_distance if track.preparation is not None else None
-        prefix = f"{kind.capitalize()}: "
+        prefix = f"{state.board_title(kind)}: "
         if held_out is not None:
             sentence = held_out_sentence(measured.memorization_distance, measured.distance_se, held_out)
             reasons.append(FlagReason(f"{kind}-fresh", prefix + sentence))

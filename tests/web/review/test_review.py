@@ -67,6 +67,17 @@ def test_a_review_leads_to_the_next_entry(desk: Desk) -> None:
     assert desk.service.http.post(first, data={"label": "aug"}, headers=HTML).status_code == 403  # no proof
 
 
+def test_the_evidence_of_a_published_board_is_named_for_its_publication(desk: Desk) -> None:
+    close(desk.service, desk.slug)
+    body = {"published": True, "final": False, "reason": "Done.", "override": "a test"}
+    publication = f"/competitions/{desk.slug}/publication"
+    assert desk.service.call("organizer", "POST", publication, json=body).status_code == 201
+    enter(desk.service, "bob")
+    case = read(desk.service, f"/submissions/{desk.entries['near']}").one("section", id="ruling").text
+    assert "Provisional: " in case
+    assert "Private" not in case
+
+
 def test_a_third_reviewers_words_are_not_lost(desk: Desk) -> None:
     near, page = desk.entries["near"], f"/submissions/{desk.entries['near']}/desk"
     enter(desk.service, "rita")
