@@ -182,6 +182,7 @@ def test_directories_are_judged_as_in_this_process() -> None:
         "fine": zipped(pngs()),
         "names": zipped(names),
         "latin": raw_zip([BrokenZipEntry(b"\x84.png", b"x")]),
+        "control": raw_zip([BrokenZipEntry(name, b"x") for name in (b"Icon\r", b"a\nb.png", b"\xe2\x80\xae.png")]),
         "no zip": io.BytesIO(b"hello"),
         "cut": io.BytesIO(zipped(pngs()).getvalue()[:-30]),
         "many": many_entries(1200),

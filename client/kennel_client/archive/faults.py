@@ -14,7 +14,7 @@ class MemberError(Exception):
 
 def printable_name(name: str) -> str:
     """A member's name made safe to print: control and direction characters escaped, length bounded."""
-    printable = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in name)
+    printable = "".join(c if c.isprintable() else repr(c)[1:-1] for c in name)
     return printable if len(printable) <= MAX_NAME_LENGTH else printable[: MAX_NAME_LENGTH - 1] + "…"
 
 
