@@ -149,8 +149,7 @@ class Settings(LogSettings):
     upload_life_seconds: int = Field(24 * 3600, ge=60, le=7 * 24 * 3600)
     """Seconds without progress after which an upload is removed."""
     kept_days: int = Field(30, ge=1)
-    """Retention in days of ended sessions, used links, sent mails, webhook calls, closed uploads, and zips of rejected
-    and cancelled entries."""
+    """Days for which ended sessions, used links, sent mails, webhook calls, uploads and refused zips are kept."""
     kept_zip_days: int | None = Field(None, ge=1)
     """Days after a final publication after which the zips leave that no decision rests on. Without it all stay."""
     s3_public_endpoint: HttpAddress | None = None

@@ -3,6 +3,7 @@
 reads_beside_uploads: board reads while large zips arrive and are scored
 event_streams: a thousand event streams
 last_hour, last_hour_plan, last_hour_findings, last_hour_section: the last hour of a competition in compressed time
+held_attacks: how long a visitor waits while an attack is held open
 soak: an hour in which memory stays flat
 service: the service as ``kennel up`` runs it, in a temporary folder
 participants, uploaders: people who hand in zips, by every way
