@@ -163,8 +163,7 @@ class Settings(LogSettings):
     worker_connections: int = Field(5, ge=2)
     """Database connections that a worker process may open."""
     workers_from_zero: bool = False
-    """Whether workers, except those that check, run only while something waits, as with KEDA on Kubernetes. The doctor
-    then accepts a queue without a worker."""
+    """Whether workers, except those that check, may run only while something waits, as with KEDA on Kubernetes."""
     database_pooler: bool = False
     """Whether ``DATABASE_URL`` is that of a pooler: PgBouncer in transaction mode. Without one, all processes together
     may not open more connections than the server has."""
