@@ -5,6 +5,7 @@ request_charges: what boards of the past, whole tables and new figures cost in t
 uncertainty: how certain a board's ranks are, as JSON, computed once for everybody
 second_factors: the second step of signing in
 sign_in: signing up and in, passwords and mail addresses, with rate limits
+right_clock: takes no entries while this process's clock is wrong
 zip_uploads: one request, one submission
 code_uploads: code attached to an entry
 generator_uploads: a generator file of an entry

@@ -10,7 +10,6 @@ multipart: streaming forms with a file
 tus: headers and refusals of resumable uploads
 problem_details: error bodies (RFC 9457) and the table of statuses
 etags: weak ETags and If-None-Match
-right_clock: takes no entries while this process's clock is wrong
 response_cache: rendered bodies by ETag
 ranges: range requests for files and zips
 server_sent_events: event streams of submissions
