@@ -33,7 +33,7 @@ async def store_code(
     def admit(now: datetime) -> None:
         with begin() as session:
             submission = code_uploads.require_code_change(session, submission_id, account, now)
-            code_uploads.require_room_for_code(session, submission, account, limits, wanted=declared or 0)
+            code_uploads.require_room_for_code(session, submission, account, limits, wanted=declared or 0, now=now)
 
     limits = storage.limits_of(settings)
     require_bytes(declared, code_uploads.MAX_CODE_BYTES)

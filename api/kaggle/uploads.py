@@ -40,6 +40,7 @@ from scorer.submissions import upload_bytes
 from scorer.submissions.intake import NewSubmission
 from scorer.submissions.upload_bytes import Appender
 from scorer.submissions.uploads import UploadRequest
+from scorer.teams.storage import limits_of
 
 router = Router(route_class=KaggleRoute)
 BYTES = "/kaggle/uploads"
@@ -87,7 +88,7 @@ async def receive_upload(
         await drain(chunks, upload.length)
     else:
         life = timedelta(seconds=settings.upload_life_seconds)
-        appender = Appender(begin, store, upload, writer, 0, life, utc_now)
+        appender = Appender(begin, store, upload, writer, 0, life, limits_of(settings), utc_now)
         await _append_all(chunks, upload.length, appender)
     return Response()
 

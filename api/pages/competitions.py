@@ -162,7 +162,7 @@ def _board_values(
     )
     return {
         "state": state,
-        "storage": storage.usage_of_competition(session, state.competition) if organizes else None,
+        "storage": storage.usage_of_competition(session, state.competition, now) if organizes else None,
         "board": board,
         "page": board_page_of(board, after=after),
         "shown_tracks": [(each, find_metric(each.metric)) for each in board.shown_tracks],

@@ -60,7 +60,7 @@ class TeamContext:
                 received=invitations.received_invitations(session, state, account),
                 messages=team_messages.list_messages(session, team) if team is not None else (),
                 quota=quota_message_of(quotas.quota_of(session, state, account, now=self.now)),
-                storage=storage.usage_of(session, state.competition, account),
+                storage=storage.usage_of(session, state.competition, account, self.now),
                 storage_limit=self.settings.max_team_bytes,
                 changeable=teams.is_changeable(state, self.now),
                 max_length=teams.MAX_TEAM_NAME_LENGTH,

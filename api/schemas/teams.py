@@ -103,7 +103,7 @@ class LimitsView(BaseModel):
         description="When the next entry is possible; null if it waits for one in progress or nothing can be entered."
     )
     stored_bytes: int = Field(description="Bytes of your team's zips, generators and code that are stored.")
-    staged_bytes: int = Field(description="Bytes that your team's uploads under way have announced.")
+    staged_bytes: int = Field(description="Bytes that your team's uploads under way have reserved.")
     max_bytes: int | None = Field(description="How many bytes both may be together.")
 
 
@@ -118,7 +118,7 @@ class StorageView(BaseModel):
     """What a competition's zips, generators and code take in the store. A limit of null is no limit."""
 
     stored_bytes: int = Field(description="Bytes of the zips, generators and code of all teams and benchmarks.")
-    staged_bytes: int = Field(description="Bytes that uploads under way have announced.")
+    staged_bytes: int = Field(description="Bytes that uploads under way have reserved.")
     max_bytes: int | None = Field(description="How many bytes both may be together.")
     max_team_bytes: int | None = Field(description="How many bytes a team may have.")
     largest_teams: list[TeamStorageView] = Field(description="The teams that have most, at most twenty.")

@@ -71,13 +71,13 @@ def takes_code(session: Session, state: CompetitionState, submission: Submission
 
 
 def require_room_for_code(
-    session: Session, submission: Submission, account: Account, limits: UploadLimits, *, wanted: int
+    session: Session, submission: Submission, account: Account, limits: UploadLimits, *, wanted: int, now: datetime
 ) -> None:
     """``Conflict`` if code of ``wanted`` bytes, in place of the entry's present code, exceeds a quota of bytes."""
     replaced = code_attachments.newest_code(session, submission.ref)
     more = wanted - (replaced.bytes if replaced is not None else 0)
     if more > 0:
-        storage.require_room(session, submission.competition, account, limits, wanted=more, benchmark=False)
+        storage.require_room(session, submission.competition, account, limits, wanted=more, benchmark=False, now=now)
 
 
 def attach_code(
@@ -95,7 +95,7 @@ def attach_code(
     submission = require_code_change(session, submission_id, account, now)
     teams.find_or_create_team(session, submission.competition_id, account, now=now)  # locks it: one at a time counts
     submissions.lock_submission(session, submission.ref)
-    require_room_for_code(session, submission, account, limits, wanted=received.bytes)
+    require_room_for_code(session, submission, account, limits, wanted=received.bytes, now=now)
     replaced = code_attachments.newest_code(session, submission.ref)
     attached = CodeAttachment(
         submission_ref=submission.ref,

@@ -81,7 +81,7 @@ def accept_generator(
     require_generator_change(session, submission_id, account, now)
     others = not is_own(session, submission, account)
     competition, wanted = submission.competition, received.bytes
-    storage.require_room(session, competition, account, limits, wanted=wanted, benchmark=others)
+    storage.require_room(session, competition, account, limits, wanted=wanted, benchmark=others, now=now)
     rows.cancel_work(session, submission.ref, now)
     generator = GeneratorFile(
         submission_ref=submission.ref,

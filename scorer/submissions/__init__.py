@@ -1,6 +1,7 @@
 """Submissions: from the upload to the measurement, and who may see them.
 
 uploads: resumable uploads: begin, resume, advance, finish, expire
+reservations: the bytes of uploads under way that count in the quotas
 open_uploads: uploads under way, found again after a reload, and their notes
 upload_bytes: the bytes of uploads: parts in the blob store, joined into the zip
 intake: admission before the bytes arrive, acceptance when they are stored

@@ -73,7 +73,7 @@ def admit(
     if team is not None and entry.benchmark is None:
         quotas.require_quota(session, state.competition, team, now=now, late=late)
     wanted, benchmark = declared_bytes or 0, entry.benchmark is not None
-    storage.require_room(session, state.competition, account, limits, wanted=wanted, benchmark=benchmark)
+    storage.require_room(session, state.competition, account, limits, wanted=wanted, benchmark=benchmark, now=now)
     return state
 
 
@@ -138,7 +138,7 @@ def accept(  # noqa: PLR0913 - all that is known of an upload
         quotas.require_quota(session, state.competition, team, now=now, late=late)
     if limits is not None:
         wanted, benchmark = received.bytes, team.benchmark
-        storage.require_room(session, state.competition, account, limits, wanted=wanted, benchmark=benchmark)
+        storage.require_room(session, state.competition, account, limits, wanted=wanted, benchmark=benchmark, now=now)
     submission = Submission(
         id=public_id,
         competition_id=state.competition.id,

@@ -18,7 +18,9 @@ from scorer.db.submissions import uploads as rows
 from scorer.db.tables import Account, Upload
 from scorer.errors import Conflict, Invalid, KennelError, NotFound, Unavailable
 from scorer.identifiers import digest_of
-from scorer.submissions import uploads
+from scorer.submissions import reservations, uploads
+from scorer.submissions.reservations import taken_over_error
+from scorer.teams.storage import UploadLimits
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +43,10 @@ class Appender:
     writer: str
     offset: int
     life: timedelta
+    limits: UploadLimits
     now: Callable[[], datetime]
+    _reserved: int = field(init=False)
+    """Bytes of the upload, from its beginning, that may be stored."""
     _small: str | None = field(init=False)
     """Key of the recorded last part if it is small: the next part begins with its bytes and replaces it."""
     _filling: BlobWriter | None = None
@@ -51,6 +56,7 @@ class Appender:
     """Stored parts that are not recorded yet."""
 
     def __post_init__(self) -> None:
+        self._reserved = reservations.reserved_bytes(self.upload)
         last = self.upload.parts[-1] if self.offset else None
         self._small = last if last and self.offset - uploads.part_start(last) < MIN_PART_BYTES else None
 
@@ -89,11 +95,20 @@ class Appender:
     async def _add(self, chunk: bytes) -> bool:
         """Add a chunk to the part; whether that has its full size now."""
         part = self._filling or await self._next_part()
-        if self._end + part.bytes + len(chunk) > self.upload.length:
-            raise uploads.too_long_error(self.upload.length)
+        length, end = self.upload.length, self._end + part.bytes + len(chunk)
+        if end > length:
+            raise uploads.too_long_error(length)
+        if end > self._reserved:
+            self._reserved = await to_thread.run_sync(self._reserve, min(end + min(end, PART_BYTES), length))
         self._filling = part
         await part.write(chunk)
         return part.bytes >= PART_BYTES
+
+    def _reserve(self, to: int) -> int:
+        with self.begin() as session:
+            return reservations.reserve_arriving(
+                session, self.upload.id, writer=self.writer, to=to, limits=self.limits, now=self.now()
+            )
 
     @property
     def _end(self) -> int:
@@ -111,7 +126,7 @@ class Appender:
         try:
             return self.store.read(key)
         except NotFound:  # another request has replaced it
-            raise uploads.taken_over_error() from None
+            raise taken_over_error() from None
 
     async def _store(self) -> None:
         if self._filling is not None:
@@ -147,7 +162,7 @@ class Appender:
 
     def _record(self, to: int, arrived: datetime) -> None:
         with self.begin() as session:
-            uploads.advance(
+            recorded = rows.advance(
                 session,
                 self.upload.id,
                 writer=self.writer,
@@ -158,6 +173,8 @@ class Appender:
                 expires_at=arrived + self.life,
                 completed_at=arrived if to == self.upload.length else None,
             )
+            if not recorded:
+                raise taken_over_error()
         if self._small:
             self.store.discard([self._small])
 

@@ -15,8 +15,9 @@ from scorer.db.submissions import uploads as rows
 from scorer.db.submissions.submissions import submission_by_idempotency_key
 from scorer.db.tables import Account, Submission, Upload
 from scorer.errors import Conflict, Invalid, KennelError, NotFound, TooLarge
-from scorer.submissions import intake
+from scorer.submissions import intake, reservations
 from scorer.submissions.intake import NewSubmission
+from scorer.submissions.reservations import taken_over_error
 from scorer.teams.storage import UploadLimits
 
 Method = Literal["tus", "put", "wire"]
@@ -63,28 +64,32 @@ def begin(
     """
     # Locked, so that one key begins one upload and the count of open ones is right.
     accounts.lock_account(session, account.id)
-    competition_id = visible_state(session, slug, account, now).competition.id
-    earlier = _earlier(session, competition_id, wanted, account, now)
+    competition = visible_state(session, slug, account, now).competition
+    earlier = _earlier(session, competition.id, wanted, account, now)
     if earlier is not None:
         return earlier
     if wanted.length < 1:
         raise Invalid("empty", "An upload has at least one byte.")
     intake.admit(session, slug, wanted.entry, account, declared_bytes=wanted.length, limits=limits, now=now)
-    _end_idle(session, competition_id, account)
+    reservation = reservations.reserve_announced(
+        session, competition, account, limits, method=wanted.method, length=wanted.length, now=now
+    )
+    _end_idle(session, competition.id, account)
     upload = Upload(
         id=upload_id,
-        competition_id=competition_id,
+        competition_id=competition.id,
         account_id=account.id,
         state="receiving",
         received=0,
-        parts=[staged_key(upload_id)] if wanted.method == "put" else [],
+        parts=[staged_key(upload_id)] if reservation["method"] == "put" else [],
         described=wanted.described,
         put_digest=wanted.put_digest,
         begun_at=now,
         expires_at=now + life,
         **_declared(wanted),
+        **reservation,
     )
-    submission = _submission_under_key(session, competition_id, wanted, account)
+    submission = _submission_under_key(session, competition.id, wanted, account)
     if submission is not None:
         upload.state = "done"
         upload.received = upload.length
@@ -97,7 +102,7 @@ def begin(
 
 
 def _declared(wanted: UploadRequest) -> dict[str, Any]:
-    return {"method": wanted.method, "length": wanted.length, "sha256": wanted.sha256, **vars(wanted.entry)}
+    return {"length": wanted.length, "sha256": wanted.sha256, **vars(wanted.entry)}
 
 
 def _earlier(
@@ -187,18 +192,6 @@ def restart(session: Session, upload: Upload, *, writer: str) -> list[str]:
     if not rows.restart(session, upload.id, writer=writer):
         raise taken_over_error()
     return upload.parts
-
-
-def advance(session: Session, upload_id: str, *, writer: str, offset: int, to: int, **values: Any) -> None:
-    """Record that the bytes up to ``to`` are stored (:func:`scorer.db.submissions.uploads.advance`); ``Conflict`` if a
-    newer request has taken over."""
-    if not rows.advance(session, upload_id, writer=writer, offset=offset, to=to, **values):
-        raise taken_over_error()
-
-
-def taken_over_error() -> Conflict:
-    """The error for a request that a newer one has replaced."""
-    return Conflict("taken-over", "A newer request goes on with this upload, or it has ended.")
 
 
 def end(session: Session, upload: Upload) -> None:

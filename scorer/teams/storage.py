@@ -1,12 +1,13 @@
 """Storage quotas: how many bytes the zips, generators and code of a team, and of a competition, may take in the store.
 
-An upload is measured when it is admitted, by the length that it announces, beside what is stored and the whole lengths
-of the uploads under way. A file that is sent in one request is measured again when it is there: it may have announced
-nothing.
+An upload is measured when it is admitted, by the length that it announces, in addition to what is stored and what the
+uploads under way have reserved (:mod:`scorer.submissions.reservations`). A file that is sent in one request is measured
+again when it is there: it may have announced nothing.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from sqlalchemy.orm import Session
 
@@ -18,6 +19,8 @@ from scorer.settings import Settings
 
 LISTED_TEAMS = 20
 GIGABYTE = 10**9
+SHARE = 4
+"""What a team has announced reserves at most the free bytes of the competition, divided by this."""
 
 
 @dataclass(frozen=True)
@@ -41,16 +44,16 @@ def limits_of(settings: Settings) -> UploadLimits:
     )
 
 
-def usage_of(session: Session, competition: Competition, account: Account) -> StorageUsage:
+def usage_of(session: Session, competition: Competition, account: Account, now: datetime) -> StorageUsage:
     """What an account's team takes in a competition."""
     team = members.team_of(session, competition.id, account.id)
     people = [member.id for member in members.members_of(session, team.id)] if team is not None else [account.id]
-    return storage.usage_of_team(session, competition.id, team.id if team is not None else None, people)
+    return storage.usage_of_team(session, competition.id, team.id if team is not None else None, people, now)
 
 
-def usage_of_competition(session: Session, competition: Competition) -> StorageUsage:
+def usage_of_competition(session: Session, competition: Competition, now: datetime) -> StorageUsage:
     """What a competition takes in all."""
-    return storage.usage_of_competition(session, competition.id)
+    return storage.usage_of_competition(session, competition.id, now)
 
 
 def largest_teams(session: Session, competition: Competition) -> Sequence[tuple[str, int]]:
@@ -59,19 +62,41 @@ def largest_teams(session: Session, competition: Competition) -> Sequence[tuple[
 
 
 def require_room(
-    session: Session, competition: Competition, account: Account, limits: UploadLimits, *, wanted: int, benchmark: bool
+    session: Session,
+    competition: Competition,
+    account: Account,
+    limits: UploadLimits,
+    *,
+    wanted: int,
+    benchmark: bool,
+    now: datetime,
 ) -> None:
-    """``Conflict`` if ``wanted`` more bytes exceed a quota. Benchmarks count for the competition alone."""
+    """``Conflict`` if ``wanted`` more bytes exceed a quota. Benchmarks count for the competition alone. Until the
+    transaction ends nobody else takes bytes of the competition's quota."""
+    if limits.competition is not None and wanted:
+        storage.lock_quota(session, competition.id)
     if limits.team is not None and not benchmark:
-        used = usage_of(session, competition, account).total
+        used = usage_of(session, competition, account, now).total
         if used + wanted > limits.team:
             raise _refusal("team-storage", "Your team's zips, generators, code and uploads", used, limits.team)
     if limits.competition is not None:
-        used = usage_of_competition(session, competition).total
+        used = usage_of_competition(session, competition, now).total
         if used + wanted > limits.competition:
             raise _refusal(
                 "competition-storage", "The zips, generators, code and uploads of all teams", used, limits.competition
             )
+
+
+def bytes_in_share(
+    session: Session, competition: Competition, account: Account, limits: UploadLimits, wanted: int, now: datetime
+) -> int:
+    """How many of ``wanted`` more bytes the account's team may reserve by announcing them: so few that the teams which
+    announce most leave room for others."""
+    if limits.competition is None:
+        return wanted
+    own = usage_of(session, competition, account, now).staged
+    free = limits.competition - usage_of_competition(session, competition, now).total + own
+    return max(0, min(wanted, free // SHARE - own))
 
 
 def _refusal(slug: str, whose: str, used: int, limit: int) -> Conflict:

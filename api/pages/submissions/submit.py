@@ -83,7 +83,7 @@ def _page(
         note=note,
         max_note_length=MAX_NOTE_LENGTH,
         max_bytes=intake.upload_limit(state, limits),
-        storage=storage.usage_of(session, state.competition, viewer.account),
+        storage=storage.usage_of(session, state.competition, viewer.account, now),
         storage_limit=limits.team,
         now=now,
     )

@@ -45,6 +45,7 @@ from scorer.submissions import open_uploads, upload_bytes, uploads
 from scorer.submissions.intake import NewSubmission
 from scorer.submissions.upload_bytes import Appender
 from scorer.submissions.uploads import UploadRequest
+from scorer.teams.storage import limits_of
 
 router = Router(tags=["uploads"])
 resumable = Router(route_class=tus.TusRoute)
@@ -172,7 +173,7 @@ async def append(
     upload = await run_in_threadpool(_begin_append, begin, upload_id, account, upload_offset, adds, writer)
     if upload.completed_at is None:
         life = timedelta(seconds=settings.upload_life_seconds)
-        appender = Appender(begin, store, upload, writer, upload_offset, life, utc_now)
+        appender = Appender(begin, store, upload, writer, upload_offset, life, limits_of(settings), utc_now)
         await _append(appender, streamed_body(request, account.id), checksum)
     upload = await finalise_upload(joins, begin, store, settings, upload.id)
     return Response(status_code=204, headers=tus.headers_of(upload))

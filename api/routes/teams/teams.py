@@ -105,7 +105,7 @@ def answer(
 def show_limits(slug: str, session: DbSession, account: CurrentUser, settings: AppSettings, now: Now) -> LimitsView:
     """What your team has used of its limits, and when its next entry is possible."""
     state = visible_state(session, slug, account, now)
-    used = storage.usage_of(session, state.competition, account)
+    used = storage.usage_of(session, state.competition, account, now)
     return _limits_view(quotas.quota_of(session, state, account, now=now), used, settings.max_team_bytes)
 
 
@@ -113,7 +113,7 @@ def show_limits(slug: str, session: DbSession, account: CurrentUser, settings: A
 def show_storage(slug: str, session: DbSession, organizer: Organizer, settings: AppSettings, now: Now) -> StorageView:
     """What the zips of a competition take in the store, and which teams have most. Organizers only."""
     competition = visible_state(session, slug, organizer, now).competition
-    used = storage.usage_of_competition(session, competition)
+    used = storage.usage_of_competition(session, competition, now)
     return StorageView(
         stored_bytes=used.stored,
         staged_bytes=used.staged,

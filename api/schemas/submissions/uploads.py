@@ -22,7 +22,9 @@ class NewUpload(Request):
     sha256: str | None = Field(None, pattern="^[0-9a-f]{64}$", description="Of the zip, in hex: checked at the end.")
     benchmark: str | None = Field(None, min_length=1, max_length=100, description="Organizers only.")
     method: Literal["tus", "put"] | None = Field(
-        None, description="`put` straight to the store, where the service offers that; null takes what it offers."
+        None,
+        description="`put` straight to the store, where the service offers that; null takes what it offers. Where "
+        "the free bytes of the competition are few, the answer to either is `tus`.",
     )
 
 

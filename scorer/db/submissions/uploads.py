@@ -77,6 +77,12 @@ def advance(
     return _changed(session, held, received=to, parts=func.array_cat(kept, list(parts)), **values)
 
 
+def reserve(session: Session, upload_id: str, *, writer: str, reserved: int) -> bool:
+    """Count ``reserved`` bytes of an upload until it is closed; False if another writer has taken over."""
+    held = (Upload.id == upload_id) & RECEIVING & (Upload.writer == writer)
+    return _changed(session, held, reserved=reserved, reserved_until=None)
+
+
 def change_note(session: Session, upload_id: str, note: str) -> bool:
     """Replace the note; False once all bytes are there, or the upload is closed."""
     return _changed(session, (Upload.id == upload_id) & RECEIVING & Upload.completed_at.is_(None), note=note)

@@ -143,6 +143,10 @@ class Upload(Table):
     put_digest: Mapped[bytes | None]
     """Of a ``wire`` upload: the SHA-256 of the secret in its URL, which authorises sending the bytes."""
     length: Mapped[int] = mapped_column(BigInteger)
+    reserved: Mapped[int | None] = mapped_column(BigInteger)
+    """Bytes of it that count in the quotas; None: its length."""
+    reserved_until: Mapped[datetime | None]
+    """Until then they count without a first byte; None: until it is closed."""
     sha256: Mapped[str | None]
     """The SHA-256 that the client has announced (hex)."""
     idempotency_key: Mapped[str | None]

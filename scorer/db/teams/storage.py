@@ -1,6 +1,7 @@
-"""SQL for the bytes that zips, generators and code take in the store, and that uploads under way have announced."""
+"""SQL for the bytes that zips, generators and code take in the store, and that uploads under way have reserved."""
 
 from collections.abc import Collection, Sequence
+from datetime import datetime
 from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Select, func, select, union_all
@@ -13,8 +14,12 @@ IS_WRITABLE = (Upload.method == "put") & Upload.state.in_(("refused", "ended"))
 """Closed uploads to whose presigned address bytes can be sent until it expires, as often as somebody likes."""
 
 
+QUOTA_LOCK = 0x6B6E6E71
+"""First key of the two-key advisory lock that guards the bytes of a competition."""
+
+
 class StorageUsage(NamedTuple):
-    """Bytes of zips, generators and code that are stored, and the whole lengths of uploads that are not closed, or
+    """Bytes of zips, generators and code that are stored, and those that uploads have reserved which are not closed, or
     whose presigned address takes bytes all the same."""
 
     stored: int
@@ -26,23 +31,34 @@ class StorageUsage(NamedTuple):
         return self.stored + self.staged
 
 
+def lock_quota(session: Session, competition_id: int) -> None:
+    """Let one transaction at a time take bytes of a competition's quota."""
+    session.execute(select(func.pg_advisory_xact_lock(QUOTA_LOCK, competition_id), func.pg_current_xact_id()))
+
+
 def usage_of_team(
-    session: Session, competition_id: int, team_id: int | None, member_ids: Collection[int]
+    session: Session, competition_id: int, team_id: int | None, member_ids: Collection[int], now: datetime
 ) -> StorageUsage:
     """What a team takes in a competition, with the teams merged into it; None: a person who has no team yet."""
     submitted = merges.belongs_to_team(team_id) if team_id is not None else Submission.ref.is_(None)
-    return _usage(session, submitted, (Upload.competition_id == competition_id) & Upload.account_id.in_(member_ids))
+    uploaded = (Upload.competition_id == competition_id) & Upload.account_id.in_(member_ids)
+    return _usage(session, submitted, uploaded, now)
 
 
-def usage_of_competition(session: Session, competition_id: int) -> StorageUsage:
+def usage_of_competition(session: Session, competition_id: int, now: datetime) -> StorageUsage:
     """What all teams and benchmarks take in a competition."""
-    return _usage(session, Submission.competition_id == competition_id, Upload.competition_id == competition_id)
+    submitted = Submission.competition_id == competition_id
+    return _usage(session, submitted, Upload.competition_id == competition_id, now)
 
 
-def _usage(session: Session, submitted: ColumnElement[bool], uploaded: ColumnElement[bool]) -> StorageUsage:
-    length = select(func.coalesce(func.sum(Upload.length), 0)).where(uploaded)
+def _usage(
+    session: Session, submitted: ColumnElement[bool], uploaded: ColumnElement[bool], now: datetime
+) -> StorageUsage:
+    reserved = func.coalesce(Upload.reserved, Upload.length)
+    length = select(func.coalesce(func.sum(reserved), 0)).where(uploaded)
     receiving = Upload.state == "receiving"
-    staged = (length.where(receiving), length.where(IS_WRITABLE, ~receiving, Upload.parts != []))
+    counts = Upload.reserved_until.is_(None) | (Upload.reserved_until > now)
+    staged = (length.where(receiving, counts), length.where(IS_WRITABLE, ~receiving, Upload.parts != []))
     sums = [_sum(files.where(submitted)) for files in _stored_files()]
     *stored, open_, closed = session.execute(select(*(each.scalar_subquery() for each in (*sums, *staged)))).one()
     return StorageUsage(sum(map(int, stored)), int(open_ + closed))

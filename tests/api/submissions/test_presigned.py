@@ -17,9 +17,11 @@ from kennel_client.resumable import PendingUpload, upload_resumably
 from scorer.blobs import blobs_of
 from scorer.db.tables import Upload
 from scorer.settings import Settings
+from scorer.teams.storage import SHARE
 from tests.api.conftest import API, Service
 from tests.api.submissions.test_resumable import TUS, begun, send
 from tests.api.submissions.test_uploads import refused
+from tests.api.teams.test_storage import limited
 from tests.api.test_blobs import s3
 from tests.factories import noise_images, zip_of
 from tests.http_server import serve
@@ -109,6 +111,22 @@ def test_an_upload_that_was_given_up_counts_while_its_address_takes_bytes(servic
     cleanup.clean_up_uploads(replace(service.context, now=lambda: later))
     assert used(service, slug) == (0, 0)
     assert list(service.context.blobs.older_than("uploads", later)) == []
+
+
+def test_an_address_keeps_its_reservation_and_takes_a_share_of_the_free_bytes(
+    service: Service, slug: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limited(service, monkeypatch, max_competition_bytes=SHARE * len(ZIP))
+    view = create(service, slug).json()
+    with service.context.sessions() as session:
+        assert session.get_one(Upload, view["id"]).reserved_until is None
+    assert (view["method"], used(service, slug)) == ("put", (0, len(ZIP)))
+    beyond = create(service, slug, method="put", key="once").json()
+    assert (beyond["method"], create(service, slug, method="put", key="once").json()["id"]) == ("tus", beyond["id"])
+    assert used(service, slug) == (0, len(ZIP))
+    put(view)
+    assert complete(service, view).json()["state"] == "done"
+    assert "kennel-submission" in send(service, f"/uploads/{beyond['id']}", 0, ZIP).headers
 
 
 def test_what_is_put_later_changes_nothing(service: Service, slug: str) -> None:

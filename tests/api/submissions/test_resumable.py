@@ -19,6 +19,7 @@ from scorer.db.tables import Submission, Upload
 from scorer.errors import Conflict, TooLarge
 from scorer.submissions import upload_bytes, uploads
 from scorer.submissions.upload_bytes import Appender
+from scorer.teams.storage import limits_of
 from tests.api.conftest import API, Service
 from tests.api.submissions.test_uploads import refused
 from tests.factories import noise_images, zip_of
@@ -186,7 +187,8 @@ def appender(service: Service, path: str, writer: str, offset: int = 0) -> Appen
         upload = uploads.current_upload(session, upload_id)
         uploads.take_over(session, upload, offset=offset, adds=None, writer=writer)
     life = timedelta(hours=1)
-    return Appender(begin, service.context.blobs, upload, writer, offset, life, service.context.now)
+    context = service.context
+    return Appender(begin, context.blobs, upload, writer, offset, life, limits_of(context.settings), context.now)
 
 
 async def torn(*pieces: bytes) -> AsyncIterator[bytes]:

@@ -1,7 +1,7 @@
 """The bytes of a competition's zips are summed from an index, without reading its entries."""
 
 from collections.abc import Callable, Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 
 import pytest
 from sqlalchemy import Engine, create_engine, inspect, text
@@ -14,7 +14,7 @@ from tests.factories import make_competition, make_submission, make_team
 from tests.sql_statements import explained_statements
 
 SUMS: dict[str, Callable[[Session, int], object]] = {
-    "usage": storage.usage_of_competition,
+    "usage": lambda session, competition_id: storage.usage_of_competition(session, competition_id, datetime.now(UTC)),
     "stored": zip_removal.stored_zips,
     "removed": zip_removal.removed_zips,
     "largest teams": lambda session, competition_id: storage.largest_teams(session, competition_id, 20),

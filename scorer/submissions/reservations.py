@@ -1,0 +1,74 @@
+"""Reservations: the bytes of an upload under way that count in the quotas of its team and its competition.
+
+An announcement reserves the length of the upload, up to the team's share of the free bytes, for some minutes. From its
+first byte on the reservation lasts as long as the upload; bytes beyond it are reserved before they are stored.
+"""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from scorer.db.submissions import uploads as rows
+from scorer.db.tables import Account, Competition, Upload
+from scorer.errors import Conflict
+from scorer.teams import storage
+from scorer.teams.storage import UploadLimits
+
+RESERVED_FOR = timedelta(minutes=5)
+"""How long an announcement without a first byte counts."""
+
+
+def reserve_announced(
+    session: Session,
+    competition: Competition,
+    account: Account,
+    limits: UploadLimits,
+    *,
+    method: str,
+    length: int,
+    now: datetime,
+) -> dict[str, Any]:
+    """The method and the reservation of a new upload, by column. A presigned PUT, whose bytes nobody counts as they
+    arrive, reserves its whole length as long as its URL works; where that exceeds the share, it becomes ``tus``."""
+    reserved = storage.bytes_in_share(session, competition, account, limits, length, now)
+    if method == "put" and reserved == length:
+        return {"method": method, "reserved": reserved, "reserved_until": None}
+    method = "tus" if method == "put" else method
+    return {"method": method, "reserved": reserved, "reserved_until": now + RESERVED_FOR}
+
+
+def reserved_bytes(upload: Upload, now: datetime | None = None) -> int:
+    """The bytes that an upload has reserved, until it is closed, or (``now``) at this moment."""
+    until = upload.reserved_until
+    if until is not None and (now is None or until <= now):
+        return 0
+    return upload.length if upload.reserved is None else upload.reserved
+
+
+def reserve_arriving(
+    session: Session, upload_id: str, *, writer: str, to: int, limits: UploadLimits, now: datetime
+) -> int:
+    """Reserve the bytes of an upload up to ``to``, which are about to be stored, until it is closed; returns how many
+    bytes are reserved. ``Conflict`` if a quota has no room, or if a newer request has taken over.
+
+    Without a reservation so far the whole length must have room, as at the announcement.
+    """
+    upload = rows.upload_by_id(session, upload_id)
+    if upload is None:
+        raise taken_over_error()
+    reserved = reserved_bytes(upload, now)
+    if to > reserved:
+        competition, account, missing = upload.competition, upload.account, upload.length - reserved
+        wanted, benchmark = to - reserved if reserved else missing, upload.benchmark is not None
+        storage.require_room(session, competition, account, limits, wanted=wanted, benchmark=benchmark, now=now)
+        reserved += storage.bytes_in_share(session, competition, account, limits, missing, now)
+    reserved = max(to, reserved)
+    if not rows.reserve(session, upload_id, writer=writer, reserved=reserved):
+        raise taken_over_error()
+    return reserved
+
+
+def taken_over_error() -> Conflict:
+    """The error for a request that a newer one has replaced."""
+    return Conflict("taken-over", "A newer request goes on with this upload, or it has ended.")
