@@ -105,8 +105,7 @@ class Settings(LogSettings):
     """The secret key of an S3 store; its name and the store's address are among the variables of [S3](#s3)."""
 
     min_free_bytes: int = Field(500_000_000, ge=0)
-    """While the disk for uploads has fewer free bytes than this, or fewer free inodes in proportion, uploads are
-    refused: databases and files keep the rest."""
+    """Uploads are refused while their disk has fewer free bytes than this, or fewer free inodes in proportion."""
     scratch: Path = Field(default_factory=default_scratch)
     """The folder of a worker for decoded images and local copies of reference features, and of a web process for parts
     of uploads on their way to S3; may be lost at any time."""
@@ -191,8 +190,7 @@ class Settings(LogSettings):
     sign_up: Literal["open", "invitation"] = "open"
     """Who may make an account: everybody, or only people whom an organizer has invited."""
     require_confirmed_address: bool = False
-    """Whether an account needs a confirmed mail address to submit entries. People confirm it through
-    ``KENNEL_SMTP_URL`` or ``KENNEL_OIDC_ISSUER``; benchmark entries of organizers need none."""
+    """Whether an account needs a confirmed mail address to submit entries. Benchmark entries need none."""
     require_second_factor: Literal["nobody", "admins", "organizers", "everybody"] = "nobody"
     """Who can do nothing here before a second factor is set up, with API tokens neither. Organizers: admins, too."""
     smtp_url: SmtpUrl | None = None
