@@ -83,16 +83,17 @@ def _of_tenant(issuer: str, claims: Mapping[str, Any]) -> str:
     return issuer.replace(TENANT, tenant)
 
 
-def identity_of(claims: Mapping[str, Any]) -> OidcIdentity:
+def identity_of(claims: Mapping[str, Any], issuer: str) -> OidcIdentity:
     """What valid claims say about a person. Some issuers write ``email_verified`` as text; where it is missing, the
-    address is not used."""
+    address is not used. Nor is it if the ``issuer`` of the discovery document has many tenants, each of which
+    writes any address."""
 
     def claim(name: str) -> str:
         value = claims.get(name)
         return value if isinstance(value, str) else ""
 
     said = claims.get("email_verified")
-    verified = (said is True or said == "true") and is_email(claim("email"))
+    verified = (said is True or said == "true") and TENANT not in issuer and is_email(claim("email"))
     return OidcIdentity(
         issuer=claims["iss"],
         subject=str(claims["sub"]),

@@ -152,7 +152,7 @@ class Issuer:
         )
         signed = await self._signed_claims(answer["id_token"], discovery["jwks_uri"])
         id_token.require_valid(signed, named, self._client_id, login.nonce, int(now.timestamp()))
-        return id_token.identity_of(signed.claims)
+        return id_token.identity_of(signed.claims, named)
 
     async def _signed_claims(self, token: str, keys_address: str) -> SignedClaims:
         """The claims of a token that one of the issuer's keys has signed, if need be one published since we looked."""
