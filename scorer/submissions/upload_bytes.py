@@ -62,7 +62,8 @@ class Appender:
 
     async def append(self, chunks: AsyncIterator[bytes]) -> None:
         """Store and record a stream. If it breaks off, or exceeds the declared length (``TooLarge``), the bytes so far
-        are recorded before the error propagates. ``Conflict`` once a newer request has taken over."""
+        are recorded before the error propagates; the last part is not if the store fails. ``Conflict`` once a newer
+        request has taken over."""
         try:
             async for chunk in chunks:
                 moment = self.now()
@@ -101,7 +102,11 @@ class Appender:
         if end > self._reserved:
             self._reserved = await to_thread.run_sync(self._reserve, min(end + min(end, PART_BYTES), length))
         self._filling = part
-        await part.write(chunk)
+        try:
+            await part.write(chunk)
+        except BaseException:  # a piece of the chunk may be in the part
+            await self._discard()
+            raise
         return part.bytes >= PART_BYTES
 
     def _reserve(self, to: int) -> int:

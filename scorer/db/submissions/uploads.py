@@ -1,7 +1,7 @@
 """SQL for resumable uploads. Every change names the state that it expects and reports whether it applied."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, CursorResult, func, or_, select, update
@@ -11,6 +11,9 @@ from scorer.db.tables import Upload
 from scorer.db.teams.storage import IS_WRITABLE
 
 RECEIVING = Upload.state == "receiving"
+FINISHED_WITHIN = timedelta(days=7)
+"""How long after an upload's expiry its submission is still made if all bytes are there: workers, the disk or the store
+may be away for days."""
 
 
 def upload_by_id(session: Session, upload_id: str) -> Upload | None:
@@ -122,11 +125,14 @@ def uploads_to_clear(session: Session, limit: int, now: datetime) -> Sequence[Up
 
 
 def expired(session: Session, now: datetime, limit: int) -> Sequence[Upload]:
-    """Receiving uploads that have expired and that no request is finishing."""
+    """Receiving uploads that have expired and that no request is finishing; whole ones (:func:`next_unfinished_upload`)
+    only ``FINISHED_WITHIN`` after that."""
     idle = or_(Upload.finishing_until.is_(None), Upload.finishing_until <= now)
+    is_left = Upload.completed_at.is_not(None) & ((Upload.method == "tus") | Upload.finishing_until.is_not(None))
+    is_over = or_(~is_left, Upload.expires_at <= now - FINISHED_WITHIN)
     return session.scalars(
         select(Upload)
-        .where(RECEIVING, Upload.expires_at <= now, idle)
+        .where(RECEIVING, Upload.expires_at <= now, idle, is_over)
         .order_by(Upload.expires_at)
         .limit(limit)
         .with_for_update(skip_locked=True, of=Upload)

@@ -102,6 +102,36 @@ def test_a_whole_upload_whose_server_was_killed_becomes_a_submission(
     assert stored(service, "uploads") == []
 
 
+@pytest.mark.parametrize(("days", "state"), [(6, "done"), (9, None)])
+def test_a_whole_upload_outlives_days_without_a_worker(
+    service: Service, slug: str, monkeypatch: pytest.MonkeyPatch, days: int, state: str | None
+) -> None:
+    path = leave_whole(service, slug, monkeypatch)
+    later(service, days * DAY)
+    cleanup.clean_up_uploads(service.context)
+    assert service.call("ada", "GET", path).json().get("state") == state
+
+
+def test_bytes_that_were_half_written_are_not_recorded(
+    service: Service, slug: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = begun(service, slug)
+    send(service, path, 0, ZIP[:50])
+    add = StagedFile.add
+
+    def full_for_a_moment(file: StagedFile, data: bytes | bytearray) -> None:
+        add(file, data[:20])
+        monkeypatch.setattr(StagedFile, "add", add)
+        raise OSError(errno.ENOSPC, "no room")
+
+    monkeypatch.setattr("scorer.blobs.blob_writer.MEMORY_BYTES", 100)
+    monkeypatch.setattr(StagedFile, "add", full_for_a_moment)
+    refused(send(service, path, 50, ZIP[50:]), 507, "disk-full")
+    offset = int(head(service, path).headers["Upload-Offset"])
+    assert send(service, path, offset, ZIP[offset:]).status_code == 204
+    assert service.call("ada", "GET", path).json()["state"] == "done"
+
+
 def test_an_upload_for_which_the_disk_has_no_room_becomes_a_submission_once_it_has(
     service: Service, slug: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
