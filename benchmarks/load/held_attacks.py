@@ -24,7 +24,7 @@ QUIET = "nothing"
 
 @dataclass(frozen=True)
 class Size:
-    """How long the page is read beside each attack, and by how many addresses and connections of each it is made."""
+    """How long the page is read during each attack, and how many addresses, and connections of each, make it."""
 
     seconds: float = 10.0
     addresses: int = 8
@@ -52,11 +52,11 @@ def measure(size: Size) -> list[BenchmarkCase]:
     """One case for each attack."""
     with running_service(WEB) as service:
         _read(service, min(2.0, size.seconds))
-        runs = {name: _read_beside(service, number, name, size) for number, name in enumerate(ATTACKS)}
+        runs = {name: _read_during(service, number, name, size) for number, name in enumerate(ATTACKS)}
     return [BenchmarkCase(name, dict(vars(size)), {"Kennel": [run]}) for name, run in runs.items()]
 
 
-def _read_beside(service: LoadedService, number: int, name: str, size: Size) -> Run:
+def _read_during(service: LoadedService, number: int, name: str, size: Size) -> Run:
     """Read the page while an attack is held open."""
     head, repeated = (part.encode() for part in ATTACKS[name])
     with ExitStack() as held:
@@ -93,7 +93,7 @@ def _read(service: LoadedService, seconds: float) -> Run:
 METHOD = """\
 One web process as `kennel up` starts it. Attackers from several addresses open connections, send what the row says, the
 first of each address more than a limit allows, and stay silent. Meanwhile one visitor asks for the list of competitions
-again as soon as it is there. *Ratio* compares the median with that of the same visitor beside nothing."""
+again after each answer. *Ratio* compares the median with that of the same visitor without an attack."""
 
 
 def section(result: BenchmarkResult) -> Section:
@@ -110,14 +110,14 @@ def section(result: BenchmarkResult) -> Section:
         )
         for name, run in runs.items()
     ]
-    header = ("beside", "connections", "median, ms", "p99, ms", "ratio")
-    return Section("A visitor beside an attack", METHOD, [MarkdownTable("", header, rows)], _targets(runs, quiet))
+    header = ("attack", "connections", "median, ms", "p99, ms", "ratio")
+    return Section("A visitor during an attack", METHOD, [MarkdownTable("", header, rows)], _targets(runs, quiet))
 
 
 def _targets(runs: dict[str, Run], quiet: float) -> list[Target]:
     ratio = max(run["median_ms"] / quiet for run in runs.values())
     refused = sum(run["refused"] for run in runs.values())
     return [
-        Target("longest median beside an attack, of that beside nothing", ratio, MAX_RATIO, False),
+        Target("longest median during an attack, compared with none", ratio, MAX_RATIO, False),
         Target("refused requests of the visitor", refused, 0, False),
     ]

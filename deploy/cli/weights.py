@@ -110,7 +110,7 @@ def _setting(hashes: dict[str, str]) -> str:
 
 
 def _recorded(folder: Path) -> dict[str, str]:
-    """The hashes that are recorded beside the files of a folder, by extractor."""
+    """The hashes that are recorded next to the files of a folder, by extractor."""
     options = ExtractorOptions(weights_dir=folder)
     hashes = {}
     for spec in filter(_is_local, EXTRACTORS.values()):

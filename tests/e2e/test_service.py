@@ -142,7 +142,6 @@ def test_no_part_has_the_password_of_the_tables_owner_or_new_privileges(live: Ru
 
 
 @pytest.mark.root
-@pytest.mark.root
 def test_no_part_runs_as_root_and_what_they_write_is_private(live: RunningService) -> None:
     for part in _parts():
         is_server = part.command.startswith("postgres:") or "/bin/postgres " in part.command or "valkey" in part.command

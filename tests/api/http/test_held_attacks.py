@@ -24,6 +24,7 @@ from api.http.server_protocol import MAX_CONNECTIONS, MAX_CONNECTIONS_OF_AN_ADDR
 from deploy.standalone.ephemeral import Servers
 from scorer.db.tables import Account
 from scorer.open_files import MAX_OPEN_FILES
+from scorer.teams.storage import SHARE
 from tests.api.conftest import API, Service
 from tests.api.http.attacked import (
     ADDRESSES,
@@ -46,6 +47,7 @@ MAX_REQUESTS, MAX_ACCOUNTS = 300, 5
 MAX_FILES_BYTES = 1_500_000
 """Of the files that an account sends at the same time."""
 MAX_TEAM_BYTES = 1_000_000
+MAX_COMPETITION_BYTES = 4 * MAX_TEAM_BYTES
 NO_LOCK_TIMEOUT = "from scorer.db import answer_timeouts; answer_timeouts.LOCK_SECONDS = 600"
 MAX_THREADS = 40 + 16
 """For requests, and for everything else."""
@@ -58,6 +60,7 @@ def process(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Itera
     rates = json.dumps({"request": f"{MAX_REQUESTS}/minute", "sign-up": f"{MAX_ACCOUNTS}/hour"})
     changes = [f"request_bodies.MAX_FILE_BYTES_OF_AN_ACCOUNT = {MAX_FILES_BYTES}", NO_LOCK_TIMEOUT]
     variables = {"KENNEL_RATES": rates, "KENNEL_MAX_TEAM_BYTES": str(MAX_TEAM_BYTES)}
+    variables["KENNEL_MAX_COMPETITION_BYTES"] = str(MAX_COMPETITION_BYTES)
     with attacked_process(servers, tmp_path_factory.mktemp("attacked"), changes=changes, **variables) as process:
         yield process
 
@@ -145,6 +148,14 @@ def test_requests_of_an_address_are_counted(attacked: Attacked) -> None:
     assert set(statuses) == {200, 429}
 
 
+def test_cookies_keep_nobody_waiting(attacked: Attacked) -> None:
+    """Some versions of Python take seconds to decode one of these."""
+    cookie = b'a="' + b'\\"' * ((MAX_HEADER_BYTES - 1000) // 2) + b'"'
+    for _ in range(20):
+        attacked.connect(next(ADDRESSES), b"GET / HTTP/1.1\r\nHost: kennel\r\nCookie: " + cookie + b"\r\n\r\n")
+    attacked.require_answer()
+
+
 def test_an_address_makes_few_rows(attacked: Attacked) -> None:
     with attacked.service.context.sessions() as session:
         before = session.query(Account).count()
@@ -199,15 +210,21 @@ def test_the_files_that_an_account_announces_have_bounded_bytes(attacked: Attack
     assert statuses(sent) == {429: MAX_FILES_OF_AN_ACCOUNT - MAX_FILES_BYTES // MAX_FILE_BYTES}
 
 
-def test_a_team_announces_no_more_than_its_quota(attacked: Attacked) -> None:
-    slug, before = attacked.service.competition(), attacked.stored_bytes
-    headers = {"Tus-Resumable": "1.0.0", "Upload-Length": str(MAX_FILE_BYTES)}
-    headers["Authorization"] = f"Bearer {attacked.service.tokens['bob']}"
+def test_teams_announce_no_more_than_their_quota_and_share(attacked: Attacked) -> None:
+    slug, before, files = attacked.service.competition(), attacked.stored_bytes, MAX_TEAM_BYTES // MAX_FILE_BYTES
     url = f"http://127.0.0.1:{attacked.port}{API}/competitions/{slug}/uploads"
-    with httpx.Client(headers=headers, trust_env=False, timeout=60) as http:
-        answers = [http.post(url).status_code for _ in range(MAX_TEAM_BYTES // MAX_FILE_BYTES + 2)]
+
+    def announce(who: str, number: int) -> list[int]:
+        headers = {"Tus-Resumable": "1.0.0", "Upload-Length": str(MAX_FILE_BYTES)}
+        headers["Authorization"] = f"Bearer {attacked.service.tokens[who]}"
+        with httpx.Client(headers=headers, trust_env=False, timeout=60) as http:
+            return [http.post(url).status_code for _ in range(number)]
+
+    assert announce("bob", files + 2) == [201] * files + [409] * 2
+    assert announce("eve", files) == [201] * files
     attacked.require_answer()
-    assert answers == [201] * (MAX_TEAM_BYTES // MAX_FILE_BYTES) + [409] * 2
+    storage = attacked.service.call("organizer", "GET", f"/competitions/{slug}/storage").json()
+    assert storage["staged_bytes"] == MAX_TEAM_BYTES + (MAX_COMPETITION_BYTES - MAX_TEAM_BYTES) // SHARE
     assert attacked.stored_bytes == before
 
 
