@@ -2,6 +2,7 @@
 
 from functools import cache
 
+from scorer.db.session import require_right_clock
 from scorer.jobs.broker import LOST, MAIL, POST, SWEEP, UPLOADS, WORK
 from scorer.lifecycle import Queue
 from worker.app import app, settings
@@ -59,14 +60,22 @@ def post() -> None:
 def uploads() -> None:
     """Expire abandoned uploads, finish complete ones, and remove what is left of both."""
     with one_line_in_outages():
-        clean_up_uploads(worker_context())
+        clean_up_uploads(_right_context())
 
 
 @app.task(name=LOST)
 def lost() -> None:
     """Remove orphaned blobs, and rows and zips past their retention."""
     with one_line_in_outages():
-        remove_expired_rows(worker_context())
-        remove_refused_zips(worker_context())
-        remove_old_zips(worker_context())
-        remove_orphaned_blobs(worker_context())
+        context = _right_context()
+        remove_expired_rows(context)
+        remove_refused_zips(context)
+        remove_old_zips(context)
+        remove_orphaned_blobs(context)
+
+
+def _right_context() -> WorkerContext:
+    """This process's context; ``Unavailable`` while its clock is wrong, by which nothing may be removed."""
+    context = worker_context()
+    require_right_clock(context.sessions, context.now)
+    return context

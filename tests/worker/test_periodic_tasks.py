@@ -13,41 +13,55 @@ from celery.beat import PersistentScheduler
 from worker.runtime.beat_scheduler import Scheduler
 
 SCRIPT = """
+import sys
+from types import SimpleNamespace
+
+from scorer.errors import Unavailable
 from worker import tasks
 
 done = []
+
+def require_right_clock(*_):
+    if sys.argv[1] == "wrong":
+        raise Unavailable("wrong-clock", "It is days ahead.")
+
 for name in (
     "clean_up_uploads", "post_due_deliveries", "remove_expired_rows", "remove_old_zips", "remove_orphaned_blobs",
     "remove_refused_zips", "send_due_mails", "sweep_once",
 ):
     assert callable(getattr(tasks, name))
     setattr(tasks, name, lambda _, name=name: done.append(name))
-tasks.worker_context = lambda: None
+tasks.require_right_clock = require_right_clock
+tasks.worker_context = lambda: SimpleNamespace(sessions=None, now=None)
 for entry in tasks.app.conf.beat_schedule.values():
     tasks.app.tasks[entry["task"]]()
 print(*sorted(done))
 """
 
 
-def test_whatever_is_periodic_is_sent_and_done(tmp_path: Path) -> None:
+REMOVING = {
+    "clean_up_uploads",
+    "remove_expired_rows",
+    "remove_old_zips",
+    "remove_orphaned_blobs",
+    "remove_refused_zips",
+}
+
+
+@pytest.mark.parametrize(("clock", "left"), [("right", set()), ("wrong", REMOVING)])
+def test_whatever_is_periodic_is_done_but_nothing_is_removed_by_a_wrong_clock(
+    tmp_path: Path, clock: str, left: set[str]
+) -> None:
     addresses = {
         "DATABASE_URL": "postgresql://x@127.0.0.1:1/x",
         "REDIS_URL": "redis://127.0.0.1:1/0",
         "BLOB_URL": tmp_path.as_uri(),
     }
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT], env=os.environ | addresses, capture_output=True, text=True, check=True
+        [sys.executable, "-c", SCRIPT, clock], env=os.environ | addresses, capture_output=True, text=True, check=True
     )
-    assert done.stdout.split() == [
-        "clean_up_uploads",
-        "post_due_deliveries",
-        "remove_expired_rows",
-        "remove_old_zips",
-        "remove_orphaned_blobs",
-        "remove_refused_zips",
-        "send_due_mails",
-        "sweep_once",
-    ]
+    all_done = {*REMOVING, "post_due_deliveries", "send_due_mails", "sweep_once"}
+    assert done.stdout.split() == sorted(all_done - left)
 
 
 @pytest.mark.parametrize(("kind", "sent"), [(Scheduler, {"one", "two"}), (PersistentScheduler, set())])
