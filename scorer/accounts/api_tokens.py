@@ -42,6 +42,7 @@ def issue(
     scopes = allowed if scopes is None else scopes
     if not scopes or not set(scopes) <= set(allowed):
         raise Invalid("bad-scope", f"Your token needs at least one scope of {', '.join(allowed)}, and no other.")
+    accounts.lock_account(session, account.id)
     if len(accounts.tokens_of(session, account.id)) >= MAX_TOKENS:
         raise Conflict("too-many-tokens", f"You have {MAX_TOKENS} tokens; please revoke one first.")
     ordered_scopes = [scope for scope in SCOPES if scope in scopes]

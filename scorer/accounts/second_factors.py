@@ -96,6 +96,7 @@ def add_totp(session: Session, web_session: WebSession, key: str, code: str, *, 
 
 def add(session: Session, account: Account, factor: SecondFactor, *, now: datetime) -> None:
     """Add a factor to an account; ``Conflict`` if it has too many."""
+    accounts.lock_account(session, account.id)
     if len(list_factors(session, account)) >= MAX_FACTORS:
         raise Conflict("too-many-factors", f"You have {MAX_FACTORS} second factors; please remove one first.")
     factor.account_id, factor.created_at = account.id, now

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from sqlalchemy.orm import Session
 
-from scorer.db import notifications
+from scorer.db import accounts, notifications
 from scorer.db.notifications import NamedTeam
 from scorer.db.tables import Account, Competition, Delivery, Team, Webhook
 from scorer.db.teams import members
@@ -38,6 +38,7 @@ def register(
     """Register ``url`` for an account's notices, or for those of ``team``. ``secret`` is random, made by the caller;
     ``local`` allows addresses without TLS. ``Invalid`` for an unusable address, ``Conflict`` for too many webhooks."""
     require_url(url, local=local)
+    accounts.lock_account(session, account.id)
     if len(list_webhooks(session, account)) >= MAX_WEBHOOKS:
         raise Conflict(
             "too-many-webhooks", f"You and your teams have {MAX_WEBHOOKS} webhooks; please remove one first."

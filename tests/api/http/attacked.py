@@ -11,6 +11,8 @@ from time import monotonic, sleep
 
 import psutil
 import pytest
+from sqlalchemy import text
+from sqlalchemy.orm import Session
 
 from api.http.request_bodies import MAX_FILES_OF_AN_ACCOUNT
 from deploy.standalone.ephemeral import Servers
@@ -85,6 +87,12 @@ def wait_until(is_so: Callable[[], bool]) -> None:
     while not is_so():
         assert monotonic() < deadline
         sleep(0.05)
+
+
+def waiting_for_locks(session: Session) -> int:
+    """How many of the database's connections wait for a lock."""
+    query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    return int(session.execute(text(query)).scalar_one())
 
 
 def statuses(connections: Sequence[socket.socket]) -> Counter[int]:

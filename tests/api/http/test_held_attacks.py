@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -22,7 +23,9 @@ from api.http.request_bodies import (
 )
 from api.http.server_protocol import MAX_CONNECTIONS, MAX_CONNECTIONS_OF_AN_ADDRESS, MAX_HEADER_BYTES, MAX_PIPELINED
 from deploy.standalone.ephemeral import Servers
-from scorer.db.tables import Account
+from scorer.accounts.api_tokens import MAX_TOKENS
+from scorer.db.tables import Account, Token, Webhook
+from scorer.notifications.webhooks import MAX_WEBHOOKS
 from scorer.open_files import MAX_OPEN_FILES
 from scorer.teams.storage import SHARE
 from tests.api.conftest import API, Service
@@ -36,6 +39,7 @@ from tests.api.http.attacked import (
     session_of_ada,
     statuses,
     wait_until,
+    waiting_for_locks,
 )
 from tests.api.http.web_process import resident_bytes
 
@@ -167,6 +171,32 @@ def test_an_address_makes_few_rows(attacked: Attacked) -> None:
     with attacked.service.context.sessions() as session:
         assert session.query(Account).count() - before == MAX_ACCOUNTS
     assert status == 429
+
+
+@pytest.mark.parametrize(
+    ("path", "table", "limit"), [("tokens", Token, MAX_TOKENS), ("webhooks", Webhook, MAX_WEBHOOKS)]
+)
+def test_an_account_makes_few_rows(attacked: Attacked, path: str, table: Any, limit: int) -> None:
+    """Each of the requests has found room before a row is written."""
+    secret, many = session_of_ada(attacked.service), 8
+    body = json.dumps({"tokens": {"name": "many"}, "webhooks": {"url": "https://example.org/"}}[path])
+    headers = {"Cookie": f"kennel={secret}", "X-CSRF-Token": csrf_token(secret), "Content-Type": "application/json"}
+    lines = [f"POST {API}/{path} HTTP/1.1", "Host: kennel", f"Content-Length: {len(body)}"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    with attacked.service.context.sessions() as session:
+        rows = session.query(table).join(Account).filter(Account.handle == "ada")
+        with httpx.Client(base_url=f"http://127.0.0.1:{attacked.port}{API}", headers=headers, timeout=60) as http:
+            for _ in range(limit - 1 - rows.count()):
+                assert http.post(f"/{path}", content=body).status_code == 201
+        session.execute(text(f"LOCK TABLE {table.__tablename__} IN SHARE MODE"))
+        data = "\r\n".join([*lines, "", body]).encode()
+        sent = [attacked.connect(next(ADDRESSES), data) for _ in range(many)]
+        attacked.require_answer()
+        wait_until(lambda: waiting_for_locks(session) == many)
+        session.rollback()
+        wait_until(lambda: statuses(sent).total() == many)
+        assert rows.count() == limit
+    assert statuses(sent) == {201: 1, 409: many - 1}
 
 
 def test_an_account_fills_no_disk(attacked: Attacked) -> None:
