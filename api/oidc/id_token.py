@@ -9,14 +9,12 @@ from joserfc.errors import InvalidKeyIdError, JoseError
 from joserfc.jwk import Key, KeySet
 
 from scorer.accounts.accounts import is_email
-from scorer.accounts.oidc_identities import OidcIdentity
+from scorer.accounts.oidc_identities import TENANT, OidcIdentity
 
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"]
 """Asymmetric signatures only: neither ``none`` nor HMAC with a shared secret."""
 LEEWAY = 300
 """Seconds by which the issuer's clock may differ from ours."""
-TENANT = "{tenantid}"
-"""What Microsoft Entra publishes in place of the tenant where several may sign in."""
 TENANT_ID = re.compile(r"[0-9a-fA-F-]{36}")
 
 
@@ -25,13 +23,6 @@ class SignedClaims(NamedTuple):
 
     claims: dict[str, Any]
     key: Key
-
-
-def is_issuer(named: str, issuer: str) -> bool:
-    """Whether the issuer that a discovery document names is the ``issuer`` of the settings, except for a slash at its
-    end. A placeholder stands for one part of the path, such as ``common``."""
-    pattern = re.escape(named.rstrip("/")).replace(re.escape(TENANT), "[^/]+")
-    return re.fullmatch(pattern, issuer) is not None
 
 
 def signed_claims(token: str, keys: KeySet) -> SignedClaims:

@@ -10,7 +10,7 @@ from authlib.integrations.httpx_client import AsyncOAuth2Client
 from httpx2 import AsyncByteStream, RemoteProtocolError, Response
 from joserfc.jwk import KeySet
 
-from api.oidc.id_token import is_issuer
+from scorer.accounts.oidc_identities import is_issuer
 from scorer.setting_types import is_https_or_loopback
 
 KEPT_SECONDS = 600.0

@@ -19,9 +19,9 @@ from joserfc.errors import JoseError
 from pydantic import TypeAdapter
 
 from api.oidc import id_token
-from api.oidc.id_token import TENANT, SignedClaims
+from api.oidc.id_token import SignedClaims
 from api.oidc.issuer_metadata import IssuerMetadata, bound_answer
-from scorer.accounts.oidc_identities import OidcIdentity
+from scorer.accounts.oidc_identities import TENANT, OidcIdentity
 from scorer.errors import Unauthenticated, Unavailable
 from scorer.settings import Settings
 

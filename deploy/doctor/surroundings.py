@@ -11,12 +11,12 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from api.oidc.id_token import is_issuer
 from deploy.doctor.check import Check, Fault, Skipped
 from deploy.doctor.installation import SECONDS, Installation
 from deploy.doctor.local_parts import only_workers_run
 from deploy.standalone.commands import CHECKING_QUEUES, SWEEPING_QUEUES
 from scorer import clamd
+from scorer.accounts.oidc_identities import is_issuer
 from scorer.errors import Invalid, Unavailable
 from scorer.notifications import smtp
 from scorer.settings import Settings

@@ -23,6 +23,9 @@ If it was not you, write to the organizers.
 MAX_HANDLE_LENGTH = 30
 """Characters of a handle derived from an issuer's claims; the rest of the allowed length is for a number."""
 
+TENANT = "{tenantid}"
+"""What Microsoft Entra publishes in place of the tenant where several may sign in."""
+
 
 @dataclass(frozen=True)
 class OidcIdentity:
@@ -34,6 +37,13 @@ class OidcIdentity:
     """Only if the issuer has verified it."""
     name: str = ""
     handle: str = ""
+
+
+def is_issuer(named: str, issuer: str) -> bool:
+    """Whether the issuer that a discovery document names is the ``issuer`` of the settings, except for a slash at its
+    end. A placeholder stands for one part of the path, such as ``common``."""
+    pattern = re.escape(named.rstrip("/")).replace(re.escape(TENANT), "[^/]+")
+    return re.fullmatch(pattern, issuer) is not None
 
 
 def account_for(session: Session, person: OidcIdentity, *, mode: Mode, now: datetime) -> Account:

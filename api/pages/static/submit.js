@@ -125,7 +125,7 @@ async function sendRest(file, note, onProgress) {
     try {
       response = await request("PATCH", upload.url, headers, file.slice(offset, offset + size));
     } catch (error) {
-      // A proxy with a smaller limit: no later slice reaches this size.
+      /* A proxy with a smaller limit: no later slice reaches this size. */
       if (!(error instanceof Refused && error.status === 413 && error.fromProxy && size > SLICE.min)) throw error;
       max = size = Math.max(SLICE.min, size >> 1);
       continue;

@@ -95,6 +95,7 @@ class Mail(Table):
     __tablename__ = "mails"
     __table_args__ = (
         CheckConstraint("state IN ('waiting', 'sending', 'sent', 'failed', 'unknown', 'expired')", name="state"),
+        Index("ix_mails_faults", "due_at", postgresql_where=text("error IS NOT NULL")),
         Index("ix_mails_recipient", text("lower(recipient)")),
         Index("ix_mails_waiting", "due_at", postgresql_where=text("state IN ('waiting', 'sending')")),
         {"info": EXPIRING},

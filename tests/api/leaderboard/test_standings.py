@@ -202,7 +202,7 @@ def test_a_past_private_board_is_of_final_picks_though_the_track_was_replaced(se
         former.kind = "former"
         former.replaced_at = arena.now
         session.flush()
-        other = {"extractor": "other", "signed": False, "epsilon": former.epsilon}
+        other = {"extractor": "efficientnet_lite2@1", "signed": False, "epsilon": former.epsilon}
         session.add(Track(competition_id=former.competition_id, kind="private", **other))
     assert ranks(arena.board("organizer", track="private")) == []
     then = (arena.now - timedelta(days=1)).isoformat()
