@@ -52,7 +52,7 @@ main.main()
 def test_workers_wait_passively(tmp_path: Path) -> None:
     """Those of containers, of `kennel up` and of Kubernetes are started by this module."""
     addresses = {
-        "DATABASE_URL": "postgresql+psycopg://nobody@127.0.0.1:1/none",
+        "DATABASE_URL": "postgresql+psycopg2://nobody@127.0.0.1:1/none",
         "REDIS_URL": "redis://127.0.0.1:1/0",
         "BLOB_URL": tmp_path.as_uri(),
     }
