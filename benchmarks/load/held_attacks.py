@@ -17,6 +17,8 @@ from benchmarks.load.service import WEB, LoadedService, running_service
 NAME = "held_attacks"
 PAGE = "/api/v1/competitions"
 MAX_RATIO = 3.0
+RATES = '{"request": "1000000/minute"}'
+"""The visitor asks more often than a visitor may."""
 CHUNKED = "Host: kennel\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
 BODY = f"POST /api/v1/session HTTP/1.1\r\n{CHUNKED}"
 QUIET = "nothing"
@@ -50,7 +52,7 @@ ATTACKS = {
 
 def measure(size: Size) -> list[BenchmarkCase]:
     """One case for each attack."""
-    with running_service(WEB) as service:
+    with running_service(WEB, KENNEL_RATES=RATES) as service:
         _read(service, min(2.0, size.seconds))
         runs = {name: _read_during(service, number, name, size) for number, name in enumerate(ATTACKS)}
     return [BenchmarkCase(name, dict(vars(size)), {"Kennel": [run]}) for name, run in runs.items()]
@@ -93,7 +95,8 @@ def _read(service: LoadedService, seconds: float) -> Run:
 METHOD = """\
 One web process as `kennel up` starts it. Attackers from several addresses open connections, send what the row says, the
 first of each address more than a limit allows, and stay silent. Meanwhile one visitor asks for the list of competitions
-again after each answer. *Ratio* compares the median with that of the same visitor without an attack."""
+again after each answer, without a rate limit. *Ratio* compares the median with that of the same visitor without an
+attack."""
 
 
 def section(result: BenchmarkResult) -> Section:
