@@ -1,11 +1,13 @@
 """How long a visitor waits for a page while an attack is held open, compared with the quiet server of the same run."""
 
 import json
+import os
 import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from unittest.mock import patch
 
 from benchmarks.harness import http_load
 from benchmarks.harness.http_load import Load
@@ -52,7 +54,7 @@ ATTACKS = {
 
 def measure(size: Size) -> list[BenchmarkCase]:
     """One case for each attack."""
-    with running_service(WEB, KENNEL_RATES=RATES) as service:
+    with patch.dict(os.environ, KENNEL_RATES=RATES), running_service(WEB) as service:
         _read(service, min(2.0, size.seconds))
         runs = {name: _read_during(service, number, name, size) for number, name in enumerate(ATTACKS)}
     return [BenchmarkCase(name, dict(vars(size)), {"Kennel": [run]}) for name, run in runs.items()]
