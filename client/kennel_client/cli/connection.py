@@ -3,9 +3,12 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import pairwise
+from typing import Any
 
 import typer
 from rich.console import Console
+from typer.core import TyperGroup
 
 from kennel_client.admin.admin import Admin
 from kennel_client.api import ApiClient
@@ -53,14 +56,33 @@ def reported_errors(*, as_json: bool = False, uploading: bool = False) -> Iterat
     try:
         with unreadable_files(), translated_errors():
             yield
-    except typer.BadParameter as error:
-        if not as_json:
-            raise
-        print_error(Invalid("wrong-arguments", error.message), err, as_json=True)
-        raise typer.Exit(ExitCode.USAGE) from None
     except (Refused, KennelError) as error:
         print_error(error, err, as_json=as_json, hint=hint_for(error))
         raise typer.Exit(exit_code_of(error, uploading=uploading)) from None
+
+
+USAGE_ERROR: Any = typer.BadParameter.__base__
+"""The base of all errors about arguments, which typer does not export."""
+
+
+class KennelGroup(TyperGroup):
+    """The whole command: wrong arguments that ask for JSON are a problem as JSON."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """As in any group, and notes whether the command line asks for JSON."""
+        ctx.meta[__name__] = bool({"--json", "--format=json"} & {*args}) or ("--format", "json") in pairwise(args)
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """As in any group, apart from errors about arguments."""
+        try:
+            return super().invoke(ctx)
+        except USAGE_ERROR as error:
+            if not ctx.meta[__name__]:
+                raise
+            problem = Invalid("wrong-arguments", " ".join(error.format_message().split()))
+            print_error(problem, err, as_json=True)
+            raise typer.Exit(ExitCode.USAGE) from None
 
 
 @contextmanager

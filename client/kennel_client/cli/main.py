@@ -41,7 +41,7 @@ from kennel_client.cli.admin import (
 )
 from kennel_client.cli.admin import competitions as admin_competitions
 from kennel_client.cli.admin import submissions as admin_submissions
-from kennel_client.cli.connection import exit_on_error
+from kennel_client.cli.connection import KennelGroup, exit_on_error
 from kennel_client.cli.former_spellings import AdminGroup
 from kennel_client.errors import Unreadable
 
@@ -109,6 +109,7 @@ def make_admin(server: Mapping[str, typer.Typer]) -> typer.Typer:
 def make_app(admin: typer.Typer, distribution: str, distribution_version: Callable[[], str]) -> typer.Typer:
     """The command for participants and organizers; ``--version`` tells the name and version of a distribution."""
     app = typer.Typer(
+        cls=KennelGroup,
         no_args_is_help=True,
         context_settings={"help_option_names": ["-h", "--help"]},
         pretty_exceptions_enable=False,

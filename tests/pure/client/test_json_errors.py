@@ -141,6 +141,22 @@ def test_a_faulty_server_or_address_is_one_sentence_of_every_command_of_the_oper
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_wrong_arguments_are_a_problem_on_standard_output(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = arguments_of(COMMANDS[name])
+    wrong = arguments[:-1] if arguments else ["--nosuch", *["nosuch"] * 3]
+    monkeypatch.setattr(sys, "argv", ["kennel", *name.split()[1:], "--json", *wrong])
+    with pytest.raises(SystemExit) as end:
+        main.main()
+    out, err = capsys.readouterr()
+    document: dict[str, Any] = json.loads(out)
+    assert document["problem"]["type"] == "urn:kennel:problem:wrong-arguments", out
+    assert document["problem"]["title"]
+    assert (end.value.code, err) == (ExitCode.USAGE, "")
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_an_error_is_a_problem_on_standard_output(
     name: str, unreachable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
