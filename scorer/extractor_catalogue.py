@@ -47,6 +47,10 @@ class ExtractorSpec:
     weights_sha256: str | None = None
     weights_url: str | None = None
     """A file of its publisher that ``kennel weights install`` takes."""
+    stated_sha256: str | None = None
+    """The beginning of that file's SHA-256, if its publisher states one."""
+    stated_in: str | None = None
+    """Where the publisher states it."""
     layer: str = "global average pool before the classifier"
     is_descriptor: bool = False
     """Whether features are the output of the network's last linear layer, scaled to unit length. Else they are its
@@ -133,6 +137,8 @@ _ALL = (
             "https://github.com/toshas/torch-fidelity/releases/download/v0.2.0/"
             "weights-inception-2015-12-05-6726825d.pth"
         ),
+        stated_sha256="6726825d",
+        stated_in="the file's name, in torch-fidelity's feature_extractor_inceptionv3.py",
         library="torch-fidelity",
         architecture="inception-v3-compat",
         resizing=TENSORFLOW1,
@@ -149,6 +155,8 @@ _ALL = (
         weights_url=(
             "https://github.com/rwightman/pytorch-image-models/releases/download/v0.1-weights/nasnetalarge-dc4a7b8b.pth"
         ),
+        stated_sha256="dc4a7b8b",
+        stated_in="the file's name, in timm's models/nasnet.py",
         architecture="nasnetalarge.tf_in1k",
     ),
     # The three transformers and SSCD are signed spaces. Size, filter and normalisation are those of the code that

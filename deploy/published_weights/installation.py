@@ -1,7 +1,6 @@
 """From a published file, on this machine or at a URL, to an extractor's weights in the operator's folder."""
 
 import hashlib
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
@@ -15,8 +14,8 @@ from scorer.extractor_catalogue import ExtractorSpec
 from scorer.extractors.networks import build_network
 from scorer.extractors.weights import SUFFIXES, Weights
 
-HASH_IN_NAME = re.compile(r"-([0-9a-f]{8})\.(?:pth|pt|safetensors)$")
-"""How publishers who follow torch's convention state the beginning of a file's SHA-256."""
+OTHER_FORMATS = (".safetensors", ".pb")
+"""Those of other published files than the checkpoint whose hash a publisher states."""
 SECONDS = 60.0
 """How long a server may be silent."""
 
@@ -59,7 +58,7 @@ def install(spec: ExtractorSpec, source: Path, folder: Path, sha256: str | None)
             raise Invalid("weights-exist", f"{path} exists already.")
     published = source.read_bytes()  # once: what is hashed is what is installed
     found = hashlib.sha256(published).hexdigest()
-    _require_confirmed(source, found, sha256)
+    _require_confirmed(spec, source, found, sha256)
     weights = _weights(spec, source, folder, published, found)
     draft = weights.path.with_suffix(".new")
     try:
@@ -73,13 +72,13 @@ def install(spec: ExtractorSpec, source: Path, folder: Path, sha256: str | None)
     return weights
 
 
-def _require_confirmed(source: Path, found: str, confirmed: str | None) -> None:
-    stated = HASH_IN_NAME.search(source.name)
-    if stated is not None and not found.startswith(stated[1]):
+def _require_confirmed(spec: ExtractorSpec, source: Path, found: str, confirmed: str | None) -> None:
+    stated = spec.stated_sha256
+    if stated is not None and source.suffix not in OTHER_FORMATS and not found.startswith(stated):
         raise Invalid(
             "wrong-weights-file",
-            f"The SHA-256 of {source.name} is {found}, and its name says that it begins with {stated[1]}. Download it "
-            "again; if that number in its name is no hash, rename the file.",
+            f"The SHA-256 of {source.name} is {found}. That of the published file begins with {stated} "
+            f"({spec.stated_in}). Download it again from {spec.weights_url}.",
         )
     if confirmed is None:
         raise Invalid(

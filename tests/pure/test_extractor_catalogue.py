@@ -1,5 +1,6 @@
 """The catalogue of extractors: names, identities, and that it is read without torch."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -48,6 +49,12 @@ def test_only_an_operator_can_know_the_weights_of_production_networks() -> None:
     unknown = {spec.name for spec in EXTRACTORS.values() if spec.weights_sha256 is None}
     assert unknown == {"inception_v3", "inception_2015", "nasnetalarge", *SIGNED}
     assert all(len(spec.weights_sha256) == 64 for spec in EXTRACTORS.values() if spec.weights_sha256)
+
+
+def test_a_stated_hash_is_that_in_the_name_of_the_published_file() -> None:
+    names = {spec.name: re.search(r"-([0-9a-f]{8})\.pth$", spec.weights_url or "") for spec in EXTRACTORS.values()}
+    stated = {name: match[1] for name, match in names.items() if match}
+    assert stated == {spec.name: spec.stated_sha256 for spec in EXTRACTORS.values() if spec.stated_in}
 
 
 def test_published_files_are_those_of_the_documentation() -> None:
