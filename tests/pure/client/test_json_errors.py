@@ -142,8 +142,9 @@ def test_a_faulty_server_or_address_is_one_sentence_of_every_command_of_the_oper
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_wrong_arguments_are_a_problem_on_standard_output(
-    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     arguments = arguments_of(COMMANDS[name])
     wrong = arguments[:-1] if arguments else ["--nosuch", *["nosuch"] * 3]
     monkeypatch.setattr(sys, "argv", ["kennel", *name.split()[1:], "--json", *wrong])
