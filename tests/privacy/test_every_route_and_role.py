@@ -5,10 +5,14 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
+from scorer.blobs import Blobs
+from scorer.competitions.competition_state import state_of
+from scorer.db.submissions import submissions
 from scorer.db.tables import (
     Account,
     CodeAttachment,
@@ -33,9 +37,14 @@ from scorer.db.tables import (
     Upload,
     Webhook,
 )
+from scorer.evidence.images import png_of
+from scorer.lifecycle import TRACK_KINDS
+from scorer.review.review_queue import near_share
 from tests import growing_tables
+from tests.factories import noise_images, set_tau, zip_of
 from tests.privacy import access_table, crawler
-from tests.privacy.canaries import publish
+from tests.privacy.canaries import SLUG, TAU, publish
+from tests.privacy.canary_values import number_canary, text_canary
 from tests.privacy.crawler import (
     CrawlResult,
     RouteAnswer,
@@ -70,6 +79,60 @@ def put_back(world: Environment) -> Iterator[None]:
     """Whatever a test changes."""
     yield
     world.restore()
+
+
+def seen_against(track: str) -> set[str]:
+    """What the team of an entry that is penalised on a track may see."""
+    return {f"{name}-{track}" for name in ("pair", "sheet", "finding")}
+
+
+@pytest.fixture
+def penalised(world: Environment, put_back: None, monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """The competition has closed, and the insider's entry is penalised on both tracks. On each of them, one of its
+    images is a training image and another one is of a hidden set. The names of these secrets."""
+    secrets = []
+    with world.rewriting() as session:
+        state = state_of(session, SLUG, NOW)
+        state.competition.closes_at = NOW - timedelta(minutes=1)
+        set_tau(session, state, "public", 0.612, NOW)
+        entry = session.scalars(select(Submission).where(Submission.id == world.planted.ids["scored own"])).one()
+        images = noise_images(5, state.competition.image_count, state.competition.image_size)
+        entry.blob_key, blobs = "pairs/entry.zip", Blobs(world.settings.blob_url)
+        for name in (entry.blob_key, "pairs/reference.zip"):
+            blobs.write(name, zip_of(images))
+        session.execute(update(ReferenceSet).values(blob_key="pairs/reference.zip"))
+        for place, kind in enumerate(TRACK_KINDS):
+            tau, number = ((0.612, 0.0517293), (TAU, 0.0618457))[place]
+            track = state.tracks[kind]
+            measured = submissions.newest_measurement(session, entry.ref, track.id)
+            assert measured is not None
+            assert track.preparation is not None
+            track.preparation.key = f"key-{kind}"  # receipts have it
+            measured.provenance = {"reference": track.preparation.key}
+            measured.histogram = {"low": 0.0, "high": 2.0, "counts": [31, 27, 16]}
+            hidden = {"image": 0, "reference": len(images), "reference_name": "hidden/0.png", "distance": number / 3}
+            shown = {"image": place, "reference": place, "reference_name": "train/0.png", "distance": number}
+            measured.closest_pairs = [hidden, shown]
+            sheet = png_of(np.concatenate([images[place], images[place]])).decode("latin-1")
+            secrets += [
+                number_canary(f"hidden-pair-{kind}", "evidence", number / 3),
+                number_canary(f"pair-{kind}", "pair", number),
+                text_canary(f"sheet-{kind}", "pair", sheet),
+                text_canary(f"finding-{kind}", "pair", near_share(measured.histogram, tau / 2)),
+            ]
+    monkeypatch.setattr(world.planted, "secrets", [*world.planted.secrets, *secrets])
+    return {each.name for each in secrets}
+
+
+@pytest.mark.heavy
+def test_after_the_close_a_penalised_team_sees_what_is_against_it_on_the_public_track(
+    world: Environment, penalised: set[str]
+) -> None:
+    result = crawl(world, roles=COMPETING, safe=True)
+    assert not result.broken
+    assert not [str(each) for each in result.leaks]
+    assert penalised & result.seen["insider"] == seen_against("public")
+    assert not penalised & (result.seen["visitor"] | result.seen["outsider"])
 
 
 @pytest.mark.parametrize("role", COMPETING)
@@ -176,7 +239,7 @@ def test_a_receipt_has_private_numbers_once_they_are_published(
 
 @pytest.mark.heavy
 def test_a_provisional_board_shows_scores_and_to_its_team_an_entrys_evidence(
-    world: Environment, put_back: None
+    world: Environment, penalised: set[str]
 ) -> None:
     with world.rewriting() as session:
         publish(session, NOW, final=False)
@@ -189,6 +252,8 @@ def test_a_provisional_board_shows_scores_and_to_its_team_an_entrys_evidence(
     evidence = {f"{what}-{track}-own" for what in ("found", "sentence") for track in ("public", "private")}
     assert not evidence & (result.seen["visitor"] | result.seen["outsider"]), "others wait for the final board"
     assert evidence <= own.seen["insider"]
+    assert penalised & own.seen["insider"] == seen_against("public") | seen_against("private")
+    assert not penalised & (result.seen["visitor"] | result.seen["outsider"])
     assert not SHOWN_TRACK & (result.seen["visitor"] | result.seen["outsider"] | own.seen["insider"])
 
 
