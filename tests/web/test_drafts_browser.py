@@ -98,7 +98,7 @@ def halfway(world: Environment) -> Iterator[None]:
 
 
 @pytest.mark.heavy
-@pytest.mark.timeout(600)  # more than forty forms, each of them sent three times, on a machine that may be busy
+@pytest.mark.timeout(600)  # each of the many forms is sent three times, on a machine that may be busy
 def test_what_is_typed_survives_every_failure_without_secrets(
     browser: Browser, world: Environment, halfway: None
 ) -> None:
