@@ -26,8 +26,8 @@ class SignedClaims(NamedTuple):
 
 
 def signed_claims(token: str, keys: KeySet) -> SignedClaims:
-    """The claims of a token that one of the ``keys`` has signed: the one that it names, or any if it names none.
-    ``JoseError`` if none has."""
+    """The claims of a token that one of the ``keys`` has signed. If the token names its key, only that key counts.
+    ``JoseError`` if none has signed it."""
     key_id = jws.extract_compact(token.encode()).headers().get("kid")
     failure: JoseError = InvalidKeyIdError(f"the issuer publishes no key {key_id!r}")
     for key in keys:
@@ -41,7 +41,7 @@ def signed_claims(token: str, keys: KeySet) -> SignedClaims:
 
 def require_valid(signed: SignedClaims, issuer: str, client_id: str, nonce: str, now: int) -> None:
     """``JoseError`` or ``ValueError`` if a token is another issuer's, stale, or meant for another login or client.
-    ``issuer`` is the one that the discovery document names."""
+    ``issuer`` is that of the discovery document."""
     claims = signed.claims
     expected = _of_tenant(issuer, claims)
     key_issuer = signed.key.get("issuer")
@@ -76,8 +76,8 @@ def _of_tenant(issuer: str, claims: Mapping[str, Any]) -> str:
 
 def identity_of(claims: Mapping[str, Any], issuer: str) -> OidcIdentity:
     """What valid claims say about a person. Some issuers write ``email_verified`` as text; where it is missing, the
-    address is not used. Nor is it if the ``issuer`` of the discovery document has many tenants, each of which
-    writes any address."""
+    address is not used. The address is not used either if the ``issuer`` of the discovery document has many tenants:
+    each tenant can write any address."""
 
     def claim(name: str) -> str:
         value = claims.get(name)

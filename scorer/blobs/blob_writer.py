@@ -207,7 +207,7 @@ def _write_limiter() -> CapacityLimiter:
 
 def require_free(folder: Path, min_free_bytes: int) -> None:
     """``OutOfSpace`` if the disk of a folder has less than ``min_free_bytes``, or a smaller share of its inodes than
-    that is of its bytes: what is there keeps its room. File systems that count no inodes have enough."""
+    that is of its bytes: stored files keep their room. File systems that count no inodes have enough."""
     if not min_free_bytes:
         return
     disk = os.statvfs(folder)

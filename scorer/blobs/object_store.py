@@ -17,8 +17,7 @@ def folder_of(url: str) -> Path | None:
 
 
 def object_store_at(url: str, secret_key: str | None, **options: Any) -> ObjectStore:
-    """The store at ``url``, a folder of which is made if it is missing; ``secret_key`` is that of S3, None for the
-    environment's."""
+    """The store at ``url``; a missing folder is created. ``secret_key`` is that of S3, None for the environment's."""
     folder = folder_of(url)
     if folder is not None:
         return LocalStore(folder, mkdir=True)

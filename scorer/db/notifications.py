@@ -34,7 +34,7 @@ class NamedTeam(NamedTuple):
 
 
 class MailFault(NamedTuple):
-    """A reason why mails have not left: how many wait, how many were given up, since when the oldest was due."""
+    """A reason why mails have not left: how many wait, how many were given up, when the oldest was written."""
 
     error: str
     waiting: int

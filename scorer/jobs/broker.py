@@ -61,7 +61,7 @@ def create_celery_app(settings: Settings) -> Celery:
         worker_cancel_long_running_tasks_on_connection_loss=False,
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,
-        # A server that takes no writes (a replica, a full disk) answers errors: workers wait for it, too.
+        # A server that takes no writes (a replica, a full disk) answers errors: workers also wait for it.
         broker_channel_error_retry=True,
         broker_transport_options={
             "visibility_timeout": VISIBILITY_SECONDS,

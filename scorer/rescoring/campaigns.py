@@ -58,8 +58,8 @@ def start(
 
     ``Conflict`` if the private track was replaced meanwhile (``former-track``), the track's references are not prepared
     (``not-prepared``), another campaign of the track has not ended (``campaign-open``) or no running worker has the
-    weights (``no-worker-with-weights``); ``Invalid`` for unknown
-    entries, references and extractors, or without any entry.
+    weights (``no-worker-with-weights``); ``Invalid`` for unknown entries, references and extractors, or without any
+    entry.
     """
     competitions.lock_competition(session, state.competition.slug, share=False)
     track = track_of(state, wanted.track)

@@ -136,7 +136,7 @@ def _borderline(session: Session, state: CompetitionState, board: RankedBoard) -
         f"Entries within {BORDERLINE_STANDARD_ERRORS:g} standard errors of tau that win something, or would without"
         " the penalty, and that nobody has ruled on."
     )
-    concerns = _ranked(scores, board, _beside_tau)
+    concerns = _ranked(scores, board, _distance_and_tau)
     return _point_of_desk(
         state, "borderline", "No medal or prize depends on an entry near tau", len(open_), words, concerns
     )
@@ -166,10 +166,10 @@ def _at_rank(rank: int, _: Score) -> str:
     return f"rank {rank}"
 
 
-def _beside_tau(rank: int, score: Score) -> str:
+def _distance_and_tau(rank: int, score: Score) -> str:
     side = "penalised" if score.penalised else "not penalised"
     # Whatever is ranked has a tau.
-    return f"rank {rank}, {side}: distance {score.memorization_distance:.4f} beside tau {score.tau or 0.0:.4f}"
+    return f"rank {rank}, {side}: distance {score.memorization_distance:.4f}, tau {score.tau or 0.0:.4f}"
 
 
 def _point_of_desk(

@@ -51,8 +51,8 @@ def admit(
     limits: UploadLimits,
     now: datetime,
 ) -> CompetitionState:
-    """Refuse an upload before a byte is read if it could not be accepted: name, phase, roles, address,
-    rules, size, quotas."""
+    """Refuse an upload before a byte is read if it could not be accepted: name, phase, roles,
+    address, rules, size, quotas."""
     if any(unicodedata.category(character) in CONTROLS for character in entry.file_name):
         raise Invalid("bad-file-name", "The name of a file may not have line breaks or control characters in it.")
     state = visible_state(session, slug, account, now)

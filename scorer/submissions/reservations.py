@@ -71,4 +71,4 @@ def reserve_arriving(
 
 def taken_over_error() -> Conflict:
     """The error for a request that a newer one has replaced."""
-    return Conflict("taken-over", "A newer request goes on with this upload, or it has ended.")
+    return Conflict("taken-over", "A newer request continues this upload, or it has ended.")
