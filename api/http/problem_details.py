@@ -37,6 +37,7 @@ RETRY_SECONDS = 5
 """When to try again after the database or the blob store did not answer."""
 FULL_DISK_SECONDS = 60
 """When to try again after the disk was full."""
+RETRY_AFTER: Mapping[type[KennelError], int] = {StoreUnavailable: RETRY_SECONDS, OutOfSpace: FULL_DISK_SECONDS}
 MAX_SHOWN_FAULTS = 10
 FORWARDED_HEADERS = ("allow", "retry-after", "www-authenticate")
 
@@ -62,12 +63,9 @@ def headers_of(error: KennelError) -> dict[str, str]:
     headers = {}
     if isinstance(error, Unauthenticated):
         headers["WWW-Authenticate"] = "Bearer"
-    if isinstance(error, StoreUnavailable):
-        headers["Retry-After"] = str(RETRY_SECONDS)
-    if isinstance(error, TooMany) and error.retry_after is not None:
-        headers["Retry-After"] = str(error.retry_after)
-    if isinstance(error, OutOfSpace):
-        headers["Retry-After"] = str(FULL_DISK_SECONDS)
+    seconds = error.retry_after if isinstance(error, TooMany) else RETRY_AFTER.get(type(error))
+    if seconds is not None:
+        headers["Retry-After"] = str(seconds)
     return headers
 
 

@@ -20,11 +20,11 @@ from deploy.standalone.unix_account import (
     SERVICE,
     UnixAccount,
     hand_over,
-    name_of,
     owner_of,
     require_reachable,
     system_account,
 )
+from scorer.confinement.privileges import account_name
 from scorer.errors import Unavailable
 from scorer.settings import Settings, read_settings
 
@@ -223,7 +223,7 @@ def _refuse_other_owners(path: Path) -> None:
         if owner not in allowed:
             raise Unavailable(
                 "data-folder-of-another",
-                f"The folder {folder} belongs to the account '{name_of(owner)}', which is not the one that Kennel "
+                f"The folder {folder} belongs to the account '{account_name(owner)}', which is not the one that Kennel "
                 f"would use for it: hand the data over with `{_hand_over_command(path)}`, or name another folder with "
                 "--data.",
             )
@@ -231,7 +231,7 @@ def _refuse_other_owners(path: Path) -> None:
 
 def _hand_over_command(path: Path) -> str:
     if os.geteuid() != 0:
-        return f"sudo chown -R {name_of(os.geteuid())}: {shlex.quote(str(path))}"
+        return f"sudo chown -R {account_name(os.geteuid())}: {shlex.quote(str(path))}"
     commands = [f"chown -R root: {shlex.quote(str(path))}"]
     for name, folders in FOLDERS.items():
         there = [shlex.quote(str(path / folder)) for folder in folders if (path / folder).exists()]

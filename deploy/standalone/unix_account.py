@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from scorer.confinement.privileges import account_name
 from scorer.errors import Unavailable
 
 SERVERS, SERVICE = "kennel-db", "kennel"
@@ -80,7 +81,7 @@ def owner_of(folder: Path) -> UnixAccount | None:
         return None
     path = folder.absolute()
     status = next(each for each in (path, *path.parents) if each.exists()).stat()
-    return UnixAccount(name_of(status.st_uid), status.st_uid, status.st_gid) if status.st_uid != 0 else None
+    return UnixAccount(account_name(status.st_uid), status.st_uid, status.st_gid) if status.st_uid != 0 else None
 
 
 @contextmanager
@@ -114,14 +115,6 @@ def require_account_entry() -> None:
             f"The user id {uid} has no entry in /etc/passwd, and PostgreSQL makes no database without one: add an "
             "entry, or set DATABASE_URL to a database of your own.",
         ) from None
-
-
-def name_of(uid: int) -> str:
-    """The name of the account ``uid``, or the number if it has none."""
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return str(uid)
 
 
 def permits(status: os.stat_result, account: UnixAccount, wanted: int) -> bool:

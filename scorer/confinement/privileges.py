@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import pwd
 import resource
 import struct
 import threading
@@ -14,6 +15,14 @@ FIRST_USER, USERS = 60_578, 606
 _CAPABILITY_VERSION = 0x20080522
 _PR_CAPBSET_DROP, _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, _PR_SET_DUMPABLE = 24, 47, 4, 4
 _MAX_CAPABILITIES = 64
+
+
+def account_name(uid: int) -> str:
+    """The name of the account ``uid``, or the number if it has none."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
 
 
 def become_unprivileged(handed_over: Iterable[Path]) -> bool:

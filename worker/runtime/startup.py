@@ -2,8 +2,6 @@
 
 import logging
 import os
-import pwd
-from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -16,6 +14,7 @@ from celery.signals import (
     worker_shutting_down,
 )
 
+from scorer.confinement.privileges import account_name
 from scorer.db import competitions
 from scorer.db.connection_budget import require_connections
 from scorer.db.session import connected, require_right_clock
@@ -56,15 +55,9 @@ def require_scratch(folder: Path) -> None:
     except OSError as error:
         raise Unavailable(
             "scratch-unwritable",
-            f"The account {_account()} cannot write to the folder {folder} ({error.strerror}). Set "
+            f"The account {account_name(os.geteuid())} cannot write to the folder {folder} ({error.strerror}). Set "
             "KENNEL_SCRATCH to a folder of that account, or give it this one.",
         ) from None
-
-
-def _account() -> str:
-    with suppress(KeyError):
-        return pwd.getpwuid(os.geteuid()).pw_name
-    return str(os.geteuid())
 
 
 def require_database(settings: Settings) -> None:

@@ -4,12 +4,13 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Subquery, any_, case, func, or_, select
+from sqlalchemy import ColumnElement, any_, case, func, or_, select
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
 from scorer.db.leaderboard.scores import Score, id_list, judged_entries
 from scorer.db.review.rulings import is_ruled, is_ruled_knowing
+from scorer.db.submissions.labels import newest_rows
 from scorer.db.tables import (
     Job,
     Label,
@@ -132,7 +133,8 @@ def condemned_entries(
     is said to mean memorisation by the newest ruling, oldest first."""
     merged = merges.newest_merges()
     team_id = func.coalesce(merged.c.into_team_id, Submission.team_id)
-    ruling, label = _newest(Ruling, competition_id), _newest(Label, competition_id)
+    ruling = newest_rows(competition_id, Ruling, Ruling.kind, Ruling.memorising, Ruling.created_at).subquery()
+    label = newest_rows(competition_id, Label, Label.label, Label.created_at).subquery()
     disqualified = func.coalesce(ruling.c.kind == "disqualify", False)
     memorises = label.c.label.in_(labels)
     ruled_memorising = (label.c.label == "other") & ruling.c.memorising
@@ -149,18 +151,6 @@ def condemned_entries(
         .order_by(Submission.ref)
     )
     return [CondemnedEntry(*row) for row in session.execute(query)]
-
-
-def _newest(table: type[Ruling] | type[Label], competition_id: int) -> Subquery:
-    """The newest row of each entry of a competition."""
-    return (
-        select(table)
-        .ext(distinct_on(table.submission_ref))
-        .join(Submission, Submission.ref == table.submission_ref)
-        .where(Submission.competition_id == competition_id)
-        .order_by(table.submission_ref, table.id.desc())
-        .subquery()
-    )
 
 
 def last_ruled(session: Session, refs: Collection[int]) -> dict[int, datetime]:

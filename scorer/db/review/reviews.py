@@ -1,7 +1,6 @@
 """SQL for reviews and labels: each reviewer's newest review counts, and a decided label ends an entry's review."""
 
 from collections.abc import Collection, Sequence
-from datetime import datetime
 from typing import Any, NamedTuple
 
 from sqlalchemy import Select, func, select
@@ -11,6 +10,7 @@ from sqlalchemy.orm import Session, aliased
 from scorer.db import rescoring
 from scorer.db.leaderboard.binary_copy import compiled, read_columns
 from scorer.db.review.rulings import is_ruled_knowing
+from scorer.db.submissions.labels import newest_rows
 from scorer.db.tables import CoarseLabel, Label, Measurement, Review, Submission
 from scorer.ranking.columns import Flags, Ints
 
@@ -39,7 +39,7 @@ def review_counts(competition_id: int, reviewer_id: int, memorising: Collection[
         .group_by(Review.submission_ref)
         .subquery("given")
     )
-    decided = _decided(competition_id).subquery("decided")
+    decided = newest_rows(competition_id, Label, Label.label, Label.created_at).subquery("decided")
     ruled = is_ruled_knowing(decided.c.submission_ref, decided.c.created_at)
     return select(
         func.coalesce(reviews.c.submission_ref, decided.c.submission_ref).label("ref"),
@@ -71,16 +71,6 @@ def review_tallies(
     counts = review_counts(competition_id, reviewer_id, memorising).subquery("tally").c
     query = select(counts.ref, counts.reviews, counts.mine, counts.label.is_not(None), counts.unruled)
     return ReviewTallies(**read_columns(session.connection(), compiled(query), KINDS))
-
-
-def _decided(competition_id: int) -> Select[int, str, datetime]:
-    return (
-        select(Label.submission_ref, Label.label, Label.created_at)
-        .ext(distinct_on(Label.submission_ref))
-        .join(Submission, Submission.ref == Label.submission_ref)
-        .where(Submission.competition_id == competition_id)
-        .order_by(Label.submission_ref, Label.id.desc())
-    )
 
 
 def label_pairs(session: Session, competition_id: int) -> list[tuple[str, str]]:
@@ -120,7 +110,7 @@ class LabelledDistance(NamedTuple):
 
 def labelled_distances(session: Session, competition_id: int, track_id: int) -> list[LabelledDistance]:
     """Every entry with a decided label and a measurement on a track."""
-    decided = _decided(competition_id).subquery("decided")
+    decided = newest_rows(competition_id, Label, Label.label, Label.created_at).subquery("decided")
     newest = (
         select(Measurement.memorization_distance.label("distance"))
         .where(Measurement.track_id == track_id, Measurement.submission_ref == decided.c.submission_ref)

@@ -5,9 +5,9 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, func, select
-from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
+from scorer.db.submissions.labels import newest_rows
 from scorer.db.tables import Rebuttal, RebuttalAnswer, Ruling, Submission
 
 
@@ -55,14 +55,7 @@ def newest_disqualification(session: Session, competition_id: int) -> datetime |
 
 def newest_keeps(session: Session, competition_id: int) -> dict[int, datetime]:
     """The entries in time, by ref, whose newest ruling keeps them as they are judged, with the time of that ruling."""
-    newest = (
-        select(Ruling.submission_ref, Ruling.kind, Ruling.created_at)
-        .ext(distinct_on(Ruling.submission_ref))
-        .join(Submission, Submission.ref == Ruling.submission_ref)
-        .where(Submission.competition_id == competition_id, ~Submission.late)
-        .order_by(Ruling.submission_ref, Ruling.id.desc())
-        .subquery()
-    )
+    newest = newest_rows(competition_id, Ruling, Ruling.kind, Ruling.created_at).where(~Submission.late).subquery()
     kept = select(newest.c.submission_ref, newest.c.created_at).where(newest.c.kind == "keep")
     return {row.submission_ref: row.created_at for row in session.execute(kept)}
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import Select, select
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
@@ -25,16 +25,19 @@ def memorising_rulings(session: Session, competition_id: int) -> dict[int, bool 
     return _newest(session, competition_id, Ruling, Ruling.memorising)
 
 
-def _newest(session: Session, competition_id: int, table: type[Any], column: Any) -> dict[int, Any]:
-    """A column of each submission's newest row in an append-only table."""
-    newest = (
-        select(table.submission_ref, column)
+def newest_rows(competition_id: int, table: type[Any], *columns: Any) -> Select[Any]:
+    """The ref and columns of each submission's newest row in an append-only table."""
+    return (
+        select(table.submission_ref, *columns)
         .ext(distinct_on(table.submission_ref))
         .join(Submission, Submission.ref == table.submission_ref)
         .where(Submission.competition_id == competition_id)
         .order_by(table.submission_ref, table.id.desc())
     )
-    return dict(session.execute(newest).all())
+
+
+def _newest(session: Session, competition_id: int, table: type[Any], column: Any) -> dict[int, Any]:
+    return dict(session.execute(newest_rows(competition_id, table, column)).all())
 
 
 def decided_label(session: Session, submission_ref: int) -> Label | None:
@@ -56,11 +59,4 @@ def labels_of(session: Session, refs: Collection[int]) -> dict[int, str]:
 
 def decided_labels(session: Session, competition_id: int) -> dict[int, str]:
     """The decided label of every labelled submission of a competition, by ref."""
-    newest = (
-        select(Label.submission_ref, Label.label)
-        .ext(distinct_on(Label.submission_ref))
-        .join(Submission, Submission.ref == Label.submission_ref)
-        .where(Submission.competition_id == competition_id)
-        .order_by(Label.submission_ref, Label.id.desc())
-    )
-    return dict(session.execute(newest).all())
+    return _newest(session, competition_id, Label, Label.label)
