@@ -1,12 +1,16 @@
-"""The HTTP protocol of the web server: uvicorn's, with limits on connections, headers, trailers, chunk sizes, requests
-that wait, bodies that nobody reads and answers that nobody takes.
+"""The HTTP protocol of the web server: uvicorn's, with limits on connections, TLS handshakes, headers, trailers, chunk
+sizes, requests that wait, bodies that nobody reads and answers that nobody takes.
 
 Uvicorn itself has no limit on any of them, except on the time that a connection is idle between two requests.
 """
 
 import resource
 from asyncio import TimerHandle, Transport
+from collections.abc import Coroutine
+from ssl import SSLContext
+from typing import Any
 
+import uvloop
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from api.http.client_address import is_trusted
@@ -17,7 +21,8 @@ MAX_CONNECTIONS = 2048
 MAX_CONNECTIONS_OF_AN_ADDRESS = 256
 """Of one network address to one process. Trusted proxies have no limit but ``MAX_CONNECTIONS``."""
 HEADER_SECONDS = 20.0
-"""From the connection, or from a request's first byte, until its headers are complete."""
+"""From the connection, or from a request's first byte, until its headers are complete. A TLS handshake has no other
+time."""
 MAX_HEADER_BYTES = 1 << 16
 """Of the headers of a request, and again of everything after them that is no body: chunk sizes, their extensions and
 trailers."""
@@ -32,11 +37,22 @@ DRAIN_SECONDS = 60.0
 """How long the rest of a body is taken, and dropped, after the answer: many clients read it only then."""
 
 
+class ServerLoop(uvloop.Loop):
+    """An event loop whose servers leave TLS to their protocol. Otherwise a protocol learns of a connection only when
+    its handshake is complete, and nothing counts or ends those that never complete it."""
+
+    async def create_server(self, *args: Any, **options: Any) -> Any:
+        """Listen without TLS."""
+        return await super().create_server(*args, **options | {"ssl": None})
+
+
 class BoundedHttpProtocol(HttpToolsProtocol):
-    """Closes connections that exceed the limits."""
+    """Closes connections that exceed the limits. With ``ServerLoop`` it speaks TLS if uvicorn has a certificate."""
 
     _timer: TimerHandle | None = None
     _unread_timer: TimerHandle | None = None
+    _early_data: bytes | None = None
+    """What arrived with the end of the TLS handshake; None while there is no handshake."""
     _header_bytes = 0
     _awaits_headers = True
     _message_is_complete = True
@@ -46,15 +62,42 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     """When the connection began to wait for the headers of a request; None while a request is in progress."""
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
-        """Count the connection, and start the time for the first headers."""
+        """Count the connection, and start the time for the first headers and the TLS handshake before them."""
         super().connection_made(transport)
         self.idle_since = self.loop.time()
         if self.client and not is_trusted(self.client[0], self.app_state.get("trusted_proxies", ())):
             self.network = network_of(self.client[0])
+        context = None if transport.get_extra_info("sslcontext") else self.config.ssl
+        if context:
+            self._early_data = b""
         if self._is_one_too_many():
             self._refuse(503)
-        else:
-            self._start_timer(HEADER_SECONDS)
+            return
+        self._start_timer(HEADER_SECONDS)
+        if context:
+            self._begin_tls(transport, context)
+
+    def _begin_tls(self, transport: Transport, context: SSLContext) -> None:
+        """Begin the handshake. The first step of the coroutine, which makes TLS receive the connection's bytes, is
+        taken here: uvloop reads from the connection before a task would take it."""
+        handshake = self.loop.start_tls(transport, self, context, server_side=True)
+        handshake.send(None).add_done_callback(lambda _: self._end_handshake(handshake))
+
+    def _end_handshake(self, handshake: Coroutine[Any, Any, Transport | None]) -> None:
+        """Begin HTTP if the handshake has succeeded."""
+        encrypted = None
+        try:
+            handshake.send(None)
+        except StopIteration as end:
+            encrypted = end.value
+        except OSError:  # what the peer sent is no TLS, or it is gone
+            self.transport.abort()
+        if encrypted is None or encrypted.is_closing():
+            self.connection_lost(None)
+            return
+        data, self._early_data = self._early_data, None
+        super().connection_made(encrypted)
+        self.data_received(data or b"")
 
     def _is_one_too_many(self) -> bool:
         """Whether the process or the address has too many connections. If only the process does, the connection that
@@ -80,6 +123,9 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse bytes, but of what is no body only as many as it may have."""
+        if self._early_data is not None:
+            self._early_data += data
+            return
         while data and not self.transport.is_closing():
             room = MAX_HEADER_BYTES - self._header_bytes
             if room <= 0:
@@ -184,7 +230,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def _refuse(self, status: int) -> None:
         """Close the connection, with an answer if the peer waits for none yet."""
-        if self._awaits_headers and (self.cycle is None or self.cycle.response_complete):
+        waits = self._awaits_headers and (self.cycle is None or self.cycle.response_complete)
+        if waits and self._early_data is None:
             self.transport.write(STATUS_LINE[status] + b"content-length: 0\r\nconnection: close\r\n\r\n")
         self.transport.close()
 

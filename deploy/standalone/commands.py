@@ -10,7 +10,7 @@ WEB, WORKER = "api.main:served_app", "worker.app"
 """What uvicorn and Celery are told to run: a word of every command line of the service's processes."""
 CELERY = (*PYTHON, "celery", "-A", WORKER, "--quiet")
 
-HTTP_PROTOCOL = "api.http.server_protocol:BoundedHttpProtocol"
+HTTP_PROTOCOL, SERVER_LOOP = "api.http.server_protocol:BoundedHttpProtocol", "api.http.server_protocol:ServerLoop"
 SCORING_QUEUES = ("score", "prepare", "compare", "rescore")
 """All that a worker with a GPU takes."""
 PROCESSES_OF_A_GPU = 2
@@ -25,7 +25,7 @@ SWEEPING_QUEUES = (SWEEP_QUEUE,)
 
 def web_command(host: str, port: int, processes: int | str) -> tuple[str, ...]:
     """The web server: ``processes`` of them, or as many as a variable in it says, share one port of ``host``."""
-    uvicorn = (*PYTHON, "uvicorn", "--factory", WEB, "--http", HTTP_PROTOCOL, "--ws", "none")
+    uvicorn = (*PYTHON, "uvicorn", "--factory", WEB, "--http", HTTP_PROTOCOL, "--loop", SERVER_LOOP, "--ws", "none")
     address = ("--host", host, "--port", str(port), "--workers", str(processes))
     return (*uvicorn, "--no-server-header", "--no-proxy-headers", *address)
 

@@ -1,19 +1,23 @@
 """TLS between the proxy and the web process: both as docker-compose.tls.yml has them, spoken to over loopback."""
 
 import os
+import resource
 import shutil
+import socket
 import ssl
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep
 
 import httpx
 import pytest
 
+from api.http.server_protocol import MAX_CONNECTIONS_OF_AN_ADDRESS
 from deploy.standalone.commands import web_command
 from deploy.standalone.ports import free_port
+from scorer.open_files import raise_open_files_limit
 from scorer.settings import Settings
 from tests.compose.compose_file import MAIN, ROOT, read
 from tests.conftest import addresses
@@ -24,11 +28,11 @@ PATIENCE = 60.0
 
 
 @contextmanager
-def running(command: tuple[str, ...], log: Path, **environment: str) -> Iterator[None]:
-    """A process, ended at the end."""
+def running(command: tuple[str, ...], log: Path, **environment: str) -> Iterator[int]:
+    """The id of a process that ends at the end of the block."""
     with log.open("wb") as file, subprocess.Popen(command, stdout=file, stderr=file, env=environment) as process:
         try:
-            yield
+            yield process.pid
         finally:
             process.terminate()
 
@@ -44,8 +48,8 @@ def answer(url: str, verify: ssl.SSLContext | bool = True) -> httpx.Response:
 
 
 @pytest.fixture
-def web(settings: Settings, tmp_path: Path) -> Iterator[tuple[int, Path]]:
-    """The port and the certificate of a web process that has the variables of docker-compose.tls.yml."""
+def web(settings: Settings, tmp_path: Path) -> Iterator[tuple[int, Path, int]]:
+    """The port, certificate and process id of a web process that has the variables of docker-compose.tls.yml."""
     chain, key = certificate(tmp_path, "localhost")
     files = {"/run/secrets/web_certificate": str(chain), "/run/secrets/web_key": str(key)}
     variables = LINKED["api"]["environment"]
@@ -57,25 +61,42 @@ def web(settings: Settings, tmp_path: Path) -> Iterator[tuple[int, Path]]:
         **addresses(settings),
     }
     port = free_port()
-    with running(web_command("127.0.0.1", port, 1), tmp_path / "web.log", **environment):
+    with running(web_command("127.0.0.1", port, 1), tmp_path / "web.log", **environment) as pid:
         trusting = ssl.create_default_context(cafile=chain)
         assert answer(f"https://localhost:{port}/healthz", trusting).json() == {"status": "ok"}
-        yield port, chain
+        yield port, chain, pid
 
 
-def test_a_web_process_with_a_certificate_speaks_tls_alone(web: tuple[int, Path]) -> None:
-    port, _ = web
+def test_a_web_process_with_a_certificate_speaks_tls_alone(web: tuple[int, Path, int]) -> None:
+    port, *_ = web
     with pytest.raises(httpx.HTTPError):
         httpx.get(f"http://localhost:{port}/healthz", timeout=PATIENCE, trust_env=False)
     with pytest.raises(httpx.ConnectError, match="CERTIFICATE_VERIFY_FAILED"):
         httpx.get(f"https://localhost:{port}/healthz", timeout=PATIENCE, trust_env=False)
 
 
+def test_handshakes_that_never_end_count_as_connections(web: tuple[int, Path, int]) -> None:
+    """Those of an address, and all together: half of the files that the process may open."""
+    port, chain, pid = web
+    trusting, open_files = ssl.create_default_context(cafile=chain), Path(f"/proc/{pid}/fd")
+    raise_open_files_limit()
+    limit, others = 2 * MAX_CONNECTIONS_OF_AN_ADDRESS + 100, 32
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (limit, limit))
+    before = len(list(open_files.iterdir()))
+    with ExitStack() as held:
+        for source, bound in (("127.0.0.2", MAX_CONNECTIONS_OF_AN_ADDRESS), ("127.0.0.3", limit // 2)):
+            for _ in range(MAX_CONNECTIONS_OF_AN_ADDRESS + 100):
+                raw = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE, source_address=(source, 0))
+                held.enter_context(raw)
+            assert answer(f"https://localhost:{port}/healthz", trusting).status_code == 200
+            assert bound <= len(list(open_files.iterdir())) < before + bound + others
+
+
 @pytest.mark.skipif(shutil.which("caddy") is None, reason="needs Debian's caddy")
 def test_the_proxy_speaks_to_the_certificate_that_it_knows_and_to_no_other(
-    web: tuple[int, Path], tmp_path: Path
+    web: tuple[int, Path, int], tmp_path: Path
 ) -> None:
-    port, chain = web
+    port, chain, _ = web
     other = tmp_path / "other"
     other.mkdir()
     unknown, _ = certificate(other, "localhost")

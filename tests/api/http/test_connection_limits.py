@@ -2,9 +2,11 @@
 
 import resource
 import socket
+import ssl
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from ipaddress import ip_network
+from pathlib import Path
 from time import monotonic, sleep
 from urllib.parse import urlsplit
 
@@ -20,6 +22,7 @@ from api.main import create_app
 from scorer.open_files import raise_open_files_limit
 from scorer.settings import Settings
 from tests.http_server import serve
+from tests.worker.notifications.test_webhook_delivery import certificate
 
 GET = b"GET / HTTP/1.1\r\nHost: kennel\r\n"
 STATUS = b"GET /healthz HTTP/1.1\r\nHost: kennel\r\nConnection: close\r\n\r\n"
@@ -234,6 +237,32 @@ def test_a_new_connection_takes_the_place_of_the_one_that_has_waited_longest(mon
         assert _answer(oldest) == b""
         with _connect(address, begun):
             _wait_until(lambda: _status(address) == b"503")
+
+
+@pytest.mark.parametrize("data", [b"", GET + b"\r\n"], ids=["silence", "no TLS"])
+def test_a_tls_handshake_has_little_time(data: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_protocol, "HEADER_SECONDS", 0.2)
+    with serve(_app(), certificate=certificate(tmp_path, "kennel")) as address, _connect(address, data) as raw:
+        raw.settimeout(30)  # asyncio ends a handshake after 60 s
+        assert not _answer(raw).startswith(b"HTTP/")
+
+
+def test_a_request_may_arrive_with_the_end_of_the_tls_handshake(tmp_path: Path) -> None:
+    chain, key = certificate(tmp_path, "kennel")
+    received, sent = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = ssl.create_default_context(cafile=chain).wrap_bio(received, sent, server_hostname="kennel")
+    with serve(_app(), certificate=(chain, key)) as address, _connect(address) as raw:
+        while True:
+            try:
+                client.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                raw.sendall(sent.read())
+                received.write(raw.recv(1 << 16))
+        client.write(STATUS)
+        raw.sendall(sent.read())
+        received.write(_answer(raw))
+        assert client.read(1 << 16).startswith(b"HTTP/1.1 200 ")
 
 
 def _status(address: str, source: str = "127.0.0.1") -> bytes:

@@ -21,7 +21,7 @@ from api.http import request_bodies, server_protocol
 from api.http.request_bodies import MAX_BODY_BYTES, RefusedBody, RequestBodies, streamed_body
 from api.http.server_protocol import BoundedHttpProtocol
 from api.main import create_app
-from deploy.standalone.commands import web_command
+from deploy.standalone.commands import SERVER_LOOP, web_command
 from scorer.settings import Settings
 from tests.http_server import serve
 
@@ -263,6 +263,7 @@ def test_every_web_server_is_started_with_these_limits() -> None:
     for server in (command, " ".join(json.loads(started))):
         (protocol,) = re.findall(r"--http (\S+)", server)
         assert import_from_string(protocol) is BoundedHttpProtocol
+        assert f"--loop {SERVER_LOOP} " in server, "connections would not count before their TLS handshake"
         assert "--ws none" in server, "uvicorn's own protocol for WebSockets has none of them"
 
 
