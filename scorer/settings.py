@@ -139,7 +139,7 @@ class Settings(LogSettings):
     max_team_bytes: int | None = Field(100 * 1024**3, ge=1)
     """Bytes of a team's zips, generators, code and uploads under way in a competition. Without it there is no limit."""
     max_competition_bytes: int | None = Field(None, ge=1)
-    """The same of all teams; what one has announced counts up to a quarter of the free bytes. Without it: no limit."""
+    """The same of all teams; announced bytes reserve at most a quarter of the free ones. Without it: no limit."""
     clamd: SocketAddress | None = None
     """The clamd (ClamAV) that scans uploads for malware: the path of its socket, or ``host:port``. Infected uploads are
     refused; while it is away, entries wait and other uploads get 503. Without it nothing is scanned."""

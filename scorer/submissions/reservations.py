@@ -1,7 +1,8 @@
 """Reservations: the bytes of an upload under way that count in the quotas of its team and its competition.
 
-An announcement reserves the length of the upload, up to the team's share of the free bytes, for some minutes. From its
-first byte on the reservation lasts as long as the upload; bytes beyond it are reserved before they are stored.
+An announcement reserves the length of the upload for some minutes, as far as the share of the free bytes goes that all
+announcements have together. From its first byte on the reservation lasts as long as the upload; bytes beyond it are
+reserved before they are stored.
 """
 
 from datetime import datetime, timedelta
@@ -10,7 +11,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from scorer.db.submissions import uploads as rows
-from scorer.db.tables import Account, Competition, Upload
+from scorer.db.tables import Competition, Upload
 from scorer.errors import Conflict
 from scorer.teams import storage
 from scorer.teams.storage import UploadLimits
@@ -20,18 +21,11 @@ RESERVED_FOR = timedelta(minutes=5)
 
 
 def reserve_announced(
-    session: Session,
-    competition: Competition,
-    account: Account,
-    limits: UploadLimits,
-    *,
-    method: str,
-    length: int,
-    now: datetime,
+    session: Session, competition: Competition, limits: UploadLimits, *, method: str, length: int, now: datetime
 ) -> dict[str, Any]:
     """The method and the reservation of a new upload, by column. A presigned PUT, whose bytes nobody counts as they
     arrive, reserves its whole length as long as its URL works; where that exceeds the share, it becomes ``tus``."""
-    reserved = storage.bytes_in_share(session, competition, account, limits, length, now)
+    reserved = storage.bytes_in_share(session, competition, limits, length, now)
     if method == "put" and reserved == length:
         return {"method": method, "reserved": reserved, "reserved_until": None}
     method = "tus" if method == "put" else method
@@ -62,7 +56,7 @@ def reserve_arriving(
         competition, account, missing = upload.competition, upload.account, upload.length - reserved
         wanted, benchmark = to - reserved if reserved else missing, upload.benchmark is not None
         storage.require_room(session, competition, account, limits, wanted=wanted, benchmark=benchmark, now=now)
-        reserved += storage.bytes_in_share(session, competition, account, limits, missing, now)
+        reserved += storage.bytes_in_share(session, competition, limits, missing, now)
     reserved = max(to, reserved)
     if not rows.reserve(session, upload_id, writer=writer, reserved=reserved):
         raise taken_over_error()

@@ -72,7 +72,7 @@ def begin(
         raise Invalid("empty", "An upload has at least one byte.")
     intake.admit(session, slug, wanted.entry, account, declared_bytes=wanted.length, limits=limits, now=now)
     reservation = reservations.reserve_announced(
-        session, competition, account, limits, method=wanted.method, length=wanted.length, now=now
+        session, competition, limits, method=wanted.method, length=wanted.length, now=now
     )
     _end_idle(session, competition.id, account)
     upload = Upload(

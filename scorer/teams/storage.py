@@ -20,7 +20,7 @@ from scorer.settings import Settings
 LISTED_TEAMS = 20
 GIGABYTE = 10**9
 SHARE = 4
-"""What a team has announced reserves at most the free bytes of the competition, divided by this."""
+"""Announcements of all teams together reserve at most the free bytes of the competition, divided by this."""
 
 
 @dataclass(frozen=True)
@@ -87,16 +87,13 @@ def require_room(
             )
 
 
-def bytes_in_share(
-    session: Session, competition: Competition, account: Account, limits: UploadLimits, wanted: int, now: datetime
-) -> int:
-    """How many of ``wanted`` more bytes the account's team may reserve by announcing them: so few that the teams which
-    announce most leave room for others."""
+def bytes_in_share(session: Session, competition: Competition, limits: UploadLimits, wanted: int, now: datetime) -> int:
+    """How many of ``wanted`` more bytes may be reserved by announcing them: so few that most of what is free is left to
+    bytes that arrive, however many accounts announce."""
     if limits.competition is None:
         return wanted
-    own = usage_of(session, competition, account, now).staged
-    free = limits.competition - usage_of_competition(session, competition, now).total + own
-    return max(0, min(wanted, free // SHARE - own))
+    used = usage_of_competition(session, competition, now)
+    return max(0, min(wanted, (limits.competition - used.stored) // SHARE - used.staged))
 
 
 def _refusal(slug: str, whose: str, used: int, limit: int) -> Conflict:

@@ -254,7 +254,7 @@ def test_teams_announce_no_more_than_their_quota_and_share(attacked: Attacked) -
     assert announce("eve", files) == [201] * files
     attacked.require_answer()
     storage = attacked.service.call("organizer", "GET", f"/competitions/{slug}/storage").json()
-    assert storage["staged_bytes"] == MAX_TEAM_BYTES + (MAX_COMPETITION_BYTES - MAX_TEAM_BYTES) // SHARE
+    assert storage["staged_bytes"] == MAX_COMPETITION_BYTES // SHARE == MAX_TEAM_BYTES
     assert attacked.stored_bytes == before
 
 
