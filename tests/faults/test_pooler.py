@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
+from threading import Barrier
 from typing import Any
 
 import httpx
@@ -126,6 +127,7 @@ def test_a_competition_is_held_behind_a_pooler(settings: Settings, tmp_path: Pat
         board = service.call(None, "GET", f"/competitions/{slug}/leaderboard").json()
         assert [place["rank"] for place in board["entries"]] == [1, 2]
         read_at_the_same_time(service, slug)
+        upload_at_the_same_time(service, slug)
 
 
 def read_at_the_same_time(service: Service, slug: str) -> None:
@@ -145,6 +147,33 @@ def read_at_the_same_time(service: Service, slug: str) -> None:
 
     with ThreadPoolExecutor(8) as readers:
         list(readers.map(read, range(8)))
+
+
+def upload_at_the_same_time(service: Service, slug: str) -> None:
+    """More uploads than the server has connections, each sent whole and in resumable pieces: all become entries."""
+    tus, barrier = {"Tus-Resumable": "1.0.0"}, Barrier(8)
+
+    def upload(number: int) -> tuple[str, str]:
+        who = ("ada", "bob", "eve")[number % 3]
+        whole, content = (zip_of(noise_images(seed + number)) for seed in (100, 200))
+        barrier.wait()
+        answer = service.submit(who, slug, whole)
+        assert answer.status_code == 202, answer.text
+        headers = tus | {"Upload-Length": str(len(content))}
+        answer = service.call(who, "POST", f"/competitions/{slug}/uploads", headers=headers)
+        assert answer.status_code == 201, answer.text
+        path, half = answer.headers["location"].removeprefix(API), len(content) // 2
+        for offset, piece in ((0, content[:half]), (half, content[half:])):
+            headers = tus | {"Upload-Offset": str(offset), "Content-Type": "application/offset+octet-stream"}
+            answer = service.call(who, "PATCH", path, headers=headers, content=piece)
+            assert answer.status_code == 204, answer.text
+        return who, answer.headers["kennel-submission"]
+
+    with ThreadPoolExecutor(8) as senders:
+        entries = list(senders.map(upload, range(8)))
+    service.work()
+    for who, entry in entries:
+        assert service.call(who, "GET", f"/submissions/{entry}").json()["status"] == "scored"
 
 
 def environment_of(settings: Settings) -> dict[str, str]:
