@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from pwdlib import PasswordHash
 from pwdlib.hashers.argon2 import Argon2Hasher
-from sqlalchemy import event
+from sqlalchemy import event, select
 
 from api.http.csrf import csrf_token
 from api.main import create_app, set_up_state
@@ -23,16 +23,17 @@ from scorer.accounts.sessions import Browser
 from scorer.db.session import engine_of, sessions_of
 from scorer.db.tables import Account, Competition, Job, Token
 from scorer.jobs.broker import create_celery_app
-from scorer.lifecycle import Queue
+from scorer.lifecycle import JobState, Queue
 from scorer.monitoring import logs
 from scorer.settings import Settings
 from tests import prepared_references
 from tests.factories import give_role, make_spec, zip_of
 from tests.people import TOKENS, create_people
-from worker.dispatch import PRECEDING_QUEUES, run_next
+from worker.dispatch import run_next
 from worker.runtime.context import WorkerContext
 
 API = "/api/v1"
+_WAITING_QUEUES = select(Job.queue).where(Job.state == JobState.WAITING).distinct()
 _idle: list[FastAPI] = []
 """Applications that no test uses now. A new one would build its routes again at its first request."""
 
@@ -103,15 +104,14 @@ class Service:
 
     def work(self, *, evidence: bool = False) -> None:
         """Do all due jobs in a worker's order; those of evidence only on request, or if jobs behind them wait."""
-        while any(run_next(self.context, queue) for queue in Queue if evidence or not self._has_only_evidence(queue)):
+        while any(run_next(self.context, queue) for queue in self._waiting_queues(evidence=evidence)):
             pass
 
-    def _has_only_evidence(self, queue: Queue) -> bool:
-        """Whether a claim from this queue could only find evidence jobs."""
-        if "evidence" not in PRECEDING_QUEUES.get(queue, ()):
-            return queue == "evidence"
+    def _waiting_queues(self, *, evidence: bool) -> list[Queue]:
+        """The queues that have waiting jobs: to ask a worker for a job costs as much as a small request."""
         with self.context.sessions() as session:
-            return session.query(Job).filter_by(queue=queue, state="waiting").first() is None
+            waiting = set(session.scalars(_WAITING_QUEUES))
+        return [queue for queue in Queue if queue in waiting and (evidence or queue != Queue.EVIDENCE)]
 
     def hire(self, *handles: str, role: str = "reviewer") -> None:
         """New people with tokens who have a role in every competition, those to come included."""
