@@ -92,6 +92,8 @@ PEOPLE = {
     "admin": ("root", "admin"),
 }
 ROLES = ("visitor", "outsider", "neighbour", "reviewer", "insider", "organizer", "admin")
+COMPETING = ("visitor", "outsider", "insider")
+"""Those who may know nothing that is hidden."""
 FAR_FUTURE = timedelta(days=9000)
 """Later than any clock of a request, so that nothing has expired."""
 TAU = 0.3141812

@@ -13,3 +13,10 @@ def world(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     """A service full of canaries."""
     with planted_environment(servers, tmp_path_factory.mktemp("leaks")) as planted:
         yield planted
+
+
+@pytest.fixture
+def put_back(world: Environment) -> Iterator[None]:
+    """Whatever a test changes."""
+    yield
+    world.restore()

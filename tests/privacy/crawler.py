@@ -5,6 +5,7 @@ import re
 from base64 import urlsafe_b64decode
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 from fastapi import FastAPI
@@ -219,9 +220,15 @@ class CrawlResult:
 
 
 def crawl(
-    world: Environment, *, roles: Collection[str] = ROLES, shown: Collection[str] = (), safe: bool = False
+    world: Environment,
+    *,
+    roles: Collection[str] = ROLES,
+    shown: Collection[str] = (),
+    safe: bool = False,
+    known: Mapping[tuple[str, str], RouteAnswer] = MappingProxyType({}),
 ) -> CrawlResult:
-    """Call every route (``safe``: only those that change nothing) in every role, or in these."""
+    """Call every route (``safe``: only those that change nothing) in every role, or in these. Requests whose answers
+    are ``known``, by role and request, are not made again."""
     done = CrawlResult([], [], [], {role: set() for role in ROLES}, {}, set())
     for route in routes_of(world.app):
         if safe and not route.is_safe:
@@ -230,7 +237,7 @@ def crawl(
         statuses = done.statuses.setdefault(str(route), {})
         for request in requests_of(route, world.planted):
             for role in (each for each in request.call.roles if each in roles):
-                answer = send_and_restore(world, role, request)
+                answer = known.get((role, str(request))) or send_and_restore(world, role, request)
                 statuses.setdefault(role, []).append(answer.status)
                 if answer.recorded:
                     done.recorded.add(str(route))
@@ -256,7 +263,8 @@ def answers_of(world: Environment, roles: Collection[str]) -> dict[tuple[str, st
         for route in routes_of(world.app)
         if route.is_safe
         for request in requests_of(route, world.planted)
-        for role in roles
+        for role in request.call.roles
+        if role in roles
     }
 
 

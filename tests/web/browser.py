@@ -36,8 +36,8 @@ LINES_OF_NUMBERS = """[...document.querySelectorAll('td.number')].map(each => {
 })"""
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+@contextmanager
+def running_browser() -> Iterator[Browser]:
     """The machine's Chromium."""
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:

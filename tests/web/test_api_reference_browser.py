@@ -4,9 +4,8 @@ from playwright.sync_api import Browser
 
 from tests.api.conftest import Service
 from tests.http_server import serve
-from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, browser, take_pictures, visit
+from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, take_pictures, visit
 
-__all__ = ["browser"]
 BROKEN_WORDS = """[...document.querySelectorAll('.fields tbody :is(th, td)')].flatMap(cell => {
     const walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
     const broken = [], range = document.createRange();

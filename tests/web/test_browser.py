@@ -8,19 +8,9 @@ from playwright.sync_api import Browser
 
 from tests.http_server import serve
 from tests.web import view_samples
-from tests.web.browser import (
-    DESKTOP,
-    LINES_OF_NUMBERS,
-    OVERFLOWING_ELEMENTS,
-    PHONE,
-    WIDTHS,
-    browser,
-    take_pictures,
-    visit,
-)
+from tests.web.browser import DESKTOP, LINES_OF_NUMBERS, OVERFLOWING_ELEMENTS, PHONE, WIDTHS, take_pictures, visit
 from tests.web.view_samples import SampleSite
 
-__all__ = ["browser"]  # a fixture is found by its name here
 HERE = f"/competitions/{view_samples.SLUG}"
 LONG = "/competitions/long"
 MORE_COLUMNS = f"{LONG}?columns=fd_dinov2&columns=kid"

@@ -6,11 +6,9 @@ from playwright.sync_api import Browser, expect
 from tests.api.conftest import Service
 from tests.factories import noise_images
 from tests.http_server import serve
-from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, browser, take_pictures
+from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, take_pictures
 from tests.web.submissions.test_submissions_browser import signed_in
 from tests.worker.rescoring.test_campaigns import PRIZES, new_version, places
-
-__all__ = ["browser"]  # a fixture is found by its name here
 
 
 @pytest.mark.heavy

@@ -5,11 +5,14 @@ from typing import Any
 import pytest
 
 from tests.api.conftest import Service
+from tests.substitute_network import substitute_network
 from tests.web.html import Element, parse_html
 from tests.web.submissions.test_submissions import HTML, enter, hidden, read
 from tests.worker.rescoring.test_campaigns import assert_refused_while_published, decide, started
 from tests.worker.rescoring.test_refusals import campaign_acts, replace_private_track
 from tests.worker.rescoring.test_switching import with_an_entry
+
+__all__ = ["substitute_network"]  # a fixture is found by its name here
 
 
 def press(service: Service, page: Element, address: str, status: int, **fields: str) -> Any:

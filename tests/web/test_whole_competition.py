@@ -11,12 +11,11 @@ from tests.api.conftest import Service
 from tests.api.review.test_review import near_copies, slug_of
 from tests.api.teams.test_final_picks_and_code import close
 from tests.factories import noise_images
-from tests.web.browser import browser
 from tests.web.review.test_phases_browser import publish
 from tests.web.submissions.test_submissions_browser import signed_in
 from tests.worker.rescoring.test_campaigns import new_version, places
 
-__all__ = ["browser", "terminal"]  # fixtures are found by their names here
+__all__ = ["terminal"]  # a fixture is found by its name here
 COPIER, HONEST = "bob", ("ada", "eve")
 
 

@@ -6,8 +6,9 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -16,10 +17,13 @@ from PIL import Image, PngImagePlugin
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
+from deploy.standalone.ephemeral import Servers
 from scorer.db.tables import Account, AuditEntry, Job, Rebuttal, Release, Review, Ruling, Submission, Team
 from scorer.import_export import release_tables
 from scorer.import_export.release_columns import TABLES
+from scorer.settings import Settings
 from tests.api.conftest import Service
+from tests.api.kept_state import KeptState, copied_settings, kept_state
 from tests.factories import noise_images, zip_of
 from worker.exports import data_release as release_job
 from worker.exports import parquet
@@ -87,8 +91,7 @@ def with_texts(images: Any) -> bytes:
     return buffer.getvalue()
 
 
-@pytest.fixture
-def slug(service: Service) -> str:
+def closed_competition(service: Service) -> str:
     """A competition that has closed, with entries of three teams, a rejected one, reviews and a ruling."""
     slug = service.competition(medals={"gold": 1, "silver": 2, "bronze": 3})
     for name, body in SHOWN_TRACKS.items():
@@ -120,6 +123,26 @@ def slug(service: Service) -> str:
         )
     closed(service, slug)
     return slug
+
+
+@pytest.fixture(scope="module")
+def kept(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KeptState[str]]:
+    """The service with that competition."""
+    with kept_state(servers, tmp_path_factory.mktemp("kept"), closed_competition) as state:
+        yield state
+
+
+@pytest.fixture
+def settings(servers: Servers, tmp_path: Path, kept: KeptState[str]) -> Iterator[Settings]:
+    """Settings of a copy of it."""
+    with copied_settings(servers, tmp_path, kept) as copied:
+        yield copied
+
+
+@pytest.fixture
+def slug(kept: KeptState[str]) -> str:
+    """The competition."""
+    return kept.result
 
 
 def test_what_is_in_it_and_what_is_not(service: Service, slug: str) -> None:

@@ -219,7 +219,7 @@ async def followers(url: str, wanted: list[tuple[str, str]]) -> AsyncIterator[li
 
 
 @pytest.mark.heavy
-def test_hundreds_of_idle_listeners_cost_next_to_nothing(service: Service, url: str) -> None:
+def test_many_idle_listeners_cost_next_to_nothing(service: Service, url: str) -> None:
     slug = service.competition()
     people = ("ada", "bob", "eve", "organizer")
     entry = {
@@ -228,7 +228,7 @@ def test_hundreds_of_idle_listeners_cost_next_to_nothing(service: Service, url: 
         )
         for number, who in enumerate(people)
     }
-    wanted = [(service.tokens[who], entry[who].json()["id"]) for who in people for _ in range(80)]
+    wanted = [(service.tokens[who], entry[who].json()["id"]) for who in people for _ in range(40)]
 
     async def listen() -> tuple[int, float, float, int]:
         me = psutil.Process()
@@ -238,15 +238,15 @@ def test_hundreds_of_idle_listeners_cost_next_to_nothing(service: Service, url: 
             assert {answer.status_code for answer in answers} == {200}
             spent = sum(me.cpu_times()[:2])
             opening = spent - begun
-            await asyncio.sleep(5)
+            await asyncio.sleep(3)
             spent = sum(me.cpu_times()[:2]) - spent
             held = _connections(service)
             return me.num_threads() - threads, opening, spent, held
 
     threads, opening, spent, held = asyncio.run(listen())
-    assert len(wanted) == 320
+    assert len(wanted) == 160
     # Both are processor time of this process, so that a slow machine is slow in both.
-    assert spent < opening / 2, f"{spent:.2f} s of CPU in 5 s; to begin took {opening:.2f}"
+    assert spent < opening / 2, f"{spent:.2f} s of CPU in 3 s; to begin took {opening:.2f}"
     assert held < 40, "none holds a connection to the database"
     assert threads < 50, "none holds a thread"
 

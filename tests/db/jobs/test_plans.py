@@ -85,12 +85,15 @@ def plans(session: Session) -> Iterator[list[str]]:
         yield plans
 
 
-@pytest.mark.parametrize("name", STATEMENTS)
 def test_no_statement_of_the_queue_reads_finished_jobs(
-    session: Session, submission: Submission, plans: list[str], now: datetime, name: str
+    session: Session, submission: Submission, plans: list[str], now: datetime
 ) -> None:
-    plans.clear()
-    STATEMENTS[name](session, submission, now)
-    assert plans
-    for plan in plans:
-        assert "Seq Scan on jobs" not in plan, plan
+    reading: list[tuple[str, str]] = []
+    for name, execute in STATEMENTS.items():
+        plans.clear()
+        with session.begin_nested() as savepoint:
+            execute(session, submission, now)
+            savepoint.rollback()
+        assert plans, name
+        reading += [(name, plan) for plan in plans if "Seq Scan on jobs" in plan]
+    assert not reading

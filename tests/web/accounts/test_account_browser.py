@@ -6,9 +6,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.api.accounts.test_accounts import GOOD, sign_up
 from tests.api.conftest import Service
 from tests.http_server import serve
-from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, browser, take_pictures, visit
-
-__all__ = ["browser"]  # a fixture is found by its name here
+from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, take_pictures, visit
 
 
 def sign_in(page: Page, where: str, handle: str, onward: str) -> None:

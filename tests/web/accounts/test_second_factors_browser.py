@@ -9,9 +9,7 @@ from tests.api.accounts.test_accounts import GOOD, sign_up
 from tests.api.accounts.test_second_factors import code_of, stop_clock
 from tests.api.conftest import Service
 from tests.http_server import serve
-from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, browser, take_pictures, visit
-
-__all__ = ["browser"]  # a fixture is found by its name here
+from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, take_pictures, visit
 
 
 def local(service: Service, address: str, monkeypatch: pytest.MonkeyPatch) -> str:

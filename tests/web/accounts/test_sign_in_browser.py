@@ -10,9 +10,7 @@ from tests.api.accounts.test_accounts import GRACE, link_in, mails
 from tests.api.conftest import Service
 from tests.factories import noise_images, zip_of
 from tests.http_server import serve
-from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, browser, visit
-
-__all__ = ["browser"]  # a fixture is found by its name here
+from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, visit
 
 
 @pytest.mark.parametrize("scripts", [True, False])

@@ -7,10 +7,8 @@ from playwright.sync_api import Browser, expect
 
 from tests.api.conftest import Service
 from tests.http_server import serve
-from tests.web.browser import browser, visit
+from tests.web.browser import visit
 from tests.web.submissions.test_submit import session_of
-
-__all__ = ["browser"]
 
 
 def test_the_last_hour_is_counted_down_by_the_services_clock(browser: Browser, service: Service) -> None:

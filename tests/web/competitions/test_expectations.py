@@ -7,10 +7,9 @@ from playwright.sync_api import Browser, expect
 
 from tests.http_server import serve
 from tests.web import view_samples
-from tests.web.browser import OVERFLOWING_ELEMENTS, PHONE, browser, take_pictures, visit
+from tests.web.browser import OVERFLOWING_ELEMENTS, PHONE, take_pictures, visit
 from tests.web.view_samples import NOW, SampleSite, sample_state
 
-__all__ = ["browser"]
 HERE = f"/competitions/{view_samples.SLUG}"
 CLOSES_AT = NOW.replace(hour=23, minute=59, second=0) + timedelta(days=14)
 

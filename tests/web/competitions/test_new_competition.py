@@ -4,11 +4,9 @@ from playwright.sync_api import Browser, expect
 
 from tests.api.conftest import Service
 from tests.http_server import serve
-from tests.web.browser import OVERFLOWING_ELEMENTS, PHONE, browser, take_pictures, visit
+from tests.web.browser import OVERFLOWING_ELEMENTS, PHONE, take_pictures, visit
 from tests.web.competitions.test_settings import view
 from tests.web.submissions.test_submit import session_of
-
-__all__ = ["browser"]
 
 
 def test_an_organizer_makes_a_draft(browser: Browser, service: Service) -> None:

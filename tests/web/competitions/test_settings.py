@@ -10,10 +10,8 @@ from api.pages.competition_form import digest_of
 from tests.api.conftest import Service
 from tests.factories import noise_images, zip_of
 from tests.http_server import serve
-from tests.web.browser import OVERFLOWING_ELEMENTS, PHONE, browser, take_pictures, visit
+from tests.web.browser import OVERFLOWING_ELEMENTS, PHONE, take_pictures, visit
 from tests.web.submissions.test_submit import session_of
-
-__all__ = ["browser"]
 
 
 def view(service: Service, slug: str) -> dict[str, Any]:

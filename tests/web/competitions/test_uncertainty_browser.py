@@ -6,9 +6,7 @@ from tests.api.conftest import Service
 from tests.api.leaderboard.test_standings import Arena
 from tests.api.leaderboard.test_uncertainty import add_errors
 from tests.http_server import serve
-from tests.web.browser import PHONE, browser, visit
-
-__all__ = ["browser"]
+from tests.web.browser import PHONE, visit
 
 
 def test_a_phone_shows_every_number_of_a_place(browser: Browser, service: Service) -> None:

@@ -18,12 +18,11 @@ from tests.api.teams.test_final_picks_and_code import close
 from tests.conftest import fresh_settings
 from tests.factories import zip_of
 from tests.http_server import serve
-from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, browser, take_pictures
+from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, take_pictures
 from tests.web.submissions.test_submissions import enter, read
 from tests.web.submissions.test_submissions_browser import LOAD_IMAGES, signed_in
 from tests.worker.evidence.test_evidence import COUNT, HELD_OUT, REFERENCES, SIZE, TRAINING, photographs
 
-__all__ = ["browser"]  # a fixture is found by its name here
 ENTRIES = {
     "honest": photographs(4, COUNT),
     "half": half_copied(TRAINING, COUNT, np.random.default_rng(0), rank=60),

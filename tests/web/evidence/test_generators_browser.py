@@ -18,11 +18,9 @@ from tests.linear_generators import (
     honest_generator,
     memorising_generator,
 )
-from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, browser, take_pictures
+from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, take_pictures
 from tests.web.submissions.test_submissions_browser import LOAD_IMAGES, signed_in
 from worker.evidence import generator_audit
-
-__all__ = ["browser"]  # a fixture is found by its name here
 
 
 @pytest.fixture

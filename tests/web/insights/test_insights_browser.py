@@ -12,9 +12,8 @@ from tests.api.import_export.test_import_results import load, table
 from tests.conftest import fresh_settings
 from tests.factories import noise_images
 from tests.http_server import serve
-from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, browser, visit
+from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, visit
 
-__all__ = ["browser"]  # a fixture is found by its name here
 ORGANIZER: dict[str, Any] = {"extra_http_headers": {"Authorization": "Bearer secret-of-organizer"}}
 LABELS = ("non-mem", "mgan", "sup", "ae", "aug", "other", "")
 

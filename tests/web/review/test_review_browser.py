@@ -12,10 +12,9 @@ from tests.api.review.test_review import grainy
 from tests.api.teams.test_final_picks_and_code import close, code_zip
 from tests.factories import noise_images
 from tests.http_server import serve
-from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, browser, take_pictures
+from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, take_pictures
 from tests.web.submissions.test_submissions_browser import signed_in
 
-__all__ = ["browser"]  # a fixture is found by its name here
 SIZE, COUNT = 16, 24
 SEES = "document.activeElement.matches('input[name=label]') && document.activeElement.value"
 

@@ -25,11 +25,9 @@ from tests.db.jobs.test_jobs import LEASE, MEASURED
 from tests.factories import noise_images, zip_of
 from tests.http_server import serve
 from tests.web.accounts.test_sign_in import press, sign_up
-from tests.web.browser import DESKTOP, PHONE, browser, visit
+from tests.web.browser import DESKTOP, PHONE, visit
 from tests.web.notifications.test_notices import tell
 from worker.dispatch import run_next
-
-__all__ = ["browser"]  # a fixture is found by its name here
 
 
 @dataclass

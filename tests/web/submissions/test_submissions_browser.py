@@ -13,10 +13,9 @@ from tests.api.submissions.test_flow import with_a_wrong_image
 from tests.api.teams.test_final_picks_and_code import code_zip
 from tests.factories import noise_images, zip_of
 from tests.http_server import serve
-from tests.web.browser import LINES_OF_NUMBERS, OVERFLOWING_ELEMENTS, WIDTHS, browser, take_pictures, visit
+from tests.web.browser import LINES_OF_NUMBERS, OVERFLOWING_ELEMENTS, WIDTHS, take_pictures, visit
 from tests.web.submissions.test_submissions import enter
 
-__all__ = ["browser"]  # a fixture is found by its name here
 LOAD_IMAGES = "Promise.all([...document.images].map(each => { each.loading = 'eager'; return each.decode(); }))"
 
 

@@ -23,9 +23,9 @@ from tests.api.conftest import Service, service
 from tests.factories import noise_images, zip_of
 from tests.flaky_proxy import FlakyProxy
 from tests.http_server import serve
-from tests.web.browser import OVERFLOWING_ELEMENTS, browser, take_pictures
+from tests.web.browser import OVERFLOWING_ELEMENTS, take_pictures
 
-__all__ = ["browser", "service"]
+__all__ = ["service"]
 pytestmark = pytest.mark.usefixtures("one_day")
 ZIP = zip_of(noise_images(9))
 HTML = {"Accept": "text/html"}

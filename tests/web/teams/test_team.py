@@ -18,11 +18,10 @@ from tests.factories import noise_images, zip_of
 from tests.http_server import serve
 from tests.web import view_samples
 from tests.web.accounts.test_sign_in import press, read, send
-from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, browser, visit
+from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, visit
 from tests.web.html import Element, parse_html
 from tests.web.view_samples import SampleSite, allowance
 
-__all__ = ["browser"]  # a fixture is found by its name here
 pytestmark = pytest.mark.usefixtures("one_day")
 
 MIDNIGHT = datetime(2026, 11, 3, tzinfo=UTC)

@@ -6,11 +6,9 @@ from playwright.sync_api import Browser
 from tests.api.conftest import Service
 from tests.factories import noise_images
 from tests.http_server import serve
-from tests.web.browser import LINES_OF_NUMBERS, OVERFLOWING_ELEMENTS, WIDTHS, browser, take_pictures
+from tests.web.browser import LINES_OF_NUMBERS, OVERFLOWING_ELEMENTS, WIDTHS, take_pictures
 from tests.web.submissions.test_submissions_browser import signed_in
 from tests.worker.tuning.test_extractor_choice import OTHER, label, near
-
-__all__ = ["browser"]  # a fixture is found by its name here
 
 
 @pytest.mark.heavy

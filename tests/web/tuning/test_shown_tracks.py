@@ -11,14 +11,13 @@ from scorer.db.tables import Job
 from tests.api.conftest import Service
 from tests.factories import noise_images
 from tests.http_server import serve
-from tests.web.browser import LINES_OF_NUMBERS, OVERFLOWING_ELEMENTS, WIDTHS, browser, take_pictures
+from tests.web.browser import LINES_OF_NUMBERS, OVERFLOWING_ELEMENTS, WIDTHS, take_pictures
 from tests.web.competitions.test_competition_roles import send
 from tests.web.html import Element, parse_html
 from tests.web.submissions.test_submissions import enter, read
 from tests.web.submissions.test_submissions_browser import signed_in
 from tests.worker.rescoring.test_shown_tracks import added, close, measure, publish
 
-__all__ = ["browser"]  # a fixture is found by its name here
 WANTED = {"metric": "kid", "extractor": "tiny@1", "reference": "public", "visibility": "everybody"}
 
 

@@ -16,10 +16,9 @@ from tests.bulk_rows import EntryRow, add_rows
 from tests.factories import make_competition, set_tau
 from tests.http_server import serve
 from tests.pure.oracles import competition_table
-from tests.web.browser import LINES_OF_NUMBERS, OVERFLOWING_ELEMENTS, WIDTHS, browser, take_pictures
+from tests.web.browser import LINES_OF_NUMBERS, OVERFLOWING_ELEMENTS, WIDTHS, take_pictures
 from tests.web.submissions.test_submissions_browser import signed_in
 
-__all__ = ["browser"]  # a fixture is found by its name here
 TEXTS = """Object.fromEntries([...document.querySelectorAll("[data-tau]:not([data-tau=announcement])")]
     .map(each => [each.dataset.tau, each.textContent]))"""
 

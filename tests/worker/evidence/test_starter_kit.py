@@ -38,7 +38,7 @@ def written(path: Path, images: NDArray[np.uint8]) -> Path:
     [
         ("tiny", 200, 100),  # those of docs/start/organizer.md
         pytest.param("efficientnet_lite0", 200, 100, marks=pytest.mark.heavy),
-        pytest.param("tiny", None, 400, marks=pytest.mark.heavy),
+        pytest.param("tiny", None, 400, marks=pytest.mark.slow),
     ],
 )
 def test_the_default_shows_no_sign(

@@ -220,23 +220,23 @@ def test_attention_is_plain_arithmetic() -> None:
 @pytest.mark.heavy
 @pytest.mark.usefixtures("shallow")
 def test_an_entry_is_scored_in_a_signed_space(tmp_path: Path) -> None:
-    """From zips to the evidence: s by signed cosines, which differ from unsigned ones here."""
-    with_weights("dinov2", tmp_path)
-    generated, training, held_out = noise_images(4, 20), noise_images(5, 30), noise_images(6, 20)
+    """From zips to the evidence: s by signed cosines."""
+    with_weights("mae", tmp_path)
+    generated, training, held_out = noise_images(4, 12), noise_images(5, 16), noise_images(6, 12)
     for name, images in {"generated": generated, "training": training, "held-out": held_out}.items():
         with (tmp_path / f"{name}.zip").open("wb") as file:
             write_images(images, file)
     report = score_files(
         tmp_path / "generated.zip",
         tmp_path / "training.zip",
-        "dinov2",
+        "mae",
         tau=1.9,
         epsilon=1e-15,
         weights=tmp_path,
         evidence=EvidenceOptions(tmp_path / "held-out.zip"),
         progress=lambda _stage, _share: None,
     )
-    extractor = load("dinov2", options=replace(CPU, weights_dir=tmp_path))
+    extractor = load("mae", options=replace(CPU, weights_dir=tmp_path))
     own, other = extractor.features(generated), extractor.features(training)
     distance, _ = nearest_by_definition(own, other, signed=True)
     assert report["memorization_distance"] == pytest.approx(distance.mean(), rel=1e-5)

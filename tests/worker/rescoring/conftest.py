@@ -1,0 +1,5 @@
+"""What these tests measure by another network."""
+
+from tests.substitute_network import substitute_network
+
+__all__ = ["substitute_network"]
