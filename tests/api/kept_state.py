@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 from urllib.parse import urlsplit
 
+import pytest
 import sqlalchemy
 from sqlalchemy import make_url
 
@@ -27,28 +28,37 @@ class KeptState(Generic[T]):
     result: T
 
 
-@contextmanager
-def kept_state(servers: Servers, folder: Path, reach: Callable[[Service], T]) -> Iterator[KeptState[T]]:
-    """The state that ``reach`` leaves behind. Nothing is connected to it."""
-    with fresh_settings(servers, folder) as settings:
-        with running_service(settings) as service:
-            result = reach(service)
-            service.context.sessions.kw["bind"].dispose()
-        yield KeptState(settings, result)
+def kept_fixtures(reach: Callable[[Service], T]) -> tuple[Any, Any]:
+    """A module's fixtures ``kept``, the :class:`KeptState` that ``reach`` leaves behind, and ``settings``, with which
+    the service of each test is a copy of it."""
+
+    @pytest.fixture(scope="module")
+    def kept(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KeptState[T]]:
+        with fresh_settings(servers, tmp_path_factory.mktemp("kept")) as settings:
+            with running_service(settings) as service:
+                result = reach(service)
+                service.context.sessions.kw["bind"].dispose()
+            yield KeptState(settings, result)
+
+    @pytest.fixture
+    def settings(servers: Servers, tmp_path: Path, kept: KeptState[T]) -> Iterator[Settings]:
+        with _copied_settings(servers, tmp_path, kept.settings) as copied:
+            yield copied
+
+    return kept, settings
 
 
 @contextmanager
-def copied_settings(servers: Servers, folder: Path, kept: KeptState[T]) -> Iterator[Settings]:
-    """Settings of a new service that begins in this state."""
-    database = str(make_url(kept.settings.database_url.get_secret_value()).database)
+def _copied_settings(servers: Servers, folder: Path, kept: Settings) -> Iterator[Settings]:
+    database = str(make_url(kept.database_url.get_secret_value()).database)
     _disconnect(servers, database)
     with fresh_settings(servers, folder, template=database) as settings:
-        shutil.copytree(urlsplit(kept.settings.blob_url).path, urlsplit(settings.blob_url).path, dirs_exist_ok=True)
+        shutil.copytree(urlsplit(kept.blob_url).path, urlsplit(settings.blob_url).path, dirs_exist_ok=True)
         yield settings
 
 
 def _disconnect(servers: Servers, database: str) -> None:
-    """End what is still connected, by which a database can't be copied."""
+    """End what is still connected to a database: it cannot be copied otherwise."""
     engine = sqlalchemy.create_engine(servers.postgres.admin_url, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
         ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = :database"

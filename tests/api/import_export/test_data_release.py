@@ -6,9 +6,8 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -17,13 +16,11 @@ from PIL import Image, PngImagePlugin
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from deploy.standalone.ephemeral import Servers
 from scorer.db.tables import Account, AuditEntry, Job, Rebuttal, Release, Review, Ruling, Submission, Team
 from scorer.import_export import release_tables
 from scorer.import_export.release_columns import TABLES
-from scorer.settings import Settings
 from tests.api.conftest import Service
-from tests.api.kept_state import KeptState, copied_settings, kept_state
+from tests.api.kept_state import KeptState, kept_fixtures
 from tests.factories import noise_images, zip_of
 from worker.exports import data_release as release_job
 from worker.exports import parquet
@@ -125,18 +122,7 @@ def closed_competition(service: Service) -> str:
     return slug
 
 
-@pytest.fixture(scope="module")
-def kept(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KeptState[str]]:
-    """The service with that competition."""
-    with kept_state(servers, tmp_path_factory.mktemp("kept"), closed_competition) as state:
-        yield state
-
-
-@pytest.fixture
-def settings(servers: Servers, tmp_path: Path, kept: KeptState[str]) -> Iterator[Settings]:
-    """Settings of a copy of it."""
-    with copied_settings(servers, tmp_path, kept) as copied:
-        yield copied
+kept, settings = kept_fixtures(closed_competition)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.api.conftest import Service
+from tests.api.kept_state import KeptState, kept_fixtures
 from tests.api.review.test_review import grainy
 from tests.api.teams.test_final_picks_and_code import close, code_zip
 from tests.factories import noise_images
@@ -24,9 +25,8 @@ def nudged(seed: int) -> Any:
     return grainy(np.resize(noise_images(1, 40, SIZE), (COUNT, SIZE, SIZE, 3)), seed)
 
 
-@pytest.fixture
-def site(service: Service) -> Iterator[tuple[str, str, dict[str, str]]]:
-    """Entries of every kind, some labelled; the addresses of their review pages."""
+def entries_to_review(service: Service) -> tuple[str, dict[str, str], dict[str, str]]:
+    """A competition with entries of every kind, some labelled: its slug, their ids, and everybody's tokens."""
     service.hire("rita", "rob")
     slug = service.competition(
         image_count=COUNT, image_size=SIZE, medals={"gold": 1, "silver": 2, "bronze": 3}, title="Noise that nobody made"
@@ -46,6 +46,20 @@ def site(service: Service) -> Iterator[tuple[str, str, dict[str, str]]]:
     for name, decided in (("labelled", "aug"), ("fresh", "legitimate")):
         service.call("organizer", "PUT", f"{label}{entries[name]}/label", json={"label": decided, "note": "seen"})
     service.call("bob", "PUT", f"/submissions/{entries['nudged']}/code", content=code_zip())
+    return slug, entries, service.tokens
+
+
+Kept = KeptState[tuple[str, dict[str, str], dict[str, str]]]
+
+
+kept, settings = kept_fixtures(entries_to_review)
+
+
+@pytest.fixture
+def site(service: Service, kept: Kept) -> Iterator[tuple[str, str, dict[str, str]]]:
+    """Its address, the competition's slug and the ids of the entries."""
+    slug, entries, tokens = kept.result
+    service.tokens.update(tokens)
     with serve(service.app) as address:
         yield address, slug, entries
 

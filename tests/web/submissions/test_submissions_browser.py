@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.api.conftest import Service
+from tests.api.kept_state import KeptState, kept_fixtures
 from tests.api.submissions.test_flow import with_a_wrong_image
 from tests.api.teams.test_final_picks_and_code import code_zip
 from tests.factories import noise_images, zip_of
@@ -32,9 +33,8 @@ def signed_in(browser: Browser, service: Service, url: str, *, who: str = "ada",
         yield tab
 
 
-@pytest.fixture
-def site(service: Service) -> Iterator[tuple[str, dict[str, str]]]:
-    """Ada's entries of every kind, and the addresses of their pages."""
+def entries_of_every_kind(service: Service) -> dict[str, str]:
+    """Ada's entries; the paths of their pages."""
     slug = service.competition(image_count=120, image_size=32)
     images = noise_images(10, 120, 32)
     long = "a_very_long_name_without_any_space_in_it_" * 3 + ".zip"
@@ -51,8 +51,17 @@ def site(service: Service) -> Iterator[tuple[str, dict[str, str]]]:
     pages = {"entries": f"/competitions/{slug}/entries", "late": f"/competitions/{slug}?track=public&late=true"}
     for name, entry in {"scored": scored, "copied": copied, "rejected": rejected, "waiting": waiting}.items():
         pages[name] = f"/submissions/{entry['id']}"
+    return pages
+
+
+kept, settings = kept_fixtures(entries_of_every_kind)
+
+
+@pytest.fixture
+def site(service: Service, kept: KeptState[dict[str, str]]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Its address, and the paths of the entries' pages."""
     with serve(service.app) as url:
-        yield url, pages
+        yield url, kept.result
 
 
 @pytest.mark.heavy
