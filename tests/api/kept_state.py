@@ -22,15 +22,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class KeptState(Generic[T]):
-    """Settings of the service that is in this state, and what reaching it returned."""
+    """A service in this state, which no longer runs, and what reaching it returned."""
 
-    settings: Settings
+    service: Service
     result: T
 
 
 def kept_fixtures(reach: Callable[[Service], T]) -> tuple[Any, Any]:
-    """A module's fixtures ``kept``, the :class:`KeptState` that ``reach`` leaves behind, and ``settings``, with which
-    the service of each test is a copy of it."""
+    """A module's fixtures ``kept``, the :class:`KeptState` that ``reach`` leaves behind, and ``service``, a copy of it
+    for each test."""
 
     @pytest.fixture(scope="module")
     def kept(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KeptState[T]]:
@@ -38,14 +38,19 @@ def kept_fixtures(reach: Callable[[Service], T]) -> tuple[Any, Any]:
             with running_service(settings) as service:
                 result = reach(service)
                 service.context.sessions.kw["bind"].dispose()
-            yield KeptState(settings, result)
+            yield KeptState(service, result)
 
     @pytest.fixture
-    def settings(servers: Servers, tmp_path: Path, kept: KeptState[T]) -> Iterator[Settings]:
-        with _copied_settings(servers, tmp_path, kept.settings) as copied:
+    def service(servers: Servers, tmp_path: Path, kept: KeptState[T]) -> Iterator[Service]:
+        with (
+            _copied_settings(servers, tmp_path, kept.service.context.settings) as settings,
+            running_service(settings) as copied,
+        ):
+            copied.tokens |= kept.service.tokens
+            copied.judges |= kept.service.judges
             yield copied
 
-    return kept, settings
+    return kept, service
 
 
 @contextmanager

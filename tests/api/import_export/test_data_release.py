@@ -122,7 +122,7 @@ def closed_competition(service: Service) -> str:
     return slug
 
 
-kept, settings = kept_fixtures(closed_competition)
+kept, service = kept_fixtures(closed_competition)
 
 
 @pytest.fixture

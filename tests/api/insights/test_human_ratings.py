@@ -14,6 +14,7 @@ from PIL import Image
 from scorer.db.tables import Job, Rating, RatingItem, RatingStudy, Submission
 from tests.api.conftest import Service
 from tests.api.import_export.test_data_release import closed, content, release
+from tests.api.kept_state import KeptState, kept_fixtures
 from tests.factories import noise_images
 from worker.exports import rating_images
 from worker.runtime.preemption import Preempted
@@ -21,8 +22,7 @@ from worker.runtime.preemption import Preempted
 SIZES = {"images": 3, "grids": 2, "side": 2, "wanted": 2}
 
 
-@pytest.fixture
-def slug(service: Service) -> str:
+def closed_competition(service: Service) -> str:
     """A closed competition of three teams, of which the second memorises."""
     slug = service.competition()
     for seed, who in ((10, "ada"), (11, "bob"), (12, "eve")):
@@ -33,6 +33,15 @@ def slug(service: Service) -> str:
     service.hire("rev")
     closed(service, slug)
     return slug
+
+
+kept, service = kept_fixtures(closed_competition)
+
+
+@pytest.fixture
+def slug(kept: KeptState[str]) -> str:
+    """Its slug."""
+    return kept.result
 
 
 def study(service: Service, slug: str, **wanted: Any) -> Any:

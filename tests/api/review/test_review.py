@@ -13,6 +13,7 @@ from scorer.db.tables import AuditEntry, ReviewClaim
 from scorer.review import flag_weights
 from scorer.review.flag_weights import FlagWeights
 from tests.api.conftest import API, Service
+from tests.api.kept_state import KeptState, kept_fixtures
 from tests.api.teams.test_final_picks_and_code import NOTEBOOK, close
 from tests.factories import noise_images
 
@@ -66,8 +67,7 @@ def grainy(images: Any, seed: int) -> Any:
     return np.clip(images + noise_, 0, 255).astype(np.uint8)
 
 
-@pytest.fixture
-def desk(service: Service) -> Desk:
+def competition_to_review(service: Service) -> tuple[str, dict[str, str]]:
     """Ada is honest, Bob's entry is nearly a copy, Eve submits Ada's images again."""
     service.hire("rita", "rob", "rex")
     slug = service.competition(medals={"gold": 1, "silver": 1, "bronze": 1})
@@ -76,7 +76,16 @@ def desk(service: Service) -> Desk:
         "near": service.scored("bob", slug, near_copies())["id"],
         "same": service.scored("eve", slug, noise_images(10)[::-1])["id"],
     }
-    return Desk(service, slug, entries)
+    return slug, entries
+
+
+kept, service = kept_fixtures(competition_to_review)
+
+
+@pytest.fixture
+def desk(service: Service, kept: KeptState[tuple[str, dict[str, str]]]) -> Desk:
+    """That competition."""
+    return Desk(service, *kept.result)
 
 
 def test_what_needs_eyes_and_why(desk: Desk) -> None:

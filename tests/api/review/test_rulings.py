@@ -7,6 +7,7 @@ import pytest
 
 from scorer.db.tables import AuditEntry
 from tests.api.conftest import Service
+from tests.api.kept_state import KeptState, kept_fixtures
 from tests.api.review.test_review import Desk, near_copies, slug_of
 from tests.api.teams.test_final_picks_and_code import close
 from tests.factories import noise_images
@@ -14,8 +15,7 @@ from tests.factories import noise_images
 REASON = "Its images are training images through a narrow network."
 
 
-@pytest.fixture
-def desk(service: Service) -> Desk:
+def closed_competition(service: Service) -> tuple[str, dict[str, str]]:
     """Ada is honest, Bob's entry is penalised; the competition has closed a minute ago."""
     service.hire("rita")
     slug = service.competition(review_days=5)
@@ -24,7 +24,16 @@ def desk(service: Service) -> Desk:
         "near": service.scored("bob", slug, near_copies())["id"],
     }
     close(service, slug)
-    return Desk(service, slug, entries)
+    return slug, entries
+
+
+kept, service = kept_fixtures(closed_competition)
+
+
+@pytest.fixture
+def desk(service: Service, kept: KeptState[tuple[str, dict[str, str]]]) -> Desk:
+    """That competition."""
+    return Desk(service, *kept.result)
 
 
 def rule(desk: Desk, entry: str, kind: str, who: str = "organizer", **body: Any) -> Any:

@@ -6,14 +6,14 @@ from playwright.sync_api import Browser, expect
 
 from scorer.db.tables import Rater, Rating
 from tests.api.conftest import Service
-from tests.api.insights.test_human_ratings import invited, slug, study
+from tests.api.insights.test_human_ratings import invited, kept, service, slug, study
 from tests.http_server import serve
 from tests.web.browser import OVERFLOWING_ELEMENTS, PHONE, visit
 from tests.web.review.test_publication import send
 from tests.web.submissions.test_submissions import HTML, enter, read
 from tests.web.submissions.test_submissions_browser import signed_in
 
-__all__ = ["slug"]  # a fixture is found by its name here
+__all__ = ["kept", "service", "slug"]  # fixtures are found by their names here
 
 
 def ratings_of(service: Service) -> list[int]:

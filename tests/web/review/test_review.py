@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.api.conftest import Service
+from tests.api.kept_state import KeptState, kept_fixtures
 from tests.api.review.test_review import Desk, near_copies
 from tests.api.teams.test_final_picks_and_code import close
 from tests.factories import noise_images
@@ -12,8 +13,7 @@ from tests.web.html import parse_html
 from tests.web.submissions.test_submissions import HTML, enter, hidden, read
 
 
-@pytest.fixture
-def desk(service: Service) -> Desk:
+def competition_to_review(service: Service) -> tuple[str, dict[str, str]]:
     """Ada is honest, Bob's entry is penalised."""
     service.hire("rita", "rob")
     slug = service.competition(medals={"gold": 1, "silver": 1, "bronze": 1})
@@ -21,7 +21,16 @@ def desk(service: Service) -> Desk:
         "honest": service.scored("ada", slug, noise_images(10))["id"],
         "near": service.scored("bob", slug, near_copies(), note="first <b>try</b>")["id"],
     }
-    return Desk(service, slug, entries)
+    return slug, entries
+
+
+kept, service = kept_fixtures(competition_to_review)
+
+
+@pytest.fixture
+def desk(service: Service, kept: KeptState[tuple[str, dict[str, str]]]) -> Desk:
+    """That competition."""
+    return Desk(service, *kept.result)
 
 
 def send(desk: Desk, page: str, action: str, **fields: Any) -> Any:

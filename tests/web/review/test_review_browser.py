@@ -25,8 +25,8 @@ def nudged(seed: int) -> Any:
     return grainy(np.resize(noise_images(1, 40, SIZE), (COUNT, SIZE, SIZE, 3)), seed)
 
 
-def entries_to_review(service: Service) -> tuple[str, dict[str, str], dict[str, str]]:
-    """A competition with entries of every kind, some labelled: its slug, their ids, and everybody's tokens."""
+def entries_to_review(service: Service) -> tuple[str, dict[str, str]]:
+    """A competition with entries of every kind, some labelled: its slug and their ids."""
     service.hire("rita", "rob")
     slug = service.competition(
         image_count=COUNT, image_size=SIZE, medals={"gold": 1, "silver": 2, "bronze": 3}, title="Noise that nobody made"
@@ -46,20 +46,16 @@ def entries_to_review(service: Service) -> tuple[str, dict[str, str], dict[str, 
     for name, decided in (("labelled", "aug"), ("fresh", "legitimate")):
         service.call("organizer", "PUT", f"{label}{entries[name]}/label", json={"label": decided, "note": "seen"})
     service.call("bob", "PUT", f"/submissions/{entries['nudged']}/code", content=code_zip())
-    return slug, entries, service.tokens
+    return slug, entries
 
 
-Kept = KeptState[tuple[str, dict[str, str], dict[str, str]]]
-
-
-kept, settings = kept_fixtures(entries_to_review)
+kept, service = kept_fixtures(entries_to_review)
 
 
 @pytest.fixture
-def site(service: Service, kept: Kept) -> Iterator[tuple[str, str, dict[str, str]]]:
+def site(service: Service, kept: KeptState[tuple[str, dict[str, str]]]) -> Iterator[tuple[str, str, dict[str, str]]]:
     """Its address, the competition's slug and the ids of the entries."""
-    slug, entries, tokens = kept.result
-    service.tokens.update(tokens)
+    slug, entries = kept.result
     with serve(service.app) as address:
         yield address, slug, entries
 

@@ -54,7 +54,7 @@ def entries_of_every_kind(service: Service) -> dict[str, str]:
     return pages
 
 
-kept, settings = kept_fixtures(entries_of_every_kind)
+kept, service = kept_fixtures(entries_of_every_kind)
 
 
 @pytest.fixture

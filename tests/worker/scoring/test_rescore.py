@@ -20,6 +20,7 @@ from scorer.errors import Conflict, KennelError, NotFound, Unavailable
 from scorer.extractors import ExtractorOptions
 from scorer.submissions.files import stored_zip
 from tests.api.conftest import Service
+from tests.api.kept_state import KeptState, kept_fixtures
 from tests.conftest import addresses
 from tests.factories import noise_images, zip_of
 from worker.runtime.heartbeat import Heartbeat
@@ -27,10 +28,18 @@ from worker.scoring.rescore import RepeatedMeasurement, options_from, rescore
 from worker.scoring.verify import ComparisonOutcome
 
 
-@pytest.fixture
-def entry(service: Service) -> str:
+def scored_entry(service: Service) -> str:
     """The id of an entry that is scored on both tracks."""
     return str(service.scored("ada", service.competition(), noise_images(10))["id"])
+
+
+kept, service = kept_fixtures(scored_entry)
+
+
+@pytest.fixture
+def entry(kept: KeptState[str]) -> str:
+    """Its id."""
+    return kept.result
 
 
 def verified(service: Service, submission_id: str, *, verify: bool = True) -> list[RepeatedMeasurement]:

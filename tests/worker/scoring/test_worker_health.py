@@ -14,6 +14,7 @@ from scorer.errors import Unavailable
 from scorer.jobs import leases, retries
 from scorer.lifecycle import Queue
 from tests.api.conftest import Service
+from tests.api.kept_state import KeptState, kept_fixtures
 from tests.api.unusable_store import unusable_folder
 from tests.factories import let_time_pass, noise_images, zip_of
 from tests.worker.scoring.worker_process import PATIENCE, worker_process
@@ -30,20 +31,24 @@ from worker.scoring.measure import RawMeasurement, measure
 ENTRIES = 5
 
 
-@pytest.fixture
-def slug(service: Service) -> str:
-    return service.competition()
-
-
-@pytest.fixture
-def checked(service: Service, slug: str) -> list[str]:
+def checked_entries(service: Service) -> list[str]:
     """Entries of several teams that wait for their public score."""
+    slug = service.competition()
     entries = []
     for seed, who in enumerate(["ada", "bob", "eve", "ada", "bob"]):
         entries.append(service.submit(who, slug, zip_of(noise_images(10 + seed))).json()["id"])
     while run_next(service.context, Queue.CHECK):
         pass
     return entries
+
+
+kept, service = kept_fixtures(checked_entries)
+
+
+@pytest.fixture
+def checked(kept: KeptState[list[str]]) -> list[str]:
+    """Their ids."""
+    return kept.result
 
 
 def other_worker(service: Service) -> WorkerContext:
@@ -336,9 +341,8 @@ def test_the_retry_factor_shortens_pauses() -> None:
     assert health.may_claim(lambda: None)
 
 
-def test_a_worker_that_finds_a_problem_claims_nothing_until_it_is_gone(service: Service, slug: str) -> None:
+def test_a_worker_that_finds_a_problem_claims_nothing_until_it_is_gone(service: Service) -> None:
     context = service.context
-    assert slug
     context.extractor("tiny")
     assert self_test(context) is None
     seconds = [0.0]
