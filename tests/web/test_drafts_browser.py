@@ -1,7 +1,7 @@
 """What is typed into a form stays until the service has taken it, on every form of every page."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -111,16 +111,20 @@ def test_what_is_typed_survives_every_failure_without_secrets(
                 if role != "visitor":
                     tab.page.context.add_cookies([{"name": "kennel", "value": f"session-of-{role}", "url": url}])
                 for path, forms in ((path, forms) for (who, path), forms in pages.items() if who == role):
-                    for form in forms:
-                        check_form(tab.page, f"{url}{path}", form, next(failures))
+                    check_forms(tab.page, f"{url}{path}", forms, failures)
     found = {form for forms in pages.values() for form in forms}
     assert len(found) >= 30
     assert found >= ASKING_FOR_CODES
 
 
-def check_form(page: Page, address: str, action: str, status: int) -> None:
-    """Type into a form, fail to send it with this status, and find it as it was."""
-    form = f'form[method=post]:is([action="{action}"], [action^="{action}#"])'
+def check_forms(page: Page, address: str, actions: Sequence[str], failures: Iterator[int]) -> None:
+    """Type into all forms of a page, fail to send each of them, with one status after the other, and find all as they
+    were."""
+    status = 0
+    forms = {
+        action: page.locator(f'form[method=post]:is([action="{action}"], [action^="{action}#"])').first
+        for action in actions
+    }
 
     def fail(route: Route) -> None:
         if route.request.method == "POST" and route.request.is_navigation_request():
@@ -130,15 +134,18 @@ def check_form(page: Page, address: str, action: str, status: int) -> None:
 
     page.route("**/*", fail)
     page.goto(address)
-    typed: Any = page.locator(form).first.evaluate(FILL)
-    page.locator(form).first.evaluate(SECRETS)
-    with page.expect_navigation():
-        page.locator(form).first.evaluate("form => HTMLFormElement.prototype.submit.call(form)")
-    page.go_back()
-    assert page.locator(form).first.evaluate(READ) == typed, (address, action, status)
+    typed: dict[str, Any] = {action: form.evaluate(FILL) for action, form in forms.items()}
+    for action, form in forms.items():
+        form.evaluate(SECRETS)
+        status = next(failures)
+        with page.expect_navigation():
+            form.evaluate("form => HTMLFormElement.prototype.submit.call(form)")
+        page.go_back()
+        assert form.evaluate(READ) == typed[action], (address, action, status)
     page.goto(address)
-    assert page.locator(form).first.evaluate(READ) == typed, (address, action, "opened again")
-    assert "a secret" not in page.evaluate("JSON.stringify(sessionStorage)"), (address, action)
+    for action, form in forms.items():
+        assert form.evaluate(READ) == typed[action], (address, action, "opened again")
+    assert "a secret" not in page.evaluate("JSON.stringify(sessionStorage)"), address
     page.unroute("**/*")
     page.evaluate("sessionStorage.clear()")
 

@@ -13,6 +13,7 @@ from scorer.errors import Conflict
 from scorer.lifecycle import Queue
 from tests.api.conftest import Service
 from tests.api.import_export.test_data_release import closed, publish
+from tests.api.kept_state import KeptState, kept_fixtures
 from tests.factories import noise_images
 from tests.web.submissions.test_submissions import enter, read
 from worker.dispatch import run_next
@@ -49,8 +50,7 @@ class Finished:
         return self.service.call("organizer", "GET", f"/competitions/{self.slug}/publication").json()["zips"]
 
 
-@pytest.fixture
-def finished(service: Service) -> Finished:
+def published(service: Service) -> tuple[str, dict[str, str]]:
     """The competition, just published."""
     slug = service.competition(medals=ONE_WINNER)
     entries = {who: service.scored(who, slug, noise_images(seed))["id"] for who, seed in (("ada", 10), ("bob", 11))}
@@ -60,7 +60,16 @@ def finished(service: Service) -> Finished:
         entries = {"ada": entries["bob"], "bob": entries["ada"]}
     closed(service, slug)
     publish(service, slug)
-    return Finished(service, slug, entries)
+    return slug, entries
+
+
+kept, service = kept_fixtures(published)
+
+
+@pytest.fixture
+def finished(service: Service, kept: KeptState[tuple[str, dict[str, str]]]) -> Finished:
+    """A copy of it."""
+    return Finished(service, *kept.result)
 
 
 def test_zips_leave_after_their_days_and_everything_says_so(

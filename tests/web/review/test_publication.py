@@ -11,6 +11,7 @@ from scorer.import_export import data_release
 from scorer.notifications import outbox
 from tests.api.conftest import Service
 from tests.api.import_export.test_data_release import closed
+from tests.api.kept_state import KeptState, kept_fixtures
 from tests.api.review.test_publication import fail_private
 from tests.factories import noise_images
 from tests.web.html import Element
@@ -24,14 +25,22 @@ def send(service: Service, page: Element, action: str, status: int = 303, **fiel
     return answer
 
 
-@pytest.fixture
-def slug(service: Service) -> str:
-    """A competition that has closed, with one entry; the organizer is at the browser."""
+def closed_competition(service: Service) -> str:
+    """A competition that has closed, with one entry."""
     slug = service.competition(title="Dogs <b>&</b> cats")
     service.scored("ada", slug, noise_images(10), file_name="<i>zebra</i>.zip")
     closed(service, slug)
-    enter(service, "organizer")
     return slug
+
+
+kept, service = kept_fixtures(closed_competition)
+
+
+@pytest.fixture
+def slug(service: Service, kept: KeptState[str]) -> str:
+    """Its slug; the organizer is at the browser."""
+    enter(service, "organizer")
+    return kept.result
 
 
 def test_the_board_is_published_and_withdrawn(service: Service, slug: str) -> None:

@@ -29,7 +29,7 @@ from worker.scoring.measure import PreparedReference, RawMeasurement, measure
 from worker.scoring.rescore import rescore
 from worker.scoring.verify import SCORE_TOLERANCE, ComparisonOutcome
 
-COUNT, SIZE = 48, 32
+COUNT, SIZE = 24, 32
 PHOTOGRAPHS: tuple[Callable[[], NDArray[np.uint8]], ...] = (astronaut, cat, coffee)
 CPU = ExtractorOptions(device="cpu", mode="eager", batch_size=8, threads=1)
 
@@ -102,7 +102,7 @@ def test_a_shuffled_zip_another_process_and_a_later_day_change_no_bit(service: S
 @pytest.fixture(scope="module")
 def reference() -> PreparedReference:
     """What entries are measured against, prepared once as a service does."""
-    features = load("efficientnet_lite0", options=CPU).features(crops(2, 64))
+    features = load("efficientnet_lite0", options=CPU).features(crops(2, 32))
     return PreparedReference(statistics_of(features), normalise(features), signed=False)
 
 
