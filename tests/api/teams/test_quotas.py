@@ -25,7 +25,7 @@ from worker.runtime.context import WorkerContext
 
 pytestmark = pytest.mark.usefixtures("one_day")
 
-CROWD = 60
+CROWD = 200
 
 
 def limits(service: Service, slug: str, who: str = "ada") -> Any:
@@ -244,7 +244,7 @@ async def crowd(address: str, slug: str, tokens: list[str], content: bytes) -> l
 
 
 @pytest.mark.heavy
-def test_a_crowd_of_parallel_posts_leaves_exactly_the_limit(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_hundred_parallel_posts_leave_exactly_the_limit(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_bodies, "MAX_FILES_OF_AN_ACCOUNT", CROWD)  # other limits would refuse most of them
     monkeypatch.setattr(concurrent_requests, "MAX_REQUESTS_OF_AN_ACCOUNT", CROWD)
     slug = service.competition(daily_limit=5, pending_limit=100)
