@@ -8,11 +8,11 @@ from tests.api.conftest import Service
 from tests.substitute_network import substitute_network
 from tests.web.html import Element, parse_html
 from tests.web.submissions.test_submissions import HTML, enter, hidden, read
+from tests.worker.rescoring.scored_entry import kept, service, slug
 from tests.worker.rescoring.test_campaigns import assert_refused_while_published, decide, started
 from tests.worker.rescoring.test_refusals import campaign_acts, replace_private_track
-from tests.worker.rescoring.test_switching import with_an_entry
 
-__all__ = ["substitute_network"]  # a fixture is found by its name here
+__all__ = ["kept", "service", "slug", "substitute_network"]  # fixtures are found by their names here
 
 
 def press(service: Service, page: Element, address: str, status: int, **fields: str) -> Any:
@@ -28,8 +28,7 @@ def buttons(page: Element) -> list[str]:
 
 
 @pytest.mark.parametrize("tau", ["7", "-1", "nan", "inf"])
-def test_a_threshold_that_is_no_distance_is_refused(service: Service, tau: str) -> None:
-    slug = with_an_entry(service)
+def test_a_threshold_that_is_no_distance_is_refused(service: Service, slug: str, tau: str) -> None:
     campaign = started(service, slug, track="private")
     service.work(evidence=True)
     enter(service, "organizer")
@@ -50,9 +49,8 @@ def test_a_threshold_that_is_no_distance_is_refused(service: Service, tau: str) 
     ],
 )
 def test_what_is_missing_or_impossible_is_said_beside_the_form(
-    service: Service, fields: dict[str, str], says: str
+    service: Service, slug: str, fields: dict[str, str], says: str
 ) -> None:
-    slug = with_an_entry(service)
     campaign = started(service, slug, track="private")
     enter(service, "organizer")
     here = f"/competitions/{slug}/rescoring/{campaign['id']}"
@@ -62,8 +60,7 @@ def test_what_is_missing_or_impossible_is_said_beside_the_form(
     assert campaign_acts(service) == ["rescoring.started"]
 
 
-def test_a_campaign_needs_a_reason(service: Service) -> None:
-    slug = with_an_entry(service)
+def test_a_campaign_needs_a_reason(service: Service, slug: str) -> None:
     enter(service, "organizer")
     here = f"/competitions/{slug}/rescoring"
     answer = press(service, read(service, here), here, 422, track="private", reason=" ")
@@ -71,8 +68,7 @@ def test_a_campaign_needs_a_reason(service: Service) -> None:
     assert campaign_acts(service) == []
 
 
-def test_a_campaign_of_a_replaced_track_is_shown_as_over(service: Service) -> None:
-    slug = with_an_entry(service)
+def test_a_campaign_of_a_replaced_track_is_shown_as_over(service: Service, slug: str) -> None:
     campaign = started(service, slug, track="private", extractor="efficientnet_lite0@1")
     service.work()
     enter(service, "organizer")
@@ -87,8 +83,7 @@ def test_a_campaign_of_a_replaced_track_is_shown_as_over(service: Service) -> No
     assert "The private track has another network since: its campaigns are over." in stale.text
 
 
-def test_a_cancelled_campaign_says_so_to_who_decides_from_an_older_page(service: Service) -> None:
-    slug = with_an_entry(service)
+def test_a_cancelled_campaign_says_so_to_who_decides_from_an_older_page(service: Service, slug: str) -> None:
     campaign = started(service, slug, track="private")
     enter(service, "organizer")
     here = f"/competitions/{slug}/rescoring/{campaign['id']}"
@@ -99,8 +94,7 @@ def test_a_cancelled_campaign_says_so_to_who_decides_from_an_older_page(service:
     assert "The campaign is cancelled: that allows no pause." in stale.text
 
 
-def test_while_the_final_board_is_published_no_switch_is_offered(service: Service) -> None:
-    slug = with_an_entry(service)
+def test_while_the_final_board_is_published_no_switch_is_offered(service: Service, slug: str) -> None:
     campaign = started(service, slug, track="private")
     service.work(evidence=True)
     enter(service, "organizer")

@@ -14,12 +14,14 @@ from scorer.rescoring import campaigns
 from scorer.rescoring.campaigns import NewCampaign
 from tests.api.conftest import Service
 from tests.factories import noise_images, zip_of
+from tests.worker.rescoring.scored_entry import kept, service, slug, with_an_entry
 from tests.worker.rescoring.test_campaigns import OTHER, decide, places, rescoring, slug_of, started, waiting
-from tests.worker.rescoring.test_switching import in_force, preview_of, undo, with_an_entry
+from tests.worker.rescoring.test_switching import in_force, preview_of, undo
 from worker.dispatch import run_next
 from worker.runtime.preemption import Preempted
 from worker.scoring import score
 
+__all__ = ["kept", "service", "slug"]  # fixtures are found by their names here
 UNKNOWN = "0" * 64
 
 
@@ -61,8 +63,7 @@ def test_nothing_begins_without_an_entry_that_can_be_measured(service: Service) 
     assert rescoring(service, slug).json()["campaigns"] == []
 
 
-def test_corrected_references_are_some_that_the_track_has_and_were_uploaded(service: Service) -> None:
-    slug = with_an_entry(service)
+def test_corrected_references_are_some_that_the_track_has_and_were_uploaded(service: Service, slug: str) -> None:
     unused = start(service, slug, track="public", references={"private_extra": UNKNOWN})
     assert slug_of(unused) == (422, "unused-role")
     assert slug_of(start(service, slug, references={"train": UNKNOWN})) == (422, "unknown-references")
@@ -81,8 +82,7 @@ def test_campaigns_of_other_competitions_are_not_found(service: Service) -> None
 
 
 @pytest.mark.heavy
-def test_only_what_its_state_allows_is_offered_and_done(service: Service) -> None:
-    slug = with_an_entry(service)
+def test_only_what_its_state_allows_is_offered_and_done(service: Service, slug: str) -> None:
     campaign = started(service, slug, track="private")
     acts = ["rescoring.started"]
 
@@ -110,8 +110,7 @@ def test_only_what_its_state_allows_is_offered_and_done(service: Service) -> Non
 
 
 @pytest.mark.heavy
-def test_a_cancelled_campaign_takes_its_jobs_along_and_is_over(service: Service) -> None:
-    slug = with_an_entry(service)
+def test_a_cancelled_campaign_takes_its_jobs_along_and_is_over(service: Service, slug: str) -> None:
     service.scored("bob", slug, noise_images(12))
     service.work(evidence=True)
     campaign = started(service, slug, track="private")
@@ -126,8 +125,7 @@ def test_a_cancelled_campaign_takes_its_jobs_along_and_is_over(service: Service)
 
 
 @pytest.mark.heavy
-def test_a_decision_that_would_be_refused_is_not_offered(service: Service) -> None:
-    slug = with_an_entry(service)
+def test_a_decision_that_would_be_refused_is_not_offered(service: Service, slug: str) -> None:
     older = in_force(service, slug)
     undo(service, slug, older)
     assert allowed(service, slug, older) == ["switch"]
@@ -159,8 +157,7 @@ def test_another_network_needs_a_threshold_to_begin_with(service: Service) -> No
 
 
 @pytest.mark.heavy
-def test_everybody_who_competes_is_told_of_a_switch_and_of_its_undo(service: Service) -> None:
-    slug = with_an_entry(service)
+def test_everybody_who_competes_is_told_of_a_switch_and_of_its_undo(service: Service, slug: str) -> None:
     service.scored("bob", slug, noise_images(12))
     campaign = in_force(service, slug)
     undo(service, slug, campaign)
@@ -174,8 +171,7 @@ def test_everybody_who_competes_is_told_of_a_switch_and_of_its_undo(service: Ser
         assert not any("switch!" in body or "undo!" in body for body in bodies), "reasons are for organizers"
 
 
-def test_a_campaign_gives_way_to_a_public_score(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    slug = with_an_entry(service)
+def test_a_campaign_gives_way_to_a_public_score(service: Service, slug: str, monkeypatch: pytest.MonkeyPatch) -> None:
     service.work(evidence=True)
     started(service, slug, track="private")
 
@@ -202,9 +198,8 @@ def replace_private_track(service: Service, slug: str) -> None:
 
 
 @pytest.mark.heavy
-def test_a_campaign_of_a_replaced_track_is_over(service: Service) -> None:
+def test_a_campaign_of_a_replaced_track_is_over(service: Service, slug: str) -> None:
     """It neither goes on nor is anything about it offered, whatever its state was."""
-    slug = with_an_entry(service)
     paused = started(service, slug, track="private", extractor=OTHER)
     assert run_next(service.context, Queue.PREPARE)
     assert decide(service, slug, paused, "pause").status_code == 201
@@ -220,8 +215,9 @@ def test_a_campaign_of_a_replaced_track_is_over(service: Service) -> None:
 
 
 @pytest.mark.heavy
-def test_a_campaign_of_a_replaced_track_measures_nothing_once_its_references_are_prepared(service: Service) -> None:
-    slug = with_an_entry(service)
+def test_a_campaign_of_a_replaced_track_measures_nothing_once_its_references_are_prepared(
+    service: Service, slug: str
+) -> None:
     campaign = started(service, slug, track="private", references={"held_out": reference_set(service, slug)})
     assert campaign["state"] == "preparing"
     make_former(service)
@@ -245,8 +241,9 @@ def reference_set(service: Service, slug: str) -> str:
 
 
 @pytest.mark.parametrize("decision", ["pause", "cancel", "switch"])
-def test_a_track_that_is_replaced_just_before_a_decision_takes_none(service: Service, decision: AnyDecision) -> None:
-    slug = with_an_entry(service)
+def test_a_track_that_is_replaced_just_before_a_decision_takes_none(
+    service: Service, slug: str, decision: AnyDecision
+) -> None:
     campaign = started(service, slug, track="private")
     now = service.context.now()
     with service.context.sessions.begin() as session:
@@ -261,8 +258,7 @@ def test_a_track_that_is_replaced_just_before_a_decision_takes_none(service: Ser
     assert campaign_acts(service) == ["rescoring.started"]
 
 
-def test_a_track_that_is_replaced_just_before_a_campaign_begins_gets_none(service: Service) -> None:
-    slug = with_an_entry(service)
+def test_a_track_that_is_replaced_just_before_a_campaign_begins_gets_none(service: Service, slug: str) -> None:
     now = service.context.now()
     with service.context.sessions.begin() as session:
         state = state_of(session, slug, now)

@@ -12,6 +12,7 @@ from scorer.jobs import leases
 from scorer.lifecycle import Queue
 from tests.api.conftest import Service
 from tests.factories import noise_images, zip_of
+from tests.worker.rescoring.scored_entry import kept, service, slug
 from tests.worker.rescoring.test_campaigns import (
     OTHER,
     decide,
@@ -25,6 +26,8 @@ from tests.worker.rescoring.test_campaigns import (
 )
 from worker.dispatch import run_next
 from worker.scoring import score
+
+__all__ = ["kept", "service", "slug"]  # fixtures are found by their names here
 
 
 def tau_of(service: Service, slug: str) -> float:
@@ -180,13 +183,6 @@ def preview_of(service: Service, slug: str, campaign: Any) -> Any:
     return rescoring(service, slug, f"/{campaign['id']}/preview")
 
 
-def with_an_entry(service: Service) -> str:
-    """A competition with one scored entry."""
-    slug = service.competition()
-    service.scored("ada", slug, noise_images(11))
-    return slug
-
-
 def in_force(service: Service, slug: str, **changes: Any) -> Any:
     """A campaign on the private track that has measured everything and is switched on."""
     campaign = started(service, slug, track="private", **changes)
@@ -196,8 +192,7 @@ def in_force(service: Service, slug: str, **changes: Any) -> Any:
 
 
 @pytest.mark.heavy
-def test_a_campaign_that_has_measured_nothing_is_not_switched_on(service: Service) -> None:
-    slug = with_an_entry(service)
+def test_a_campaign_that_has_measured_nothing_is_not_switched_on(service: Service, slug: str) -> None:
     before = places(service, slug, "private")
     campaign = started(service, slug, track="private")
     with service.context.sessions.begin() as session:
@@ -210,8 +205,8 @@ def test_a_campaign_that_has_measured_nothing_is_not_switched_on(service: Servic
 @pytest.mark.heavy
 def test_a_campaign_is_not_switched_on_once_the_track_has_other_references_than_when_it_began(
     service: Service,
+    slug: str,
 ) -> None:
-    slug = with_an_entry(service)
     former = in_force(service, slug, extractor=OTHER)
     later = started(service, slug, track="private")
     service.work(evidence=True)
@@ -224,8 +219,7 @@ def test_a_campaign_is_not_switched_on_once_the_track_has_other_references_than_
 
 
 @pytest.mark.heavy
-def test_an_older_campaign_is_not_switched_on_over_a_newer_one_in_force(service: Service) -> None:
-    slug = with_an_entry(service)
+def test_an_older_campaign_is_not_switched_on_over_a_newer_one_in_force(service: Service, slug: str) -> None:
     older = in_force(service, slug)
     undo(service, slug, older)
     newer = in_force(service, slug)
@@ -236,8 +230,9 @@ def test_an_older_campaign_is_not_switched_on_over_a_newer_one_in_force(service:
 
 
 @pytest.mark.heavy
-def test_a_campaign_of_a_replaced_private_track_is_over_for_previews_as_for_decisions(service: Service) -> None:
-    slug = with_an_entry(service)
+def test_a_campaign_of_a_replaced_private_track_is_over_for_previews_as_for_decisions(
+    service: Service, slug: str
+) -> None:
     current = in_force(service, slug)
     measured = started(service, slug, track="private", extractor=OTHER)
     service.work()
@@ -254,8 +249,8 @@ def test_a_campaign_of_a_replaced_private_track_is_over_for_previews_as_for_deci
 @pytest.mark.heavy
 def test_a_score_that_is_being_measured_against_the_former_references_begins_anew_at_a_switch(
     service: Service,
+    slug: str,
 ) -> None:
-    slug = with_an_entry(service)
     campaign = started(service, slug, track="private", extractor=OTHER)
     service.work()
     service.submit("bob", slug, zip_of(noise_images(12)))
@@ -274,8 +269,7 @@ def test_a_score_that_is_being_measured_against_the_former_references_begins_ane
 
 
 @pytest.mark.heavy
-def test_a_cancelled_campaign_measures_nothing_once_its_references_are_prepared(service: Service) -> None:
-    slug = with_an_entry(service)
+def test_a_cancelled_campaign_measures_nothing_once_its_references_are_prepared(service: Service, slug: str) -> None:
     campaign = started(service, slug, track="private", extractor=OTHER)
     assert decide(service, slug, campaign, "cancel").json()["state"] == "cancelled"
     assert run_next(service.context, Queue.PREPARE)
