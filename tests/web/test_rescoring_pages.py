@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from tests.api.conftest import Service
-from tests.substitute_network import substitute_network
 from tests.web.html import Element, parse_html
 from tests.web.submissions.test_submissions import HTML, enter, hidden, read
 from tests.worker.rescoring.scored_entry import kept, service, slug
 from tests.worker.rescoring.test_campaigns import assert_refused_while_published, decide, started
 from tests.worker.rescoring.test_refusals import campaign_acts, replace_private_track
+from tests.worker.substitute_network import substitute_network
 
 __all__ = ["kept", "service", "slug", "substitute_network"]  # fixtures are found by their names here
 
