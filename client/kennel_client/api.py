@@ -16,6 +16,7 @@ from kennel_client.errors import Refused, Unreachable, Unreadable
 from kennel_client.steps import (
     STEP_ERRORS,
     Download,
+    Listen,
     LocalWork,
     Operation,
     Pause,
@@ -79,6 +80,8 @@ class ApiClient:
             return step.function()
         if isinstance(step, Download):
             return self._download(step)
+        if isinstance(step, Listen):
+            return self._listen(step)
         content = step.content() if step.content is not None else None
         if isinstance(step, StoreRequest):
             with answers_required(self.url):
@@ -92,6 +95,11 @@ class ApiClient:
         ):
             for chunk in answer.iter_bytes():
                 file.write(chunk)
+
+    def _listen(self, step: Listen) -> int:
+        with self.stream(step.path, headers=step.headers, silence=step.silence) as answer:
+            any(step.read(line) for line in answer.iter_lines())
+            return answer.status_code
 
     def call(self, method: str, path: str, **options: Any) -> Any:
         """Send a request and return the JSON of the answer; raises ``Refused``."""
@@ -107,7 +115,7 @@ class ApiClient:
             return require_success(self._http.request(method, path, **options))
 
     @contextlib.contextmanager
-    def stream(self, path: str, *, headers: dict[str, str], silence: float) -> Iterator[httpx.Response]:
+    def stream(self, path: str, *, headers: Mapping[str, str], silence: float) -> Iterator[httpx.Response]:
         """A streamed answer, also from the service's store, to which it redirects and which gets no token;
         ``Unreachable`` if it breaks off or nothing arrives for ``silence`` seconds."""
         timeout = timeout_after(silence)

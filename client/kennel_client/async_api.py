@@ -1,7 +1,8 @@
 """Requests to Kennel's HTTP API from a program with an event loop."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any, Self
 
 import httpx
@@ -15,7 +16,7 @@ from kennel_client.api import (
     timeout_after,
 )
 from kennel_client.downloads import ArrivingFile
-from kennel_client.steps import STEP_ERRORS, Download, LocalWork, Operation, Pause, Result, Step, StoreRequest
+from kennel_client.steps import STEP_ERRORS, Download, Listen, LocalWork, Operation, Pause, Result, Step, StoreRequest
 
 
 class AsyncApiClient:
@@ -58,6 +59,8 @@ class AsyncApiClient:
             return await asyncio.to_thread(step.function)
         if isinstance(step, Download):
             return await self._download(step)
+        if isinstance(step, Listen):
+            return await self._listen(step)
         content = _in_threads(step.content()) if step.content is not None else None
         with answers_required(self.url):
             if isinstance(step, StoreRequest):
@@ -66,15 +69,25 @@ class AsyncApiClient:
             return require_success(await self._http.request(step.method, step.path, content=content, **step.options()))
 
     async def _download(self, step: Download) -> None:
-        timeout = timeout_after(DOWNLOAD_SILENCE_SECONDS)
+        async with self._stream(step.path, {}, DOWNLOAD_SILENCE_SECONDS) as answer:
+            with ArrivingFile(step.to, step.sha256) as file:
+                async for chunk in answer.aiter_bytes():
+                    await asyncio.to_thread(file.write, chunk)
+
+    async def _listen(self, step: Listen) -> int:
+        async with self._stream(step.path, step.headers, step.silence) as answer:
+            async for line in answer.aiter_lines():
+                if step.read(line):
+                    break
+            return answer.status_code
+
+    @asynccontextmanager
+    async def _stream(self, path: str, headers: Mapping[str, str], silence: float) -> AsyncIterator[httpx.Response]:
         with answers_required(self.url):
-            async with self._http.stream("GET", step.path, timeout=timeout) as answer:
+            async with self._http.stream("GET", path, headers=headers, timeout=timeout_after(silence)) as answer:
                 if not answer.is_success:
                     await answer.aread()
-                require_success(answer)
-                with ArrivingFile(step.to, step.sha256) as file:
-                    async for chunk in answer.aiter_bytes():
-                        await asyncio.to_thread(file.write, chunk)
+                yield require_success(answer)
 
 
 async def _in_threads(chunks: Iterator[bytes]) -> AsyncIterator[bytes]:

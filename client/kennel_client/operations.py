@@ -9,8 +9,8 @@ from kennel_client.answers.results import PicksView
 from kennel_client.api import open_file, path_of
 from kennel_client.archive import ZipCheck
 from kennel_client.errors import naming
+from kennel_client.following import follow
 from kennel_client.methods import Api, Method, Methods
-from kennel_client.polling import wait_until
 from kennel_client.results import Board, Competition, Entry
 from kennel_client.resumable_state import ResumableUpload, resumable_upload_of
 from kennel_client.steps import LocalWork, Operation, all_pages, call, get
@@ -120,7 +120,8 @@ def _entry(submission: str, url: str) -> Operation[Entry]:
 
 
 def _finished_entry(submission: str, url: str) -> Operation[Entry]:
-    return wait_until(lambda entry: entry.finished, lambda: _entry(submission, url))
+    yield from follow(submission, lambda _state: None)
+    return (yield from _entry(submission, url))
 
 
 def accept_rules_of(slug: str, rules_sha256: str | None) -> Operation[None]:

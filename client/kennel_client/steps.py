@@ -51,6 +51,17 @@ class Download:
 
 
 @dataclass(frozen=True)
+class Listen:
+    """A GET whose answer arrives line by line, until ``read`` returns True for one; its outcome is the status."""
+
+    path: str
+    headers: Mapping[str, str]
+    read: Callable[[str], bool]
+    silence: float
+    """Seconds without a byte after which the answer has broken off."""
+
+
+@dataclass(frozen=True)
 class Pause:
     """A wait of so many seconds."""
 
@@ -64,7 +75,7 @@ class LocalWork:
     function: Callable[[], Any]
 
 
-Step = Request | Download | Pause | LocalWork
+Step = Request | Download | Listen | Pause | LocalWork
 Operation = Generator[Step, Any, Result]
 
 

@@ -10,9 +10,7 @@ import pytest
 from kennel_client import resumable_state
 from kennel_client.api import ApiClient
 from kennel_client.cli.exit_codes import ExitCode
-from kennel_client.cli.follow import events_of
-from kennel_client.errors import Unreachable
-from kennel_client.retries import MAX_TRIES
+from kennel_client.following import State, follow
 from tests.api.cli_runner import CliTerminal, terminal
 from tests.api.conftest import Service
 from tests.factories import noise_images, zip_of
@@ -63,22 +61,19 @@ def test_a_watcher_comes_back_and_misses_nothing(terminal: CliTerminal, service:
     slug = service.competition()
     entry = service.submit("ada", slug, zip_of(noise_images(10))).json()["id"]
     line = FlakyProxy([terminal.url], after=1 << 30, cuts=0)
+    seen: list[str] = []
     pauses: list[float] = []
     with line.running() as address, ApiClient(address, service.tokens["ada"]) as client:
-        events = events_of(client, entry, sleep=pauses.append)
-        assert next(events)["status"] == "received"
-        line.close_connections()
-        service.work()
-        assert [event["status"] for event in events] == ["checking", "queued", "scoring", "scored"]
-        assert pauses, "the line was cut"
-        assert [event["status"] for event in events_of(client, entry)][-1] == "scored"
 
+        def see(state: State) -> None:
+            seen.append(state["status"])
+            if len(seen) == 1:
+                line.close_connections()
+                service.work()
 
-def test_a_watcher_gives_up_on_a_service_that_is_gone() -> None:
-    pauses: list[float] = []
-    with ApiClient("http://127.0.0.1:9", "none") as client, pytest.raises(Unreachable):
-        next(events_of(client, "any", sleep=pauses.append))
-    assert len(pauses) == MAX_TRIES
+        client.run(follow(entry, see), sleep=pauses.append)
+    assert seen == ["received", "checking", "queued", "scoring", "scored"]
+    assert pauses, "the line was cut"
 
 
 def test_what_is_remembered_is_forgotten_in_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from platformdirs import user_state_path
 
-from kennel_client import AsyncClient, Client, Entry, Invalid, Refused, Unreachable, polling
+from kennel_client import AsyncClient, Client, Entry, Invalid, Refused, Unreachable
 from tests.api.cli_runner import working_worker
 from tests.api.conftest import Service
 from tests.api.submissions.test_flow import with_a_wrong_image
@@ -29,7 +29,6 @@ def address(service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     for name in ("CONFIG", "STATE"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(polling, "POLL_SECONDS", 0.05)
     with serve(service.app) as url:
         yield url
 

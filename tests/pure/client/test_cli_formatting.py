@@ -23,6 +23,7 @@ from kennel_client.cli.formatting import (
     terminal_safe_lines,
 )
 from kennel_client.errors import Refused, Unreachable, Unreadable
+from kennel_client.following import EventReader
 from scorer.errors import Invalid
 
 QUIET = {"stage": None, "stage_in_words": None, "fraction": None, "queue_position": None, "estimate_seconds": None}
@@ -105,6 +106,9 @@ def test_a_state_in_a_line() -> None:
 
 
 def test_events_are_read_as_they_come() -> None:
-    data = json.dumps({"status": "queued"})
-    lines = ["retry: 2000", "", ": still here", "", "id: 7", f"data: {data}", "", f"data:{data}", "id:8", "", "id: 9"]
-    assert list(follow.parse_events(lines)) == [("7", {"status": "queued"}), ("8", {"status": "queued"})]
+    first, last = (json.dumps({"status": status, "over": status == "scored"}) for status in ("queued", "scored"))
+    lines = ["retry: 2000", "", ": still here", "", "id: 7", f"data: {first}", "", f"data:{last}", "id:8", "", "id: 9"]
+    seen: list[tuple[str, object]] = []
+    reader = EventReader(lambda state: seen.append((reader.last_id, state["status"])))
+    assert [reader.read(line) for line in lines].index(True) == len(lines) - 2
+    assert seen == [("7", "queued"), ("8", "scored")]

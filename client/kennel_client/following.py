@@ -1,0 +1,101 @@
+"""Following an entry to its end: by the service's event stream, or by asking now and then where there is none."""
+
+import json
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from kennel_client.api import path_of
+from kennel_client.errors import Refused
+from kennel_client.results import FINISHED
+from kennel_client.retries import RETRY_SECONDS, Retries
+from kennel_client.steps import Listen, Operation, Pause, Request, json_of
+
+POLL_SECONDS = 10.0
+"""Between two looks at an entry whose event stream cannot be read."""
+SILENCE_SECONDS = 45.0
+"""The service sends a comment every 15 s, so a longer silence means a broken connection."""
+State = dict[str, Any]
+"""The API's ``StateView``: status, stage, queue position, and whether this is the last one (``over``)."""
+
+
+class EventReader:
+    """Reads server-sent events line by line, and calls ``see`` with the state in each. Comments and fields that the
+    service does not send are skipped."""
+
+    def __init__(self, see: Callable[[State], object]) -> None:
+        self._see = see
+        self._fields: dict[str, str] = {}
+        self.last_id = ""
+        self.number = 0
+        """Events so far."""
+        self.over = False
+
+    def begin(self) -> None:
+        """Forget the event that a connection has not completed."""
+        self._fields = {}
+
+    def read(self, line: str) -> bool:
+        """Read a line; returns whether the last state has come."""
+        if line:
+            name, _, value = line.partition(":")
+            self._fields[name] = value.removeprefix(" ")
+            return False
+        fields, self._fields = self._fields, {}
+        if "data" in fields and "id" in fields:
+            self.last_id = fields["id"]
+            self.number += 1
+            self.see(json.loads(fields["data"]))
+        return self.over
+
+    def see(self, state: State) -> None:
+        """Pass on a state."""
+        self.over = state["over"]
+        self._see(state)
+
+
+def follow(
+    submission: str, see: Callable[[State], object], say: Callable[[str], object] = warnings.warn
+) -> Operation[None]:
+    """Call ``see`` with the states of an entry, up to its final one. A stream that breaks off is resumed. While none
+    can be read, though the service answers, the entry is looked at every ``POLL_SECONDS``, and ``say`` gets the reason
+    once."""
+    reader = EventReader(see)
+    retries = Retries()
+    said = False
+    while not reader.over:
+        before = reader.number
+        pause, reason = RETRY_SECONDS[0], "it ended without an event"
+        try:
+            if (yield _listen(submission, reader)) == 204:
+                return  # the final state has already been received
+        except Refused as refusal:
+            pause, reason = retries.seconds_after(refusal), str(refusal)
+        if reader.number > before:
+            retries.reset()
+        elif (yield from _look(submission, reader)):
+            retries.reset()
+            pause = POLL_SECONDS
+            if not said:
+                say(f"No event stream ({reason.removesuffix('.')}): asking every {POLL_SECONDS:.0f} s instead.")
+                said = True
+        if not reader.over:
+            yield Pause(pause)
+
+
+def _listen(submission: str, reader: EventReader) -> Listen:
+    reader.begin()
+    headers = {"Accept": "text/event-stream", **({"Last-Event-ID": reader.last_id} if reader.last_id else {})}
+    return Listen(path_of("submissions", submission, "events"), headers, reader.read, SILENCE_SECONDS)
+
+
+def _look(submission: str, reader: EventReader) -> Operation[bool]:
+    """Pass on the present state of an entry; False if the service does not answer either."""
+    try:
+        view = json_of((yield Request("GET", path_of("submissions", submission))))
+    except Refused:
+        return False
+    names = ("status", "reason", "stage", "fraction", "queue_position", "paused")
+    unknown = {"stage_in_words": view["stage"], "estimate_seconds": None}
+    reader.see({name: view[name] for name in names} | unknown | {"over": view["status"] in FINISHED})
+    return True
