@@ -6,10 +6,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
 from urllib.parse import quote
-
-import httpx
 
 from kennel_client.downloads import ArrivingFile
 from kennel_client.errors import Refused, Unreachable, Unreadable
@@ -24,18 +22,22 @@ from kennel_client.steps import (
     Result,
     Step,
     StoreRequest,
+    Timeout,
     all_pages,
     answer_to,
     call,
     json_of,
 )
 
+if TYPE_CHECKING:
+    import httpx
+
 CHUNK_BYTES = 1 << 20
 OTHERS_TITLES = {
     413: "A proxy in front of the service refuses requests of this size (413): its operator can raise the limit."
 }
 """What to say of an answer that is not the service's own, by its status."""
-TIMEOUT = httpx.Timeout(30.0, write=600.0, read=600.0)
+TIMEOUT: Timeout = (30.0, 600.0, 600.0, 30.0)
 DOWNLOAD_SILENCE_SECONDS = 45.0
 """A download from which nothing arrives for so long has broken off."""
 
@@ -44,6 +46,8 @@ class ApiClient:
     """Calls ``/api/v1`` of the service at ``url`` with an API token."""
 
     def __init__(self, url: str, token: str | None = None) -> None:
+        import httpx  # noqa: PLC0415 - slow to import, and what only explains itself needs none
+
         self.url = url.rstrip("/")
         with answers_required(self.url):
             self._http = httpx.Client(base_url=f"{self.url}/api/v1", headers=headers_of(token), timeout=TIMEOUT)
@@ -84,6 +88,8 @@ class ApiClient:
             return self._listen(step)
         content = step.content() if step.content is not None else None
         if isinstance(step, StoreRequest):
+            import httpx  # noqa: PLC0415
+
             with answers_required(self.url):
                 return httpx.request(step.method, step.path, content=content, **step.options())
         return self.send_once(step.method, step.path, content=content, **step.options())
@@ -105,17 +111,17 @@ class ApiClient:
         """Send a request and return the JSON of the answer; raises ``Refused``."""
         return json_of(self.send(method, path, **options))
 
-    def send(self, method: str, path: str, **options: Any) -> httpx.Response:
+    def send(self, method: str, path: str, **options: Any) -> "httpx.Response":
         """Send a request, again where that is safe, and return the answer; raises ``Refused`` (``Unreachable`` if there
         is no answer). ``options`` are those of :class:`kennel_client.steps.Request`."""
         return self.run(answer_to(Request(method, path, **options)))
 
-    def send_once(self, method: str, path: str, **options: Any) -> httpx.Response:
+    def send_once(self, method: str, path: str, **options: Any) -> "httpx.Response":
         with answers_required(self.url):
             return require_success(self._http.request(method, path, **options))
 
     @contextlib.contextmanager
-    def stream(self, path: str, *, headers: Mapping[str, str], silence: float) -> Iterator[httpx.Response]:
+    def stream(self, path: str, *, headers: Mapping[str, str], silence: float) -> Iterator["httpx.Response"]:
         """A streamed answer, also from the service's store, to which it redirects and which gets no token;
         ``Unreachable`` if it breaks off or nothing arrives for ``silence`` seconds."""
         timeout = timeout_after(silence)
@@ -175,14 +181,16 @@ def headers_of(token: str | None) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"} if token else {}
 
 
-def timeout_after(silence: float) -> httpx.Timeout:
+def timeout_after(silence: float) -> Timeout:
     """The timeouts of an answer that is read piece by piece: ``silence`` seconds before each piece."""
-    return httpx.Timeout(30.0, read=silence)
+    return (30.0, silence, 30.0, 30.0)
 
 
 @contextlib.contextmanager
 def answers_required(url: str) -> Iterator[None]:
     """``Unreachable`` for a connection that fails in the block, or an address that is none."""
+    import httpx  # noqa: PLC0415
+
     try:
         yield
     except (httpx.TransportError, httpx.InvalidURL) as error:
@@ -190,7 +198,7 @@ def answers_required(url: str) -> Iterator[None]:
         raise Unreachable(f"No answer from {url}: {str(error).removesuffix('.')}.", lasting=lasting) from None
 
 
-def require_success(response: httpx.Response) -> httpx.Response:
+def require_success(response: "httpx.Response") -> "httpx.Response":
     """The answer; ``Refused`` if it is a problem."""
     if response.is_success:
         return response
@@ -198,7 +206,7 @@ def require_success(response: httpx.Response) -> httpx.Response:
     raise Refused(response.status_code, _problem(response), retry_after=int(wait) if wait.isdecimal() else None)
 
 
-def _problem(response: httpx.Response) -> dict[str, Any]:
+def _problem(response: "httpx.Response") -> dict[str, Any]:
     with contextlib.suppress(ValueError):
         body = response.json()
         if isinstance(body, dict):

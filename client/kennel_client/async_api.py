@@ -3,9 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, Self
-
-import httpx
+from typing import TYPE_CHECKING, Any, Self
 
 from kennel_client.api import (
     DOWNLOAD_SILENCE_SECONDS,
@@ -18,11 +16,16 @@ from kennel_client.api import (
 from kennel_client.downloads import ArrivingFile
 from kennel_client.steps import STEP_ERRORS, Download, Listen, LocalWork, Operation, Pause, Result, Step, StoreRequest
 
+if TYPE_CHECKING:
+    import httpx
+
 
 class AsyncApiClient:
     """Takes the steps of operations at ``/api/v1`` of the service at ``url``, with an API token."""
 
     def __init__(self, url: str, token: str | None = None) -> None:
+        import httpx  # noqa: PLC0415 - as in ``api``
+
         self.url = url.rstrip("/")
         with answers_required(self.url):
             self._http = httpx.AsyncClient(base_url=f"{self.url}/api/v1", headers=headers_of(token), timeout=TIMEOUT)
@@ -64,6 +67,8 @@ class AsyncApiClient:
         content = _in_threads(step.content()) if step.content is not None else None
         with answers_required(self.url):
             if isinstance(step, StoreRequest):
+                import httpx  # noqa: PLC0415
+
                 async with httpx.AsyncClient() as store:
                     return await store.request(step.method, step.path, content=content, **step.options())
             return require_success(await self._http.request(step.method, step.path, content=content, **step.options()))
@@ -82,7 +87,7 @@ class AsyncApiClient:
             return answer.status_code
 
     @asynccontextmanager
-    async def _stream(self, path: str, headers: Mapping[str, str], silence: float) -> AsyncIterator[httpx.Response]:
+    async def _stream(self, path: str, headers: Mapping[str, str], silence: float) -> AsyncIterator["httpx.Response"]:
         with answers_required(self.url):
             async with self._http.stream("GET", path, headers=headers, timeout=timeout_after(silence)) as answer:
                 if not answer.is_success:

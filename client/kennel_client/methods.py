@@ -4,14 +4,16 @@ import inspect
 from collections.abc import Callable, Coroutine
 from functools import wraps
 from types import MethodType
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, get_args, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, get_args, overload
 
-from kennel_client.api import ApiClient
-from kennel_client.async_api import AsyncApiClient
 from kennel_client.steps import Operation, Result
 
+if TYPE_CHECKING:
+    from kennel_client.api import ApiClient
+    from kennel_client.async_api import AsyncApiClient
+
 Parameters = ParamSpec("Parameters")
-Api = TypeVar("Api", bound=ApiClient | AsyncApiClient)
+Api = TypeVar("Api", bound="ApiClient | AsyncApiClient")
 
 
 class Methods(Generic[Api]):
@@ -40,10 +42,10 @@ class Method(Generic[Parameters, Result]):
     @overload
     def __get__(self, methods: None, kind: type) -> Callable[Concatenate[Any, Parameters], Any]: ...
     @overload
-    def __get__(self, methods: Methods[ApiClient], kind: type) -> Callable[Parameters, Result]: ...
+    def __get__(self, methods: "Methods[ApiClient]", kind: type) -> Callable[Parameters, Result]: ...
     @overload
     def __get__(
-        self, methods: Methods[AsyncApiClient], kind: type
+        self, methods: "Methods[AsyncApiClient]", kind: type
     ) -> Callable[Parameters, Coroutine[Any, Any, Result]]: ...
     def __get__(self, methods: Methods[Any] | None, kind: type) -> Any:
         return self._run if methods is None else MethodType(self._run, methods)

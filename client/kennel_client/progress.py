@@ -9,8 +9,6 @@ from html import escape
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, TaskID, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.progress import Progress as Bars
 
 from kennel_client.submit import CHECKING, UPLOADING, StageProgress
 
@@ -42,15 +40,17 @@ def show_progress(
 @contextmanager
 def _bars(console: Console, stages: Mapping[str, str]) -> Iterator[StageProgress]:
     """One bar for each stage, with elapsed and remaining time."""
+    from rich import progress as rich  # noqa: PLC0415 - only terminals need it
+
     columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
+        rich.TextColumn("{task.description}", markup=False),
+        rich.BarColumn(),
+        rich.TaskProgressColumn(),
+        rich.TimeElapsedColumn(),
+        rich.TimeRemainingColumn(),
     )
-    current: tuple[str, TaskID] | None = None
-    with Bars(*columns, console=console) as bars:
+    current: tuple[str, rich.TaskID] | None = None
+    with rich.Progress(*columns, console=console) as bars:
 
         def report(stage: str, fraction: float) -> None:
             nonlocal current

@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, BinaryIO
 
-import httpx
-
 from kennel_client.api import TIMEOUT, ApiClient, segment
 from kennel_client.errors import Refused
 from kennel_client.retries import RETRY_SECONDS, Retries
 from kennel_client.steps import Operation, Pause, Request, StoreRequest, answer_to, json_of
 
-STALL_TIMEOUT = httpx.Timeout(30.0, read=90.0)
+STALL_TIMEOUT = (30.0, 90.0, 30.0, 30.0)
 """A connection that is silent for so long is given up, and the state of the upload is asked for again."""
 CHUNK_BYTES = 1 << 18
 """Bytes between two progress reports."""

@@ -6,16 +6,19 @@ An operation yields what is to be done next, gets the outcome or the error, and 
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
-
-import httpx
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kennel_client.errors import KennelError, Refused, Unreachable
 from kennel_client.retries import MAX_REQUEST_RETRIES, Retries, is_repeatable
 
+if TYPE_CHECKING:
+    import httpx
+
 Result = TypeVar("Result")
 STEP_ERRORS = (Refused, KennelError, OSError)
 """Errors of a step that are the operation's to handle."""
+Timeout = tuple[float, float, float, float]
+"""Seconds to connect, for each read and write, and for a free connection."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,7 @@ class Request:
     json: Any = None
     headers: Mapping[str, str] | None = None
     content: Callable[[], Iterator[bytes]] | None = None
-    timeout: httpx.Timeout | None = None
+    timeout: Timeout | None = None
 
     def options(self) -> dict[str, Any]:
         """The keyword arguments of ``httpx`` but for the content."""
@@ -79,7 +82,7 @@ Step = Request | Download | Listen | Pause | LocalWork
 Operation = Generator[Step, Any, Result]
 
 
-def answer_to(request: Request) -> Operation[httpx.Response]:
+def answer_to(request: Request) -> Operation["httpx.Response"]:
     """Send a request, again where that is safe (:func:`kennel_client.retries.is_repeatable`), and return the answer."""
     retries = Retries(limit=MAX_REQUEST_RETRIES)
     keyed = "Idempotency-Key" in (request.headers or {})
@@ -123,7 +126,7 @@ def all_pages(path: str, name: str, *, limit: int | None = None, **params: Any) 
     return items[:limit]
 
 
-def json_of(response: httpx.Response) -> Any:
+def json_of(response: "httpx.Response") -> Any:
     """The JSON of an answer; ``Unreachable`` if it is none."""
     try:
         return response.json()

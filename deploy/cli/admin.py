@@ -5,28 +5,28 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from sqlalchemy.orm import Session
 
-from deploy.standalone.data_folder import settings_of
 from kennel_client.cli.output import Answer, answers
-from scorer import audit_log, personal_data
-from scorer.accounts import accounts, api_tokens, password_resets, roles, second_factors
-from scorer.accounts.administration import find_account
-from scorer.db.accounts import account_by_handle
-from scorer.db.session import connected
-from scorer.db.tables import Account
-from scorer.settings import Settings
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from scorer.db.tables import Account
+    from scorer.settings import Settings
 
 app = typer.Typer()
 Data = Annotated[Path | None, typer.Option(help="The data folder of a `kennel up` that is running.")]
 
 
 @contextmanager
-def _database(data: Path | None) -> Iterator[tuple[Session, Settings]]:
+def _database(data: Path | None) -> Iterator["tuple[Session, Settings]"]:
     """A transaction directly in the database (``DATABASE_URL``, or that of ``--data``), which needs no token."""
+    from deploy.standalone.data_folder import settings_of
+    from scorer.db.session import connected
+
     settings = settings_of(data)
     with connected(settings) as sessions, sessions.begin() as session:
         yield session, settings
@@ -35,7 +35,13 @@ def _database(data: Path | None) -> Iterator[tuple[Session, Settings]]:
 @app.command()
 @answers
 def create_admin(handle: str, data: Data = None) -> Answer:
-    """Make an admin, or give an existing one a new token, directly in the database: DATABASE_URL, or --data."""
+    """Make an admin, or give an existing one a new token.
+
+    Works directly in the database: DATABASE_URL, or --data.
+    """
+    from scorer.accounts import accounts, roles
+    from scorer.db.accounts import account_by_handle
+
     now = datetime.now(UTC)
     with _database(data) as (session, _):
         account = account_by_handle(session, handle)
@@ -47,12 +53,20 @@ def create_admin(handle: str, data: Data = None) -> Answer:
 @app.command()
 @answers
 def token(handle: str, data: Data = None) -> Answer:
-    """Print a new API token of an account, with all scopes that its role may have; directly in the database."""
+    """Print a new API token of an account, with all scopes that its role may have.
+
+    Works directly in the database: DATABASE_URL, or --data.
+    """
+    from scorer.accounts.administration import find_account
+
     with _database(data) as (session, _):
         return _new_token(session, find_account(session, handle), datetime.now(UTC))
 
 
-def _new_token(session: Session, account: Account, now: datetime) -> Answer:
+def _new_token(session: "Session", account: "Account", now: datetime) -> Answer:
+    from scorer import audit_log
+    from scorer.accounts import api_tokens
+
     secret = secrets.token_urlsafe(32)
     api_tokens.issue(session, account, secret, name="made by the operator", now=now)
     subject = f"account:{account.handle}"
@@ -63,7 +77,14 @@ def _new_token(session: Session, account: Account, now: datetime) -> Answer:
 @app.command()
 @answers
 def reset_link(handle: str, data: Data = None) -> Answer:
-    """Print a link with which somebody sets their password, within an hour; directly in the database."""
+    """Print a link with which somebody sets their password, within an hour.
+
+    Works directly in the database: DATABASE_URL, or --data.
+    """
+    from scorer import audit_log
+    from scorer.accounts import password_resets
+    from scorer.accounts.administration import find_account
+
     secret = secrets.token_urlsafe(32)
     now = datetime.now(UTC)
     with _database(data) as (session, settings):
@@ -78,7 +99,13 @@ def reset_link(handle: str, data: Data = None) -> Answer:
 @app.command()
 @answers
 def remove_second_factor(handle: str, data: Data = None) -> Answer:
-    """Take the second factor away from somebody who has lost it, with its recovery codes; directly in the database."""
+    """Take the second factor from somebody who has lost it, with its recovery codes.
+
+    Works directly in the database: DATABASE_URL, or --data.
+    """
+    from scorer.accounts import second_factors
+    from scorer.accounts.administration import find_account
+
     with _database(data) as (session, _):
         account = find_account(session, handle)
         second_factors.remove_all(session, account, author=None, now=datetime.now(UTC))
@@ -92,10 +119,15 @@ def delete_account(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     data: Data = None,
 ) -> Answer:
-    """Delete an account for good, for somebody who asks for it and cannot sign in; directly in the database.
+    """Delete an account for good, for somebody who asks for it and cannot sign in.
+
+    Works directly in the database: DATABASE_URL, or --data.
 
     Entries stay under a pseudonym. People who can sign in do it on their page /account, or with kennel delete-account.
     """
+    from scorer import personal_data
+    from scorer.accounts.administration import find_account
+
     if not yes:
         typer.confirm(f"Delete the account {handle} for good?", abort=True)
     with _database(data) as (session, _):
@@ -106,7 +138,14 @@ def delete_account(
 @app.command()
 @answers
 def create(handle: str, name: str = "", data: Data = None) -> Answer:
-    """Make a participant's account and print its first token; directly in the database: no API token may make one."""
+    """Make a participant's account and print its first token.
+
+    Works directly in the database: DATABASE_URL, or --data.
+
+    No API token may make accounts.
+    """
+    from scorer.accounts import accounts
+
     now = datetime.now(UTC)
     with _database(data) as (session, _):
         made = accounts.create_account(session, handle=handle, name=name, role="participant", now=now)
@@ -116,10 +155,14 @@ def create(handle: str, name: str = "", data: Data = None) -> Answer:
 @app.command()
 @answers
 def set_role(handle: str, role: str, data: Data = None) -> Answer:
-    """Give an account another role: participant, organizer or admin; directly in the database.
+    """Give an account another role: participant, organizer or admin.
+
+    Works directly in the database: DATABASE_URL, or --data.
 
     An admin's API token may not do this: a leaked one could make admins. Admins do it on the page /admin/accounts.
     """
+    from scorer.accounts import accounts
+
     with _database(data) as (session, _):
         changed = accounts.change_role(session, handle, role, author=None, now=datetime.now(UTC))
         return Answer({"handle": changed.handle, "role": changed.role}, f"{changed.handle} is {changed.role} now.")

@@ -5,25 +5,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from sqlalchemy import make_url
 
-import migrations
-from deploy.standalone.data_folder import full_disk_in_words, settings_of
-from deploy.standalone.unix_account import hand_over, owner_of
 from kennel_client.cli.exit_codes import ExitCode
 from kennel_client.cli.output import Answer, answers
-from scorer.backups import backup as backups
-from scorer.backups import restore as restores
-from scorer.backups.manifest import BackupFolder, Manifest
-from scorer.blobs import blobs_of, folder_of
-from scorer.db.backups import analyse, drop_unused_tables, engine_for_backups, long_transaction, require_unused
 from scorer.errors import Invalid, Unavailable
 from scorer.product_version import product_version
-from scorer.settings import Settings
+
+if TYPE_CHECKING:
+    from scorer.backups.manifest import Manifest
+    from scorer.settings import Settings
 
 app = typer.Typer()
 err = Console(stderr=True, highlight=False)
@@ -39,10 +33,19 @@ def backup(
     data: Data = None,
     keep: Annotated[int | None, typer.Option(min=1, help="Then remove all but the newest so many.")] = None,
 ) -> Answer:
-    """Back up the database and all blobs of the environment's settings, or of --data, while the service runs.
+    """Back up the database and all blobs while the service runs.
+
+    They are those of the environment's settings, or of --data.
 
     A further backup into the same folder copies new blobs alone.
     """
+    import migrations
+    from deploy.standalone.data_folder import full_disk_in_words, settings_of
+    from scorer.backups import backup as backups
+    from scorer.backups.manifest import BackupFolder
+    from scorer.blobs import blobs_of
+    from scorer.db.backups import engine_for_backups, long_transaction
+
     settings = settings_of(data)
     target = BackupFolder(folder)
     engine = engine_for_backups(settings.database_url.get_secret_value())
@@ -75,6 +78,9 @@ def backup(
 @answers
 def verify_backup(folder: Folder, name: Name = None) -> Answer:
     """Read a backup through and compare every file with its SHA-256."""
+    from scorer.backups import restore as restores
+    from scorer.backups.manifest import BackupFolder
+
     own, manifest = restores.verify_backup(BackupFolder(folder), name, progress=_report)
     return _answer(own, manifest, f"{own} is sound: {_contents(manifest)}.")
 
@@ -87,6 +93,15 @@ def restore(folder: Folder, name: Name = None, data: Data = None) -> Answer:
     Its database and blob store are those of the environment's settings (with DATABASE_OWNER_URL), or of --data.
     Accounts, passwords and tokens are those of the backup.
     """
+    from sqlalchemy import make_url
+
+    import migrations
+    from deploy.standalone.data_folder import settings_of
+    from scorer.backups import restore as restores
+    from scorer.backups.manifest import BackupFolder
+    from scorer.blobs import blobs_of
+    from scorer.db.backups import analyse, drop_unused_tables, engine_for_backups, long_transaction, require_unused
+
     settings = settings_of(data)
     source = BackupFolder(folder)
     own, manifest = source.manifest(name)
@@ -114,9 +129,12 @@ def restore(folder: Folder, name: Name = None, data: Data = None) -> Answer:
 
 
 @contextmanager
-def _left_to_the_service(settings: Settings) -> Iterator[None]:
+def _left_to_the_service(settings: "Settings") -> Iterator[None]:
     """What root writes to the blob store's folder in this block belongs to the folder's account, as the service's own
     blobs do."""
+    from deploy.standalone.unix_account import hand_over, owner_of
+    from scorer.blobs import folder_of
+
     folder = folder_of(settings.blob_url)
     account = owner_of(folder) if folder is not None else None
     if folder is None or account is None:
@@ -134,7 +152,7 @@ def _report(what: str) -> None:
     err.print(what)
 
 
-def _answer(backup: Path, manifest: Manifest, text: str, exit_code: ExitCode = ExitCode.DONE) -> Answer:
+def _answer(backup: Path, manifest: "Manifest", text: str, exit_code: ExitCode = ExitCode.DONE) -> Answer:
     document = {
         "backup": str(backup),
         "made_at": str(manifest.made_at),
@@ -146,11 +164,11 @@ def _answer(backup: Path, manifest: Manifest, text: str, exit_code: ExitCode = E
     return Answer(document, text, exit_code)
 
 
-def _rows(manifest: Manifest) -> int:
+def _rows(manifest: "Manifest") -> int:
     return sum(table.rows for table in manifest.tables)
 
 
-def _contents(manifest: Manifest) -> str:
+def _contents(manifest: "Manifest") -> str:
     return (
         f"{_rows(manifest):,} rows, {manifest.blobs:,} blobs of {manifest.blob_bytes:,} bytes, as of {manifest.made_at}"
     )

@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from deploy.systemd.units import CONFIGURATION, Plan, files_of
 from kennel_client.cli.output import Answer, answers
 
 app = typer.Typer()
@@ -19,8 +18,12 @@ def service(
     port: Annotated[int, typer.Option(min=1, max=65535, help="The web process's port on this machine.")] = 8000,
     user: Annotated[str, typer.Option(help="The account under which everything runs.")] = "kennel",
 ) -> Answer:
-    """Write systemd units for one machine without containers: web, beat and workers of this very environment, hardened
-    and with limits; and kennel.env with the settings to be completed. Nothing is installed or started."""
+    """Write systemd units for one machine without containers: web, beat and workers.
+
+    The units are hardened and have limits. kennel.env has the settings to complete. Nothing is installed or started.
+    """
+    from deploy.systemd.units import CONFIGURATION, Plan, files_of
+
     folder.mkdir(parents=True, exist_ok=True)
     files = []
     for name, text in files_of(Plan(gpus, port, user)).items():

@@ -3,21 +3,18 @@
 import os
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from deploy.doctor.check import Outcome, State
-from deploy.doctor.examination import examine
-from deploy.doctor.installation import Installation
-from deploy.standalone.data_folder import METRICS, secret_files, settings_of
 from kennel_client.cli.exit_codes import ExitCode
 from kennel_client.cli.output import Answer, answers
-from scorer.db.session import connected
-from scorer.monitoring.exposition import FOLDER_VARIABLE
+
+if TYPE_CHECKING:
+    from deploy.doctor.check import Outcome
 
 app = typer.Typer()
-LABELS: dict[State, str] = {"ok": "ok     ", "wrong": "WRONG  ", "skipped": "-      "}
+LABELS = {"ok": "ok     ", "wrong": "WRONG  ", "skipped": "-      "}
 
 
 @app.command()
@@ -26,9 +23,17 @@ def doctor(
     data: Annotated[Path | None, typer.Option(help="The data folder of a `kennel up` that is running.")] = None,
     as_json: bool = False,
 ) -> Answer:
-    """Look for what is wrong with this installation, from database, queue server and blob store to workers, proxy and
-    mail, with the settings of the environment, or of --data. Each finding has its remedy. Exit status 1 if something is
-    wrong."""
+    """Look for what is wrong with this installation, from database to mail.
+
+    It checks database, queue server, blob store, workers, proxy and mail, with the settings of the environment, or of
+    --data. Each finding has its remedy. Exit status 1 if something is wrong.
+    """
+    from deploy.doctor.examination import examine
+    from deploy.doctor.installation import Installation
+    from deploy.standalone.data_folder import METRICS, secret_files, settings_of
+    from scorer.db.session import connected
+    from scorer.monitoring.exposition import FOLDER_VARIABLE
+
     settings = settings_of(data)
     outcomes: list[Outcome] = []
     environ = {**os.environ, **({FOLDER_VARIABLE: str(data / METRICS)} if data else {})}
@@ -42,6 +47,6 @@ def doctor(
     return Answer(document, lambda _out: None, ExitCode.FAULTY if wrong else ExitCode.DONE)
 
 
-def _lines(outcome: Outcome) -> list[str]:
+def _lines(outcome: "Outcome") -> list[str]:
     remedy = [f"         {outcome.remedy}"] if outcome.remedy else []
     return [f"{LABELS[outcome.state]}{outcome.name}: {outcome.finding}", *remedy]

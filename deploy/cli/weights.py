@@ -13,9 +13,6 @@ from kennel_client.cli.exit_codes import ExitCode
 from kennel_client.cli.output import Answer, answers
 from scorer.errors import Invalid, KennelError, Unavailable
 from scorer.extractor_catalogue import EXTRACTORS, ExtractorSpec, find_extractor
-from scorer.extractors import ExtractorOptions, weights
-from scorer.settings import read_settings
-from worker.runtime.context import extractor_options_of
 
 app = typer.Typer(no_args_is_help=True, help="The extractors' weights in the folder KENNEL_WEIGHTS_DIR.")
 
@@ -30,6 +27,10 @@ def check(
 ) -> Answer:
     """Hash the weights in the folder and compare them with the required hashes; print the setting that requires those
     that are there. Nothing is written. Exit status 1 if one is missing or another than the required one."""
+    from scorer.extractors import ExtractorOptions, weights
+    from scorer.settings import read_settings
+    from worker.runtime.context import extractor_options_of
+
     options = ExtractorOptions(weights_dir=folder) if folder else extractor_options_of(read_settings())
     specs = [find_extractor(name) for name in names or ()] or [each for each in EXTRACTORS.values() if _is_local(each)]
     faults: list[KennelError] = []
@@ -61,6 +62,8 @@ def install(
     """Install an extractor's weights: check the names and shapes of all tensors, convert the file if necessary, and
     write it to the folder with its SHA-256. Without --sha256, print the SHA-256 of the published file and install
     nothing."""
+    from scorer.settings import read_settings
+
     spec = find_extractor(name)
     if not _is_local(spec):
         raise Invalid("weights-included", f"{name} needs no file: it comes with {spec.weights}.")
@@ -69,7 +72,7 @@ def install(
         raise Invalid("no-weights-folder", "Set KENNEL_WEIGHTS_DIR, or --folder, to the folder of the weights.")
     try:
         # As in scorer.extractors.load: torch is optional, and slow to import.
-        from deploy.published_weights import installation  # noqa: PLC0415
+        from deploy.published_weights import installation
     except ModuleNotFoundError as error:
         raise Unavailable("no-torch", f"This needs PyTorch and timm, and there is no {error.name}.") from error
     with installation.published_file(source) as file:
@@ -99,7 +102,7 @@ def convert(
 def _converted(spec: ExtractorSpec, source: Path) -> bytes:
     try:
         # As in scorer.extractors.load: torch is optional, and slow to import.
-        from deploy.published_weights.conversion import converted  # noqa: PLC0415
+        from deploy.published_weights.conversion import converted
     except ModuleNotFoundError as error:
         raise Unavailable("no-torch", f"This needs PyTorch and timm, and there is no {error.name}.") from error
     return converted(spec, source, source.read_bytes())
@@ -111,6 +114,8 @@ def _setting(hashes: dict[str, str]) -> str:
 
 def _recorded(folder: Path) -> dict[str, str]:
     """The hashes that are recorded next to the files of a folder, by extractor."""
+    from scorer.extractors import ExtractorOptions, weights
+
     options = ExtractorOptions(weights_dir=folder)
     hashes = {}
     for spec in filter(_is_local, EXTRACTORS.values()):

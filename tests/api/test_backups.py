@@ -17,6 +17,7 @@ from typer.testing import CliRunner, Result
 
 import migrations
 from deploy.cli import admin_backups, rescore
+from deploy.standalone import data_folder
 from deploy.standalone.database_roles import APP
 from deploy.standalone.ephemeral import Servers
 from deploy.standalone.unix_account import SERVICE, system_account
@@ -56,7 +57,7 @@ def kennel(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Runs ``kennel admin`` with settings in place of the environment's."""
 
     def run(settings: Settings, *arguments: object) -> Result:
-        monkeypatch.setattr(admin_backups, "settings_of", lambda _: settings)
+        monkeypatch.setattr(data_folder, "settings_of", lambda _: settings)
         result = CliRunner().invoke(admin_backups.app, [str(each) for each in arguments])
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception

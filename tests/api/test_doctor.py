@@ -35,6 +35,7 @@ from deploy.doctor.check import Check, Outcome
 from deploy.doctor.examination import CHECKS, examine, outcome_of
 from deploy.doctor.installation import Installation
 from deploy.doctor.local_parts import Command, command_lines
+from deploy.standalone import data_folder
 from deploy.standalone.commands import (
     BACKGROUND_QUEUES,
     CHECKING_QUEUES,
@@ -693,7 +694,7 @@ def test_weights_of_another_machine_are_those_that_its_workers_report(installati
 
 
 def test_the_command_prints_remedies_and_has_a_status(healthy: Installation, monkeypatch: Patch) -> None:
-    monkeypatch.setattr(doctor, "settings_of", lambda _: healthy.settings)
+    monkeypatch.setattr(data_folder, "settings_of", lambda _: healthy.settings)
     monkeypatch.setattr(Installation, "workers", [])
     result = CliRunner().invoke(doctor.app, [])
     assert result.exit_code == 1

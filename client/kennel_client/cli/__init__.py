@@ -11,7 +11,7 @@ generators: ``kennel generator``.
 receipts: ``kennel receipt`` and ``verify``.
 kaggle: ``kennel kaggle``: the official kaggle client, pointed at Kennel.
 admin: ``kennel admin`` for organizers and admins, by noun.
-former_spellings: what the commands of ``kennel admin`` were called before.
+groups: groups of commands that import each of them when it is called.
 output: what commands answer, as text, table, CSV or JSON.
 polling: waiting for what the service does in its own time.
 follow: an entry's progress from its server-sent events.

@@ -4,19 +4,21 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
-from typer.core import TyperGroup
 
-from kennel_client.admin.admin import Admin
 from kennel_client.api import ApiClient
 from kennel_client.cli.exit_codes import ExitCode, exit_code_of, print_error
 from kennel_client.cli.formatting import format_duration
+from kennel_client.cli.groups import ListingGroup
 from kennel_client.cli.streams import escape_unknown_characters
 from kennel_client.credentials import Login, current_login
 from kennel_client.errors import Invalid, KennelError, Refused, Unreadable
+
+if TYPE_CHECKING:
+    from kennel_client.admin.admin import Admin
 
 err = Console(stderr=True, highlight=False)
 SIGN_IN_HINT = "Please run `kennel login`, or set KENNEL_URL and KENNEL_TOKEN."
@@ -65,7 +67,7 @@ USAGE_ERROR: Any = typer.BadParameter.__base__
 """The base of all errors about arguments, which typer does not export."""
 
 
-class KennelGroup(TyperGroup):
+class KennelGroup(ListingGroup):
     """The whole command: wrong arguments that ask for JSON are a problem as JSON."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -126,8 +128,10 @@ def open_client(*, needs_token: bool = True) -> ApiClient:
 
 
 @contextmanager
-def open_admin() -> Iterator[Admin[ApiClient]]:
+def open_admin() -> Iterator["Admin[ApiClient]"]:
     """The methods of organizers and admins, with the current login."""
+    from kennel_client.admin.admin import Admin  # noqa: PLC0415 - participants need none of it
+
     with open_client() as client:
         yield Admin(client)
 

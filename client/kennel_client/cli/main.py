@@ -2,47 +2,18 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from importlib import import_module
 from importlib.metadata import entry_points, version
 from typing import Annotated
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
-from kennel_client.cli import (
-    account,
-    check,
-    competitions,
-    exit_codes,
-    generators,
-    kaggle,
-    login,
-    receipts,
-    start,
-    submissions,
-)
-from kennel_client.cli.admin import (
-    accounts,
-    audit,
-    campaigns,
-    extractors,
-    files,
-    guests,
-    queues,
-    ratings,
-    rebuttals,
-    references,
-    releases,
-    reviews,
-    roles,
-    rulings,
-    shown_tracks,
-    teams,
-    thresholds,
-    workers,
-)
-from kennel_client.cli.admin import competitions as admin_competitions
-from kennel_client.cli.admin import submissions as admin_submissions
+from kennel_client.cli import exit_codes
 from kennel_client.cli.connection import KennelGroup, exit_on_error
-from kennel_client.cli.former_spellings import AdminGroup
+from kennel_client.cli.groups import ListedCommand, ListingGroup, command_in, listing
+from kennel_client.cli.options import PANEL
 from kennel_client.errors import Unreadable
 
 SERVER_GROUP = "kennel.server"
@@ -64,52 +35,109 @@ SERVER_ADMIN_COMMANDS = {
 of them."""
 WITHOUT_A_SERVICE = frozenset({"recover", "score", "weights"})
 """Those of them that need what computes, and none of the service's other packages."""
-NOUNS = {
-    "account": accounts.app,
-    "audit": audit.app,
-    "campaign": campaigns.app,
-    "competition": admin_competitions.app,
-    "extractor": extractors.app,
-    "file": files.app,
-    "guest": guests.app,
-    "queue": queues.app,
-    "rating": ratings.app,
-    "rebuttal": rebuttals.app,
-    "reference": references.app,
-    "release": releases.app,
-    "review": reviews.app,
-    "role": roles.app,
-    "ruling": rulings.app,
-    "shown-track": shown_tracks.app,
-    "submission": admin_submissions.app,
-    "team": teams.app,
-    "threshold": thresholds.app,
-    "worker": workers.app,
+COMMANDS = {
+    "login": {
+        "login": "Sign in on this machine, with an API token or with your password, which makes a token.",
+        "logout": "Forget the kept token, and revoke it if `kennel login` has made it.",
+    },
+    "account": {
+        "my-data": "Print what is stored about you, as JSON.",
+        "delete-account": "Delete your account for good, with your password. Your entries stay under a pseudonym.",
+    },
+    "start": {
+        "start": "Write a folder with the competition's data and a baseline that trains in a minute.",
+    },
+    "check": {
+        "check": "Check a zip as the service would, without sending it: exit 0, or the faults and exit 1.",
+    },
+    "submissions": {
+        "submit": "Submit an entry: check it here, upload it, and with --watch follow it to its score.",
+        "status": "Show your team's newest entries, or one of them; with --watch, follow what is under way to its end.",
+        "cancel": "Take an entry back before its scoring begins: it is not counted.",
+    },
+    "receipts": {
+        "receipt": "Print a receipt of an entry's scores as JSON: signed by the service, to be shown to anybody.",
+        "verify": "Check a receipt: exit 0 if the service that it names has signed exactly this, 1 if it has not.",
+    },
+    "generators": {
+        "generator": "Upload the generator that made an entry, as ONNX, or show the state and result of its audit.",
+    },
+    "competitions": {
+        "competitions": "List the competitions.",
+        "rules": "Show the rules of a competition, or accept them.",
+        "leaderboard": "Show a competition's board; as CSV with every place.",
+        "pick": "Pick the entries that your team will be ranked by in the end; without IDs, show what is picked.",
+    },
 }
-"""The nouns of ``kennel admin``."""
+"""The commands of participants: by module the names, and the first paragraphs of the help."""
+NOUNS = {
+    "account": ("accounts", "People's accounts: list, suspend, sign out, invite."),
+    "audit": ("audit", "The audit log; audits of entries' generators."),
+    "campaign": ("campaigns", "Rescoring campaigns: measure entries anew, preview, switch."),
+    "competition": ("competitions", "Competitions: create, change, announce, publish, pause."),
+    "extractor": ("extractors", "The private track's extractor: show, compare others, choose."),
+    "file": ("files", "Data files for participants: list, offer, withdraw."),
+    "guest": ("guests", "Guests of a competition by invitation: list, invite, remove."),
+    "queue": ("queues", "Queues and their jobs: show, requeue, pause, resume."),
+    "rating": ("ratings", "Human ratings: list and start studies, invite raters, show means."),
+    "rebuttal": ("rebuttals", "Rebuttals of teams: list, answer."),
+    "reference": ("references", "Reference images: attach and prepare, show."),
+    "release": ("releases", "Data releases: make, download, hand out."),
+    "review": ("reviews", "The review queue: list, claim, show, review."),
+    "role": ("roles", "Organizers and reviewers of a competition: offer, accept, end."),
+    "ruling": ("rulings", "Rulings on entries: create, list, what they would change."),
+    "shown-track": ("shown_tracks", "Numbers that are shown and not ranked: list, add, remove, measure."),
+    "submission": ("submissions", "Entries: decide or guess labels, ask for code and download it."),
+    "team": ("teams", "Teams: list members, write, rule on all entries."),
+    "threshold": ("thresholds", "Tau of a track: preview, retune, undo, history."),
+    "worker": ("workers", "Workers: drain, resume."),
+}
+"""The nouns of ``kennel admin``: module, and help."""
+INSTALLATION = "This installation: backup, restore, doctor, secrets, systemd units."
+ADMIN = "What organizers and admins do: by `kennel login --organize`, or KENNEL_URL and KENNEL_TOKEN."
+KAGGLE = "Run the official kaggle client against Kennel: kennel kaggle competitions submit ..."
 ANYTHING = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
-def make_admin(server: Mapping[str, typer.Typer]) -> typer.Typer:
+def make_admin(server: Mapping[str, Sequence[TyperCommand]]) -> typer.Typer:
     """``kennel admin``: what organizers and admins do through the API, by noun; ``server``: what is added to a noun."""
-    admin = typer.Typer(
-        cls=AdminGroup,
-        no_args_is_help=True,
-        help="What organizers and admins do: by `kennel login --organize`, or KENNEL_URL and KENNEL_TOKEN.",
-    )
-    for noun in sorted(NOUNS.keys() | server.keys()):
-        parts = [apps[noun] for apps in (NOUNS, server) if noun in apps]
-        group = typer.Typer(no_args_is_help=True, help=parts[0].info.help, hidden=parts[0].info.hidden)
-        for part in parts:
-            group.add_typer(part)
-        admin.add_typer(group, name=noun)
+    nouns = dict(NOUNS) | ({"installation": ("", INSTALLATION)} if "installation" in server else {})
+    listed = [_listed_noun(noun, module, text, server.get(noun, ())) for noun, (module, text) in sorted(nouns.items())]
+    admin = typer.Typer(cls=listing(ListingGroup, listed), no_args_is_help=True, help=ADMIN)
+    admin.callback()(lambda: None)  # without one, Typer takes it for an app without commands
     return admin
 
 
-def make_app(admin: typer.Typer, distribution: str, distribution_version: Callable[[], str]) -> typer.Typer:
-    """The command for participants and organizers; ``--version`` tells the name and version of a distribution."""
+def _listed_noun(noun: str, module: str, text: str, added: Sequence[TyperCommand]) -> ListedCommand:
+    def load() -> TyperGroup:
+        group = typer.Typer(cls=listing(ListingGroup, added), no_args_is_help=True, help=text)
+        if module:
+            group.add_typer(import_module(f"kennel_client.cli.admin.{module}").app)
+        return typer.main.get_group(group)
+
+    return ListedCommand(noun, text, load, hidden=not module and all(command.hidden for command in added))
+
+
+def make_app(
+    admin: Mapping[str, Sequence[TyperCommand]],
+    others: Sequence[TyperCommand],
+    distribution: str,
+    distribution_version: Callable[[], str],
+) -> typer.Typer:
+    """The command for participants and organizers, with what is added to nouns of ``kennel admin``, and ``others``;
+    ``--version`` tells the name and version of a distribution."""
+    listed = [
+        *others,
+        *(
+            ListedCommand(name, text, partial(_command, module, name), panel=PANEL)
+            for module, texts in COMMANDS.items()
+            for name, text in texts.items()
+        ),
+        ListedCommand("kaggle", KAGGLE, partial(_command, "kaggle", "kaggle")),
+        ListedCommand("admin", ADMIN, lambda: typer.main.get_group(make_admin(admin))),
+    ]
     app = typer.Typer(
-        cls=KennelGroup,
+        cls=listing(KennelGroup, listed),
         no_args_is_help=True,
         context_settings={"help_option_names": ["-h", "--help"]},
         pretty_exceptions_enable=False,
@@ -130,33 +158,35 @@ def make_app(admin: typer.Typer, distribution: str, distribution_version: Callab
         """Scores a competition of generative image models: the service, and what participants and organizers do
         there."""
 
-    for each in (login, account, start, check, submissions, receipts, generators, competitions, kaggle):
-        app.add_typer(each.app)
-    app.add_typer(admin, name="admin")
     return app
+
+
+def _command(module: str, name: str) -> TyperCommand:
+    command: TyperCommand = command_in(f"kennel_client.cli.{module}", name)
+    return command
 
 
 def client_app() -> typer.Typer:
     """The command where only the client is installed."""
-    missing = {noun: typer.Typer(hidden=noun not in NOUNS) for noun in SERVER_ADMIN_COMMANDS}
-    app = make_app(make_admin(missing), "kennel-client", lambda: version("kennel-client"))
-    for noun, names in SERVER_ADMIN_COMMANDS.items():
-        _say_what_is_missing(missing[noun], f"kennel admin {noun}", names)
-    _say_what_is_missing(app, "kennel", SERVER_COMMANDS)
-    return app
+    missing = {
+        noun: [_missing_command(f"kennel admin {noun}", name) for name in names]
+        for noun, names in SERVER_ADMIN_COMMANDS.items()
+    }
+    others = [_missing_command("kennel", name) for name in SERVER_COMMANDS]
+    return make_app(missing, others, "kennel-client", lambda: version("kennel-client"))
 
 
-def _say_what_is_missing(app: typer.Typer, group: str, names: Sequence[str]) -> None:
-    def missing(context: typer.Context) -> None:
-        name = f"{group} {context.info_name}"
-        extras = "worker" if context.info_name in WITHOUT_A_SERVICE else "api,worker,standalone"
+def _missing_command(group: str, name: str) -> TyperCommand:
+    """A command that says what has to be installed for it."""
+
+    def say() -> None:
+        extras = "worker" if name in WITHOUT_A_SERVICE else "api,worker,standalone"
         raise Unreadable(
-            f"`{name}` belongs to the server, and only the client is installed here. In the folder of Kennel's "
+            f"`{group} {name}` belongs to the server, and only the client is installed here. In the folder of Kennel's "
             f"sources: pip install ./client '.[{extras}]'"
         )
 
-    for name in names:
-        app.command(name, hidden=True, add_help_option=False, context_settings=ANYTHING)(missing)
+    return TyperCommand(name, callback=say, hidden=True, add_help_option=False, context_settings=ANYTHING)
 
 
 def main() -> None:

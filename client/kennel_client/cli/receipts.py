@@ -43,7 +43,7 @@ def verify(
         typer.Option(help=f"The service's public keys, to check it offline. Default: those at its {KEYS_PATH}."),
     ] = None,
 ) -> Answer:
-    """Check a receipt: exit 0 if the service that it names has signed exactly what it says, 1 if it has not."""
+    """Check a receipt: exit 0 if the service that it names has signed exactly this, 1 if it has not."""
     document = _read(file)
     issuer = issuer_of(document)
     key_set = _read(keys) if keys else _keys_of(issuer)

@@ -32,7 +32,7 @@ def start(
     ] = None,
     as_json: bool = False,
 ) -> Answer:
-    """Write a folder with the competition's data and a baseline that trains in a minute: from nothing to an entry."""
+    """Write a folder with the competition's data and a baseline that trains in a minute."""
     with open_client() as client:
         view = client.get(f"/competitions/{segment(competition)}")
         target = folder or Path(competition)

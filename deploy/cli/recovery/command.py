@@ -56,11 +56,14 @@ def recover(
         bool, typer.Option("--accept-weaker-sandbox", help="Open the file with what this system has of the sandbox.")
     ] = False,
 ) -> Answer:
-    """Test by latent recovery whether a generator makes its training photographs better than others; in a sandbox."""
+    """Test by latent recovery whether a generator makes its training photographs better than others.
+
+    The generator runs in a sandbox.
+    """
     # Only commands that look at images import torch.
-    from deploy.cli.recovery.files import EntryFiles, recover_files, report_lines, write_pairs  # noqa: PLC0415
-    from scorer.generators.latents import Latent  # noqa: PLC0415
-    from scorer.generators.recovery.plan import plan_from  # noqa: PLC0415
+    from deploy.cli.recovery.files import EntryFiles, recover_files, report_lines, write_pairs
+    from scorer.generators.latents import Latent
+    from scorer.generators.recovery.plan import plan_from
 
     with show_progress(Console(stderr=True, highlight=False), STAGES) as progress:
         plan = plan_from(

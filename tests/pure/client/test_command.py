@@ -7,18 +7,16 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import typer
-from typer.core import TyperGroup
 from typer.testing import CliRunner
 
 from deploy.cli.main import app as whole
+from deploy.cli.main import make_server_app
 from deploy.documentation.commands import all_commands
 from kennel_client.cli import main
-from kennel_client.cli.former_spellings import FORMER_SPELLINGS
 from kennel_client.errors import Unreadable
 from scorer.errors import Unavailable
 from tests.documents import ROOT
@@ -145,6 +143,47 @@ def test_the_client_loads_nothing_of_the_server() -> None:
     assert done.stdout == "[]\n"
 
 
+def test_listing_and_calling_load_nothing_that_a_client_does_not_need() -> None:
+    """The modules of every command, and a request that fails: neither needs database, arrays or queue."""
+    code = """
+import sys, typer
+from deploy.cli.main import main, make_server_app
+from tests.pure.client.test_command import commands_of
+assert len(list(commands_of(typer.main.get_command(make_server_app())))) > 100
+sys.argv = ["kennel", "competitions"]
+try:
+    main()
+except SystemExit as end:
+    assert end.code == 6, end.code
+heavy = {"PIL", "alembic", "celery", "fastapi", "kombu", "numpy", "pydantic_settings", "redis", "sqlalchemy"}
+print(sorted({*heavy, "structlog", "torch"} & set(sys.modules)))
+"""
+    environment = {**os.environ, "KENNEL_URL": "http://127.0.0.1:9", "KENNEL_TOKEN": "none"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def first_paragraph(command: Any) -> str:
+    """The first paragraph of a command's help, as its group lists it."""
+    return " ".join((command.help or "").partition("\n\n")[0].split())
+
+
+def test_groups_list_what_their_commands_say_themselves() -> None:
+    groups = [typer.main.get_command(make_server_app()), typer.main.get_command(main.client_app())]
+    compared = 0
+    for group in groups:
+        for name in group.list_commands(None):  # type: ignore[attr-defined]
+            listed = group.get_command(None, name)  # type: ignore[attr-defined]
+            own = group.commands[name]  # type: ignore[attr-defined]
+            if hasattr(own, "commands"):
+                groups.append(own)
+            if listed is not own:
+                panel = getattr(own.rich_help_panel, "value", own.rich_help_panel)
+                assert (listed.help, listed.rich_help_panel) == (first_paragraph(own), panel), name
+                compared += 1
+    assert compared > 70
+
+
 def commands_of(command: Any, *names: str) -> Iterator[tuple[str, Any]]:
     """The commands of a group and of those in it, by their full names."""
     for name, each in command.commands.items():
@@ -219,43 +258,3 @@ def test_bash_completes_commands_options_and_choices(tmp_path: Path) -> None:
         told = bash(f'. ~/.bashrc; complete -p kennel; {call}; printf "%s\\n" "${{COMPREPLY[@]}}"').splitlines()
         assert told[0].endswith("-F _kennel_completion kennel")
         assert set(told[1:]) == offered
-
-
-def test_every_former_spelling_leads_to_a_command_that_is_there() -> None:
-    known = dict(commands_of(typer.main.get_command(whole)))
-    for former, present in FORMER_SPELLINGS.items():
-        noun, verb, *options = present.split()
-        parameters = known[f"admin {noun} {verb}"].params
-        assert set(options) - {"csv"} <= {name for parameter in parameters for name in parameter.opts}, former
-        assert not known.keys() & {f"admin {former}"}
-
-
-@pytest.mark.parametrize(
-    ("former", "present"),
-    [
-        ("work", "queue show"),
-        ("account ada --data x", "account create ada --data x"),
-        ("account list ada", "account list ada"),
-        ("account --help", "account --help"),
-        ("role ada organizer", "account set-role ada organizer"),
-        ("role list dogs", "role list dogs"),
-        ("campaign dogs 3 --switch --tau 0.1", "campaign switch --json dogs 3 --tau 0.1"),
-        ("campaign switch dogs 3", "campaign switch dogs 3"),
-        ("data-file dogs --withdraw --name=a.zip", "file withdraw dogs a.zip"),
-        ("data-file dogs --name a.zip a", "file offer dogs --name a.zip a"),
-        ("pause --queue score", "queue pause score"),
-        ("release dogs --to a", "release create dogs --to a"),
-    ],
-)
-def test_a_former_spelling_is_run_as_the_present_one(
-    former: str, present: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    seen: list[str] = []
-    monkeypatch.setattr(TyperGroup, "parse_args", lambda _self, _context, args: seen.__iadd__(args))
-    admin = typer.main.get_command(whole).commands["admin"]  # type: ignore[attr-defined]
-    context = SimpleNamespace(resilient_parsing=False, with_resource=lambda _: None)
-    admin.parse_args(context, former.split())
-    assert seen == present.split()
-    hints = capsys.readouterr().err.splitlines()
-    assert len(hints) == (former != present)
-    assert all(f"is now `kennel admin {' '.join(present.split()[:2])}" in hint for hint in hints)

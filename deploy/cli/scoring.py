@@ -1,0 +1,86 @@
+"""``kennel score`` and ``rescore``: measuring on this machine."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from kennel_client.cli.exit_codes import ExitCode
+from kennel_client.cli.options import IDS
+from kennel_client.cli.output import Answer, answers
+from kennel_client.progress import show_progress
+from scorer.lifecycle import STAGES
+
+app = typer.Typer()
+err = Console(stderr=True, highlight=False)
+
+
+@app.command()
+@answers
+def score(
+    submission: Annotated[Path, typer.Argument(help="The zip of generated images.")],
+    reference: Annotated[Path, typer.Option(help="The zip of training images, or the .npz of their features.")],
+    extractor: Annotated[str, typer.Option(help="The feature space, for example inception_v3.")],
+    tau: Annotated[float | None, typer.Option(min=0, help="Without it, there is no MiFID.")] = None,
+    epsilon: Annotated[float, typer.Option(min=0)] = 1e-15,
+    weights: Annotated[Path | None, typer.Option(help="Folder of weights that come in no package.")] = None,
+    held_out: Annotated[
+        Path | None, typer.Option(help="A zip of photographs that are not in the reference, for --evidence.")
+    ] = None,
+    evidence: Annotated[
+        bool, typer.Option("--evidence", help="Also run every test for copying and print a sentence for each number.")
+    ] = False,
+    authors: Annotated[
+        bool, typer.Option("--authors", help="With --evidence: C_T and relative MMD as in the code of their authors.")
+    ] = False,
+) -> Answer:
+    """Score a zip against a reference without a server; the closest pairs of images are shown as evidence."""
+    from deploy.cli.score import EvidenceOptions, score_files
+
+    with show_progress(err, STAGES) as progress:
+        result = score_files(
+            submission,
+            reference,
+            extractor,
+            tau=tau,
+            epsilon=epsilon,
+            weights=weights,
+            evidence=EvidenceOptions(held_out, authors) if evidence else None,
+            progress=progress,
+        )
+    return Answer(result, "\n".join(_score_lines(result)))
+
+
+def _score_lines(result: Mapping[str, Any]) -> Iterator[str]:
+    for name in ("fid", "memorization_distance", "tau", "mifid", "penalised", "copy"):
+        yield f"{name:<22} {result[name]}"
+    if result["evidence"]:
+        yield f"{'signs of copying':<22} {', '.join(result['evidence']['signs']) or 'none'}"
+        for finding in result["evidence"]["findings"]:
+            yield f"{finding['name']:<22} {finding['sentence']}"
+    yield "closest pairs"
+    for pair in result["closest_pairs"]:
+        yield f"  {pair['distance']:<20.6g} {pair['image']} and {pair['reference']}"
+    yield from result["ignored"]
+
+
+@app.command(**IDS)
+@answers
+def rescore(
+    submission: Annotated[str, typer.Argument(help="The id of a submission that was scored.")],
+    verify: Annotated[bool, typer.Option("--verify", help="Compare; exit 1 unless all numbers are equal.")] = False,
+    data: Annotated[Path | None, typer.Option(help="The data folder of a `kennel up` that is running.")] = None,
+) -> Answer:
+    """Measure a recorded submission again from its stored zip, as its provenance says; records nothing.
+
+    The service is found by DATABASE_URL, REDIS_URL and BLOB_URL, or by --data.
+    """
+    from deploy.cli.rescore import rescore_submission, track_lines
+
+    with show_progress(err, STAGES) as progress:
+        tracks, equal = rescore_submission(submission, data=data, verify=verify, progress=progress)
+    document = {"submission": submission, "equal": equal if verify else None, "tracks": tracks}
+    lines = [line for track in tracks for line in track_lines(track, verified=verify)]
+    return Answer(document, "\n".join(lines), ExitCode.DONE if equal else ExitCode.FAULTY)
