@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from kennel_client.cli.connection import err
+from kennel_client.polling import POLL_SECONDS
 
-POLL_SECONDS = 0.5
 View = TypeVar("View")
 
 
