@@ -55,20 +55,24 @@ def named(tracks: Sequence[ShownTrack], name: str) -> ShownTrack:
     raise NotFound("no-shown-track", "There is no shown track of this name here.")
 
 
-def numbers_of(
-    session: Session, submission: Submission, account: Account | None, *, for_review: bool
-) -> list[ShownNumber]:
-    """What was measured of an entry on the shown tracks that this person may see, oldest first; on all of them for
-    organizers and ``for_review``."""
-    competition_id = submission.competition_id
+def numbers_by_ref(
+    session: Session, entries: Sequence[Submission], account: Account | None, *, for_review: bool
+) -> dict[int, list[ShownNumber]]:
+    """What was measured of entries of one competition, by ref, on the shown tracks that this person may see, oldest
+    first; on all of them for organizers and ``for_review``."""
+    refs = [entry.ref for entry in entries]
+    if not refs:
+        return {}
+    competition_id = entries[0].competition_id
     existing = shown_tracks.shown_tracks_of(session, competition_id)
-    values = shown_tracks.values_of_entries(session, existing, [submission.ref]).get(submission.ref)
-    if values is None:
-        return []
+    values = shown_tracks.values_of_entries(session, existing, refs)
+    if not values:
+        return {ref: [] for ref in refs}
     everything = for_review or is_organizer(account, competition_id) or competitions.is_final(session, competition_id)
     tracks = competitions.tracks_of(session, competition_id)
-    return [
-        ShownNumber(shown, values[shown.name])
-        for shown in existing
-        if shown.name in values and (everything or not is_hidden(shown, tracks, final=False))
-    ]
+    visible = [shown for shown in existing if everything or not is_hidden(shown, tracks, final=False)]
+    return {
+        ref: [ShownNumber(shown, of_one[shown.name]) for shown in visible if shown.name in of_one]
+        for ref in refs
+        for of_one in [values.get(ref, {})]
+    }

@@ -57,5 +57,10 @@ def messages_to(
 
 def newest_code_request(session: Session, ref: int) -> CodeRequest | None:
     """The newest request for the code of a submission."""
-    requests = select(CodeRequest).where(CodeRequest.submission_ref == ref)
-    return session.scalars(requests.order_by(CodeRequest.id.desc()).limit(1)).one_or_none()
+    return newest_code_requests(session, [ref]).get(ref)
+
+
+def newest_code_requests(session: Session, refs: Collection[int]) -> dict[int, CodeRequest]:
+    """The newest requests for the code of submissions, by ref; of some none."""
+    query = select(CodeRequest).where(CodeRequest.id.in_(newest_ids(CodeRequest.submission_ref, refs, 1)))
+    return {request.submission_ref: request for request in session.scalars(query)}

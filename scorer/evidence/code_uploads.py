@@ -1,6 +1,6 @@
 """Uploads of the code behind an entry, for reviewers: a zip or a notebook, replaceable by its team until the close."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import BinaryIO, Literal
 
@@ -133,6 +133,6 @@ def hand_out_code(
     return submission, code
 
 
-def newest_code_of(session: Session, submission: Submission) -> CodeAttachment | None:
-    """The code attached to a submission last, or None."""
-    return code_attachments.newest_code(session, submission.ref)
+def newest_codes_of(session: Session, refs: Collection[int]) -> dict[int, CodeAttachment]:
+    """The code attached to submissions last, by ref; of some none."""
+    return code_attachments.newest_codes(session, refs)

@@ -1,5 +1,6 @@
 """The scores of one submission: its measurement on each track, judged with the newest threshold and explained."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
@@ -7,6 +8,7 @@ from sqlalchemy.orm import Session
 from scorer.accounts.roles import is_organizer
 from scorer.db import competitions
 from scorer.db.leaderboard import board
+from scorer.db.leaderboard.scores import Score
 from scorer.db.submissions import submissions
 from scorer.db.tables import Account, Measurement, Submission
 from scorer.leaderboard import explanations
@@ -38,25 +40,40 @@ def measurements_of(
 ) -> list[JudgedMeasurement]:
     """The measurements that this person (None: anybody) may see: public ones, and private ones once published (always,
     for organizers and ``for_review``). Each rank may cost a whole board, so lists do without (``ranked``)."""
-    competition_id = submission.competition_id
+    entries = [submission]
+    return measurements_by_ref(session, entries, account, ranked=ranked, for_review=for_review)[submission.ref]
+
+
+def measurements_by_ref(
+    session: Session, entries: Sequence[Submission], account: Account | None, *, ranked: bool, for_review: bool = False
+) -> dict[int, list[JudgedMeasurement]]:
+    """:func:`measurements_of` entries of one competition, by ref. Without ranks, the number of queries does not grow
+    with that of the entries."""
+    judged: dict[int, list[JudgedMeasurement]] = {entry.ref: [] for entry in entries}
+    if not entries:
+        return judged
+    competition_id = entries[0].competition_id
     may_see_private = (
         for_review or is_organizer(account, competition_id) or competitions.is_published(session, competition_id)
     )
-    measurements = []
-    tracks = competitions.tracks_of(session, submission.competition_id)
+    tracks = competitions.tracks_of(session, competition_id)
     for kind in TRACK_KINDS:
-        track = tracks[kind]
-        measurement = submissions.newest_measurement(session, submission.ref, track.id)
-        if measurement is None or (kind == "private" and not may_see_private):
+        if kind == "private" and not may_see_private:
             continue
-        score = board.score_of(session, track.id, submission.ref)
-        if score is None:
-            continue
-        rank, would_be = _ranks(session, submission, kind) if ranked else (None, None)
-        explanation = explanations.explain(submission, score)
-        judged = (score.tau, score.penalised, score.copy, score.disqualified, score.mifid)
-        measurements.append(JudgedMeasurement(kind, measurement, *judged, rank, would_be, explanation))
-    return measurements
+        scores = board.scores_of(session, tracks[kind].id, list(judged))
+        measured = submissions.measurements_by_id(session, [score.measurement_id for score in scores.values()])
+        for entry in entries:
+            if (score := scores.get(entry.ref)) is not None:
+                ranks = _ranks(session, entry, kind) if ranked else (None, None)
+                judged[entry.ref].append(_judged(entry, kind, score, measured[score.measurement_id], ranks))
+    return judged
+
+
+def _judged(
+    entry: Submission, kind: TrackKind, score: Score, measurement: Measurement, ranks: tuple[int | None, int | None]
+) -> JudgedMeasurement:
+    verdict = (score.tau, score.penalised, score.copy, score.disqualified, score.mifid)
+    return JudgedMeasurement(kind, measurement, *verdict, *ranks, explanations.explain(entry, score))
 
 
 def _ranks(session: Session, submission: Submission, kind: TrackKind) -> tuple[int | None, int | None]:

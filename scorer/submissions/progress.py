@@ -1,6 +1,6 @@
 """Progress of submissions: status events, place in the queue, stage and estimated time."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -8,8 +8,8 @@ from sqlalchemy.orm import Session
 
 from scorer.db.jobs import job_queue, pauses
 from scorer.db.submissions import events
-from scorer.db.tables import Job, Submission
-from scorer.lifecycle import PENDING, JobState, Queue, Status
+from scorer.db.tables import Job
+from scorer.lifecycle import PENDING, JobState, Status
 from scorer.submissions import waiting_times
 from scorer.submissions.waiting_times import WaitingTimes
 
@@ -102,21 +102,30 @@ class JobProgress:
     private_state: str | None
 
 
-def progress_of_one(session: Session, submission: Submission) -> JobProgress:
-    """The progress of one submission's jobs."""
-    jobs = job_queue.jobs_of(session, submission.ref)
-    public = [job for job in jobs if job.priority == 0]
-    running = next((job for job in public if job.state == JobState.RUNNING), None)
-    waiting = next((job for job in public if job.state == JobState.WAITING), None)
-    private = [job for job in jobs if job.priority > 0 and job.queue == Queue.SCORE]
+def job_progress_of(session: Session, refs: Collection[int]) -> dict[int, JobProgress]:
+    """The progress of the jobs of submissions, by ref. The number of queries does not grow with that of the
+    submissions."""
+    jobs: dict[int, list[Job]] = {ref: [] for ref in refs}
+    for job in job_queue.jobs_in_sight(session, refs):
+        jobs[job.submission_ref or 0].append(job)
+    waiting = [job.id for of_one in jobs.values() for job in of_one if _waits_publicly(job)]
+    positions = job_queue.positions_of(session, waiting)
+    paused = pauses.paused_among(session, waiting)
+    return {ref: _job_progress(of_one, positions, paused) for ref, of_one in jobs.items()}
+
+
+def _waits_publicly(job: Job) -> bool:
+    return job.priority == 0 and job.state == JobState.WAITING
+
+
+def _job_progress(jobs: Sequence[Job], positions: Mapping[int, int], paused: Collection[int]) -> JobProgress:
+    running = next((job for job in jobs if job.priority == 0 and job.state == JobState.RUNNING), None)
+    waiting = next(filter(_waits_publicly, jobs), None)
+    private = [job for job in jobs if job.priority > 0]
     return JobProgress(
         stage=running.stage if running else None,
         fraction=running.fraction if running else None,
-        queue_position=_position(session, waiting),
-        paused=waiting is not None and bool(pauses.paused_among(session, [waiting.id])),
+        queue_position=positions.get(waiting.id) if waiting else None,
+        paused=waiting is not None and waiting.id in paused,
         private_state=private[-1].state if private else None,
     )
-
-
-def _position(session: Session, job: Job | None) -> int | None:
-    return None if job is None else job_queue.position_of(session, job)

@@ -34,7 +34,7 @@ from api.pages.submissions.sections import evidence_sections_of, generator_secti
 from api.rendering.charts.histogram import histogram_of
 from api.rendering.templates import BUILD_DIGEST, not_modified, render_page, see_other
 from api.routing import Router
-from api.schemas.submissions.submissions import SubmissionView, submission_view
+from api.schemas.submissions.submissions import SubmissionView, submission_view, submission_views
 from scorer.accounts.roles import is_organizer, is_reviewer
 from scorer.archive.sprite_sheet import layout_of
 from scorer.competitions import competition_state
@@ -243,9 +243,9 @@ def _submission_rows(
 ) -> list[tuple[SubmissionView, str | None, bool]]:
     """For each entry: its view, :func:`_pick_of` it, and whether it can be picked."""
     rows = []
-    for submission in submissions:
+    views = submission_views(session, submissions, viewer.account)
+    for submission, view in zip(submissions, views, strict=True):
         own = finals is not None and access.is_own(session, submission, viewer.account)
-        view = submission_view(session, submission, viewer.account, ranked=False)
         can_be_picked = own and submission.status in PICKABLE and not submission.late
         rows.append((view, _pick_of(finals, submission.id), can_be_picked))
     return rows

@@ -10,7 +10,7 @@ from api.http.dependencies import AppSettings, BlobStore, CurrentUser, DbSession
 from api.http.request_bodies import streamed_body
 from api.openapi.files import file_body
 from api.routing import Router
-from api.schemas.submissions.submissions import SubmissionPage, SubmissionView, submission_view
+from api.schemas.submissions.submissions import SubmissionPage, SubmissionView, submission_view, submission_views
 from scorer.competitions.competition_state import visible_state
 from scorer.db.tables import Submission
 from scorer.submissions import access, outcomes
@@ -67,7 +67,7 @@ def index(
     submissions = access.list_submissions(session, state, account, before=before, limit=limit + 1)
     page: list[Submission] = submissions[:limit]
     return SubmissionPage(
-        submissions=[submission_view(session, each, account, ranked=False) for each in page],
+        submissions=submission_views(session, page, account),
         next_after=page[-1].ref if len(submissions) > limit else None,
     )
 

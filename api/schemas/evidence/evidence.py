@@ -133,7 +133,7 @@ def evidence_view(session: Session, submission: Submission, kind: TrackKind, acc
     failed = visible.job if visible.state == JobState.FAILED and visible.inside else None
     evidence = visible.evidence
     cells = evidence.details.get("cells", ()) if evidence is not None else ()
-    shown = shown_numbers(session, submission, account, for_review=visible.inside)
+    shown = shown_numbers(session, [submission], account, for_review=visible.inside)[submission.ref]
     return EvidenceView.model_validate(
         {
             "submission_id": visible.submission.id,

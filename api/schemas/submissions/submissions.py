@@ -1,6 +1,7 @@
 """Schemas of submissions and their measurements, and how responses are made."""
 
 import math
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Literal
 
@@ -10,11 +11,11 @@ from sqlalchemy.orm import Session
 from api.schemas.base import FormerlyNamedPage
 from api.schemas.tuning.shown_tracks import ShownNumberView, shown_numbers
 from scorer.accounts.roles import is_organizer
-from scorer.db.tables import Account, CodeAttachment, Submission
+from scorer.db.tables import Account, CodeAttachment, CodeRequest, Submission
 from scorer.evidence import code_requests, code_uploads
 from scorer.leaderboard import submission_scores
 from scorer.lifecycle import Status, TrackKind
-from scorer.submissions.progress import progress_of_one
+from scorer.submissions.progress import JobProgress, job_progress_of
 from scorer.teams import teams
 
 
@@ -131,32 +132,64 @@ def submission_view(
 ) -> SubmissionView:
     """The submission with its progress and measurements. ``ranked``: with ranks, which lists leave out;
     ``for_review``: with private scores."""
-    progress = progress_of_one(session, submission)
-    organizer = is_organizer(account, submission.competition_id)
-    request = code_requests.newest_request(session, submission)
-    fields: dict[str, Any] = {name: getattr(submission, name, None) for name in SubmissionView.model_fields}
-    fields |= {
-        "competition": submission.competition.slug,
-        "team": teams.current_team_of(session, submission).name,
-        "submitted_by": submission.account.handle,
+    (view,) = submission_views(session, [submission], account, ranked=ranked, for_review=for_review)
+    return view
+
+
+def submission_views(
+    session: Session,
+    submissions: Sequence[Submission],
+    account: Account,
+    *,
+    ranked: bool = False,
+    for_review: bool = False,
+) -> list[SubmissionView]:
+    """:func:`submission_view` of submissions of one competition. Without ranks, the number of queries does not grow
+    with that of the submissions."""
+    if not submissions:
+        return []
+    refs = [submission.ref for submission in submissions]
+    organizer = is_organizer(account, submissions[0].competition_id)
+    progress = job_progress_of(session, refs)
+    requests = code_requests.newest_requests(session, refs)
+    codes = code_uploads.newest_codes_of(session, refs)
+    current_teams = teams.current_teams_of(session, submissions)
+    judged = submission_scores.measurements_by_ref(session, submissions, account, ranked=ranked, for_review=for_review)
+    shown = shown_numbers(session, submissions, account, for_review=for_review)
+    return [
+        SubmissionView(
+            **{name: getattr(submission, name, None) for name in SubmissionView.model_fields}
+            | _progress_fields(progress[submission.ref], organizer=organizer)
+            | _code_fields(requests.get(submission.ref), codes.get(submission.ref))
+            | {
+                "competition": submission.competition.slug,
+                "team": current_teams[submission.ref].name,
+                "submitted_by": submission.account.handle,
+                "sprite": f"/api/v1/submissions/{submission.id}/sprite" if submission.sprite_key else None,
+                "measurements": [_measurement(each, organizer=organizer) for each in judged[submission.ref]],
+                "shown": shown[submission.ref],
+            }
+        )
+        for submission in submissions
+    ]
+
+
+def _progress_fields(progress: JobProgress, *, organizer: bool) -> dict[str, Any]:
+    return {
         "stage": progress.stage,
         "fraction": progress.fraction,
         "queue_position": progress.queue_position,
         "paused": progress.paused,
-        "sprite": f"/api/v1/submissions/{submission.id}/sprite" if submission.sprite_key else None,
+        "private_state": progress.private_state if organizer else None,
+    }
+
+
+def _code_fields(request: CodeRequest | None, code: CodeAttachment | None) -> dict[str, Any]:
+    return {
         "code_wanted_until": request.until if request else None,
         "code_request": request.text if request else "",
-        "code": code_view(code) if (code := code_uploads.newest_code_of(session, submission)) else None,
-        "private_state": progress.private_state if organizer else None,
-        "measurements": [
-            _measurement(each, organizer=organizer)
-            for each in submission_scores.measurements_of(
-                session, submission, account, ranked=ranked, for_review=for_review
-            )
-        ],
-        "shown": shown_numbers(session, submission, account, for_review=for_review),
+        "code": code_view(code) if code else None,
     }
-    return SubmissionView(**fields)
 
 
 def code_view(code: CodeAttachment) -> CodeView:

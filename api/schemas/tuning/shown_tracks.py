@@ -1,5 +1,6 @@
 """Schemas of shown tracks, and how responses are made."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal
 
@@ -92,14 +93,12 @@ class MissingMeasurementsView(BaseModel):
 
 
 def shown_numbers(
-    session: Session, submission: Submission, account: Account | None, *, for_review: bool
-) -> list[ShownNumberView]:
-    """What was measured of an entry on the shown tracks that this person may see, oldest first; ``for_review``: on
-    all."""
-    return [
-        _shown_number(number)
-        for number in shown_track_access.numbers_of(session, submission, account, for_review=for_review)
-    ]
+    session: Session, entries: Sequence[Submission], account: Account | None, *, for_review: bool
+) -> dict[int, list[ShownNumberView]]:
+    """What was measured of entries of one competition, by ref, on the shown tracks that this person may see, oldest
+    first; ``for_review``: on all."""
+    numbers = shown_track_access.numbers_by_ref(session, entries, account, for_review=for_review)
+    return {ref: [_shown_number(number) for number in of_one] for ref, of_one in numbers.items()}
 
 
 def _shown_number(number: shown_track_access.ShownNumber) -> ShownNumberView:

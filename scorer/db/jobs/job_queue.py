@@ -262,6 +262,13 @@ def jobs_of(session: Session, submission_ref: int) -> Sequence[Job]:
     return session.scalars(select(Job).where(Job.submission_ref == submission_ref).order_by(Job.id)).all()
 
 
+def jobs_in_sight(session: Session, refs: Collection[int]) -> Sequence[Job]:
+    """The unfinished public jobs of submissions, and all scoring jobs that wait behind public ones, oldest first."""
+    public = (Job.priority == 0) & Job.state.in_(UNFINISHED)
+    behind = (Job.priority > 0) & (Job.queue == Queue.SCORE)
+    return session.scalars(select(Job).where(Job.submission_ref.in_(refs), public | behind).order_by(Job.id)).all()
+
+
 def job_of_preparation(session: Session, preparation_id: int) -> Job | None:
     """The newest job of a preparation."""
     return session.scalars(

@@ -183,8 +183,18 @@ def scores_of_track(session: Session, track_id: int, *, tau: float | None = None
 
 def score_of(session: Session, track_id: int, submission_ref: int) -> Score | None:
     """The judged score of one entry on a track."""
-    row = session.execute(judged_entries(track_id=track_id, refs=[submission_ref])).one_or_none()
-    return None if row is None else Score(*row)
+    return scores_of(session, track_id, [submission_ref]).get(submission_ref)
+
+
+def scores_of(session: Session, track_id: int, refs: Collection[int]) -> dict[int, Score]:
+    """The judged scores of entries on a track, by ref."""
+    rows = session.execute(_scores_of(track_id), {"refs": list(refs)})
+    return {row.ref: Score(*row) for row in rows}
+
+
+@lru_cache(maxsize=64)  # building the statement takes longer than running it
+def _scores_of(track_id: int) -> Select[Any]:
+    return judged_entries(track_id=track_id, refs="refs")
 
 
 def version_of(session: Session, track: Track, *, beside: Collection[str] = ()) -> tuple[int, ...]:

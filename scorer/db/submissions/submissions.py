@@ -89,6 +89,12 @@ def newest_measurement(session: Session, submission_ref: int, track_id: int) -> 
     ).one_or_none()
 
 
+def measurements_by_id(session: Session, ids: Collection[int]) -> dict[int, Measurement]:
+    """Measurements by their ids."""
+    query = select(Measurement).where(Measurement.id.in_(ids))
+    return {row.id: row for row in session.scalars(query)} if ids else {}
+
+
 def submissions_by_ref(session: Session, refs: Sequence[int]) -> list[Submission]:
     """Submissions in the order of ``refs``."""
     by_ref = {row.ref: row for row in session.scalars(select(Submission).where(Submission.ref.in_(refs)))}

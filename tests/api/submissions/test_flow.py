@@ -19,6 +19,7 @@ from scorer.metrics.memorization import memorization_distance
 from scorer.metrics.sample_quality.frechet import frechet_distance, statistics_of
 from tests.api.conftest import Service
 from tests.factories import noise_images, zip_of
+from tests.sql_statements import counted_statements
 
 pytestmark = pytest.mark.usefixtures("one_day")
 
@@ -277,3 +278,27 @@ def test_a_new_held_out_set_moves_the_first_threshold_until_a_person_chooses(ser
     service.call("organizer", "POST", thresholds, json={"method": "manual", "tau": 0.07, "reason": "mine"})
     prepared_with(78)
     assert service.call("organizer", "GET", thresholds).json()["thresholds"][0]["tau"] == 0.07
+
+
+def test_a_list_takes_as_many_queries_for_four_entries_as_for_two(service: Service) -> None:
+    slug = service.competition()
+    for number, who in enumerate(("ada", "bob", "ada")):
+        service.submit(who, slug, zip_of(noise_images(number)), note=f"number {number}")
+    service.work()
+    service.submit("bob", slug, zip_of(noise_images(3)))
+    counts = set()
+    for limit in (2, 4):
+        with counted_statements() as statements:
+            page = service.call("organizer", "GET", f"/competitions/{slug}/submissions?limit={limit}").json()
+        counts.add(len(statements))
+    assert len(counts) == 1
+    waiting, *scored = page["submissions"]
+    assert (waiting["status"], waiting["queue_position"], waiting["measurements"]) == ("received", 1, [])
+    assert [(entry["note"], entry["private_state"]) for entry in scored] == [
+        (f"number {number}", "done") for number in (2, 1, 0)
+    ]
+    for entry in page["submissions"]:
+        alone = service.call("organizer", "GET", f"/submissions/{entry['id']}").json()
+        for measurement in alone["measurements"]:
+            measurement |= {"rank": None, "would_be_rank": None}
+        assert entry == alone
