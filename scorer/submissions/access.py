@@ -1,5 +1,6 @@
 """Access to submissions: who may see one, review one, or rule on one."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from sqlalchemy.orm import Session
@@ -31,8 +32,15 @@ def unknown_submission(submission_id: str | int) -> NotFound:
 
 def is_own(session: Session, submission: Submission, account: Account) -> bool:
     """Whether a submission belongs to the account's team now, whichever team submitted it."""
-    team = members.team_of(session, submission.competition_id, account.id)
-    return team is not None and team.id == teams.current_team_of(session, submission).id
+    return submission.ref in own_refs(session, [submission], account)
+
+
+def own_refs(session: Session, submissions: Sequence[Submission], account: Account) -> set[int]:
+    """The refs of those submissions, of one competition, that belong to the account's team now (:func:`is_own`)."""
+    team = members.team_of(session, submissions[0].competition_id, account.id) if submissions else None
+    if team is None:
+        return set()
+    return {ref for ref, current in teams.current_teams_of(session, submissions).items() if current.id == team.id}
 
 
 def list_submissions(

@@ -243,10 +243,10 @@ def _submission_rows(
 ) -> list[tuple[SubmissionView, str | None, bool]]:
     """For each entry: its view, :func:`_pick_of` it, and whether it can be picked."""
     rows = []
+    own = access.own_refs(session, submissions, viewer.account) if finals is not None else ()
     views = submission_views(session, submissions, viewer.account)
     for submission, view in zip(submissions, views, strict=True):
-        own = finals is not None and access.is_own(session, submission, viewer.account)
-        can_be_picked = own and submission.status in PICKABLE and not submission.late
+        can_be_picked = submission.ref in own and submission.status in PICKABLE and not submission.late
         rows.append((view, _pick_of(finals, submission.id), can_be_picked))
     return rows
 
