@@ -9,8 +9,7 @@ answers: the types of all other answers
 operations, submit, resumable, resumable_state, data_files: what participants do
 admin, references: what organizers and admins do
 methods: methods of both clients from one definition
-steps, retries, polling, downloads: operations as generators of steps; when to try again; waiting; files that arrive
-following: an entry's states, from the service's event stream
+steps, retries, waiting, downloads: operations as generators of steps; when to try again; waiting; files that arrive
 api, async_api: requests
 progress: progress bars, or lines where there is no terminal
 credentials: where the service is, and the token

@@ -9,12 +9,12 @@ from kennel_client.answers.results import PicksView
 from kennel_client.api import open_file, path_of
 from kennel_client.archive import ZipCheck
 from kennel_client.errors import naming
-from kennel_client.following import follow
 from kennel_client.methods import Api, Method, Methods
 from kennel_client.results import Board, Competition, Entry
 from kennel_client.resumable_state import ResumableUpload, resumable_upload_of
 from kennel_client.steps import LocalWork, Operation, all_pages, call, get
 from kennel_client.submit import StageProgress, begin_upload, check_images, finish_upload
+from kennel_client.waiting import follow
 
 PAGE_SIZE = 1000
 """Places of a board that one request asks for at most."""

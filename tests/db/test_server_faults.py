@@ -62,6 +62,6 @@ def test_a_fault_of_the_queue_server_is_a_sentence() -> None:
 
 
 def test_a_fault_of_ours_stays_one(servers: Servers) -> None:
-    assert in_words in translations
-    assert in_words(ValueError("x")) is None
+    assert main.in_words in translations
+    assert main.in_words(ValueError("x")) is None
     assert in_words(error_of(make_url(servers.postgres.app_url), "SELECT nothing")) is None

@@ -7,8 +7,8 @@ from kennel_client.admin.arguments import Track
 from kennel_client.answers.rescoring import CampaignView, SwitchPreviewView
 from kennel_client.api import path_of
 from kennel_client.methods import Api, Method, Methods
-from kennel_client.polling import wait_until
 from kennel_client.steps import Operation, all_pages, call, get
+from kennel_client.waiting import wait_until
 
 CampaignAct = Literal["pause", "resume", "cancel", "switch", "undo"]
 UNDER_WAY = frozenset({"preparing", "measuring"})

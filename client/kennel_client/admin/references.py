@@ -13,8 +13,8 @@ from kennel_client.api import path_of, send_file
 from kennel_client.archive import zip_folder
 from kennel_client.errors import Refused, naming
 from kennel_client.methods import Api, Method, Methods
-from kennel_client.polling import wait_until
 from kennel_client.steps import LocalWork, Operation, call, get
+from kennel_client.waiting import wait_until
 
 ReferenceRole = Literal["train", "held_out", "private_extra", "public_features", "private_features"]
 TRACKS: tuple[Track, ...] = get_args(Track)

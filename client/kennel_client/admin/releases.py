@@ -8,8 +8,8 @@ from kennel_client.answers.releases import ReleaseView
 from kennel_client.api import path_of, segment
 from kennel_client.errors import Refused
 from kennel_client.methods import Api, Method, Methods
-from kennel_client.polling import wait_until
 from kennel_client.steps import Download, Operation, all_pages, call, get
+from kennel_client.waiting import wait_until
 
 ReleasedImages = Literal["none", "ranked", "all"]
 UNDER_WAY = frozenset({"waiting", "running"})

@@ -8,7 +8,7 @@ from rich.markup import escape
 
 from kennel_client.api import ApiClient
 from kennel_client.cli.formatting import format_duration
-from kennel_client.following import State, follow
+from kennel_client.waiting import State, follow
 
 
 def event_text(state: State) -> str:

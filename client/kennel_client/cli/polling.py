@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from kennel_client.cli.connection import err
-from kennel_client.polling import POLL_SECONDS
+from kennel_client.waiting import POLL_SECONDS
 
 View = TypeVar("View")
 

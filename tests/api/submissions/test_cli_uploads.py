@@ -10,7 +10,7 @@ import pytest
 from kennel_client import resumable_state
 from kennel_client.api import ApiClient
 from kennel_client.cli.exit_codes import ExitCode
-from kennel_client.following import State, follow
+from kennel_client.waiting import State, follow
 from tests.api.cli_runner import CliTerminal, terminal
 from tests.api.conftest import Service
 from tests.factories import noise_images, zip_of

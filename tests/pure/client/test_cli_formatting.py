@@ -23,7 +23,7 @@ from kennel_client.cli.formatting import (
     terminal_safe_lines,
 )
 from kennel_client.errors import Refused, Unreachable, Unreadable
-from kennel_client.following import EventReader
+from kennel_client.waiting import EventReader
 from scorer.errors import Invalid
 
 QUIET = {"stage": None, "stage_in_words": None, "fraction": None, "queue_position": None, "estimate_seconds": None}

@@ -79,7 +79,7 @@ def hidden(service: Service, entry: str) -> bool:
 def test_admins_see_what_is_paused_and_nobody_else_pauses(service: Service, command: Any) -> None:
     for who, status in ((None, 401), ("ada", 403), ("organizer", 403)):
         assert service.call(who, "POST", "/admin/work/pauses", json={"queue": "score"}).status_code == status
-    command("drain", "gpu-1", "--reason", "A new card.")
+    command("worker", "drain", "gpu-1", "--reason", "A new card.")
     enter(service, "admin")
     page = read(service, "/admin/work")
     (part,) = [each for each in page.all("section") if each.attributes.get("aria-labelledby") == "paused"]

@@ -8,9 +8,9 @@ import httpx
 import pytest
 
 from kennel_client.errors import Refused, Unreachable
-from kennel_client.following import POLL_SECONDS, follow
 from kennel_client.retries import MAX_TRIES
 from kennel_client.steps import Listen, Pause, Request
+from kennel_client.waiting import LOOK_SECONDS, follow
 
 GONE = Unreachable("No answer from http://127.0.0.1:9: refused.")
 BUSY = Refused(429, {"type": "urn:kennel:problem:too-many-streams", "title": "You follow 100 submissions already."})
@@ -75,7 +75,7 @@ def test_a_state_that_was_the_last_one_ends_it() -> None:
 def test_where_no_stream_can_be_read_the_entry_is_looked_at_now_and_then(nothing: list[Any]) -> None:
     story = Story([nothing, nothing, event(9, "scored")], [view("queued"), view("scoring")])
     assert story.seen == ["queued", "scoring", "scored"]
-    assert story.pauses == [POLL_SECONDS] * 2
+    assert story.pauses == [LOOK_SECONDS] * 2
     (line,) = story.said
     assert line.startswith("No event stream (")
     assert line.endswith("): asking every 10 s instead.")

@@ -1,9 +1,9 @@
-"""Following an entry to its end: by the service's event stream, or by asking now and then where there is none."""
+"""Waiting for what the service works on: for an entry by its event stream, for anything else by polling."""
 
 import json
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from kennel_client.api import path_of
 from kennel_client.errors import Refused
@@ -11,12 +11,32 @@ from kennel_client.results import FINISHED
 from kennel_client.retries import RETRY_SECONDS, Retries
 from kennel_client.steps import Listen, Operation, Pause, Request, json_of
 
-POLL_SECONDS = 10.0
+POLL_SECONDS = 2.0
+"""Between two looks at something that has no event stream."""
+LOOK_SECONDS = 10.0
 """Between two looks at an entry whose event stream cannot be read."""
 SILENCE_SECONDS = 45.0
 """The service sends a comment every 15 s, so a longer silence means a broken connection."""
 State = dict[str, Any]
 """The API's ``StateView``: status, stage, queue position, and whether this is the last one (``over``)."""
+Seen = TypeVar("Seen")
+
+
+def wait_until(
+    finished: Callable[[Seen], bool], look: Callable[[], Operation[Seen]], *, every: float | None = None
+) -> Operation[Seen]:
+    """What ``look`` sees once it is ``finished``, however long that takes; a look that fails is repeated. Looks come
+    ``every`` so many seconds, ``POLL_SECONDS`` by default."""
+    retries = Retries()
+    while True:
+        try:
+            seen = yield from look()
+            retries.reset()
+            if finished(seen):
+                return seen
+            yield Pause(POLL_SECONDS if every is None else every)
+        except Refused as refusal:
+            yield Pause(retries.seconds_after(refusal))
 
 
 class EventReader:
@@ -58,7 +78,7 @@ def follow(
     submission: str, see: Callable[[State], object], say: Callable[[str], object] = warnings.warn
 ) -> Operation[None]:
     """Call ``see`` with the states of an entry, up to its final one. A stream that breaks off is resumed. While none
-    can be read, though the service answers, the entry is looked at every ``POLL_SECONDS``, and ``say`` gets the reason
+    can be read, though the service answers, the entry is looked at every ``LOOK_SECONDS``, and ``say`` gets the reason
     once."""
     reader = EventReader(see)
     retries = Retries()
@@ -75,9 +95,9 @@ def follow(
             retries.reset()
         elif (yield from _look(submission, reader)):
             retries.reset()
-            pause = POLL_SECONDS
+            pause = LOOK_SECONDS
             if not said:
-                say(f"No event stream ({reason.removesuffix('.')}): asking every {POLL_SECONDS:.0f} s instead.")
+                say(f"No event stream ({reason.removesuffix('.')}): asking every {LOOK_SECONDS:.0f} s instead.")
                 said = True
         if not reader.over:
             yield Pause(pause)
