@@ -8,35 +8,51 @@ export PYTHONPATH := $(CURDIR)/client
 PYTHON ?= $(firstword $(shell command -v python3.11 python3))
 PORT ?= 8000
 DOCS_PORT ?= 8001
-IMAGES ?= 400
 VENV := .venv
 BIN := $(VENV)/bin
 # Without its notice about a version to come.
 MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs
-DEMO_FLAGS = --count $(IMAGES) --port $(PORT) $(if $(ENTRIES),--entries $(ENTRIES)) $(if $(EXIT),--exit) $(if $(FROM),--images $(FROM))
+DEMO_FLAGS = --port $(PORT) $(if $(IMAGES),--count $(IMAGES)) $(if $(ENTRIES),--entries $(ENTRIES)) $(if $(EXIT),--exit) $(if $(FROM),--images $(FROM))
 
-.PHONY: help setup demo up images test test-all test-slow compose-test faults load zoo scale check format docs reference bench gpu-check gpu-entries migrate constraints audit release clean
+.PHONY: help setup demo demo-full up images test test-all test-slow compose-test faults load zoo scale check format docs reference bench gpu-check gpu-entries migrate constraints audit release clean
 
 help: ## List what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-setup: $(VENV)/installed ## Make .venv and install everything into it
+setup: $(VENV)/installed ## Install everything into .venv (TORCH=cpu: PyTorch without its CUDA libraries)
 
-# The client is installed with the server, which needs it, so that no registry is asked for it.
-# Up to 0.1 the server was installed as `kennel`, which would stay beside it.
-# pip's releases before 22.2 resolve extras slowly; the one that comes with Python 3.11 is new enough.
-$(VENV)/installed: pyproject.toml client/pyproject.toml deploy/constraints.txt
+# What the service and the demo need. The other extras are for tests, documentation and benchmarks.
+SERVICE_EXTRAS := api,worker,standalone,demo
+$(VENV)/service-installed: EXTRAS := $(SERVICE_EXTRAS)
+$(VENV)/installed: EXTRAS := $(SERVICE_EXTRAS),docs,test,bench
+
+# The client is installed from its folder, because no registry has it; -e needs --no-sources.
+PIP_INSTALL := $(BIN)/python -m pip --disable-pip-version-check install -c deploy/constraints.txt
+UV_INSTALL = $(BIN)/uv pip install --python $(BIN)/python -c deploy/constraints.txt --no-sources --compile-bytecode
+KENNEL = -e ./client -e '.[$(EXTRAS)]'
+
+$(VENV)/installed $(VENV)/service-installed: pyproject.toml client/pyproject.toml deploy/constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 15))' 2>/dev/null \
 	  || { echo "Kennel needs Python 3.11 to 3.14: install it, or name it with PYTHON=..."; exit 1; }
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip uninstall --quiet --quiet --yes kennel
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c deploy/constraints.txt -e ./client -e '.[api,worker,standalone,demo,docs,test,bench]'
-	@touch $@
+	@echo "Installing Kennel into $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV)
+ifdef TORCH
+	@$(PIP_INSTALL) --quiet uv
+	@$(UV_INSTALL) --torch-backend $(TORCH) $(KENNEL)
+else
+	@{ $(PIP_INSTALL) --quiet uv && $(UV_INSTALL) $(KENNEL); } || { \
+	  echo "uv cannot install Kennel here (see above). Installing it with pip, which takes minutes longer ..."; \
+	  $(PIP_INSTALL) $(KENNEL); }
+endif
+	@touch $(VENV)/service-installed $@
 
-demo: setup ## Run the demo competition (EXIT=1 stops at the end; IMAGES=400 ENTRIES=n FROM=folder PORT=8000)
+demo: $(VENV)/service-installed ## Run the demo competition (EXIT=1 stops at the end; IMAGES=n ENTRIES=n FROM=folder PORT=8000)
 	$(BIN)/kennel demo $(DEMO_FLAGS)
 
-up: setup ## Run the service on this machine until Ctrl-C (PORT=8000)
+demo-full: $(VENV)/service-installed ## Run the demo with more and larger entries (as demo)
+	$(BIN)/kennel demo --full $(DEMO_FLAGS)
+
+up: $(VENV)/service-installed ## Run the service on this machine until Ctrl-C (PORT=8000)
 	$(BIN)/kennel up --port $(PORT)
 
 images: setup ## Build the images, by docker or by buildah (TARGETS="api worker"; the worker's has gigabytes)
@@ -126,7 +142,7 @@ HASHED = $(COMPILE) --no-annotate --no-emit-package kennel-client --generate-has
 RENEWED = $(if $(PACKAGE),--upgrade-package $(PACKAGE),--upgrade)
 
 constraints: $(TOOLS)/installed ## Renew the versions of all packages, or of one (PACKAGE=name), and write all hashes
-	$(COMPILE) pyproject.toml --all-extras --no-annotate --no-emit-package kennel-client $(RENEWED) -o deploy/constraints.txt
+	$(COMPILE) pyproject.toml --all-extras --group install --no-annotate --no-emit-package kennel-client $(RENEWED) -o deploy/constraints.txt
 	$(MAKE) hashes
 
 hashes: $(TOOLS)/installed ## Write deploy/requirements/ anew, of the versions in deploy/constraints.txt

@@ -47,9 +47,7 @@ def test_the_client_holds_nobody_back() -> None:
 def test_the_server_is_never_installed_without_the_client_beside_it() -> None:
     """Alone, its requirement would be looked up at a registry, where the name may be anybody's. The images install
     both as files of their own."""
-    (editable,) = [
-        line for line in (ROOT / "Makefile").read_text().splitlines() if "pip install" in line and "'.[" in line
-    ]
+    (editable,) = [line for line in (ROOT / "Makefile").read_text().splitlines() if "-e '.[" in line]
     assert " -e ./client " in editable
     dockerfile = (ROOT / "deploy" / "Dockerfile").read_text().splitlines()
     (wheels,) = [line for line in dockerfile if "pip wheel" in line]
