@@ -30,6 +30,7 @@ from scorer.accounts import (
     password_hashing,
     password_resets,
     sessions,
+    sign_in_links,
     sign_up,
 )
 from scorer.accounts.credentials import Kept
@@ -121,6 +122,12 @@ class SignInActions:
         with self.begin() as session:
             account = oidc_identities.account_for(session, person, mode=self.settings.sign_up, now=self.now)
             return self._begin(session, account)
+
+    def sign_in_by_link(self, link: str) -> SessionCookies:
+        """The cookies of a new session for the account of a sign-in link."""
+        self.rates.hit("sign-in-address", self.rate_limit_key)
+        with self.begin() as session:
+            return self._begin(session, sign_in_links.use(session, link, now=self.now))
 
     def _begin(self, session: Session, account: Account) -> SessionCookies:
         cookies = self._new_cookies()

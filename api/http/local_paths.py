@@ -11,7 +11,9 @@ from api.http import session_cookies
 
 HOME = "/"
 LOCAL_PATH = re.compile(r"/(?![/\\])[^\\\s]*")
-SIGN_IN_PATHS = frozenset({"/signin", "/signin/second-factor", "/signup", "/reset", "/new-password", "/confirm"})
+SIGN_IN_PATHS = frozenset(
+    {"/signin", "/signin/link", "/signin/second-factor", "/signup", "/reset", "/new-password", "/confirm"}
+)
 SETUP_PATHS = frozenset({"/account", "/signout", "/api/v1/me", "/api/v1/session", "/api/v1/me/recovery-codes"})
 SETUP_FOLDERS = ("/account/second-factor", "/api/v1/me/second-factors", "/api/v1/session/")
 """Paths that begin like this are also open."""

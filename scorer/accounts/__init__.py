@@ -9,6 +9,7 @@ password_hashing: password rules and argon2id hashes
 one_time_links: secret addresses that work once and expire
 sign_up: new accounts, confirmed mail addresses, invitations
 password_resets: a new password by a mailed link
+sign_in_links: signing in once, by a link in the terminal
 oidc_identities: accounts of people whom an OpenID Connect issuer authenticates
 sessions: signed-in browsers
 second_factors: one-time codes, recovery codes, and where a second factor is required

@@ -1,4 +1,4 @@
-"""One-time links for password resets, mail confirmations and invitations: secrets that work once and expire.
+"""One-time links for password resets, mail confirmations, invitations and sign-ins: secrets that work once and expire.
 
 The secret is the fragment of the link's address, which browsers send to no server: the page puts it into its form.
 """
@@ -13,11 +13,12 @@ from scorer.db.tables import Account, OneTimeLink
 from scorer.errors import NotFound
 from scorer.identifiers import digest_of
 
-Purpose = Literal["reset", "confirmation", "invitation"]
+Purpose = Literal["reset", "confirmation", "invitation", "sign-in"]
 LINK_LIFETIMES: dict[Purpose, timedelta] = {
     "reset": timedelta(hours=1),
     "confirmation": timedelta(days=3),
     "invitation": timedelta(days=14),
+    "sign-in": timedelta(hours=1),
 }
 
 

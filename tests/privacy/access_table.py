@@ -37,6 +37,7 @@ OPEN_TO_VISITORS = frozenset(
         "POST /rate/link",
         "POST /reset",
         "POST /signin",
+        "POST /signin/link",
         "POST /signup",
     }
 )

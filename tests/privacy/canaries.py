@@ -192,6 +192,7 @@ def _people(session: Session, planted: Canaries, now: datetime) -> dict[str, Acc
     people["insider"].password_hash = new_password_hash(PASSWORD, handle="ada", email="ada@example.org")
     make_account(session, now, handle="newbie")
     one_time_links.issue(session, "reset", "reset-link", now=now, account=people["insider"])
+    one_time_links.issue(session, "sign-in", "sign-in-link", now=now, account=people["insider"])
     one_time_links.issue(
         session, "confirmation", "confirm-link", now=now, account=people["insider"], email="new@example.org"
     )

@@ -454,6 +454,7 @@ CALLS: Mapping[str, RouteCall] = {
     f"POST {PAGE}/rules-acceptance": form_call(rules_sha256=ACCEPTED),
     "POST /signup": slow_call(form_call(**PERSON)),
     "POST /signin": slow_call(form_call(login="ada", password=PASSWORD)),
+    "POST /signin/link": form_call(link="sign-in-link", next="/"),
     "POST /signout": RouteCall(),
     "POST /reset": form_call(email="zq-insider-mail@example.org"),
     "POST /new-password": slow_call(form_call(link="reset-link", password="another long pass phrase")),

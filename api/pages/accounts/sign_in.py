@@ -118,6 +118,25 @@ def sign_in(
     return response
 
 
+@router.api_route("/signin/link", methods=["GET", "HEAD"])
+def sign_in_link_form(viewer: CurrentCaller, next: str = HOME) -> Response:  # noqa: A002
+    """The form for a sign-in link; viewing it does not use up the link."""
+    return render_page("accounts/sign_in_link.html", viewer=viewer, given={**NO_LINK, "next": safe_redirect_path(next)})
+
+
+@router.post("/signin/link")
+def sign_in_by_link(request: Request, fields: FormFields, actions: AppSignInActions, viewer: CurrentCaller) -> Response:
+    """Open a session, in place of the one that there is."""
+    values = {name: text(fields, name).strip() for name in ("link", "next")}
+    try:
+        cookies = actions.sign_in_by_link(values["link"])
+    except KennelError as error:
+        return form_with_error("accounts/sign_in_link.html", error, viewer, given=values)
+    response = see_other(after_sign_in(cookies, safe_redirect_path(values["next"])))
+    session_cookies.set_session_cookies(response, request, cookies)
+    return response
+
+
 @router.post("/signout")
 def sign_out(request: Request, session: DbSession, viewer: SignedIn, now: Now) -> Response:
     """End the session."""

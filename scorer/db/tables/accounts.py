@@ -132,11 +132,11 @@ class KnownDevice(Table):
 
 
 class OneTimeLink(Table):
-    """A mailed link that works once and expires: a password reset, a confirmation of an address, an invitation."""
+    """A link that works once and expires: a password reset, a confirmation of an address, an invitation, a sign-in."""
 
     __tablename__ = "one_time_links"
     __table_args__ = (
-        CheckConstraint("purpose IN ('reset', 'confirmation', 'invitation')", name="purpose"),
+        CheckConstraint("purpose IN ('reset', 'confirmation', 'invitation', 'sign-in')", name="purpose"),
         Index("ix_one_time_links_email", text("lower(email)")),
         {"info": EXPIRING},
     )
@@ -145,7 +145,7 @@ class OneTimeLink(Table):
     digest: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
     purpose: Mapped[str]
     account_id: Mapped[int | None] = mapped_column(ForeignKey(Account.id), index=True)
-    """The account whose password or address it changes; None for an invitation."""
+    """The account that it is for; None for an invitation."""
     email: Mapped[str | None]
     """The address that following the link confirms."""
     created_at: Mapped[datetime]

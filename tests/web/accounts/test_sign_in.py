@@ -1,6 +1,8 @@
 """The pages of sign-up, sign-in and one's account, as a browser without scripts would use them."""
 
 import re
+import secrets
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -8,6 +10,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from api.http.forms import MAX_FORM_BYTES
+from scorer.accounts import sign_in_links
+from scorer.accounts.administration import find_account
 from scorer.db.tables import Account
 from tests.api.accounts.test_accounts import GOOD, link_in, mails, rated
 from tests.api.conftest import Service
@@ -296,3 +300,36 @@ def test_the_page_of_a_competition_is_another_for_everyone() -> None:
             etags.add(answer.headers["etag"])
             assert ("Accept the rules" in answer.text) is bool(who)
     assert len(etags) == 3
+
+
+def test_a_sign_in_link_signs_in_once_and_leads_to_its_page(service: Service) -> None:
+    sign_up(service)
+    press(service, "/", "/signout")
+    link = sign_in_link(service, "grace", onward="/account")
+    fields = form_at(read(service, link), "/signin/link") | {"link": link.partition("#")[2]}
+    assert fields["next"] == "/account"
+    answer = send(service, "/signin/link", fields)
+    assert answer.url.path == "/account"
+    assert parse_html(answer.text).one("nav", class_="account").one("bdi").text == "grace"
+    press(service, "/", "/signout")
+    again = send(service, "/signin/link", fields)
+    assert again.status_code == 404
+    assert "works once" in parse_html(again.text).one(role="alert").text
+    assert "kennel" not in service.http.cookies
+
+
+def test_only_the_newest_sign_in_link_of_an_account_works(service: Service) -> None:
+    sign_up(service)
+    press(service, "/", "/signout")
+    older, newer = (sign_in_link(service, "grace", onward="/").partition("#")[2] for _ in range(2))
+    form = form_at(read(service, "/signin/link"), "/signin/link")
+    assert send(service, "/signin/link", form | {"link": older}).status_code == 404
+    assert send(service, "/signin/link", form | {"link": newer}).status_code == 200
+
+
+def sign_in_link(service: Service, handle: str, *, onward: str) -> str:
+    """The path of a new sign-in link."""
+    secret, now = secrets.token_urlsafe(32), datetime.now(UTC)
+    with service.context.sessions.begin() as session:
+        account = find_account(session, handle)
+        return sign_in_links.link_for(session, account, secret=secret, site="", onward=onward, now=now)
