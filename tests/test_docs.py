@@ -43,6 +43,7 @@ REASONS = {
     "needs root",
     "stops the service of this page",
     "takes minutes; CI runs the usual size",
+    "its index cannot be reached from here",
 }
 """Why a block of commands is not run by a test."""
 OF_THE_WHOLE = [["-h"], ["--help"], ["--version"], ["--install-completion"], ["--show-completion"]]

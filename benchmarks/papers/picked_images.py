@@ -14,9 +14,10 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.harness.machine import machine
 from benchmarks.harness.report import MarkdownTable, machine_line, markdown_of
+from deploy.demo.competition import PRIVATE, PUBLIC
 from deploy.demo.entries import ENTRIES
 from deploy.demo.photographs import bundled_photographs
-from deploy.demo.run import PRIVATE, PUBLIC, SEED
+from deploy.demo.plan import SEED
 from scorer.extractors import ExtractorOptions, Features, load
 from scorer.metrics.cosine import normalise
 from scorer.metrics.memorization import nearest

@@ -16,7 +16,7 @@ GROUPS = frozenset({"weights"})
 COMMANDS = {
     "service": {
         "up": "Run the whole service on this machine: database, queue, web, workers. Ctrl-C ends it.",
-        "demo": "Run a whole competition on real photographs: a dozen methods, both scores, the board, a re-tune.",
+        "demo": "Run a whole competition on real photographs: several methods, both scores, the board, a re-tune.",
         "migrate": "Bring the database at DATABASE_OWNER_URL (or DATABASE_URL) to the newest version.",
     },
     "scoring": {

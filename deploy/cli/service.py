@@ -36,17 +36,23 @@ def demo(
     images: Annotated[
         Path | None, typer.Option(help="A folder of photographs to use instead of the built-in ones.")
     ] = None,
-    count: Annotated[int, typer.Option(min=50, help="Images per entry; the real size is 10000.")] = 400,
-    entries: Annotated[int | None, typer.Option(min=1, help="Only the first so many entries.")] = None,
+    count: Annotated[
+        int | None,
+        typer.Option(min=50, help="Images per entry. Default: 100, with --full 400; the real size is 10000."),
+    ] = None,
+    entries: Annotated[int | None, typer.Option(min=1, help="How many entries. Default: 8, with --full 14.")] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8000,
     data: Data = None,
     leave: Annotated[bool, typer.Option("--exit", help="Stop at the end instead of serving until Ctrl-C.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="More and larger entries, all reference images, the evidence of every entry.")
+    ] = False,
 ) -> None:
-    """Run a whole competition on real photographs: a dozen methods, both scores, the board, a re-tune."""
+    """Run a whole competition on real photographs: several methods, both scores, the board, a re-tune."""
     require_extras("api", "worker", "demo")
-    from deploy.demo import run
+    from deploy.demo import plan, run
 
-    raise typer.Exit(run.run_demo(data, port, run.DemoPlan(images, count, entries), leave=leave))
+    raise typer.Exit(run.run_demo(data, port, plan.plan_of(images, count, entries, full=full), leave=leave))
 
 
 @app.command()

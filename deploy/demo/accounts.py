@@ -8,6 +8,19 @@ from scorer.db.accounts import account_by_handle
 from scorer.db.session import connected
 from scorer.settings import Settings
 
+ORGANIZER = "demo-organizer"
+REVIEWERS = ("Rita Retriever", "Paul Pointer")
+
+
+def handle_in(slug: str, name: str) -> str:
+    """The handle of somebody who takes part in the competition ``slug``."""
+    return f"{name}-{slug}"[:39].strip("-.")
+
+
+def reviewer_handle(slug: str, number: int) -> str:
+    """The handle of a reviewer, from 1."""
+    return handle_in(slug, f"reviewer-{number}")
+
 
 def new_token(settings: Settings, handle: str, role: str, *, name: str = "") -> str:
     """A new token of the account with this handle, which is made if there is none."""

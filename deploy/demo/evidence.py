@@ -9,22 +9,27 @@ from rich.table import Table
 
 from deploy.demo.entries import DemoEntry
 from kennel_client.api import ApiClient
-from scorer.lifecycle import TRACK_KINDS, UNFINISHED, JobState
+from scorer.lifecycle import UNFINISHED, JobState, TrackKind
 
 EvidenceByTrack = Mapping[str, Mapping[str, Any]]
 """An entry's evidence by track, as the API gives it."""
 
 
 def wait_for_evidence(
-    organizer: ApiClient, submission_ids: Sequence[str], console: Console, *, every: float = 1.0
+    organizer: ApiClient,
+    submission_ids: Sequence[str],
+    tracks: Sequence[TrackKind],
+    console: Console,
+    *,
+    every: float = 1.0,
 ) -> dict[str, EvidenceByTrack]:
-    """Wait for the evidence of every entry, polled every ``every`` seconds; returns it by submission id."""
+    """Wait for the evidence of these entries on these tracks, polled every ``every`` seconds; by submission id."""
     by_entry: dict[str, EvidenceByTrack] = {}
     with console.status("looking for evidence of copying") as status:
         while len(by_entry) < len(submission_ids):
             for submission_id in [each for each in submission_ids if each not in by_entry]:
                 by_track: EvidenceByTrack = {
-                    track: organizer.get(f"/submissions/{submission_id}/evidence/{track}") for track in TRACK_KINDS
+                    track: organizer.get(f"/submissions/{submission_id}/evidence/{track}") for track in tracks
                 }
                 if any(evidence["state"] in UNFINISHED for evidence in by_track.values()):
                     break  # asking for all others, too, would exceed the service's rate limit
@@ -37,12 +42,12 @@ def wait_for_evidence(
 def evidence_table(by_entry: Mapping[str, EvidenceByTrack], entries: Mapping[str, DemoEntry]) -> Table:
     """A table of entries with the signs of copying in their evidence, by track."""
     table = Table(title="Signs of copying", title_justify="left", title_style="bold")
-    for column in ("team", "kind", *TRACK_KINDS):
+    for column in ("team", "kind", *next(iter(by_entry.values()), ())):
         table.add_column(column)
     for submission_id, evidence in by_entry.items():
         signs = [", ".join(_sign_names(each)) or "none" for each in evidence.values()]
         entry = entries[submission_id]
-        table.add_row(entry.team, entry.kind, *signs, style="dim" if signs == ["none", "none"] else None)
+        table.add_row(entry.team, entry.kind, *signs, style="dim" if set(signs) == {"none"} else None)
     return table
 
 

@@ -47,6 +47,10 @@ class Photographs:
     held_out: Tiles
     private_extra: Tiles
 
+    def first(self, counts: Mapping[str, int]) -> "Photographs":
+        """The first images of each role, as many as ``counts`` says."""
+        return Photographs(**{part: getattr(self, part).first(counts[part]) for part in PARTS})
+
 
 class BundledPhotograph(NamedTuple):
     """A photograph in a wheel: its file, its part, and the width in pixels of the strip at its right edge that the

@@ -1,7 +1,6 @@
 """The demo's report: boards, evidence, the re-tune after labelling, the review of an escaped memoriser, caveats."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
@@ -10,22 +9,14 @@ from rich.table import Table
 from deploy.demo import evidence, review
 from deploy.demo.entries import DemoEntry
 from deploy.demo.photographs import Photographs
+from deploy.demo.plan import DemoPlan
+from deploy.demo.scores import SubmittedEntry
 from deploy.standalone.service import RunningService
 from kennel_client.api import ApiClient
 from kennel_client.errors import Refused
 from scorer.lifecycle import TRACK_KINDS, JobState, Status, TrackKind
 
 RETUNE_REASON = "Demo: after labelling, the largest threshold that penalises no legitimate entry."
-
-
-@dataclass(frozen=True)
-class SubmittedEntry:
-    """A submitted entry: what it is, its client, its id in the service."""
-
-    entry: DemoEntry | None
-    """None: the benchmark."""
-    client: ApiClient
-    submission_id: str
 
 
 def photograph_line(pictures: Photographs) -> str:
@@ -43,16 +34,18 @@ def print_report(
     slug: str,
     submitted: Sequence[SubmittedEntry],
     console: Console,
-    *,
-    judge: bool,
+    plan: DemoPlan,
 ) -> bool:
-    """Print the whole report; True if every entry was scored and, with ``judge``, ended as :data:`ENTRIES` expects. The
-    expectations hold for the built-in photographs, not for others."""
+    """Print the whole report; True if every entry was scored and ended as :data:`ENTRIES` expects. The expectations
+    hold for the built-in photographs, not for others."""
+    judge = plan.folder is None
     entries = {each.submission_id: each.entry for each in submitted if each.entry is not None}
     console.print()
     for track in TRACK_KINDS:
         console.print(board_table(_board(organizer, slug, track), entries, track))
-    by_entry = evidence.wait_for_evidence(organizer, list(entries), console)
+    tracks = TRACK_KINDS if plan.full else TRACK_KINDS[:1]
+    telling = [submission_id for submission_id, entry in entries.items() if plan.full or entry.expected_signs]
+    by_entry = evidence.wait_for_evidence(organizer, telling, tracks, console)
     surprises = evidence.unexpected_evidence(by_entry, entries) if judge else []
     _print_evidence(by_entry, entries, console)
     for surprise in surprises:

@@ -5,12 +5,11 @@ from typing import Any
 
 from rich.console import Console
 
-from deploy.demo.accounts import new_token
+from deploy.demo.accounts import REVIEWERS, new_token, reviewer_handle
 from deploy.demo.entries import DemoEntry
 from deploy.standalone.service import RunningService
 from kennel_client.api import ApiClient
 
-REVIEWERS = ("Rita Retriever", "Paul Pointer")
 REVIEW_NOTE = "Every image has a training image beside it that it blurs."
 DISQUALIFY_REASON = (
     "Both reviewers find training images, put through an autoencoder. They are not generated, so the entry breaks the "
@@ -34,13 +33,8 @@ def review_and_rule(
 ) -> None:
     """Two reviewers label the entry independently, and the organizer disqualifies it; prints each step."""
     for number, name in enumerate(REVIEWERS, 1):
-        handle = f"reviewer-{number}-{slug}"[:39].strip("-.")
-        with ApiClient(running.url, new_token(running.settings, handle, "participant", name=name)) as person:
-            organizer.put(f"/competitions/{slug}/roles/{handle}", {"role": "reviewer"})
-            person.call("PUT", f"/competitions/{slug}/role")
-        with ApiClient(
-            running.url, new_token(running.settings, handle, "participant")
-        ) as reviewer:  # one that may review
+        token = new_token(running.settings, reviewer_handle(slug, number), "participant")
+        with ApiClient(running.url, token) as reviewer:
             if number == 1:
                 _print_flags(reviewer, slug, submission_id, console)
             review = reviewer.post(f"/submissions/{submission_id}/reviews", {"label": label, "note": REVIEW_NOTE})

@@ -49,6 +49,10 @@ class Tiles:
         """The number of tiles."""
         return len(self.sources)
 
+    def first(self, count: int) -> "Tiles":
+        """The first ``count`` tiles; all if there are fewer."""
+        return Tiles(self.images[:count], self.sources[:count], self.rectangles[:count])
+
 
 @dataclass
 class TileCollection:

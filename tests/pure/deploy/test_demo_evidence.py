@@ -7,6 +7,7 @@ from rich.console import Console
 from deploy.demo import evidence
 from deploy.demo.entries import ENTRIES
 from scorer.findings.signs import SIGNS
+from scorer.lifecycle import TRACK_KINDS
 
 BY_KEY = {entry.key: entry for entry in ENTRIES}
 
@@ -74,7 +75,7 @@ class Client:
 
 def test_it_waits_for_all_evidence() -> None:
     client: Any = Client()
-    answers = evidence.wait_for_evidence(client, ["s1"], Console(quiet=True), every=0.0)
+    answers = evidence.wait_for_evidence(client, ["s1"], TRACK_KINDS, Console(quiet=True), every=0.0)
     assert answers["s1"]["private"]["state"] == "done"
     assert client.asked == 4
 
@@ -82,6 +83,6 @@ def test_it_waits_for_all_evidence() -> None:
 def test_it_asks_for_one_unfinished_entry_at_a_time() -> None:
     """All of them every second would exceed the service's limit of requests."""
     client: Any = Client()
-    answers = evidence.wait_for_evidence(client, ["s1", "s2", "s3"], Console(quiet=True), every=0.0)
+    answers = evidence.wait_for_evidence(client, ["s1", "s2", "s3"], TRACK_KINDS, Console(quiet=True), every=0.0)
     assert set(answers) == {"s1", "s2", "s3"}
     assert [path.split("/")[2] for path in client.paths] == ["s1"] * 4 + ["s2"] * 2 + ["s3"] * 2

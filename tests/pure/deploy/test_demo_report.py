@@ -1,13 +1,16 @@
 """The demo's report while visitors submit entries of their own."""
 
+import io
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from rich.console import Console
 
-from deploy.demo import report, run
+from deploy.demo import addresses, competition, report, run
 from deploy.demo.entries import ENTRIES
+from deploy.demo.plan import DemoPlan
+from deploy.demo.scores import SubmittedEntry
 
 
 def line(team: str, rank: int, submission_id: str) -> dict[str, Any]:
@@ -44,15 +47,33 @@ def test_a_report_that_fails_leaves_the_service_running(monkeypatch: pytest.Monk
     def fail(*_: Any, **__: Any) -> bool:
         raise KeyError("an entry of a visitor")
 
-    monkeypatch.setattr(run, "create_competition", lambda *_: "slug")
-    monkeypatch.setattr(run, "attach_and_prepare", lambda *_: None)
-    monkeypatch.setattr(run, "submit_entries", lambda *_: [])
-    monkeypatch.setattr(run, "wait_for_scores", lambda *_: 1.0)
-    monkeypatch.setattr(run, "new_token", lambda *_: "token")
+    monkeypatch.setattr(competition, "create_competition", lambda *_: "slug")
+    monkeypatch.setattr(competition, "appoint_reviewers", lambda *_: None)
+    monkeypatch.setattr(competition, "prepare_and_submit", lambda *_: [])
+    monkeypatch.setattr(run, "new_token", lambda *_, **__: "token")
     monkeypatch.setattr(report, "photograph_line", lambda _: "")
     monkeypatch.setattr(report, "print_report", fail)
     console = Console(record=True, width=200)
     running: Any = SimpleNamespace(url="http://127.0.0.1:1", settings=None)
     pictures: Any = None
-    assert run.run_competition(running, pictures, run.DemoPlan(None, 50, 1), console) is False
+    plan = DemoPlan(None, 50, 1, full=True)
+    assert run.run_competition(running, pictures, plan, console, start=0.0, leave=True) is False
     assert "The report failed. The service keeps running." in console.export_text()
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_pages_have_sign_in_links_on_a_terminal_alone(terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a log they would be secrets that others read."""
+    monkeypatch.setattr(
+        addresses, "_sign_in_link", lambda _, page: f"http://kennel/signin/link?next={page.path}#secret"
+    )
+    running: Any = SimpleNamespace(url="http://kennel", settings=None)
+    client: Any = None
+    submitted = [SubmittedEntry(entry, client, entry.key, entry.key) for entry in ENTRIES[:2]]
+    console = Console(file=io.StringIO(), record=True, force_terminal=terminal, width=80)
+    addresses.print_pages(running, "dogs", submitted, console)
+    lines = console.export_text().splitlines()
+    assert len([line for line in lines if line.startswith("http://kennel/")]) == 5
+    assert len([line for line in lines if "#secret" in line]) == (5 if terminal else 0)
+    handles = [page.handle for page in addresses.pages_of("dogs", submitted)]
+    assert len(set(handles)) == 5

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from deploy.demo import run
+from deploy.demo.plan import DemoPlan
 
 
 @contextmanager
@@ -28,18 +29,18 @@ def stubbed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(run, "Supervisor", lambda *_, **__: opened(supervisor))
     monkeypatch.setattr(run, "service", service)
     monkeypatch.setattr(run, "print_greeting", lambda *_: None)
-    monkeypatch.setattr(run, "run_competition", lambda *_: True)
+    monkeypatch.setattr(run, "run_competition", lambda *_, **__: True)
     monkeypatch.setattr(run, "time", SimpleNamespace(monotonic=lambda: next(clock)))
 
 
 @pytest.mark.usefixtures("stubbed")
 @pytest.mark.parametrize("leave", [True, False])
 def test_the_total_time_is_the_last_line(leave: bool, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    plan = run.DemoPlan(folder=None, count=50, entries=1)
+    plan = DemoPlan(folder=None, images=50, entries=1, full=True)
     assert run.run_demo(tmp_path, 0, plan, leave=leave) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1] == "The demo took 6 min 37 s."
-    assert ("The board is at http://kennel. Ctrl-C stops the service." in lines) is not leave
+    assert ("Kennel keeps running until Ctrl-C." in lines) is not leave
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 SERVICE = "-e ./client -e .[api,worker,standalone,demo]"
 EVERYTHING = "-e ./client -e .[api,worker,standalone,demo,docs,test,bench]"
 PYTHON = """#!/bin/sh
