@@ -111,11 +111,12 @@ def test_every_public_name_says_what_it_is() -> None:
 
 
 @pytest.mark.parametrize("module", ["api.main", "worker.tasks", "deploy.cli.main"])
-def test_neither_the_web_nor_the_checking_worker_needs_torch(module: str) -> None:
-    """The `api` image has none; and the parent of a forking worker must not touch it."""
+def test_neither_the_web_nor_a_worker_loads_what_its_first_job_needs(module: str) -> None:
+    """The `api` image has no torch, the parent of a forking worker must not touch it, and the others are 100 MB."""
     environment = {"DATABASE_URL": "postgresql://x/x", "REDIS_URL": "redis://x", "BLOB_URL": "file:///tmp/kennel-none"}
-    code = f"import sys, {module}; sys.exit('torch' in sys.modules)"
-    subprocess.run([sys.executable, "-c", code], env=environment, check=True)
+    code = f"import sys, {module}; print(*{{'torch', 'scipy.stats', 'sklearn'}} & {{*sys.modules}})"
+    done = subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True)
+    assert done.stdout == "\n"
 
 
 def test_modules_stay_readable() -> None:

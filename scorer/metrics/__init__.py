@@ -1,5 +1,8 @@
 """Metrics: arrays in, numbers out. Pure: no torch, no SQL, no files; formulas in ``docs/explanation/metrics.md``.
 
+Modules write ``import scipy`` alone, which loads its subpackages on first use: ``scipy.stats`` takes 1 s and 60 MB;
+the web process imports these modules for their constants.
+
 threads: parts of one computation beside each other
 features: checks that every metric makes of a feature matrix
 cosine, euclidean: exact nearest neighbours at the speed of matrix products

@@ -9,6 +9,7 @@ other.
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -19,7 +20,13 @@ Result = TypeVar("Result")
 
 def product_threads() -> int:
     """How many threads matrix products have in this process."""
-    return _threads_of(ThreadpoolController())
+    return _threads_of(_controller())
+
+
+def _controller() -> ThreadpoolController:
+    """Of all BLAS libraries: a limit does not hold for one that is loaded later, as SciPy's is on first use."""
+    import_module("scipy.linalg")
+    return ThreadpoolController()
 
 
 def _threads_of(controller: ThreadpoolController) -> int:
@@ -28,7 +35,7 @@ def _threads_of(controller: ThreadpoolController) -> int:
 
 def map_parts(function: Callable[[Part], Result], parts: Iterable[Part]) -> Iterator[Result]:
     """The function of each part, in the order of the parts. It must not depend on which parts were before."""
-    controller = ThreadpoolController()
+    controller = _controller()
     threads = _threads_of(controller)
 
     def alone() -> None:

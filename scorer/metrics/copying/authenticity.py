@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.stats import norm
 
 from scorer.metrics.copying.ndb import excess_of
 from scorer.metrics.cosine import Indices
@@ -79,4 +79,4 @@ def p_fewer(generated: Authenticity, held_out: Authenticity) -> float:
     counts = [
         np.array([int(kind.authentic.sum()), int((~kind.authentic).sum())], np.int64) for kind in (generated, held_out)
     ]
-    return float(norm.cdf(excess_of(*counts)[0]))
+    return float(scipy.stats.norm.cdf(excess_of(*counts)[0]))

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.stats import norm
 
 from scorer.errors import Invalid
 from scorer.metrics.copying.cells import MIN_IMAGES_PER_CELL, Partition, fit_partition, partition_from
@@ -102,7 +102,7 @@ class DataCopying:
     def c_t_p_copying(self) -> float | None:
         """The approximate one-sided p-value of C_T; None where no cell holds enough images."""
         value, error = self.c_t, self.c_t_error
-        return None if value is None or error is None else float(norm.cdf(value / error))
+        return None if value is None or error is None else float(scipy.stats.norm.cdf(value / error))
 
     def _weights(self) -> Vector:
         return np.array([cell.share_of_held_out for cell in self.used])
@@ -159,14 +159,14 @@ def copied_cells(test: DataCopying, level: float = 0.01) -> tuple[CellCopying, .
     divided by the number of cells tested (Bonferroni).
     """
     looked_at = [(each.rank_sum.z, each) for each in test.used if each.rank_sum is not None]
-    limit = float(norm.ppf(level / max(1, len(looked_at))))
+    limit = float(scipy.stats.norm.ppf(level / max(1, len(looked_at))))
     return tuple(each for z, each in sorted(looked_at, key=lambda pair: pair[0]) if z < limit)
 
 
 def p_any_copied(test: DataCopying) -> float | None:
     """The p-value of the closest cell, times the number of cells tested (Bonferroni); None where none is."""
     scores = [each.rank_sum.z for each in test.used if each.rank_sum is not None]
-    return min(1.0, float(norm.cdf(min(scores))) * len(scores)) if scores else None
+    return min(1.0, float(scipy.stats.norm.cdf(min(scores))) * len(scores)) if scores else None
 
 
 def _placed(

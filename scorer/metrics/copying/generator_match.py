@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.stats import binom, binomtest, hypergeom
+import scipy
 
 from scorer.metrics.copying.latent_recovery import MIN_SHARE_FOUND, SIGNIFICANCE_LEVEL, ErrorSummary, summary_of
 from scorer.metrics.copying.recovery_power import DetectableShares
@@ -63,7 +63,7 @@ def generator_match(
     """
     of_entry, of_generated, of_held_out = (summary_of(errors) for errors in (entry, generated, held_out))
     found = round(of_entry.verbatim * of_entry.count)
-    interval = binomtest(found, of_entry.count).proportion_ci(method="exact")
+    interval = scipy.stats.binomtest(found, of_entry.count).proportion_ci(method="exact")
     return GeneratorMatch(
         entry=of_entry,
         generated=of_generated,
@@ -84,7 +84,9 @@ def _p_values(entry: ErrorSummary, generated: ErrorSummary) -> Vector:
     """Fisher's p for each number of the entry's images that may be found, (n + 1,)."""
     of_own = round(generated.verbatim * generated.count)
     found = np.arange(entry.count + 1)
-    return np.asarray(hypergeom.cdf(found, entry.count + generated.count, found + of_own, entry.count), np.float64)
+    return np.asarray(
+        scipy.stats.hypergeom.cdf(found, entry.count + generated.count, found + of_own, entry.count), np.float64
+    )
 
 
 def _detectable(entry: ErrorSummary, generated: ErrorSummary, held_out: ErrorSummary) -> DetectableShares:
@@ -92,7 +94,9 @@ def _detectable(entry: ErrorSummary, generated: ErrorSummary, held_out: ErrorSum
     p_values = _p_values(entry, generated)
     limit = max((int(each) for each in found if _out_of_reach(p_values[each], each / entry.count)), default=-1)
     foreign = np.arange(1, 101) / 100
-    probability = binom.cdf(limit, entry.count, (1.0 - foreign) * generated.verbatim + foreign * held_out.verbatim)
+    probability = scipy.stats.binom.cdf(
+        limit, entry.count, (1.0 - foreign) * generated.verbatim + foreign * held_out.verbatim
+    )
 
     def smallest(wanted: float) -> float | None:
         enough = foreign[probability >= wanted]

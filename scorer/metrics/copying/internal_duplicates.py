@@ -14,10 +14,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
-from scipy.stats import nbinom
 
 from scorer.errors import Invalid
 from scorer.metrics.copying.partial_copying import PartialCopying
@@ -80,7 +78,7 @@ class InternalDuplicates:
     def p_value(self) -> float:
         """The probability that real images have so many or more alike pairs; approximate, see above."""
         chance = self.compared_pairs / (self.compared_pairs + self._own_pairs)
-        return float(nbinom.sf(self.pairs - 1, self.alike_pairs, chance))
+        return float(scipy.stats.nbinom.sf(self.pairs - 1, self.alike_pairs, chance))
 
     @property
     def _own_pairs(self) -> float:
@@ -181,7 +179,7 @@ def _joined(group: Indices, rows: Indices, columns: Indices) -> Indices:
     if not len(rows):
         return group
     size = len(group)
-    links = coo_array((np.ones(len(rows), np.int8), (group[rows], group[columns])), shape=(size, size))
-    joined = connected_components(links, directed=False)[1][group]
+    links = scipy.sparse.coo_array((np.ones(len(rows), np.int8), (group[rows], group[columns])), shape=(size, size))
+    joined = scipy.sparse.csgraph.connected_components(links, directed=False)[1][group]
     _, first, inverse = np.unique(joined, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[inverse].astype(np.int64)

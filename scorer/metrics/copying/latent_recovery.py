@@ -21,8 +21,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.special import kolmogi
-from scipy.stats import binom, ks_2samp
+import scipy
 
 from scorer.errors import Invalid
 from scorer.metrics.copying.partial_copying import quantile_error
@@ -188,7 +187,7 @@ def gap_interval(train: Vector, held_out: Vector, level: float = 0.05) -> tuple[
 def _median_interval(values: Vector, level: float) -> tuple[float, float] | None:
     """The order statistics r and n + 1 - r with the largest r for which 2 Pr(B(n, 1/2) < r) <= ``level``."""
     count = len(values)
-    rank = int(binom.ppf(level / 2, count, 0.5))  # the smallest number reached with that probability
+    rank = int(scipy.stats.binom.ppf(level / 2, count, 0.5))  # the smallest number reached with that probability
     if rank < 1:
         return None
     ordered = np.sort(values)
@@ -200,8 +199,8 @@ def kolmogorov_smirnov(train: Vector, held_out: Vector) -> KolmogorovSmirnov:
     of_training, of_held_out = _errors_of(train), _errors_of(held_out)
     with warnings.catch_warnings():  # scipy warns where counting all paths is too much and it takes the limit law
         warnings.simplefilter("ignore", RuntimeWarning)
-        both = ks_2samp(of_training, of_held_out)
-        smaller = ks_2samp(of_training, of_held_out, alternative="greater")
+        both = scipy.stats.ks_2samp(of_training, of_held_out)
+        smaller = scipy.stats.ks_2samp(of_training, of_held_out, alternative="greater")
     return KolmogorovSmirnov(
         statistic=float(both.statistic),
         p_value=float(both.pvalue),
@@ -212,7 +211,7 @@ def kolmogorov_smirnov(train: Vector, held_out: Vector) -> KolmogorovSmirnov:
 
 def needed_statistic(n: int, m: int, level: float = SIGNIFICANCE_LEVEL) -> float | None:
     """The D of samples of n and m from which p < ``level``, by the limit law; None above 1."""
-    needed = float(kolmogi(level)) * float(np.sqrt((n + m) / (n * m)))
+    needed = float(scipy.special.kolmogi(level)) * float(np.sqrt((n + m) / (n * m)))
     return needed if needed <= 1.0 else None
 
 

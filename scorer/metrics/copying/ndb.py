@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import binom, chi2, norm
+import scipy
 
 from scorer.errors import Invalid
 from scorer.metrics.copying.cells import Partition, partition_of
@@ -31,13 +31,13 @@ def excess_of(generated: Indices, held_out: Indices) -> Vector:
 
 def ndb_of(excess: Vector, level: float = NDB_LEVEL) -> tuple[int, int]:
     """(NDB-over, NDB-under): how many cells hold too many generated images, and too few."""
-    limit = float(norm.isf(level))
+    limit = float(scipy.stats.norm.isf(level))
     return int((excess > limit).sum()), int((excess < -limit).sum())
 
 
 def p_more(different: int, cells: int, level: float = NDB_LEVEL) -> float:
     """The probability that as many of the cells or more differ if nothing is wrong; cells taken as independent."""
-    return float(binom.sf(different - 1, cells, level))
+    return float(scipy.stats.binom.sf(different - 1, cells, level))
 
 
 def ndb_deviation(cells: int, level: float = NDB_LEVEL) -> float:
@@ -70,7 +70,7 @@ class BinComparison:
     @property
     def different(self) -> int:
         """NDB: the number of bins that differ at the 5 % level, two-sided."""
-        return int((np.abs(self.excess) > norm.isf(NDB_LEVEL / 2.0)).sum())
+        return int((np.abs(self.excess) > scipy.stats.norm.isf(NDB_LEVEL / 2.0)).sum())
 
     @property
     def share(self) -> float:
@@ -95,7 +95,7 @@ class BinComparison:
         counts = counts[:, counts.sum(axis=0) > 0.0]
         expected = counts.sum(axis=1, keepdims=True) * counts.sum(axis=0) / counts.sum()
         statistic = float((np.square(counts - expected) / expected).sum())
-        return float(chi2.sf(statistic, counts.shape[1] - 1)) if counts.shape[1] > 1 else 1.0
+        return float(scipy.stats.chi2.sf(statistic, counts.shape[1] - 1)) if counts.shape[1] > 1 else 1.0
 
 
 def bins_of(training: Features, bins: int = BINS, *, seed: int) -> TrainingBins:

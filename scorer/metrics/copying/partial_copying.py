@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from math import ceil
 
 import numpy as np
-from scipy.special import betainc
-from scipy.stats import betabinom
+import scipy
 
 from scorer.errors import Invalid
 from scorer.metrics.features import Vector
@@ -68,7 +67,7 @@ class PartialCopying:
     @property
     def p_value(self) -> float:
         """The probability of so many or more below the limit if nothing is copied."""
-        return float(betabinom.sf(self.below - 1, self.generated, self.rank, self.held_out - self.rank + 1))
+        return float(scipy.stats.betabinom.sf(self.below - 1, self.generated, self.rank, self.held_out - self.rank + 1))
 
     @property
     def is_informative(self) -> bool:
@@ -104,7 +103,7 @@ def quantile_error(ordered: Vector, level: float) -> float:
     The quantile of a drawn sample is at most the i-th value with the probability of a beta distribution at i / n.
     """
     count = len(ordered)
-    below = betainc((count + 1) * level, (count + 1) * (1.0 - level), np.arange(count + 1) / count)
+    below = scipy.special.betainc((count + 1) * level, (count + 1) * (1.0 - level), np.arange(count + 1) / count)
     weights = np.diff(below)
     return float(np.sqrt(weights @ np.square(ordered - weights @ ordered)))
 

@@ -12,7 +12,7 @@ covariance is singular: there the first takes roots of rounding noise, and the r
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import lapack
+import scipy
 
 from scorer.errors import Invalid
 from scorer.metrics.features import Features, Vector, require_finite, require_matrix, require_same_dimension
@@ -117,7 +117,8 @@ def _eigenvalues_between(triangle: Vector, covariance: Vector) -> Vector:
     result is graded: L's columns become smaller to the right. Reduced from the lower triangle the small
     eigenvalues keep their digits; from the upper one the trace of the root lost five of them.
     """
-    product, failed = lapack.dsygst(covariance.T, triangle, itype=2, lower=1)  # .T: the order that LAPACK wants
+    # .T: the order that LAPACK wants.
+    product, failed = scipy.linalg.lapack.dsygst(covariance.T, triangle, itype=2, lower=1)
     if failed:
         raise ArithmeticError(f"dsygst failed: {failed}")
     # numpy's: scipy's holds the interpreter's lock, and on busy cores a worker's heartbeat was late by 20 s.

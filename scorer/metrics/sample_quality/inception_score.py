@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from scipy.special import log_softmax, xlogy
+import scipy
 
 from scorer.errors import Invalid
 from scorer.metrics.features import Features, require_finite, require_matrix
@@ -48,14 +48,14 @@ def inception_score(
 
 def _score(logits: Features) -> tuple[float, float]:
     """The score of one split, and the jackknife's estimate of its variance; the score of one image is always 1."""
-    logs = np.asarray(log_softmax(logits.astype(np.float64), axis=1))
+    logs = np.asarray(scipy.special.log_softmax(logits.astype(np.float64), axis=1))
     shares = np.exp(logs)
     own = (shares * logs).sum(axis=1)
     count = len(own)
     # The mean of the divergences is that of the images' negative entropies, less the negative entropy of their mean.
-    value = float(np.exp(own.mean() - xlogy(mean := shares.mean(axis=0), mean).sum()))
+    value = float(np.exp(own.mean() - scipy.special.xlogy(mean := shares.mean(axis=0), mean).sum()))
     if count == 1:
         return value, 0.0
     others = np.maximum(shares.sum(axis=0) - shares, 0.0) / (count - 1)
-    left_out = np.exp((own.sum() - own) / (count - 1) - xlogy(others, others).sum(axis=1))
+    left_out = np.exp((own.sum() - own) / (count - 1) - scipy.special.xlogy(others, others).sum(axis=1))
     return value, float((count - 1) * left_out.var())

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
+import scipy
 
 from scorer.metrics.features import Features, Vector
 from scorer.metrics.pairing import Pairing
@@ -172,13 +172,13 @@ class _Likelihood(NamedTuple):
 
 def _likelihood(rows: Vector, centres: Vector, logarithms: Vector) -> _Likelihood:
     densities = _log_densities(_squares(rows, centres), logarithms, rows.shape[1])
-    sums = logsumexp(densities, axis=1)
+    sums = scipy.special.logsumexp(densities, axis=1)
     every, largest = np.arange(len(rows)), densities.argmax(axis=1)
     shares = np.exp(densities - sums[:, None])
     shares[every, largest] = 0.0  # near 1 it would have no digits left
     densities[every, largest] = -np.inf
     without = -np.log1p(-shares).sum(axis=0)
-    np.add.at(without, largest, sums - logsumexp(densities, axis=1))
+    np.add.at(without, largest, sums - scipy.special.logsumexp(densities, axis=1))
     scale = len(rows) * rows.shape[1]
     return _Likelihood(float(np.log(len(centres)) - sums.mean()) / rows.shape[1], without / scale)
 

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm
+import scipy
 
 from scorer.metrics.features import Features, Vector
 from scorer.metrics.sample_quality.kernel_sums import (
@@ -57,12 +57,12 @@ class RelativeMmd:
     @property
     def p_closer(self) -> float:
         """One-sided p-value for generated images being closer to the training images than held-out images."""
-        return float(norm.sf(self.z))
+        return float(scipy.stats.norm.sf(self.z))
 
     @property
     def p_farther(self) -> float:
         """One-sided p-value for their being farther."""
-        return float(norm.cdf(self.z))
+        return float(scipy.stats.norm.cdf(self.z))
 
 
 def relative_mmd(

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm
+import scipy
 
 from scorer.metrics.cosine import Indices
 from scorer.metrics.euclidean import neighbours
@@ -41,12 +41,12 @@ class Accuracy:
     @property
     def p_above(self) -> float:
         """One-sided p-value for an accuracy above chance."""
-        return float(norm.sf(self.z))
+        return float(scipy.stats.norm.sf(self.z))
 
     @property
     def p_below(self) -> float:
         """One-sided p-value for an accuracy below chance, as copies and originals have it."""
-        return float(norm.cdf(self.z))
+        return float(scipy.stats.norm.cdf(self.z))
 
 
 @dataclass(frozen=True)

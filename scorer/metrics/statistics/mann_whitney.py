@@ -12,10 +12,11 @@ n m (N + 1) / 12. Copies of training images tie at distance 0 by the hundred, an
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm, rankdata
+import scipy
 
 from scorer.errors import Invalid
 from scorer.metrics.features import Vector
+from scorer.metrics.statistics.correlation import ranks
 
 
 @dataclass(frozen=True)
@@ -42,12 +43,12 @@ class MannWhitney:
     @property
     def p_smaller(self) -> float:
         """One-sided p-value for the second sample being the smaller one; normal, without correction."""
-        return float(norm.cdf(self.z))
+        return float(scipy.special.ndtr(self.z))
 
     @property
     def p_larger(self) -> float:
         """One-sided p-value for the second sample being the larger one."""
-        return float(norm.sf(self.z))
+        return float(scipy.special.ndtr(-self.z))
 
     def radius(self, level: float = 0.05) -> float:
         """The distance of ``share`` from Delta exceeded with probability ``level`` at most, whatever the two laws.
@@ -68,7 +69,7 @@ def mann_whitney(high: Vector, low: Vector) -> MannWhitney:
     if np.isnan(both).any():
         raise Invalid("degenerate-distances", "Values that are not numbers have no rank.")
     n, m, total = len(low), len(high), len(both)
-    wins = float(rankdata(both)[:m].sum()) - m * (m + 1) / 2
+    wins = float(ranks(both)[:m].sum()) - m * (m + 1) / 2
     ties = np.unique(both, return_counts=True)[1].astype(np.float64)
     tied = float((ties**3 - ties).sum()) / (total * (total - 1))
     return MannWhitney(wins, n, m, float(np.sqrt(max(0.0, n * m / 12.0 * (total + 1 - tied)))))

@@ -7,7 +7,7 @@ with n and 1/2.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import binom
+import scipy
 
 from scorer.errors import Invalid
 from scorer.metrics.features import Vector
@@ -27,7 +27,7 @@ class SignTest:
     @property
     def p_value(self) -> float:
         """The probability that so many or more increase if distortion changes nothing."""
-        return float(binom.sf(self.increased - 1, self.increased + self.decreased, 0.5))
+        return float(scipy.stats.binom.sf(self.increased - 1, self.increased + self.decreased, 0.5))
 
 
 def sign_test(before: Vector, after: Vector) -> SignTest:
