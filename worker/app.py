@@ -16,14 +16,13 @@ settings = read_settings()
 
 @setup_logging.connect
 def log_as_everywhere(**_: object) -> None:
-    """Log like web processes do, at the level of the settings, whatever Celery's is; workers and beat alike."""
+    """Log like web processes do, at the level of the settings, whatever Celery's is."""
     configure_logging(settings.log_level, settings.log_format)
     warn_of_unknown_settings(os.environ)
 
 
 app = create_celery_app(settings)
 app.conf.update(
-    beat_scheduler="worker.runtime.beat_scheduler:Scheduler",
     imports=(
         "worker.runtime.startup",
         "worker.runtime.liveness",

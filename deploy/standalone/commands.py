@@ -6,10 +6,8 @@ from collections.abc import Iterable
 from scorer.jobs.broker import SWEEP_QUEUE, UPLOADS_QUEUE
 
 PYTHON = (sys.executable, "-m")
-WEB, WORKER = "api.main:served_app", "worker.app"
+WEB, WORKER, BEAT = "api.main:served_app", "worker.app", "worker.beat"
 """What uvicorn and Celery are told to run: a word of every command line of the service's processes."""
-CELERY = (*PYTHON, "celery", "-A", WORKER, "--quiet")
-
 HTTP_PROTOCOL, SERVER_LOOP = "api.http.server_protocol:BoundedHttpProtocol", "api.http.server_protocol:ServerLoop"
 SCORING_QUEUES = ("score", "prepare", "compare", "rescore")
 """All that a worker with a GPU takes."""
@@ -30,9 +28,13 @@ def web_command(host: str, port: int, processes: int | str) -> tuple[str, ...]:
     return (*uvicorn, "--no-server-header", "--no-proxy-headers", *address)
 
 
+def _celery(application: str) -> tuple[str, ...]:
+    return (*PYTHON, "celery", "-A", application, "--quiet")
+
+
 def worker_command(name: str, queues: Iterable[str], *, processes: int = 1) -> tuple[str, ...]:
     """A worker for some queues, called ``name`` and its host's."""
-    worker = (*CELERY, "worker", "--concurrency", str(processes), "--without-gossip", "--without-mingle")
+    worker = (*_celery(WORKER), "worker", "--concurrency", str(processes), "--without-gossip", "--without-mingle")
     return (*worker, "-Q", ",".join(queues), "-n", f"{name}@%h")
 
 
@@ -52,4 +54,4 @@ def background_threads(cores: int, gpus: int) -> int:
 
 def beat_command(schedule: str) -> tuple[str, ...]:
     """Beat, which keeps in the file ``schedule`` what it has sent."""
-    return (*CELERY, "beat", "-s", schedule, "--pidfile=")
+    return (*_celery(BEAT), "beat", "-s", schedule, "--pidfile=")

@@ -1,0 +1,24 @@
+"""The Celery application of beat: ``celery -A worker.beat beat``. It knows the schedule and sends messages; the tasks,
+and all that they need, are the workers'."""
+
+import os
+
+from celery.signals import setup_logging
+
+from scorer.jobs.broker import create_celery_app
+from scorer.monitoring.logs import configure_logging
+from scorer.settings import read_settings
+from scorer.unknown_settings import warn_of_unknown_settings
+
+settings = read_settings()
+
+
+@setup_logging.connect
+def log_as_everywhere(**_: object) -> None:
+    """Log like web processes and workers do, at the level of the settings, whatever Celery's is."""
+    configure_logging(settings.log_level, settings.log_format)
+    warn_of_unknown_settings(os.environ)
+
+
+app = create_celery_app(settings)
+app.conf.update(beat_scheduler="worker.runtime.beat_scheduler:Scheduler", imports=("worker.runtime.liveness",))
