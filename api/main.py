@@ -61,7 +61,8 @@ from scorer.jobs.broker import create_celery_app, require_single_server
 from scorer.jobs.queue_metrics import QueueMetrics
 from scorer.leaderboard.board_cache import BoardCache
 from scorer.malloc import return_freed_memory
-from scorer.monitoring.exposition import FOLDER_VARIABLE, metrics_folder
+from scorer.monitoring import FOLDER_VARIABLE
+from scorer.monitoring.exposition import metrics_folder
 from scorer.monitoring.logs import configure_logging
 from scorer.monitoring.traces import configure_traces
 from scorer.open_files import raise_open_files_limit

@@ -1,5 +1,6 @@
 """The history of the tables. ``upgrade`` brings a database to the newest version."""
 
+from functools import cache
 from pathlib import Path
 
 from alembic import command
@@ -46,6 +47,7 @@ def current_revision(connection: Connection) -> str | None:
     return MigrationContext.configure(connection).get_current_revision()
 
 
+@cache
 def newest_revision() -> str | None:
     """The newest migration that this version has."""
     return ScriptDirectory.from_config(config_for("")).get_current_head()

@@ -33,7 +33,7 @@ from scorer.extractors import ExtractorOptions
 from scorer.extractors.devices import device_of
 from scorer.extractors.options import parse_device
 from scorer.lifecycle import PICKABLE, JobState, Status
-from scorer.monitoring.exposition import FOLDER_VARIABLE
+from scorer.monitoring import FOLDER_VARIABLE
 from scorer.threads import usable_cores
 
 SLUG = "gpu"

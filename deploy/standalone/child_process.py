@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, Protocol
 
 from deploy.standalone import launch
 from deploy.standalone.log import Log
@@ -45,6 +46,33 @@ class Child:
     """How far it stands back where all want the processor, as ``nice`` counts it."""
     reached: Sequence[Path] = ()
     """Folders that ``user`` must reach, also through closed ones: the interpreter, the code."""
+    preloaded: bool = False
+    """Whether it is a module of Python, which may begin as a fork of the preloaded process."""
+    files: Sequence[int] = ()
+    """Open files that it has from us."""
+
+
+class StartedProcess(Protocol):
+    """A process whose output is read here: what is used of :class:`subprocess.Popen`."""
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        ...
+
+    @property
+    def stdout(self) -> IO[bytes] | None:
+        """What it writes."""
+        ...
+
+    @property
+    def returncode(self) -> int | None:
+        """None while it runs, or nobody has waited for it."""
+        ...
+
+    def wait(self) -> int:
+        """Block until it has ended; the exit status, or -N for signal N."""
+        ...
 
 
 class RestartPolicy:
@@ -78,31 +106,44 @@ def launch_command(
     return [str(argument) for argument in (*stage, *child_argv)]
 
 
+def installation(weights: Path | None = None) -> list[Path]:
+    """The folders that a part reads: Python's, the code's, and that of the ``weights``."""
+    named = (sys.prefix, sys.base_prefix, *sys.path, *([weights] if weights is not None else ()))
+    return sorted({Path(each).resolve() for each in named if Path(each).is_dir()})
+
+
 def server_environment() -> dict[str, str]:
     """A minimal environment for the servers: no settings, no secrets; with it, Python itself still starts."""
     inherited = {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}
     return {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"} | inherited
 
 
-class ChildProcess:
-    """One process of a child, in its own session and process group (so a terminal's Ctrl-C reaches only us)."""
+def execute(child: Child) -> subprocess.Popen[bytes]:
+    """Start the command of ``child`` in its own session and process group."""
+    return subprocess.Popen(
+        launch_command(child.argv, child.stop_signal, child.user, niceness=child.niceness, reached=child.reached),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=child.env,
+        cwd=child.cwd,
+        pass_fds=child.files,
+        start_new_session=True,
+    )
 
-    def __init__(self, child: Child, log: Log) -> None:
+
+class ChildProcess:
+    """One process of a child, in its own session and process group (so a terminal's Ctrl-C reaches only us). ``start``
+    is what starts it."""
+
+    def __init__(self, child: Child, log: Log, start: Callable[[Child], StartedProcess] = execute) -> None:
         self._child = child
         self._log = log
         self._last_lines: deque[str] = deque(maxlen=10)
         self.status = 0  # once ``ended``: the exit status, or -N for signal N
         self.ended = threading.Event()
         self.started_at = time.monotonic()
-        self._process = subprocess.Popen(
-            launch_command(child.argv, child.stop_signal, child.user, niceness=child.niceness, reached=child.reached),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env=child.env,
-            cwd=child.cwd,
-            start_new_session=True,
-        )
+        self._process = start(child)
         self.pid = self._process.pid
         self._reader = threading.Thread(target=self._read, name=f"log of {child.name}", daemon=True)
         self._reader.start()

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from platformdirs import user_cache_path, user_data_path
 
@@ -26,16 +26,19 @@ from deploy.standalone.unix_account import (
 )
 from scorer.confinement.privileges import account_name
 from scorer.errors import Unavailable
-from scorer.settings import Settings, read_settings
+
+if TYPE_CHECKING:  # `kennel up` opens its folder before it loads what takes a second
+    from scorer.settings import Settings
 
 LOCK = "lock"
 SECRETS = "secrets.json"
 ADDRESSES = "addresses.json"
+SCRATCH = "scratch"
 METRICS = "metrics"
 """The folder in which all parts add up their metrics."""
 FOLDERS = {
     SERVERS: ("postgres", "redis"),
-    SERVICE: ("beat", "blobs", METRICS, "scratch"),
+    SERVICE: ("beat", "blobs", METRICS, SCRATCH),
 }
 """The folders in a data folder, by the account to which they belong if root starts Kennel."""
 ROOTS_FOLDER = Path("/var/lib")
@@ -168,13 +171,15 @@ def secret_files(path: Path) -> list[Path]:
     return [file for file in (path.expanduser() / SECRETS, path.expanduser() / ADDRESSES) if file.exists()]
 
 
-def settings_of(path: Path | None) -> Settings:
+def settings_of(path: Path | None) -> "Settings":
     """The settings of the environment, with the addresses of the Kennel that runs on the folder ``path`` if there is
     one."""
+    from scorer.settings import read_settings  # noqa: PLC0415 - see above
+
     return read_settings(addresses_in(path) if path else {})
 
 
-def with_own_scratch(settings: Settings) -> Settings:
+def with_own_scratch(settings: "Settings") -> "Settings":
     """The settings, with root's own scratch folder in place of one that belongs to the account of the parts, which
     could not read what root leaves there."""
     if owner_of(settings.scratch) is None:

@@ -6,8 +6,8 @@ import os
 import threading
 from typing import TextIO
 
-from scorer.monitoring.logs import LogFormat
-
+RUNNER = "kennel"
+"""The runner's own name in the log."""
 COLOURS = (36, 33, 32, 35, 34, 31)  # cyan, yellow, green, magenta, blue, red, in the order of appearance
 WIDTH = 10  # columns for names; a longer one widens what follows it
 # A part may print text from users, which must not control the terminal.
@@ -15,13 +15,12 @@ HARMLESS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if
 
 
 class Log:
-    """Writes ``name | line`` to ``out``, from any thread; None writes nowhere. Where programs read it, a line of JSON
-    stays one: the name becomes its field ``part``."""
+    """Writes ``name | line`` to ``out``, from any thread; None writes nowhere. A line of JSON stays one and has the
+    name as its field ``part``. What the runner says is also printed on ``terminal``."""
 
-    def __init__(self, out: TextIO | None) -> None:
+    def __init__(self, out: TextIO | None, *, terminal: TextIO | None = None) -> None:
         self._out = out
-        self.format: LogFormat = "text" if out is None or out.isatty() else "json"
-        """How parts should write what they log."""
+        self._terminal = terminal
         self._colourful = out is not None and out.isatty() and "NO_COLOR" not in os.environ
         self._names: dict[str, int] = {}
         self._width = WIDTH
@@ -29,15 +28,14 @@ class Log:
 
     def line(self, name: str, text: str) -> None:
         """Write one line of the part ``name``; control characters of ``text`` become visible escapes."""
-        if self._out is None:
-            return
-        with self._lock, contextlib.suppress(OSError, ValueError):
-            # A closed pipe (`kennel up | head`) must not stop the parts, so the error is ignored.
-            self._out.write(f"{self._labelled(name, text.translate(HARMLESS))}\n")
-            self._out.flush()
+        text = text.translate(HARMLESS)
+        with self._lock:
+            if name == RUNNER:
+                _write(self._terminal, text)
+            _write(self._out, self._labelled(name, text))
 
     def _labelled(self, name: str, text: str) -> str:
-        if self.format == "json" and text.startswith('{"'):
+        if text.startswith('{"'):
             return f'{{"part": {json.dumps(name)}, {text[1:]}'
         return f"{self._label(name)} {text}"
 
@@ -48,3 +46,12 @@ class Log:
             return label
         colour = COLOURS[self._names.setdefault(name, len(self._names)) % len(COLOURS)]
         return f"\x1b[{colour}m{label}\x1b[0m"
+
+
+def _write(out: TextIO | None, line: str) -> None:
+    if out is None:
+        return
+    with contextlib.suppress(OSError, ValueError):
+        # A closed pipe (`kennel up | head`) must not stop the parts, so the error is ignored.
+        out.write(f"{line}\n")
+        out.flush()

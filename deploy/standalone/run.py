@@ -1,38 +1,68 @@
 """``kennel up``: the service in the foreground until Ctrl-C."""
 
+import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from deploy.standalone import service
-from deploy.standalone.data_folder import default_data_folder, full_disk_in_words, open_data_folder
+from deploy.standalone.data_folder import DataFolder, default_data_folder, full_disk_in_words, open_data_folder
 from deploy.standalone.log import Log
+from deploy.standalone.preload import preloading
 from deploy.standalone.supervisor import Supervisor
 
+if TYPE_CHECKING:
+    from deploy.standalone.service import RunningService
 
-def up(data_folder: Path | None, port: int, host: str = service.HOST) -> int:
+LOG = "kennel.log"
+"""The log of all parts in the data folder."""
+
+
+def up(data_folder: Path | None, port: int, host: str = "127.0.0.1") -> int:
     """Run, on ``port`` of ``host``, until a stop is requested; returns the exit status. Raises ``Unavailable`` if it
     cannot start."""
-    log = Log(sys.stdout)
     with (
         open_data_folder(data_folder or default_data_folder()) as data,
+        _log(data) as log,
         Supervisor(log, signals=True, hold=[data.lock]) as supervisor,
     ):
         try:
             with full_disk_in_words(data.path):
-                running = service.start_service(supervisor, data, host=host, port=port, log_format=log.format)
+                supervisor.preload(preloading(data, os.environ))
+                # It takes a second, in which the preloaded process does the same.
+                from deploy.standalone import service  # noqa: PLC0415
+
+                running = service.start_service(supervisor, data, host=host, port=port)
+            print_greeting(running, data.path)
         except KeyboardInterrupt:
             return 0
-        print_greeting(running, data.path)
         return supervisor.run(check=data.require_in_place)
 
 
-def print_greeting(running: service.RunningService, data: Path) -> None:
-    """Print the service's URL and, after the first start, the admin's token: to a terminal, not into a log."""
-    print(f"\nKennel is running at {running.url}   (data in {data}; Ctrl-C stops it)")
-    if running.new_admin_token is not None:
-        if sys.stdout.isatty():
-            print(f"The admin's token, shown only now: {running.new_admin_token}")
-        else:
-            print(f"For a token: kennel admin account token {service.ADMIN} --data {data}")
-        print(f"To sign in on the pages: kennel admin account reset-link {service.ADMIN} --data {data}")
-    print(flush=True)
+@contextmanager
+def _log(data: DataFolder) -> Iterator[Log]:
+    """The log of all parts: a file where somebody looks at a terminal, which shows what the runner says; elsewhere
+    standard output."""
+    if not sys.stdout.isatty():
+        yield Log(sys.stdout)
+        return
+    # It names visitors and what they do, so only we may read it.
+    descriptor = os.open(data.path / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    with os.fdopen(descriptor, "a") as file:
+        yield Log(file, terminal=sys.stdout)
+
+
+def print_greeting(running: "RunningService", data: Path) -> None:
+    """Print the service's URL, how to sign in, where the data is and how to stop. A link to sign in is for a terminal
+    alone: it belongs in no log."""
+    from deploy.standalone.service import ADMIN  # noqa: PLC0415 - as above
+    from deploy.standalone.sign_in import sign_in_address  # noqa: PLC0415
+
+    print(f"Kennel is running at {running.url}")
+    if sys.stdout.isatty():
+        print(f"Sign in as {ADMIN}: {sign_in_address(running.settings, ADMIN)}")
+        print(f"Data: {data} (log: {data / LOG})")
+        print("Press Ctrl-C to stop.", flush=True)
+    else:
+        print(f"For a link to sign in: kennel admin account reset-link {ADMIN} --data {data}", flush=True)

@@ -1,23 +1,26 @@
 """The whole service under one supervisor: servers, migrations, first admin, web, workers, beat."""
 
+import http.client
 import json
 import os
 import re
 import secrets
-import shutil
-import sys
+import socket
+import ssl
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
-import httpx
 from sqlalchemy import make_url
 
 import migrations
-from deploy.standalone.child_process import Child
+from deploy.standalone.child_process import Child, installation
 from deploy.standalone.commands import (
     BACKGROUND_QUEUES,
     CHECKING_QUEUES,
@@ -30,9 +33,10 @@ from deploy.standalone.commands import (
     web_command,
     worker_command,
 )
-from deploy.standalone.data_folder import ADDRESSES, METRICS, DataFolder
+from deploy.standalone.data_folder import ADDRESSES, METRICS, SCRATCH, DataFolder
 from deploy.standalone.ports import free_port, require_port
 from deploy.standalone.postgres import Postgres
+from deploy.standalone.preload import OF_THE_OWNER, preloading
 from deploy.standalone.redis import Redis
 from deploy.standalone.supervisor import Supervisor
 from deploy.standalone.unix_account import acting_as
@@ -40,11 +44,11 @@ from scorer.accounts import accounts, api_tokens
 from scorer.confinement.import_path import IMPORT_PATH
 from scorer.db.accounts import any_admin
 from scorer.db.connection_budget import require_connections
-from scorer.db.session import connected
+from scorer.db.jobs import worker_reports
+from scorer.db.session import Sessions, connected
 from scorer.errors import Unavailable
 from scorer.extractors.device_probe import device_found
-from scorer.monitoring.exposition import FOLDER_VARIABLE
-from scorer.monitoring.logs import LogFormat
+from scorer.monitoring import FOLDER_VARIABLE
 from scorer.settings import Settings, read_settings
 from scorer.threads import THREADS_VARIABLE, usable_cores
 from worker.runtime.startup import require_scratch, require_weights
@@ -53,9 +57,6 @@ HOST = "127.0.0.1"
 LOOPBACK = {HOST, "localhost"}
 ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - only compared
 ADMIN = "admin"
-SCRATCH = "scratch"
-OF_THE_OWNER = "DATABASE_OWNER_"
-"""How the variables begin that only the migration may have."""
 PATHS = re.compile(r"KENNEL_SCRATCH|KENNEL_WEIGHTS_DIR|\w+_FILE|UVICORN_SSL_(KEY|CERT)FILE")
 """The variables that hold paths, those of secrets in files among them."""
 ANY_ADDRESSES = {
@@ -88,12 +89,12 @@ def start_service(
     port: int = 0,
     environ: Mapping[str, str] = os.environ,
     durable: bool = True,
-    log_format: LogFormat = "auto",
 ) -> RunningService:
     """Start every part and return when the service answers. ``DATABASE_URL``, ``REDIS_URL`` and ``BLOB_URL`` in
-    ``environ`` replace the embedded parts, and ``KENNEL_LOG_FORMAT`` there the ``log_format``. ``host`` is the address
-    on which the web process listens. Raises ``Unavailable`` with one clear sentence."""
+    ``environ`` replace the embedded parts. ``host`` is the address on which the web process listens. Raises
+    ``Unavailable`` with one clear sentence."""
     require_public_url(host, environ)
+    supervisor.preload(preloading(data, environ))
     given = read_settings({name: address for name, address in ANY_ADDRESSES.items() if name not in environ})
     if "KENNEL_SCRATCH" in environ:
         with acting_as(data.account):
@@ -104,30 +105,49 @@ def start_service(
     port = port or free_port(host)
     url = f"http://{_reachable(host)}:{port}"
     addresses["KENNEL_PUBLIC_URL"] = environ.get("KENNEL_PUBLIC_URL", url)
-    shutil.rmtree(data.path / METRICS, ignore_errors=True)  # all parts add up their metrics there, from zero
-    environment = environment_of_parts(data, environ, addresses, log_format)
+    environment = environment_of_parts(data, environ, addresses)
     addresses[PROCESSES_VARIABLE] = environment[PROCESSES_VARIABLE]
     settings = read_settings(addresses)
     data.write_private(ADDRESSES, json.dumps(addresses, indent=1) + "\n")
     app_role = make_url(settings.database_url.get_secret_value()).username
+    began = time.monotonic()
     migrations.upgrade(settings.migration_url, app_role)
+    supervisor.log.line("schema", f"brought up to date in {time.monotonic() - began:.1f} s")
+    require_weights(settings)
+    children = service_children(environment, data.private_folder("beat"), port, settings.web_processes, host=host)
     with connected(settings) as sessions:
         require_connections(sessions, settings)
-    require_weights(settings)
-    state = data.private_folder("beat")
-    for child in service_children(environment, state, port, settings.web_processes, host=host):
-        supervisor.start(replace(child, user=data.account, reached=installation(settings.weights_dir)))
+        supervisor.start(
+            *(
+                replace(child, user=data.account, reached=installation(settings.weights_dir))
+                for child in (_ready_with_report(child, sessions) for child in children)
+            )
+        )
+    supervisor.end_preload()
     # Last, so that a failed or interrupted start does not lose the token.
     return RunningService(url, settings, ensure_admin(settings))
 
 
-def environment_of_parts(
-    data: DataFolder, environ: Mapping[str, str], addresses: Mapping[str, str], log_format: LogFormat
-) -> dict[str, str]:
+def _ready_with_report(child: Child, sessions: Sessions) -> Child:
+    """The same part; a worker is ready once it has reported that it takes messages."""
+    if "-Q" not in child.argv:
+        return child
+    worker = f"{child.name}@{socket.gethostname()}"
+    with sessions.begin() as session:
+        worker_reports.remove_report(session, worker)  # of the process before this one
+
+    def has_reported() -> bool:
+        with sessions() as session:
+            return any(report.worker == worker for report in worker_reports.fresh_reports(session))
+
+    return replace(child, ready=has_reported)
+
+
+def environment_of_parts(data: DataFolder, environ: Mapping[str, str], addresses: Mapping[str, str]) -> dict[str, str]:
     """The variables of all parts: ``environ``, the ``addresses`` of the embedded parts, the device that is found here,
     so that a GPU's worker is known before one of them starts, and how many worker processes that makes, by which each
     process counts database connections. The password of the tables' owner is not among them."""
-    own = {"KENNEL_LOG_FORMAT": log_format, FOLDER_VARIABLE: str(data.private_folder(METRICS))}
+    own = {"KENNEL_LOG_FORMAT": "text", FOLDER_VARIABLE: str(data.private_folder(METRICS))}
     everything = {**own, **absolute_paths(environ), **addresses}
     environment = {name: value for name, value in everything.items() if not name.startswith(OF_THE_OWNER)}
     environment["KENNEL_DEVICE"] = device_found(environ.get("KENNEL_DEVICE") or "auto")
@@ -159,12 +179,6 @@ def absolute_paths(environ: Mapping[str, str]) -> dict[str, str]:
 def _reachable(host: str) -> str:
     """The address by which this machine reaches what listens on ``host``, as URLs have it."""
     return HOST if host == ALL_ADDRESSES else host
-
-
-def installation(weights: Path | None = None) -> list[Path]:
-    """The folders that a part reads: Python's, the code's, and that of the ``weights``."""
-    named = (sys.prefix, sys.base_prefix, *sys.path, *([weights] if weights is not None else ()))
-    return sorted({Path(each).resolve() for each in named if Path(each).is_dir()})
 
 
 def _addresses(
@@ -224,7 +238,7 @@ def service_children(
     environment = {**environment, "PYTHONPATH": import_path}
 
     def child(name: str, argv: Sequence[str], **how: Any) -> Child:
-        return Child(name, argv, env=environment, cwd=Path("/"), restart=True, **how)
+        return Child(name, argv, env=environment, cwd=Path("/"), restart=True, preloaded=True, **how)
 
     def worker_child(name: str, processes: int, queues: Sequence[str], **how: Any) -> Child:
         command = worker_command(name, queues, processes=processes)
@@ -237,8 +251,9 @@ def service_children(
         for_gpu = {THREADS_VARIABLE: str(scoring_threads(cores, 1)), **environment}
         without_gpu = {THREADS_VARIABLE: str(background_threads(cores, 1)), **environment, "KENNEL_DEVICE": "cpu"}
         scoring = [
-            replace(scorer(PROCESSES_OF_A_GPU, SCORING_QUEUES), env=for_gpu),
-            replace(worker_child("analyst", 1, BACKGROUND_QUEUES), env=without_gpu),
+            # The numbers of threads are read when the modules are loaded.
+            replace(scorer(PROCESSES_OF_A_GPU, SCORING_QUEUES), env=for_gpu, preloaded=False),
+            replace(worker_child("analyst", 1, BACKGROUND_QUEUES), env=without_gpu, preloaded=False),
         ]
     else:
         scoring = [scorer(1, (*SCORING_QUEUES, *BACKGROUND_QUEUES))]
@@ -257,8 +272,17 @@ def service_children(
 
 
 def _is_healthy(url: str) -> bool:
-    try:
-        # It is our own process: whoever has its certificate made, it is not for this address.
-        return httpx.get(url, timeout=2.0, trust_env=False, verify=False).status_code == httpx.codes.OK  # noqa: S501
-    except httpx.TransportError:
-        return False
+    # It is our own process, and its certificate is not for this address.
+    unverified = ssl._create_unverified_context()  # noqa: S323, SLF001
+    address = urlsplit(url)
+    connection = (
+        http.client.HTTPSConnection(address.netloc, timeout=2.0, context=unverified)
+        if address.scheme == "https"
+        else http.client.HTTPConnection(address.netloc, timeout=2.0)
+    )
+    with closing(connection):
+        try:
+            connection.request("GET", address.path)
+            return connection.getresponse().status == http.client.OK
+        except (OSError, http.client.HTTPException):
+            return False

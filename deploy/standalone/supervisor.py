@@ -16,13 +16,14 @@ from types import FrameType, TracebackType
 from typing import Literal, Self
 
 from deploy.standalone import watchdog
-from deploy.standalone.child_process import Child, ChildProcess, RestartPolicy, describe_exit
-from deploy.standalone.log import Log
+from deploy.standalone.child_process import Child, ChildProcess, RestartPolicy, describe_exit, execute
+from deploy.standalone.log import RUNNER, Log
+from deploy.standalone.preload import PreloadedProcess
 from scorer.errors import Unavailable
 
-RUNNER = "kennel"  # the supervisor's own name in the log
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 CHECK_SECONDS = 1.0
+READY_SECONDS = 0.02  # between two looks at parts that start
 SAME_INTERRUPT_SECONDS = 0.3  # a second signal within this time is the same Ctrl-C
 
 
@@ -87,12 +88,13 @@ class Supervisor:
 
     def __init__(self, log: Log, *, signals: bool = False, hold: Sequence[int] = (), first_delay: float = 0.5) -> None:
         self.failure: str | None = None  # why all parts were ended, if that was not requested
-        self._log = log
+        self.log = log
         self._signals = signals
         self._hold = hold
         self._first_delay = first_delay
         self._parts: list[SupervisedChild] = []
         self._watchers: list[threading.Thread] = []
+        self._preloaded: PreloadedProcess | None = None
         self._stopping = threading.Event()
         self._interrupted_at: float | None = None
         self._handlers: dict[signal.Signals, Callable[[int, FrameType | None], object] | int | None] = {}
@@ -135,26 +137,52 @@ class Supervisor:
         # An interrupted block may still be unwinding: a part that ends from now on has not crashed.
         return self._stopping.is_set() or self._interrupted_at is not None
 
-    def start(self, child: Child) -> None:
-        """Start a part and return when it is ready.
+    def preload(self, child: Child) -> None:
+        """Begin the process of which parts are forked, unless it runs. It loads its modules while other parts start."""
+        if self._preloaded is None and sys.platform == "linux":
+            self._spawner.submit(self._begin_preload, child).result()
 
-        Raises Unavailable if it ends before, or is not ready within its timeout; the block must then end.
+    def _begin_preload(self, child: Child) -> None:
+        self._preloaded = PreloadedProcess(child, self.log)
+        self._watchdog.send_line(f"+ {self._preloaded.process.pid} {child.stop_signal.value}")
+
+    def end_preload(self) -> None:
+        """End that process."""
+        self._spawner.submit(self._end_preload).result()
+
+    def _end_preload(self) -> None:
+        if self._preloaded is not None:
+            self._preloaded.close()
+            self._watchdog.send_line(f"- {self._preloaded.process.pid}")
+            self._preloaded = None
+
+    def start(self, *children: Child) -> None:
+        """Start parts and return when all of them are ready.
+
+        Raises Unavailable if one ends before, or is not ready within its timeout; the block must then end.
         """
-        part = SupervisedChild(child, RestartPolicy(self._first_delay))
-        self._spawner.submit(self._spawn, part).result()
-        running = part.running
+        parts = [SupervisedChild(child, RestartPolicy(self._first_delay)) for child in children]
+        for part in parts:
+            self._spawner.submit(self._spawn, part).result()
+        while parts:
+            parts = [part for part in parts if not self._is_ready(part)]
+            if parts:
+                time.sleep(READY_SECONDS)
+
+    def _is_ready(self, part: SupervisedChild) -> bool:
+        """Whether a part has become ready; ``Unavailable`` if it will not."""
+        child, running = part.child, part.running
         if running is None:
             raise Unavailable("stopping", self.failure or f"{child.name} was not started: Kennel is stopping.")
-        until = time.monotonic() + child.ready_timeout
-        while not running.ended.is_set():
-            if (child.ready is None or child.ready()) and part.set_outcome("ready"):
-                return
-            if time.monotonic() > until:
-                part.set_outcome("failed")
-                raise self._never_ready(running, f"{child.name} was not ready in {child.ready_timeout:g} s")
-            running.ended.wait(0.02)
-        part.set_outcome("failed")
-        raise self._never_ready(running, f"{child.name} {describe_exit(running.status)} before it was ready")
+        if running.ended.is_set():
+            part.set_outcome("failed")
+            raise self._never_ready(running, f"{child.name} {describe_exit(running.status)} before it was ready")
+        if (child.ready is None or child.ready()) and part.set_outcome("ready"):
+            return True
+        if time.monotonic() > running.started_at + child.ready_timeout:
+            part.set_outcome("failed")
+            raise self._never_ready(running, f"{child.name} was not ready in {child.ready_timeout:g} s")
+        return False
 
     def _never_ready(self, running: ChildProcess, sentence: str) -> Unavailable:
         lines = running.last_lines()
@@ -169,7 +197,8 @@ class Supervisor:
             return
         first = part.running is None
         try:
-            running = part.running = ChildProcess(part.child, self._log)
+            fork = self._preloaded.fork if self._preloaded is not None and part.child.preloaded else execute
+            running = part.running = ChildProcess(part.child, self.log, fork)
         except OSError as error:
             raise Unavailable("part-failed", f"{part.child.name} could not be started: {error}.") from None
         self._watchdog.send_line(f"+ {running.pid} {part.child.stop_signal.value}")
@@ -189,7 +218,7 @@ class Supervisor:
             what = f"{part.child.name} {describe_exit(running.status)}"
             if not part.child.restart:
                 self.failure = self.failure or f"{what}, and Kennel cannot continue without it."
-                self._log.line(RUNNER, self.failure)
+                self.log.line(RUNNER, self.failure)
                 self.stop()
                 return
             restarted = self._restart(part, running, what)
@@ -202,7 +231,7 @@ class Supervisor:
         ran = time.monotonic() - crashed.started_at
         while True:
             delay = part.restarts.delay(ran)
-            self._log.line(RUNNER, f"{what.rstrip('.')}; starting it again in {delay:g} s.")
+            self.log.line(RUNNER, f"{what.rstrip('.')}; starting it again in {delay:g} s.")
             if self._stopping.wait(delay):
                 return None
             try:
@@ -221,21 +250,24 @@ class Supervisor:
             while not self._stopping.wait(CHECK_SECONDS):
                 check()
         except KeyboardInterrupt:
-            self._log.line(RUNNER, "stopping (once more to kill).")
+            self.log.line(RUNNER, "stopping (once more to kill).")
         except Unavailable as error:
             self.failure = error.message
-            self._log.line(RUNNER, self.failure)
+            self.log.line(RUNNER, self.failure)
         self.stop()
         return 0 if self.failure is None else 1
 
     def stop(self) -> None:
         """Stop all parts one after the other, the last started first. Callable from any thread, repeatedly."""
         self._stopping.set()
+        if (preloaded := self._preloaded) is not None:
+            preloaded.process.kill()  # no part waits for its modules
         self._spawner.submit(self._stop_parts).result()
 
     def _stop_parts(self) -> None:
+        self._end_preload()
         for part in reversed(self._parts):
             running = part.running
             if running is not None and not running.ended.is_set() and not running.stop():
                 seconds = part.child.stop_timeout
-                self._log.line(RUNNER, f"{part.child.name} did not stop within {seconds:g} s and was forced to.")
+                self.log.line(RUNNER, f"{part.child.name} did not stop within {seconds:g} s and was forced to.")

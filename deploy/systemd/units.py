@@ -24,7 +24,7 @@ from deploy.standalone.commands import (
     worker_command,
 )
 from deploy.systemd.unit_file import Section, command_line, unit_text
-from scorer.monitoring.exposition import FOLDER_VARIABLE
+from scorer.monitoring import FOLDER_VARIABLE
 from scorer.threads import THREADS_VARIABLE, usable_cores
 
 CONFIGURATION, STATE, CACHE = "/etc/kennel", "/var/lib/kennel", "/var/cache/kennel"

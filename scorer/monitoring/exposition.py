@@ -15,10 +15,10 @@ from prometheus_client.multiprocess import MultiProcessCollector, mark_process_d
 from prometheus_client.registry import Collector
 
 from scorer.errors import Unavailable
+from scorer.monitoring import FOLDER_VARIABLE
 from scorer.monitoring.instruments import REGISTRY
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
-FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 PATH = "/metrics"
 
 log = logging.getLogger(__name__)

@@ -53,6 +53,7 @@ def live() -> Iterator[RunningService]:
             Supervisor(Log(log), hold=[data.lock]) as supervisor,
         ):
             variables = {"KENNEL_TRACES_ENDPOINT": traces.endpoint, "OTEL_BSP_SCHEDULE_DELAY": "200", MISSPELT: "x"}
+            variables["KENNEL_LOG_FORMAT"] = "json"
             port = free_port(ADDRESS)
             variables["KENNEL_PUBLIC_URL"] = f"http://{ADDRESS}:{port}"
             with chdir(foreign):

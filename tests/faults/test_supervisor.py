@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import psutil
 import pytest
@@ -236,11 +237,11 @@ def test_a_restart_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatch, tm
     out = io.StringIO()
     tries: list[str] = []
 
-    def started(child: Child, log: Log) -> ChildProcess:
+    def started(child: Child, *how: Any) -> ChildProcess:
         tries.append(child.name)
         if len(tries) == 2:
             raise OSError("Resource temporarily unavailable")
-        return ChildProcess(child, log)
+        return ChildProcess(child, *how)
 
     monkeypatch.setattr(supervisor_module, "ChildProcess", started)
     once = tmp_path / "once"

@@ -31,7 +31,7 @@ from deploy.standalone.postgres import Postgres
 from deploy.standalone.redis import Redis
 from deploy.standalone.supervisor import SupervisedChild, Supervisor
 from kennel_client.api import ApiClient
-from scorer.monitoring.exposition import FOLDER_VARIABLE
+from scorer.monitoring import FOLDER_VARIABLE
 from scorer.settings import Settings, read_settings
 from tests.faults.rounds.proxy import Proxy
 

@@ -53,7 +53,7 @@ def test_a_gpu_that_computes_has_a_worker_that_only_scores_unless_the_operator_w
     """``auto`` is what workers compute on by themselves; a GPU that does not compute is none."""
     monkeypatch.setattr(device_probe, "DRIVER", (tmp_path,))
     monkeypatch.setattr(device_probe, "device_fault", lambda _: "It is lost." if faulty else None)
-    environment = environment_of_parts(DataFolder(tmp_path, lock=0), asked, {}, "text")
+    environment = environment_of_parts(DataFolder(tmp_path, lock=0), asked, {})
     assert environment["KENNEL_DEVICE"] == device
     children = service_children(environment, tmp_path, 8000)
     assert {child.name for child in children} == {"api", "checker", "beat", *workers}
@@ -65,4 +65,4 @@ def test_a_gpu_that_computes_has_a_worker_that_only_scores_unless_the_operator_w
 
 def test_the_operator_counts_worker_processes_of_other_machines_too(tmp_path: Path) -> None:
     asked = {"KENNEL_DEVICE": "cpu", "KENNEL_WORKER_PROCESSES": "9"}
-    assert environment_of_parts(DataFolder(tmp_path, lock=0), asked, {}, "text")["KENNEL_WORKER_PROCESSES"] == "9"
+    assert environment_of_parts(DataFolder(tmp_path, lock=0), asked, {})["KENNEL_WORKER_PROCESSES"] == "9"

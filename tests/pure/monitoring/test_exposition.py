@@ -11,12 +11,12 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from scorer.confinement.import_path import IMPORT_PATH
 from scorer.errors import Unavailable
-from scorer.monitoring import exposition
+from scorer.monitoring import FOLDER_VARIABLE, exposition
 from scorer.monitoring.instruments import UPLOADS
 
 PROCESS = """
 import os
-from scorer.monitoring import exposition, instruments
+from scorer.monitoring import FOLDER_VARIABLE, exposition, instruments
 instruments.UPLOADS.inc({uploads})
 instruments.SCORING_WORKERS.labels("cpu", "7").set(1)
 instruments.LAST_SWEEP.set({uploads})
@@ -47,7 +47,7 @@ def test_without_a_token_everybody_who_reaches_the_port_is_answered() -> None:
 
 
 def test_processes_that_share_a_folder_add_up_and_the_dead_have_no_gauges(tmp_path: Path) -> None:
-    environment = {**os.environ, exposition.FOLDER_VARIABLE: str(tmp_path), "PYTHONPATH": IMPORT_PATH}
+    environment = {**os.environ, FOLDER_VARIABLE: str(tmp_path), "PYTHONPATH": IMPORT_PATH}
     texts = [
         subprocess.run(
             [sys.executable, "-c", PROCESS.format(uploads=uploads)],
@@ -66,8 +66,8 @@ def test_processes_that_share_a_folder_add_up_and_the_dead_have_no_gauges(tmp_pa
 
 
 def test_several_processes_need_a_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.delenv(exposition.FOLDER_VARIABLE, raising=False)
-    with pytest.raises(Unavailable, match=exposition.FOLDER_VARIABLE):
+    monkeypatch.delenv(FOLDER_VARIABLE, raising=False)
+    with pytest.raises(Unavailable, match=FOLDER_VARIABLE):
         exposition.require_metrics_folder()
-    monkeypatch.setenv(exposition.FOLDER_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
     exposition.require_metrics_folder()
