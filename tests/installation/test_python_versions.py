@@ -50,7 +50,7 @@ TOLERANT = ("-W", "default::DeprecationWarning", "-W", "default::PendingDeprecat
 @pytest.fixture(scope="module")
 def wheels() -> dict[str, set[str]]:
     """By pinned package: the tags of the wheels of its pinned version."""
-    found: dict[str, list[str]] = json.loads(_run(sys.executable, "-m", "tests.e2e.wheel_tags"))
+    found: dict[str, list[str]] = json.loads(_run(sys.executable, "-m", "tests.installation.wheel_tags"))
     return {name: set(tags) for name, tags in found.items()}
 
 
@@ -106,7 +106,9 @@ def test_the_api_runs_without_the_worker(python: str, dependencies: str, tmp_pat
     _run(found, "-m", "pip", "install", "--quiet", "-c", limits, "./client", ".[api,standalone,traces]", *tools)
     assert PROJECT["version"] in _run(found.with_name("kennel"), "--version")
     _run(found, "-c", "import api.main, importlib.util as u; assert u.find_spec('torch') is None", cwd=tmp_path)
-    assert set(json.loads(_run(found, ROOT / "tests" / "e2e" / "start_web.py", cwd=tmp_path)).values()) == {"ok"}
+    assert set(json.loads(_run(found, ROOT / "tests" / "installation" / "start_web.py", cwd=tmp_path)).values()) == {
+        "ok"
+    }
     readers = [line for line in PROJECT["optional-dependencies"]["worker"] if Requirement(line).name in READ_BY_TESTS]
     _run(found, "-m", "pip", "install", "--quiet", "-c", limits, *readers)
     _run(found, "-m", "pytest", *OPTIONS, *(TOLERANT if dependencies == "oldest" else ()), "tests/api")

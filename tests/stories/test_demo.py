@@ -15,9 +15,8 @@ from deploy.demo.photographs import Photographs
 from deploy.demo.plan import DemoPlan
 from deploy.demo.tiles import Rectangle, Tiles
 from deploy.standalone.service import RunningService as Standalone
-from tests.e2e.conftest import RunningService
-from tests.e2e.test_service import participant, until
 from tests.factories import noise_images, zip_of
+from tests.stories.conftest import RunningService, submit
 from tests.web.html import parse_html
 
 IMAGES = 50
@@ -35,19 +34,18 @@ def visited(live: RunningService, monkeypatch: pytest.MonkeyPatch) -> str:
     """What the demo prints to a terminal while a visitor submits an entry after the others and sees the board."""
     monkeypatch.setattr(competition, "PUBLIC", "tiny")
     monkeypatch.setattr(competition, "PRIVATE", "tiny")
-    submit, print_report = competition.prepare_and_submit, report.print_report
+    prepare_and_submit, print_report = competition.prepare_and_submit, report.print_report
     entries: list[str] = []
-    visitor = participant(live, "visitor")
+    visitor = live.person("visitor")
 
     def submit_with_visitor(running: Any, organizer: Any, slug: str, *others: Any) -> Any:
-        submitted = submit(running, organizer, slug, *others)
-        file = io.BytesIO(zip_of(noise_images(9, IMAGES, 64)))
-        entries.append(visitor.submit(slug, file, file_name="visitor.zip")["id"])
+        submitted = prepare_and_submit(running, organizer, slug, *others)
+        entries.append(submit(visitor, slug, zip_of(noise_images(9, IMAGES, 64)))["id"])
         assert httpx.get(f"{live.url}/competitions/{slug}", trust_env=False).status_code == 200
         return submitted
 
     def report_with_visitor(*arguments: Any) -> bool:
-        until(lambda: visitor.get(f"/submissions/{entries[0]}")["status"] == "scored", "the visitor's score")
+        visitor.wait(entries[0])
         return print_report(*arguments)
 
     monkeypatch.setattr(competition, "prepare_and_submit", submit_with_visitor)
@@ -55,9 +53,8 @@ def visited(live: RunningService, monkeypatch: pytest.MonkeyPatch) -> str:
     pictures = Photographs(tiles(1, 60), tiles(2, IMAGES), tiles(3, 20))
     plan = DemoPlan(folder=Path("photographs"), images=IMAGES, entries=3, full=False)
     console = Console(file=io.StringIO(), record=True, force_terminal=True, width=200)
-    with visitor:
-        running = Standalone(live.url, live.settings, None)
-        assert run.run_competition(running, pictures, plan, console, start=time.monotonic(), leave=False)
+    running = Standalone(live.url, live.settings, None)
+    assert run.run_competition(running, pictures, plan, console, start=time.monotonic(), leave=False)
     return console.export_text()
 
 

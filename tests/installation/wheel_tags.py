@@ -1,4 +1,4 @@
-"""``python -m tests.e2e.wheel_tags``: by pinned package, the tags of the wheels that PyPI has of its version, as JSON.
+"""``python -m tests.installation.wheel_tags``: the tags of the wheels that PyPI has of each pinned version, as JSON.
 
 A program of its own, since no test of pytest's process reaches another machine."""
 

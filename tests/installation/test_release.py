@@ -85,5 +85,5 @@ def test_the_wheel_works_in_an_environment_of_its_own(dist: Path, tmp_path: Path
     assert Path(file).is_relative_to(tmp_path)
     assert page == "True"
     run(*pip, *SERVERS)
-    told = run(python, ROOT / "tests" / "e2e" / "start_web.py", cwd=tmp_path, PYTHONPATH="")
+    told = run(python, ROOT / "tests" / "installation" / "start_web.py", cwd=tmp_path, PYTHONPATH="")
     assert set(json.loads(told).values()) == {"ok"}

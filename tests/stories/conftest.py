@@ -1,0 +1,171 @@
+"""The whole service as real processes (web, queue server, database, workers, beat), and who takes part."""
+
+import io
+import itertools
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, chdir
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+import httpx
+import pytest
+
+from deploy.demo.accounts import new_token
+from deploy.standalone import service
+from deploy.standalone.data_folder import open_data_folder
+from deploy.standalone.log import Log
+from deploy.standalone.ports import free_port
+from deploy.standalone.supervisor import Supervisor
+from kennel_client import Client
+from scorer.settings import Settings
+from tests.factories import make_spec, noise_images, zip_of
+from tests.stories.collector import Collector, collector
+
+ADDRESS = "127.0.0.2"
+"""Another address than that on which ``kennel up`` listens by default."""
+MISSPELT = "KENNEL_SMTP_URI"
+"""A setting that does not exist."""
+PATIENCE = 90
+PASSWORD = "a phrase nobody else has"
+_count = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Browser:
+    """A browser in which somebody is signed in with a password: it may do what no token may."""
+
+    handle: str
+    http: httpx.Client
+
+    def call(self, method: str, path: str, body: Any = None) -> Any:
+        """Make a request to the API; returns the JSON of the answer."""
+        answer = self.http.request(method, f"/api/v1{path}", json=body)
+        assert answer.is_success, answer.text
+        return answer.json() if answer.content else None
+
+
+@dataclass(frozen=True)
+class RunningService:
+    """A running service, and its admin, who also organizes the competitions."""
+
+    url: str
+    admin: Client
+    log: Path
+    settings: Settings
+    collector: Collector
+    """Where its processes send their traces."""
+    connections: ExitStack
+    """The clients' connections, which end with the service."""
+
+    def person(self, name: str, role: str = "participant") -> Client:
+        """Somebody with a new account."""
+        handle = f"{name}-{next(_count)}"
+        return self.client(new_token(self.settings, handle, role, name=handle))
+
+    def client(self, token: str) -> Client:
+        """The client of whoever has this token."""
+        return self.connections.enter_context(Client(self.url, token))
+
+    def browser(self, name: str) -> Browser:
+        """A browser in which somebody new has signed up and is signed in."""
+        handle = f"{name}-{next(_count)}"
+        http = httpx.Client(base_url=self.url, headers={"Accept": "text/html"}, follow_redirects=True)
+        self.connections.enter_context(http)
+        form = {"handle": handle, "email": f"{handle}@example.org", "password": PASSWORD}
+        assert f'data-account="{handle}"' in http.post("/signup", data=form).text
+        answer = http.post("/api/v1/session", json={"login": handle, "password": PASSWORD})
+        http.headers["X-CSRF-Token"] = answer.json()["csrf_token"]
+        return Browser(handle, http)
+
+    def competition(self, **changes: Any) -> str:
+        """The short name of a new, open competition whose references are prepared."""
+        spec = make_spec(datetime.now(UTC), **changes).model_dump(mode="json")
+        slug = spec["slug"] = f"story-{next(_count)}"
+        self.admin.admin.competitions.create(spec)
+        size = spec["image_size"]
+        for role, seed in (("train", 1), ("held_out", 2), ("private_extra", 3)):
+            self.admin.api.attach_references(slug, role, io.BytesIO(zip_of(noise_images(seed, 40, size))))
+        self.admin.admin.references.prepare(slug, say=lambda _: None)
+        return str(slug)
+
+    def scored(self, person: Client, slug: str, images: Any) -> str:
+        """The id of a new entry with these images, both tracks of which are scored."""
+        entry = submit(person, slug, zip_of(images))
+        return str(self.wait(entry["id"])["id"])
+
+    def wait(self, entry: str) -> Any:
+        """An entry as organizers see it once both tracks are scored."""
+
+        def scored() -> Any:
+            view = self.seen_by_admin(entry)
+            return view if (view["status"], view["private_state"]) == ("scored", "done") else None
+
+        return until(scored, "both scores")
+
+    def seen_by_admin(self, entry: str) -> Any:
+        """An entry as organizers see it now."""
+        return self.admin.api.get(f"/submissions/{entry}")
+
+    def close(self, slug: str, **changes: Any) -> None:
+        """Let a competition have closed two hours ago."""
+        closed = (datetime.now(UTC) - timedelta(hours=2)).isoformat()
+        self.admin.admin.competitions.change(slug, {"closes_at": closed, **changes})  # type: ignore[typeddict-item]
+
+
+def submit(person: Client, slug: str, content: bytes) -> Any:
+    """Upload a zip; returns the new entry."""
+    return person.api.submit(slug, io.BytesIO(content), file_name="entry.zip")
+
+
+def until(condition: Callable[[], Any], what: str) -> Any:
+    """Wait until ``condition`` returns something."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        if answer := condition():
+            return answer
+        time.sleep(0.2)
+    raise AssertionError(f"waited {PATIENCE} s for {what}")
+
+
+@pytest.fixture(scope="session")
+def live() -> Iterator[RunningService]:
+    """A service that runs as long as the test run, started in a folder with modules of its packages' names."""
+    folder = Path(mkdtemp(prefix="kennel-stories-"))
+    foreign = Path(mkdtemp(prefix="kennel-foreign-"))
+    for name in ("api", "deploy", "migrations", "scorer", "worker"):
+        (foreign / f"{name}.py").write_text("raise ImportError('a foreign package of the same name')")
+    log_file = folder.with_suffix(".log")
+    try:
+        with (
+            log_file.open("w") as log,
+            open_data_folder(folder) as data,
+            collector() as traces,
+            Supervisor(Log(log), hold=[data.lock]) as supervisor,
+        ):
+            port = free_port(ADDRESS)
+            variables = {
+                "KENNEL_PUBLIC_URL": f"http://{ADDRESS}:{port}",
+                "KENNEL_LOG_FORMAT": "json",
+                "KENNEL_TRACES_ENDPOINT": traces.endpoint,
+                "OTEL_BSP_SCHEDULE_DELAY": "200",
+                "KENNEL_WEBHOOKS_LOCAL": "true",
+                MISSPELT: "x",
+            }
+            with chdir(foreign):
+                running = service.start_service(
+                    supervisor, data, host=ADDRESS, port=port, environ={**os.environ, **variables}, durable=False
+                )
+            assert running.new_admin_token is not None
+            with ExitStack() as connections:
+                admin = connections.enter_context(Client(running.url, running.new_admin_token))
+                yield RunningService(running.url, admin, log_file, running.settings, traces, connections)
+    finally:
+        shutil.rmtree(folder)
+        shutil.rmtree(foreign)
+        log_file.unlink()

@@ -1,0 +1,143 @@
+"""The processes of the running service: what they may do, and what happens if a worker is killed."""
+
+import json
+import os
+import pwd
+import signal
+import socket
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+import psutil
+import pytest
+from sqlalchemy import make_url, text
+
+from deploy.standalone.data_folder import FOLDERS
+from scorer.confinement import fork_server
+from scorer.db.session import engine_of
+from tests.api.kaggle.kaggle_client import official
+from tests.factories import noise_images, zip_of
+from tests.stories.conftest import ADDRESS, MISSPELT, RunningService, submit, until
+
+__all__ = ["official"]
+
+
+def test_it_listens_on_the_address_that_it_was_told_alone(live: RunningService) -> None:
+    """As ``kennel up --host`` tells it."""
+    address = urlsplit(live.url)
+    assert (address.hostname, live.settings.public_url) == (ADDRESS, live.url)
+    with socket.create_connection((ADDRESS, address.port)):
+        pass
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.3", address.port))
+
+
+def test_every_part_names_a_misspelt_setting_when_it_starts(live: RunningService) -> None:
+    warning = f"{MISSPELT} is no setting: is KENNEL_SMTP_URL meant?"
+    parts = {json.loads(line)["part"] for line in live.log.read_text().splitlines() if warning in line}
+    assert {"api", "beat", "checker", "scorer"} <= parts
+
+
+def test_no_part_has_the_password_of_the_tables_owner_or_new_privileges(live: RunningService) -> None:
+    owner = live.settings.database_owner_url
+    assert owner is not None
+    password = make_url(owner.get_secret_value()).password
+    for part in _parts():
+        assert "DATABASE_OWNER" not in part.environment, part.command
+        assert str(password) not in part.environment, part.command
+        assert "NoNewPrivs:\t1\n" in part.status, part.command
+
+
+@pytest.mark.root
+def test_no_part_runs_as_root_and_what_they_write_is_private(live: RunningService) -> None:
+    for part in _parts():
+        is_server = part.command.startswith("postgres:") or "/bin/postgres " in part.command or "valkey" in part.command
+        uid = pwd.getpwnam("kennel-db" if is_server else "kennel").pw_uid
+        assert f"Uid:\t{uid}\t{uid}\t{uid}\t{uid}\n" in part.status, part.command
+        assert "CapBnd:\t0000000000000000\n" in part.status, part.command
+    folder = Path(live.settings.blob_url.removeprefix("file://")).parent
+    for account, names in FOLDERS.items():
+        for name in names:
+            status = (folder / name).stat()
+            assert (status.st_uid, status.st_mode & 0o777) == (pwd.getpwnam(account).pw_uid, 0o700), name
+    for name in ("secrets.json", "addresses.json"):
+        status = (folder / name).stat()
+        assert (status.st_uid, status.st_mode & 0o777) == (0, 0o600), name
+
+
+class Part(NamedTuple):
+    """A process of the service, as ``/proc`` describes it."""
+
+    command: str
+    environment: str
+    status: str
+
+
+def _parts() -> list[Part]:
+    """The processes of all parts."""
+    parts = []
+    for process in filter(_is_part, psutil.Process().children(recursive=True)):
+        folder = Path(f"/proc/{process.pid}")
+        with suppress(OSError):  # a limited process that has ended
+            texts = [(folder / name).read_bytes().decode() for name in ("cmdline", "environ", "status")]
+            parts.append(Part(texts[0].replace("\0", " "), *texts[1:]))
+    commands = " ".join(part.command for part in parts)
+    for name in ("api.main:served_app", "checker@", "scorer@", " beat ", "valkey-server", "postgres"):
+        assert name in commands
+    return parts
+
+
+def _is_part(process: psutil.Process) -> bool:
+    """Whether it is one of the service's, and neither the watchdog, which may end those of another user, nor a fork
+    server of this process, which other tests have asked for."""
+    try:
+        command = " ".join(process.cmdline())
+        is_ours = fork_server.__name__ in command and process.ppid() == os.getpid()
+        return bool(command) and "watchdog" not in command and not is_ours
+    except psutil.NoSuchProcess:
+        return False
+
+
+def measurement_rows(live: RunningService, ref: int) -> int:
+    """How many measurements the database holds of a submission."""
+    engine = engine_of(live.settings)
+    with engine.connect() as connection:
+        rows = connection.scalar(text("SELECT count(*) FROM measurements WHERE submission_ref = :ref"), {"ref": ref})
+    engine.dispose()
+    return int(rows or 0)
+
+
+def _scorers() -> list[psutil.Process]:
+    """The scoring worker's processes that belong to this test run, parents first."""
+    own = {process.pid for process in psutil.Process().children(recursive=True)}
+    processes = [psutil.Process(pid) for pid in own]
+    return [each for each in processes if any("score,prepare,compare,rescore" in part for part in _command(each))]
+
+
+def _command(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
+@pytest.mark.heavy
+def test_a_killed_worker_yields_exactly_one_measurement_within_a_minute(live: RunningService) -> None:
+    """SIGKILL to parent and child in the middle of a score; the supervisor starts the worker again.
+
+    The minute is that of the settings, after which another attempt is due: a busy machine may begin it later.
+    """
+    settings = live.settings
+    assert settings.lease_seconds + settings.sweep_seconds < 60
+    slug = live.competition(image_count=1500)
+    entry = submit(live.person("bob"), slug, zip_of(noise_images(11, 1500)))
+    until(lambda: live.seen_by_admin(entry["id"])["status"] == "scoring", "the score to begin")
+    victims = _scorers()
+    assert len(victims) >= 2, "a parent and its child"
+    for victim in victims:
+        os.kill(victim.pid, signal.SIGKILL)
+    live.wait(entry["id"])
+    assert measurement_rows(live, entry["ref"]) == 2, "one a track"
+    assert "starting it again" in live.log.read_text()
