@@ -66,10 +66,10 @@ COMPILED = env -u PYTHONDONTWRITEBYTECODE
 PYTEST = $(COMPILED) OMP_WAIT_POLICY=PASSIVE OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest \
   --numprocesses $$(nproc) --maxprocesses 5 --dist loadfile
 
-test: setup ## Run the everyday tests: none takes long, and fewer examples are tried (TESTS=what)
-	$(PYTEST) $(TESTS)
+test: setup ## Check this installation: what needs no service, and a story for each noun on a running one (TESTS=what)
+	$(PYTEST) $(or $(TESTS),-m "not slow and not heavy" tests/pure tests/stories)
 
-test-all: setup ## Run all tests but the slow ones, with all examples: what CI runs (TESTS=what)
+test-all: setup ## Run all tests but the slow ones: what CI runs (TESTS=what)
 	$(PYTEST) -m "not slow" --hypothesis-profile full $(TESTS)
 
 test-slow: setup ## Run the tests that take minutes each: counted reports, soaks
