@@ -76,7 +76,7 @@ test-slow: setup ## Run the tests that take minutes each: counted reports, soaks
 	$(BIN)/python -m pytest -m slow --hypothesis-profile full
 
 compose-test: setup ## Build the images, run every service of docker-compose.yml in them, score an entry through TLS
-	IMAGE_TESTS=any $(BIN)/python -m pytest -m "slow or heavy or not slow" tests/compose
+	IMAGE_TESTS=any $(BIN)/python -m pytest -m "slow or not slow" tests/compose
 
 faults: setup ## Count rounds of fault injection over the real service, from where the last run stopped (ROUNDS=1000 SEED=n)
 	$(BIN)/python -m tests.faults.rounds --rounds $(or $(ROUNDS),1000) $(if $(SEED),--seed $(SEED))

@@ -54,7 +54,6 @@ OF_THE_MACHINE = ("/var/", "/etc/", "/opt/", "/proc", "/root")
 every_page = pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(ROOT).as_posix())
 
 
-@pytest.mark.heavy
 def test_reference_pages_are_what_the_code_says() -> None:
     assert list(stale_pages()) == [], "run `make reference`"
 

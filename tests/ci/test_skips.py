@@ -5,8 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests.ci import skips
 from tests.documents import ROOT
 
@@ -33,7 +31,6 @@ def test_owner() -> None:
 MODULE = "import pytest\npytest.importorskip('no_such_package', reason='needs a package')\n"
 
 
-@pytest.mark.heavy
 def test_ci_fails_for_any_other_skip(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(CONFTEST)
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    root: needs root\n")

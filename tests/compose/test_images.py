@@ -120,7 +120,6 @@ def assert_nothing_can_be_written(engine: Engine) -> None:
     assert "Read-only file system" in engine.execute("worker-gpu", "touch", "/weights/here").stderr
 
 
-@pytest.mark.heavy
 @pytest.mark.root
 @pytest.mark.usefixtures("stand_in")
 def test_an_entry_is_scored_in_the_small_image() -> None:

@@ -25,7 +25,6 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         yield running
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(("seed", "kind"), [(1, "kill-job-process"), (2, "kill-postgres"), (3, "broker-flushed")])
 def test_every_promise_holds_after(stack: Stack, seed: int, kind: str) -> None:
     outcome = run_round(stack, seed, [kind])
@@ -38,7 +37,6 @@ def broken(situation: Situation) -> set[str]:
     return {check.__name__ for check in CHECKS if list(check(situation))}
 
 
-@pytest.mark.heavy
 def test_every_check_notices_what_it_is_for(stack: Stack) -> None:
     """The last of this service, which is not sound afterwards."""
     situation = quiet_round(stack, seed=4)

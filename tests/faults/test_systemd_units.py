@@ -308,7 +308,6 @@ def wait_for_metrics(url: str, host: Host, *lines: str) -> None:
         time.sleep(0.1)
 
 
-@pytest.mark.heavy
 @pytest.mark.timeout(600)  # its waits together may take longer than other tests on a busy machine
 def test_the_units_processes_score_an_entry_and_end_when_they_are_told_to(host: Host) -> None:
     port = free_port()
@@ -334,7 +333,6 @@ def test_the_units_processes_score_an_entry_and_end_when_they_are_told_to(host: 
         end_all(processes, PLAN, host)
 
 
-@pytest.mark.heavy
 def test_without_a_gpu_the_process_for_scores_starts_and_ends_when_it_is_told_to(host: Host) -> None:
     plan = replace(PLAN, gpus=0)
     written = units(plan)

@@ -20,7 +20,6 @@ from tests.hostile.zips import CHANGES as ZIP_CHANGES
 from tests.hostile.zips import WHOLE, hostile_zip
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(("sort", "number"), [("zip", 210), ("onnx", 90)])
 def test_hundreds_of_hostile_inputs_are_refused_by_name_or_accepted_rightly(sort: str, number: int) -> None:
     counted = count(sort, judge_inputs(sort, number, first=1_000_000))

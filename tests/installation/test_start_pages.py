@@ -178,7 +178,6 @@ def follow(page: str, machine: Machine) -> str:
     return machine.run(lines, bare=page in BARE) if lines else ""
 
 
-@pytest.mark.heavy
 @pytest.mark.timeout(2400)
 def test_the_commands_on_the_start_pages_work() -> None:
     with machine() as newcomer:

@@ -67,7 +67,6 @@ def penalised(world: Environment, put_back: None, monkeypatch: pytest.MonkeyPatc
     return {each.name for each in secrets}
 
 
-@pytest.mark.heavy
 def test_after_the_close_a_penalised_team_sees_what_is_against_it_on_the_public_track(
     world: Environment, penalised: set[str]
 ) -> None:
@@ -78,7 +77,6 @@ def test_after_the_close_a_penalised_team_sees_what_is_against_it_on_the_public_
     assert not penalised & (result.seen["visitor"] | result.seen["outsider"])
 
 
-@pytest.mark.heavy
 def test_publication_shows_scores_and_nothing_else(world: Environment, put_back: None) -> None:
     with world.rewriting() as session:
         publish(session, NOW)
@@ -115,7 +113,6 @@ def test_a_receipt_has_private_numbers_once_they_are_published(
     assert not after.seen["visitor"]
 
 
-@pytest.mark.heavy
 def test_a_provisional_board_shows_scores_and_to_its_team_an_entrys_evidence(
     world: Environment, penalised: set[str]
 ) -> None:

@@ -93,7 +93,6 @@ def whole_crawl(recorded_crawl: tuple[CrawlResult, dict[str, Any]]) -> CrawlResu
     return recorded_crawl[0]
 
 
-@pytest.mark.heavy
 def test_no_route_reveals_what_is_hidden(world: Environment, whole_crawl: CrawlResult) -> None:
     result = whole_crawl
     assert not result.broken
@@ -108,7 +107,6 @@ def test_no_route_reveals_what_is_hidden(world: Environment, whole_crawl: CrawlR
     assert "code-bytes" in result.seen["reviewer"]
 
 
-@pytest.mark.heavy
 def test_who_may_use_which_route_is_as_the_table_says(whole_crawl: CrawlResult, tmp_path: Path) -> None:
     now = access_table.table_of(whole_crawl.statuses)
     (tmp_path / "access_table.md").write_text(now)
@@ -116,13 +114,11 @@ def test_who_may_use_which_route_is_as_the_table_says(whole_crawl: CrawlResult, 
     assert now.splitlines() == access_table.FILE.read_text().splitlines(), told
 
 
-@pytest.mark.heavy
 def test_the_table_of_routes_keeps_its_rules(whole_crawl: CrawlResult) -> None:
     """What no edit of the table may change unseen."""
     assert access_table.broken_rules(whole_crawl.statuses) == []
 
 
-@pytest.mark.heavy
 def test_no_route_reads_a_growing_table_from_end_to_end(
     world: Environment, recorded_crawl: tuple[CrawlResult, dict[str, Any]]
 ) -> None:
@@ -131,13 +127,11 @@ def test_no_route_reads_a_growing_table_from_end_to_end(
         assert growing_tables.read_whole(connection, statements) == {}
 
 
-@pytest.mark.heavy
 def test_every_act_of_office_is_written_down(whole_crawl: CrawlResult) -> None:
     acts = access_table.acts_of_office(whole_crawl.statuses)
     assert acts - whole_crawl.recorded == set(access_table.NOT_WRITTEN_DOWN)
 
 
-@pytest.mark.heavy
 def test_what_is_private_changes_nothing_that_competitors_see(
     world: Environment, before: Answers, put_back: None
 ) -> None:
@@ -196,7 +190,6 @@ def change_shown_tracks(session: Session) -> None:
     session.add(ShownTrack(**{name: getattr(shown, name) for name in names}, name="another"))
 
 
-@pytest.mark.heavy
 def test_another_teams_work_changes_nothing_that_others_see(
     world: Environment, before: Answers, put_back: None
 ) -> None:

@@ -36,7 +36,6 @@ MIN_ACCEPTED = 100
 MIN_LONG_LISTS = 14
 
 
-@pytest.mark.heavy
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("examples", [EXAMPLES, pytest.param(MANY_EXAMPLES, marks=pytest.mark.slow)])
 def test_no_request_of_any_role_breaks_an_operation(world: Environment, examples: int) -> None:
@@ -105,7 +104,6 @@ def _faults_of(case: Case[Any], answer: httpx2.Response) -> Iterator[str]:
             yield f"{case.as_curl_command()}: {answer.status_code}, {fault}"
 
 
-@pytest.mark.heavy
 def test_every_list_is_the_same_row_by_row(world: Environment) -> None:
     """What pages of one row make is the list, in its order."""
     long_lists = set()

@@ -133,7 +133,6 @@ def visits_of(route: ReadableRoute, visited: Visited, random: Random) -> Iterato
                 break
 
 
-@pytest.mark.heavy
 def test_no_request_of_a_visitor_takes_more_than_it_counts(visited: Visited, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_charges, "ROWS_PER_REQUEST", MAX_ROWS // 2)
     random = Random(SEED)

@@ -6,13 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests.factories import noise_images, zip_of
 from tests.stories.conftest import RunningService
 
 
-@pytest.mark.heavy
 def test_what_the_workers_measured_is_equal_bit_for_bit(live: RunningService) -> None:
     entry = live.scored(live.person("eve"), live.competition(), noise_images(12))
     measured = {each["track"]: each["fid"] for each in live.seen_by_admin(entry)["measurements"]}

@@ -98,7 +98,6 @@ def halfway(world: Environment) -> Iterator[None]:
     world.restore()
 
 
-@pytest.mark.heavy
 @pytest.mark.timeout(600)  # the forms are many, and the machine may be busy
 def test_what_is_typed_survives_every_failure_without_secrets(
     browser: Browser, world: Environment, halfway: None

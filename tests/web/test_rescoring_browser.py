@@ -11,7 +11,6 @@ from tests.web.submissions.test_submissions_browser import signed_in
 from tests.worker.rescoring.test_campaigns import PRIZES, new_version, places
 
 
-@pytest.mark.heavy
 def test_measure_anew_switch_and_take_back(browser: Browser, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     slug = service.competition(prizes=PRIZES)
     for who, seed in (("ada", 11), ("bob", 12)):

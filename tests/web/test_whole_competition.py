@@ -47,7 +47,6 @@ class Competition:
         return self.service.call("organizer", "POST", f"/submissions/{self.entries[who]}/rulings", json=body)
 
 
-@pytest.mark.heavy
 def test_a_whole_competition(
     browser: Browser,
     service: Service,

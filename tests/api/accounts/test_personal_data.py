@@ -314,7 +314,6 @@ def test_the_operator_deletes_who_cannot_sign_in(service: Service, operator: Any
     assert operator.invoke(admin.app, ["delete", "ada", "--yes"]).exit_code == 1
 
 
-@pytest.mark.heavy
 def test_a_person_at_a_terminal_deletes_their_account(service: Service, terminal: CliTerminal) -> None:
     arrive(service)
     answers = {"to delete for good": HANDLE, "Password": GOOD}

@@ -65,7 +65,6 @@ def test_from_nothing_to_a_score(terminal: CliTerminal, service: Service, tmp_pa
     assert submitted.document["status"] == "scored"
 
 
-@pytest.mark.heavy
 @pytest.mark.torch
 def test_the_gan_makes_images_of_the_right_size(tmp_path: Path) -> None:
     (tmp_path / "competition.json").write_text(json.dumps({"image_count": 3, "image_size": 24}))

@@ -44,7 +44,6 @@ from tests.api.http.attacked import (
 from tests.api.http.web_process import resident_bytes
 
 __all__ = ["attacked"]  # a fixture is found by its name here
-pytestmark = pytest.mark.heavy
 MAX_GROWTH = 64 << 20
 MAX_REQUESTS, MAX_ACCOUNTS = 300, 5
 """Of an address in a minute and in an hour. These settings of the process, and the next, make tests fast."""

@@ -17,7 +17,6 @@ from tests.api.http.attacked import (
 )
 
 __all__ = ["attacked"]  # a fixture is found by its name here
-pytestmark = pytest.mark.heavy
 CONNECTIONS = 5
 SHORT_TIMES = (
     "server_protocol.HEADER_SECONDS = server_protocol.UNREAD_SECONDS = server_protocol.DRAIN_SECONDS = 2.0",

@@ -10,7 +10,6 @@ from threading import Event, Thread
 
 import httpx
 import psutil
-import pytest
 import yaml
 
 from api.http.request_bodies import MAX_WAITING_BYTES
@@ -72,7 +71,6 @@ def test_the_web_container_has_room_for_its_budget() -> None:
     assert read(MAIN)["services"]["api"]["mem_limit"] == "${API_MEMORY:-4g}"
 
 
-@pytest.mark.heavy
 def test_a_web_process_stays_within_its_budget(service: Service, tmp_path: Path) -> None:
     """Notebooks, directories, passwords and an organizer's directory, many more than there are turns."""
     small, large = service.competition(image_count=10), service.competition(image_count=IMAGES)

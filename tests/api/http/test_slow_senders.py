@@ -7,8 +7,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic, sleep
 
-import pytest
-
 from api.http.request_bodies import MAX_FILES_OF_AN_ACCOUNT
 from scorer.accounts import accounts, api_tokens
 from tests.api.conftest import API, Service
@@ -23,7 +21,6 @@ MAX_GROWTH = 64 << 20
 CHUNK = b"x" * (1 << 16)
 
 
-@pytest.mark.heavy
 def test_two_hundred_slow_senders_cost_the_web_process_little_memory(service: Service, tmp_path: Path) -> None:
     slug = service.competition(image_count=400)
     tokens = _new_tokens(service, SENDERS // MAX_FILES_OF_AN_ACCOUNT + 1)

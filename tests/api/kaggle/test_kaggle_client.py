@@ -28,7 +28,6 @@ from tests.http_server import serve
 __all__ = ["official"]
 COMPETITIONS = "competitions"
 pytestmark = [
-    pytest.mark.heavy,  # the first one installs the client from PyPI
     pytest.mark.timeout(600),
     pytest.mark.usefixtures("one_day"),
 ]

@@ -224,7 +224,6 @@ def test_organizers_and_participants_sign_in_alike(terminal: CliTerminal, servic
     assert terminal.run("admin", "role", "list", slug, who="a token of nobody").status == ExitCode.SIGN_IN
 
 
-@pytest.mark.heavy
 def test_a_person_at_a_terminal_signs_in_and_accepts_the_rules(
     terminal: CliTerminal, service: Service, tmp_path: Path
 ) -> None:

@@ -19,7 +19,6 @@ OF_PIP = ("pip", "pkg_resources", "setuptools", "_distutils_hack", "distutils-pr
 pytestmark = pytest.mark.usefixtures("one_day")
 
 
-@pytest.mark.heavy
 def test_a_fresh_environment_submits_with_the_client_alone(service: Service, tmp_path: Path) -> None:
     slug = service.competition()
     (tmp_path / "fine.zip").write_bytes(zip_of(noise_images(9)))

@@ -218,7 +218,6 @@ async def followers(url: str, wanted: list[tuple[str, str]]) -> AsyncIterator[li
                 await answer.aclose()
 
 
-@pytest.mark.heavy
 def test_many_idle_listeners_cost_next_to_nothing(service: Service, url: str) -> None:
     slug = service.competition()
     people = ("ada", "bob", "eve", "organizer")

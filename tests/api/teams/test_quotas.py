@@ -243,7 +243,6 @@ async def crowd(address: str, slug: str, tokens: list[str], content: bytes) -> l
         return await asyncio.gather(*posts)
 
 
-@pytest.mark.heavy
 def test_two_hundred_parallel_posts_leave_exactly_the_limit(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_bodies, "MAX_FILES_OF_AN_ACCOUNT", CROWD)  # other limits would refuse most of them
     monkeypatch.setattr(concurrent_requests, "MAX_REQUESTS_OF_AN_ACCOUNT", CROWD)

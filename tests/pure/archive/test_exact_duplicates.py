@@ -1,7 +1,6 @@
 """Exact duplicates within a zip, upright or mirrored, against a search through all pairs."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,7 +12,6 @@ def duplicates_of(images: np.ndarray[tuple[int, ...], np.dtype[np.uint8]]) -> Ex
     return find_exact_duplicates(hash_pixels(images), hash_pixels(mirror_images(images)))
 
 
-@pytest.mark.heavy
 @given(st.lists(st.lists(st.integers(0, 1), min_size=3, max_size=3), max_size=9))
 def test_against_every_pair(rows: list[list[int]]) -> None:
     """Of three-pixel images many are equal, many mirrored, and many their own mirror image."""

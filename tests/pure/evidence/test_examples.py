@@ -1,7 +1,5 @@
 """Example images of evidence: which ones are named."""
 
-import pytest
-
 from scorer.evidence.examples import MAX_PAIRS, ExamplePair, example_groups
 
 
@@ -30,7 +28,6 @@ def test_what_details_name_is_in_groups() -> None:
     }
 
 
-@pytest.mark.heavy
 def test_hidden_sets_and_what_is_too_much_are_left_out() -> None:
     details = {"near_copies": [pair(1, "0123abcd"), *(pair(number, "fedc9876") for number in range(2, 20))]}
     pairs = example_groups(details, {"0123abcd"})["near-copies"]

@@ -1,6 +1,5 @@
 """The account page and the admins' list of accounts in a real browser, and the end of an account there."""
 
-import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.api.accounts.test_accounts import GOOD, sign_up
@@ -17,7 +16,6 @@ def sign_in(page: Page, where: str, handle: str, onward: str) -> None:
     page.get_by_role("button", name="Sign in").click()
 
 
-@pytest.mark.heavy
 def test_pages_of_accounts_fit_every_width_and_an_account_ends_there(browser: Browser, service: Service) -> None:
     sign_up(service)
     sign_up(service, handle="boss", email="boss@example.org")

@@ -238,7 +238,6 @@ def test_once_published_the_team_sees_all_and_others_the_words(service: Service,
     assert "signs of copying" in part.text
 
 
-@pytest.mark.heavy
 def test_published_evidence_fits_every_screen(
     browser: Browser, service: Service, slug: str, published: dict[str, str]
 ) -> None:

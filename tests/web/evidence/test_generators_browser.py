@@ -51,7 +51,6 @@ def fill(page: Any, folder: Path, content: bytes, dimension: int) -> None:
         page.get_by_role("button", name="the generator").click()
 
 
-@pytest.mark.heavy
 def test_a_team_uploads_its_generator_and_reviewers_see_what_it_holds(
     browser: Browser, service: Service, site: tuple[str, str], tmp_path: Path
 ) -> None:

@@ -44,7 +44,6 @@ def publish(page: Page, board: str) -> None:
     expect(page.get_by_role("status")).to_contain_text(f"The {board} board is there for all to see")
 
 
-@pytest.mark.heavy
 def test_from_the_review_to_the_final_board(browser: Browser, service: Service, site: tuple[str, str]) -> None:
     address, slug = site
     here = f"{address}/competitions/{slug}"

@@ -60,7 +60,6 @@ def site(service: Service, kept: KeptState[tuple[str, dict[str, str]]]) -> Itera
         yield address, slug, entries
 
 
-@pytest.mark.heavy
 def test_entries_are_reviewed_by_keyboard_alone(
     browser: Browser, service: Service, site: tuple[str, str, dict[str, str]]
 ) -> None:
@@ -95,7 +94,6 @@ def test_entries_are_reviewed_by_keyboard_alone(
     assert (counts["waiting"], counts["open"]) == (3, 1)
 
 
-@pytest.mark.heavy
 def test_keys_can_be_switched_off_and_the_form_needs_no_script(
     browser: Browser, service: Service, site: tuple[str, str, dict[str, str]]
 ) -> None:
@@ -124,7 +122,6 @@ def test_keys_can_be_switched_off_and_the_form_needs_no_script(
         assert tab.page.get_by_text("rita").count() == 1
 
 
-@pytest.mark.heavy
 def test_the_desk_fits_every_screen(browser: Browser, service: Service, site: tuple[str, str, dict[str, str]]) -> None:
     address, slug, entries = site
     nudged = entries["nudged"]

@@ -64,7 +64,6 @@ def site(service: Service, kept: KeptState[dict[str, str]]) -> Iterator[tuple[st
         yield url, kept.result
 
 
-@pytest.mark.heavy
 def test_pages_fit_every_screen_and_ask_nobody_else(
     browser: Browser, service: Service, site: tuple[str, dict[str, str]]
 ) -> None:
@@ -104,7 +103,6 @@ def test_picks_and_code_by_keyboard_without_scripts(
         assert "A zip of 200" in page.locator("main").inner_text()
 
 
-@pytest.mark.heavy
 def test_the_picture_of_distances_has_a_name_and_a_description(
     browser: Browser, service: Service, site: tuple[str, dict[str, str]]
 ) -> None:

@@ -1,6 +1,5 @@
 """Choosing the private extractor in a real browser, with a worker at work."""
 
-import pytest
 from playwright.sync_api import Browser
 
 from tests.api.conftest import Service
@@ -11,7 +10,6 @@ from tests.web.submissions.test_submissions_browser import signed_in
 from tests.worker.tuning.test_extractor_choice import OTHER, label, near
 
 
-@pytest.mark.heavy
 def test_compare_and_choose(browser: Browser, service: Service) -> None:
     slug = service.competition()
     for who, name, images in (

@@ -196,7 +196,6 @@ def test_insights_have_a_figure_of_each_number_that_the_viewer_may_see(
     assert all(each.attributes["href"].endswith("&shown=unseen") for each in tabs), "it is kept"
 
 
-@pytest.mark.heavy
 def test_numbers_are_added_and_looked_at_in_a_browser(browser: Browser, service: Service) -> None:
     slug = service.competition()
     entries = [

@@ -155,7 +155,6 @@ def test_a_tau_is_previewed_while_the_final_board_is_published(
         assert tab.console_messages == []
 
 
-@pytest.mark.heavy
 def test_without_scripts_the_page_says_the_same(browser: Browser, service: Service, address: str) -> None:
     slug = random_competition(service, seed=6)
     choose(service, slug, tau=0.2)
@@ -180,7 +179,6 @@ def test_without_scripts_the_page_says_the_same(browser: Browser, service: Servi
         assert plain.page.locator(".options .chosen").inner_text().startswith("Margin")
 
 
-@pytest.mark.heavy
 def test_the_released_table_of_2019(browser: Browser, service: Service, address: str) -> None:
     """Margin on the private track catches 446 of 498 without a false alarm; applied and undone in the browser."""
     table = competition_table()

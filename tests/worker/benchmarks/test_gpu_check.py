@@ -229,7 +229,6 @@ def test_the_idle_share_is_told_from_before_the_first_batch_to_after_the_last() 
     assert "| 1.0 | 12.0 | 30.0 |\n| 2.0 | 20.0 | 44.0 |" in page
 
 
-@pytest.mark.heavy
 def test_the_whole_service_scores_entries(capsys: pytest.CaptureFixture[str]) -> None:
     lite = "efficientnet_lite0"
     references = {"train": 12, "held_out": 8, "private_extra": 8}

@@ -233,7 +233,6 @@ def named_results(runs: Mapping[Part, Run]) -> dict[str, BenchmarkResult]:
 # Everything.
 
 
-@pytest.mark.heavy
 def test_a_small_competition_is_played_whose_messages_come_late(monkeypatch: pytest.MonkeyPatch) -> None:
     looks, look = itertools.count(), virtual.Channel.basic_get
 
@@ -258,7 +257,6 @@ def test_a_small_competition_is_played_whose_messages_come_late(monkeypatch: pyt
     assert run["fairness_first_unfair"] == 0
 
 
-@pytest.mark.heavy
 def test_a_few_competitions_load_the_database() -> None:
     (case,) = thousand.measure(QUICK)
     (run,) = case.runs["Kennel"]

@@ -533,7 +533,6 @@ def whole(inputs: Inputs, tmp_path_factory: pytest.TempPathFactory) -> Zoo:
     return Zoo(tuple(seed_result(number, inputs, TINY, cache) for number in (1, 2)))
 
 
-@pytest.mark.heavy
 def test_every_method_has_entries(whole: Zoo) -> None:
     assert set(whole.methods) == {*MEMORISING, *MIXED, *HONEST}
     first = whole.result_of(1)
@@ -553,7 +552,6 @@ def test_every_method_has_entries(whole: Zoo) -> None:
         assert each.readings["private"].distance <= each.readings["public"].distance
 
 
-@pytest.mark.heavy
 def test_it_is_kept_and_rendered(whole: Zoo, tmp_path: Path) -> None:
     for each in whole.seeds:
         write_seed(each, tmp_path / "results")

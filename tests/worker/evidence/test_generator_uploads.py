@@ -71,7 +71,6 @@ def reasons(service: Service, slug: str, entry: Any) -> list[str]:
     return [each["name"] for each in mine["reasons"]]
 
 
-@pytest.mark.heavy
 def test_a_generator_that_remembers_is_found_out(service: Service) -> None:
     slug = service.competition(medals={"gold": 1, "silver": 1, "bronze": 1})
     entry = service.scored("ada", slug, noise_images(11))

@@ -64,7 +64,6 @@ def test_the_table_says_what_was_counted() -> None:
     assert (HERE / "COVERAGE.md").read_text() == page_of(result())
 
 
-@pytest.mark.heavy
 def test_a_simulated_entry_has_every_interval() -> None:
     own, quantiles, by_chance, audit = (
         simulation()(0) for simulation in (sampling_simulation, quantile_simulation, null_simulation, audit_simulation)

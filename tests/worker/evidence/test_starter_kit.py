@@ -37,7 +37,7 @@ def written(path: Path, images: NDArray[np.uint8]) -> Path:
     ("extractor", "photographs", "images"),
     [
         ("tiny", 200, 100),  # those of docs/start/organizer.md
-        pytest.param("efficientnet_lite0", 200, 100, marks=pytest.mark.heavy),
+        ("efficientnet_lite0", 200, 100),
         pytest.param("tiny", None, 400, marks=pytest.mark.slow),
     ],
 )

@@ -79,7 +79,6 @@ def public_measurement(service: Service, submission_id: str) -> Measurement:
     return measurement
 
 
-@pytest.mark.heavy
 def test_a_shuffled_zip_another_process_and_a_later_day_change_no_bit(service: Service) -> None:
     slug = service.competition(image_count=COUNT, image_size=SIZE, public={"extractor": "efficientnet_lite0"})
     orders = (np.arange(COUNT), np.random.default_rng(0).permutation(COUNT))
@@ -122,7 +121,6 @@ def one_at_a_time(reference: PreparedReference) -> RawMeasurement:
     return numbers(replace(CPU, batch_size=1), reference)
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("how", [{"batch_size": 64}, {"batch_size": 64, "threads": 2}])
 def test_batches_and_threads_move_a_score_by_less_than_was_promised(
     how: dict[str, int], reference: PreparedReference, one_at_a_time: RawMeasurement

@@ -217,7 +217,6 @@ def test_attention_is_plain_arithmetic() -> None:
         assert fused == 24 * [False]
 
 
-@pytest.mark.heavy
 @pytest.mark.usefixtures("shallow")
 def test_an_entry_is_scored_in_a_signed_space(tmp_path: Path) -> None:
     """From zips to the evidence: s by signed cosines."""

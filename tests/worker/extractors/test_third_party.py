@@ -122,7 +122,6 @@ def test_fid_of_fewer_images_than_features(count: int) -> None:
     assert abs(ours - theirs) <= 4.0 * 2.0**-26 * spread
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("dimension", [2**exponent for exponent in range(1, 9)])
 def test_fid_on_the_grid_of_torch_fidelitys_own_test(dimension: int) -> None:
     """Normal samples of 2 to 2^15 rows, to the five places that their test asks of a matrix square root.

@@ -162,7 +162,6 @@ def test_what_makes_no_images_of_images_is_refused(
     assert refused.value.slug == slug
 
 
-@pytest.mark.heavy
 def test_the_audit_by_an_encoder_in_the_sandbox() -> None:
     """Training images lie where the encoder is right, held-out ones where it is not: the audit sees just that."""
     train, held_out = images(0, 60, 196), images(1, 0, 256)

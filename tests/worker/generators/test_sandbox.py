@@ -70,7 +70,6 @@ def _nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
     assert left_behind() == []
 
 
-@pytest.mark.heavy
 def test_a_generator_is_audited_and_progress_is_reported() -> None:
     steps: list[tuple[str, float]] = []
     audit = audited(linear_model().SerializeToString(), progress=lambda stage, share: steps.append((stage, share)))
@@ -95,7 +94,6 @@ def test_what_a_file_is_refused_for_comes_out() -> None:
     assert "torch.onnx.export" in caught.value.message
 
 
-@pytest.mark.heavy
 def test_a_time_bomb_ends_as_a_refusal() -> None:
     """By processor time; and by the clock, for whatever takes none."""
     with pytest.raises(Invalid) as caught:
@@ -106,7 +104,6 @@ def test_a_time_bomb_ends_as_a_refusal() -> None:
     assert caught.value.slug == "out-of-time"
 
 
-@pytest.mark.heavy
 def test_a_memory_bomb_that_passes_the_count_ends_as_a_refusal() -> None:
     """The count is of numbers for one image, and generous; the process's limit is what holds."""
     nodes = [

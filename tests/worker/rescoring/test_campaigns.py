@@ -80,7 +80,6 @@ def waiting(service: Service, queue: Queue) -> int:
         return session.query(Job).filter_by(queue=queue, state="waiting").count()
 
 
-@pytest.mark.heavy
 def test_versions_never_mix_unmarked_and_a_campaign_waits_for_all_else(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,7 +123,6 @@ def ranks_of(board: list[tuple[str, float, str | None]]) -> dict[str, int]:
     return {team: rank for rank, (team, *_) in enumerate(board, 1)}
 
 
-@pytest.mark.heavy
 def test_a_switch_does_what_its_preview_says_until_it_is_taken_back(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -190,7 +188,6 @@ def assert_refused_while_published(service: Service, slug: str, campaign: Any) -
     assert slug_of(rescoring(service, slug, f"/{campaign['id']}/preview")) == (409, "published")
 
 
-@pytest.mark.heavy
 def test_chosen_entries_by_command(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     slug = service.competition(prizes=PRIZES)
     entries = {who: service.scored(who, slug, noise_images(seed)) for who, seed in (("ada", 11), ("bob", 12))}
@@ -237,7 +234,6 @@ def test_chosen_entries_by_command(service: Service, monkeypatch: pytest.MonkeyP
         assert places(service, slug) == first
 
 
-@pytest.mark.heavy
 def test_corrected_references_become_the_tracks_with_the_switch(service: Service, tmp_path: Path) -> None:
     slug = service.competition()
     ada = service.scored("ada", slug, noise_images(11))
@@ -298,7 +294,6 @@ def test_corrected_references_become_the_tracks_with_the_switch(service: Service
     assert {each[2] for each in places(service, slug)} == {None}
 
 
-@pytest.mark.heavy
 def test_another_network_measures_all_entries_or_none(service: Service) -> None:
     slug = service.competition()
     service.scored("ada", slug, noise_images(11))

@@ -81,7 +81,6 @@ def test_campaigns_of_other_competitions_are_not_found(service: Service) -> None
     assert campaign_acts(service) == ["rescoring.started"]
 
 
-@pytest.mark.heavy
 def test_only_what_its_state_allows_is_offered_and_done(service: Service, slug: str) -> None:
     campaign = started(service, slug, track="private")
     acts = ["rescoring.started"]
@@ -109,7 +108,6 @@ def test_only_what_its_state_allows_is_offered_and_done(service: Service, slug: 
     only("switch")
 
 
-@pytest.mark.heavy
 def test_a_cancelled_campaign_takes_its_jobs_along_and_is_over(service: Service, slug: str) -> None:
     service.scored("bob", slug, noise_images(12))
     service.work(evidence=True)
@@ -124,7 +122,6 @@ def test_a_cancelled_campaign_takes_its_jobs_along_and_is_over(service: Service,
         assert slug_of(decide(service, slug, campaign, decision)) == (409, "wrong-state")
 
 
-@pytest.mark.heavy
 def test_a_decision_that_would_be_refused_is_not_offered(service: Service, slug: str) -> None:
     older = in_force(service, slug)
     undo(service, slug, older)
@@ -138,7 +135,6 @@ def test_a_decision_that_would_be_refused_is_not_offered(service: Service, slug:
     assert allowed(service, slug, unmeasured) == ["resume", "cancel"], "it has measured nothing"
 
 
-@pytest.mark.heavy
 def test_another_network_needs_a_threshold_to_begin_with(service: Service) -> None:
     slug = service.competition(references={"train": noise_images(5, count=24)})
     body = {"method": "manual", "tau": 0.125, "reason": "There are no held-out images."}
@@ -156,7 +152,6 @@ def test_another_network_needs_a_threshold_to_begin_with(service: Service) -> No
     assert decide(service, slug, campaign, "switch", tau=0.25).json()["state"] == "in force"
 
 
-@pytest.mark.heavy
 def test_everybody_who_competes_is_told_of_a_switch_and_of_its_undo(service: Service, slug: str) -> None:
     service.scored("bob", slug, noise_images(12))
     campaign = in_force(service, slug)
@@ -197,7 +192,6 @@ def replace_private_track(service: Service, slug: str) -> None:
     assert replaced.is_success, replaced.text
 
 
-@pytest.mark.heavy
 def test_a_campaign_of_a_replaced_track_is_over(service: Service, slug: str) -> None:
     """It neither goes on nor is anything about it offered, whatever its state was."""
     paused = started(service, slug, track="private", extractor=OTHER)
@@ -214,7 +208,6 @@ def test_a_campaign_of_a_replaced_track_is_over(service: Service, slug: str) -> 
     assert started(service, slug, track="private")["track"] == "private", "which is another one now"
 
 
-@pytest.mark.heavy
 def test_a_campaign_of_a_replaced_track_measures_nothing_once_its_references_are_prepared(
     service: Service, slug: str
 ) -> None:

@@ -89,7 +89,6 @@ def measure(service: Service) -> None:
     service.work()
 
 
-@pytest.mark.heavy
 def test_earlier_and_later_entries_are_measured_when_nothing_else_waits(service: Service) -> None:
     slug = service.competition()
     first = service.scored("ada", slug, noise_images(11))["id"]

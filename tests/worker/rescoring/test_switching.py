@@ -52,7 +52,6 @@ def undo(service: Service, slug: str, campaign: Any) -> None:
     assert (answer.status_code, answer.json().get("state")) == (201, "taken back"), answer.text
 
 
-@pytest.mark.heavy
 def test_a_campaign_that_two_scorer_versions_measured_is_never_switched_on(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,7 +77,6 @@ def test_a_campaign_that_two_scorer_versions_measured_is_never_switched_on(
     assert {by for *_, by in places(service, slug, "private")} == {None}
 
 
-@pytest.mark.heavy
 def test_an_undo_restores_tau_unless_another_was_chosen_since(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,7 +96,6 @@ def test_an_undo_restores_tau_unless_another_was_chosen_since(
     assert tau_of(service, slug) == 0.25, "a person chose it after the switch, in the same feature space"
 
 
-@pytest.mark.heavy
 def test_an_undo_of_another_network_restores_the_tau_of_its_feature_space(service: Service) -> None:
     slug = service.competition()
     service.scored("ada", slug, noise_images(11))
@@ -129,7 +126,6 @@ def penalties_told(service: Service, who: str) -> list[str]:
     return [each["body"] for each in listed if "provisional board" in each["body"] and "penalised" in each["body"]]
 
 
-@pytest.mark.heavy
 def test_whom_new_measurements_penalise_on_the_provisional_board_may_appeal_and_is_told(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,7 +151,6 @@ def test_whom_new_measurements_penalise_on_the_provisional_board_may_appeal_and_
     assert service.call("ada", "POST", rebuttals, json=appeal).status_code == 201
 
 
-@pytest.mark.heavy
 def test_the_preview_of_an_undo_is_what_the_undo_does(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the threshold that comes back: another one would penalise others."""
     slug = service.competition()
@@ -191,7 +186,6 @@ def in_force(service: Service, slug: str, **changes: Any) -> Any:
     return campaign
 
 
-@pytest.mark.heavy
 def test_a_campaign_that_has_measured_nothing_is_not_switched_on(service: Service, slug: str) -> None:
     before = places(service, slug, "private")
     campaign = started(service, slug, track="private")
@@ -202,7 +196,6 @@ def test_a_campaign_that_has_measured_nothing_is_not_switched_on(service: Servic
     assert places(service, slug, "private") == before
 
 
-@pytest.mark.heavy
 def test_a_campaign_is_not_switched_on_once_the_track_has_other_references_than_when_it_began(
     service: Service,
     slug: str,
@@ -218,7 +211,6 @@ def test_a_campaign_is_not_switched_on_once_the_track_has_other_references_than_
     assert places(service, slug, "private") == before
 
 
-@pytest.mark.heavy
 def test_an_older_campaign_is_not_switched_on_over_a_newer_one_in_force(service: Service, slug: str) -> None:
     older = in_force(service, slug)
     undo(service, slug, older)
@@ -229,7 +221,6 @@ def test_an_older_campaign_is_not_switched_on_over_a_newer_one_in_force(service:
     switch(service, slug, older)
 
 
-@pytest.mark.heavy
 def test_a_campaign_of_a_replaced_private_track_is_over_for_previews_as_for_decisions(
     service: Service, slug: str
 ) -> None:
@@ -246,7 +237,6 @@ def test_a_campaign_of_a_replaced_private_track_is_over_for_previews_as_for_deci
         assert slug_of(preview_of(service, slug, campaign)) == (409, "former-track"), "as its decision"
 
 
-@pytest.mark.heavy
 def test_a_score_that_is_being_measured_against_the_former_references_begins_anew_at_a_switch(
     service: Service,
     slug: str,
@@ -268,7 +258,6 @@ def test_a_score_that_is_being_measured_against_the_former_references_begins_ane
         assert (job.state, job.holder) == ("waiting", None), "what its worker measured is not taken"
 
 
-@pytest.mark.heavy
 def test_a_cancelled_campaign_measures_nothing_once_its_references_are_prepared(service: Service, slug: str) -> None:
     campaign = started(service, slug, track="private", extractor=OTHER)
     assert decide(service, slug, campaign, "cancel").json()["state"] == "cancelled"

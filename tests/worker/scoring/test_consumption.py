@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-import pytest
 from redis import Redis
 
 import migrations
@@ -69,7 +68,6 @@ def test_a_worker_is_idle_when_none_of_its_processes_runs_a_task() -> None:
     assert consumption.no_task_runs()
 
 
-@pytest.mark.heavy
 def test_a_worker_reports_obeys_no_remote_control_and_ends_when_it_no_longer_receives(
     service: Service, tmp_path: Path
 ) -> None:
@@ -101,7 +99,6 @@ def test_a_worker_reports_obeys_no_remote_control_and_ends_when_it_no_longer_rec
     assert "it ends" in (tmp_path / "log").read_text()
 
 
-@pytest.mark.heavy
 def test_a_worker_waits_while_its_queue_server_takes_no_writes(service: Service, tmp_path: Path) -> None:
     settings = service.context.settings
     celery = ("-m", "celery", "-A", "worker.app", "worker", "-Q", "check", "--concurrency", "1")

@@ -201,7 +201,6 @@ main()
 """
 
 
-@pytest.mark.heavy
 def test_a_worker_goes_on_with_a_new_process(service: Service, entries: list[str], tmp_path: Path) -> None:
     variables = {"KENNEL_RETRY_FACTOR": "0.001", "RECORD": str(tmp_path / "record")}
     with worker_process(LOSING, service.context.settings, **variables) as worker:

@@ -248,7 +248,6 @@ main()
 """
 
 
-@pytest.mark.heavy
 def test_a_worker_of_two_processes_decodes_the_next_entry_while_it_computes(service: Service, tmp_path: Path) -> None:
     slug = service.competition()
     entries = [

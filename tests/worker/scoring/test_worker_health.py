@@ -257,7 +257,6 @@ main()
 """A worker that computes batches of features until it is told to stop, or for longer than that takes."""
 
 
-@pytest.mark.heavy
 def test_a_worker_that_gets_sigterm_while_it_computes_gives_its_job_back_and_ends(
     service: Service, checked: list[str]
 ) -> None:

@@ -131,7 +131,6 @@ def assert_measured_apart(service: Service) -> None:
         assert {each.tau for each in session.query(Threshold) if tracks.get(each.track_id)}
 
 
-@pytest.mark.heavy
 def test_from_a_comparison_to_another_private_network(service: Service) -> None:
     slug = service.competition()
     entries = [
