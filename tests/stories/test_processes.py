@@ -36,8 +36,11 @@ def test_it_listens_on_the_address_that_it_was_told_alone(live: RunningService) 
 
 def test_every_part_names_a_misspelt_setting_when_it_starts(live: RunningService) -> None:
     warning = f"{MISSPELT} is no setting: is KENNEL_SMTP_URL meant?"
-    parts = {json.loads(line)["part"] for line in live.log.read_text().splitlines() if warning in line}
-    assert {"api", "beat", "checker", "scorer"} <= parts
+
+    def parts() -> set[str]:
+        return {json.loads(line)["part"] for line in live.log.read_text().splitlines() if warning in line}
+
+    until(lambda: parts() >= {"api", "beat", "checker", "scorer"}, "the warning of every part")
 
 
 def test_no_part_has_the_password_of_the_tables_owner_or_new_privileges(live: RunningService) -> None:
