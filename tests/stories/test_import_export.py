@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from kennel_client.admin.competitions import ImportOptions
 from tests.api.import_export.test_import_results import table
 from tests.factories import noise_images
 from tests.stories.conftest import RunningService
@@ -10,7 +11,7 @@ from tests.stories.conftest import RunningService
 def test_a_table_of_results_is_imported_once(live: RunningService, tmp_path: Path) -> None:
     (tmp_path / "results.csv").write_bytes(table())
     competitions = live.admin.admin.competitions
-    options = {"title": "Elsewhere", "tau_public": 0.28, "tau_private": 0.3}
+    options: ImportOptions = {"title": "Elsewhere", "tau_public": 0.28, "tau_private": 0.3}
     first = competitions.import_results("elsewhere", tmp_path / "results.csv", options)
     again = competitions.import_results("elsewhere", tmp_path / "results.csv", options)
     assert (first["added"], again["added"]) == (4, 0)

@@ -11,6 +11,7 @@ from deploy.demo.accounts import new_token
 from kennel_client.errors import Refused
 from scorer.monitoring.traces import trace_id_of
 from tests.api.kaggle.kaggle_client import KaggleClient, official
+from tests.api.submissions.test_flow import with_a_wrong_image
 from tests.factories import noise_images, zip_of
 from tests.stories import clients
 from tests.stories.collector import SeenSpan
@@ -34,9 +35,7 @@ def test_a_zip_goes_from_the_upload_to_both_boards(live: RunningService) -> None
 
 def test_a_zip_with_a_fault_is_rejected_by_name_and_not_counted(live: RunningService) -> None:
     slug, ada = live.competition(daily_limit=1), live.person("ada")
-    images = list(noise_images(10))
-    images[3] = images[3][:8]
-    rejected = ada.wait(submit(ada, slug, zip_of(images))["id"])
+    rejected = ada.wait(submit(ada, slug, with_a_wrong_image(noise_images(10)))["id"])
     assert rejected.status == "rejected"
     assert "00003.png" in rejected.faults[0]
     assert ada.wait(submit(ada, slug, zip_of(noise_images(10)))["id"]).status == "scored"
